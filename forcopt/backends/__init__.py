@@ -1,0 +1,15 @@
+"""Solvers behind one interface: a backend only translates a program to its solver and back."""
+
+from forcopt.backends.base import Backend, Improvement, RawResult, Session, SolveOptions
+from forcopt.backends.registry import backends, get_backend, register_backend
+
+__all__ = [
+    "Backend",
+    "Improvement",
+    "RawResult",
+    "Session",
+    "SolveOptions",
+    "backends",
+    "get_backend",
+    "register_backend",
+]

@@ -1,0 +1,192 @@
+"""What every backend offers: capabilities, sessions, one spelling of options, one form of answer."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from forcopt.compile.capabilities import Capabilities
+from forcopt.compile.program import Cone, Program, RowBlock, StageCost
+from forcopt.errors import DeclarationError
+from forcopt.language.terms import Array
+from forcopt.status import Status
+
+__all__ = ["Backend", "Improvement", "RawResult", "Session", "SolveOptions"]
+
+
+@dataclass(frozen=True, slots=True)
+class Improvement:
+    """One step of a search: what was known after how many seconds.
+
+    Attributes:
+        seconds: since the solve began.
+        objective: of the best point, in the model's own sense; NaN if there is none.
+        bound: on the optimum; infinite if there is none.
+    """
+
+    seconds: float
+    objective: float
+    bound: float
+
+
+@dataclass(frozen=True)
+class SolveOptions:
+    """Options that mean the same on every backend.
+
+    Attributes:
+        time_limit: seconds; None for none.
+        gap: the relative gap at which a search may stop; None for the backend's default.
+        seed: of the solver's randomness; None for the backend's default.
+        threads: how many; None for the backend's default.
+        log: show the solver's own output as it runs.
+        start: a point (all columns) to start from; NaN where unknown.
+        on_improvement: called with each `Improvement` where the solver reports them; stop by returning True.
+        extra: options of the solver by its own names.
+    """
+
+    time_limit: float | None = None
+    gap: float | None = None
+    seed: int | None = None
+    threads: int | None = None
+    log: bool = False
+    start: Array | None = None
+    on_improvement: Callable[[Improvement], bool | None] | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, low in (("time_limit", 0.0), ("gap", 0.0), ("threads", 1), ("seed", 0)):
+            value = getattr(self, name)
+            if value is not None and not (np.isscalar(value) and float(value) >= low):  # type: ignore[arg-type]
+                raise DeclarationError(f"{name} is {value!r}; it must be a number >= {low:g}")
+
+    def within(self, seconds: float) -> SolveOptions:
+        """The same with what is left of the time limit after `seconds`."""
+        if self.time_limit is None:
+            return self
+        return replace(self, time_limit=max(self.time_limit - seconds, 0.0))
+
+
+@dataclass
+class RawResult:
+    """What a solver said of a program, in the program's terms (everything is minimised).
+
+    Attributes:
+        status: see `Status`.
+        x: the best point, or None.
+        objective: its value, NaN without a point.
+        bound: a lower bound on the optimum, -inf if none is known.
+        row_dual: for each row the change of the optimum per unit of its right-hand side, or None.
+        reduced_cost: for each column likewise, or None.
+        ambiguous: the solver only said "infeasible or unbounded".
+        message: the solver's own words.
+        iterations, nodes: as the solver counts them.
+        log: what the solver printed.
+        trace: its improvements, in minimised terms.
+    """
+
+    status: Status
+    x: Array | None = None
+    objective: float = float("nan")
+    bound: float = float("-inf")
+    row_dual: Array | None = None
+    reduced_cost: Array | None = None
+    ambiguous: bool = False
+    message: str = ""
+    iterations: int = 0
+    nodes: int = 0
+    log: str = ""
+    trace: list[Improvement] = field(default_factory=list)
+
+
+class Session(ABC):
+    """A program inside a solver, which may be changed and solved again.
+
+    The defaults change the program and translate it anew; a backend whose solver is incremental overrides them.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    @abstractmethod
+    def solve(self, options: SolveOptions) -> RawResult:
+        """Minimise the first stage of the program.
+
+        Raises:
+            BackendError: if the solver crashes or refuses, with its own words.
+        """
+
+    def add_rows(self, rows: RowBlock) -> None:
+        """Append rows."""
+        self.program = self.program.with_rows(rows)
+
+    def set_stage(self, stage: StageCost) -> None:
+        """Replace the objective."""
+        self.program = self.program.with_stage(stage)
+
+    def set_bounds(self, lower: Array, upper: Array) -> None:
+        """Replace all column bounds."""
+        self.program = replace(self.program, lower=lower, upper=upper)
+
+    def add_columns(self, cost: Array, lower: Array, upper: Array, matrix: sp.csc_array) -> None:
+        """Append continuous columns with their costs, bounds and coefficients (rows by new columns)."""
+        program, count = self.program, len(cost)
+        stage = program.stages[0]
+        wide = sp.csr_array(sp.hstack([program.matrix(), sp.csr_array(matrix)], format="csr"))
+        rows = program.rows
+        quadratic = stage.quadratic
+        if quadratic is not None:
+            quadratic = sp.csc_array(sp.block_diag([quadratic, sp.csc_array((count, count))], format="csc"))
+        self.program = replace(
+            program,
+            lower=np.concatenate([program.lower, lower]),
+            upper=np.concatenate([program.upper, upper]),
+            integer=np.concatenate([program.integer, np.zeros(count, np.int8)]),
+            rows=RowBlock(wide.indptr, wide.indices, wide.data, rows.lower, rows.upper),
+            stages=(StageCost(np.concatenate([stage.cost, cost]), stage.offset, stage.maximize, quadratic),),
+            cones=tuple(_widened(c, program.columns + count) for c in program.cones),
+        )
+
+
+def _widened(cone: Cone, columns: int) -> Cone:
+    matrix = sp.csr_array(
+        (cone.matrix.data, cone.matrix.indices, cone.matrix.indptr), shape=(cone.matrix.shape[0], columns)
+    )
+    return replace(cone, matrix=matrix)
+
+
+class Backend(ABC):
+    """A solver, or one algorithm of it, under a name.
+
+    Attributes:
+        name: what ``solve(...)`` takes.
+        through: the package that it is called through.
+        install: the command that installs it.
+        capabilities: what it takes.
+        accuracy: the violation of a constraint, relative to its size, that its answers may have.
+    """
+
+    name: str
+    through: str
+    install: str
+    capabilities: Capabilities
+    accuracy: float = 1e-6
+
+    @abstractmethod
+    def missing(self) -> str | None:
+        """What it lacks to run here, or None if it is ready; must be quick and import nothing heavy."""
+
+    @abstractmethod
+    def version(self) -> str:
+        """The solver's version, or its package's."""
+
+    @abstractmethod
+    def session(self, program: Program) -> Session:
+        """Translate a program to the solver."""
+
+    def __repr__(self) -> str:
+        return f"<backend {self.name}: {self.capabilities.describe()}>"

@@ -1,0 +1,267 @@
+"""HiGHS through highspy: arrays are passed whole; rows, costs, bounds and columns change in place."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from forcopt.backends.base import Backend, Improvement, RawResult, Session, SolveOptions
+from forcopt.backends.registry import register_backend
+from forcopt.compile.capabilities import Capabilities
+from forcopt.compile.program import Program, RowBlock, StageCost
+from forcopt.errors import BackendError
+from forcopt.language.terms import Array
+from forcopt.status import Status
+
+if TYPE_CHECKING:
+    import highspy
+
+__all__ = ["Highs", "HighsSession", "pass_program"]
+
+_ROWWISE, _TRIANGULAR, _MINIMIZE, _MAXIMIZE = 2, 1, 1, -1
+
+
+def pass_program(highs: highspy.Highs, program: Program, natural: bool = False) -> None:
+    """Hand a program's arrays over.
+
+    Args:
+        highs: an empty solver.
+        program: its first stage becomes the objective.
+        natural: keep the model's own sense instead of minimising always.
+    """
+    stage, rows = program.stages[0], program.rows
+    flip = natural and stage.maximize
+    cost, offset = (-stage.cost, -stage.offset) if flip else (stage.cost, stage.offset)
+    sense = _MAXIMIZE if flip else _MINIMIZE
+    integrality = (program.integer == 1).astype(np.int32)
+    head: list[Any] = [program.columns, rows.count, rows.data.size]
+    body: list[Any] = [cost, program.lower, program.upper, rows.lower, rows.upper]
+    matrix: list[Any] = [rows.indptr, rows.indices, rows.data]
+    if stage.quadratic is None:
+        status = highs.passModel(*head, _ROWWISE, sense, offset, *body, *matrix, integrality)
+    else:
+        triangle = sp.csc_array(sp.tril(-stage.quadratic if flip else stage.quadratic, format="csc"))
+        triangle.sort_indices()
+        q = [triangle.indptr.astype(np.int32), triangle.indices.astype(np.int32), triangle.data]
+        head = [*head, triangle.nnz, _ROWWISE, _TRIANGULAR]
+        status = highs.passModel(*head, sense, offset, *body, *matrix, *q, integrality)
+    _check(status, "passing the model")
+
+
+def _check(status: Any, doing: str) -> None:
+    import highspy
+
+    if status == highspy.HighsStatus.kError:
+        raise BackendError(f"HiGHS: error while {doing}")
+
+
+class HighsSession(Session):
+    """A program inside a HiGHS instance, re-solved warm."""
+
+    def __init__(self, program: Program, algorithm: str) -> None:
+        import highspy
+
+        super().__init__(program)
+        self.highs = highspy.Highs()
+        self.highs.setOptionValue("output_flag", False)
+        if algorithm:
+            self.highs.setOptionValue("solver", algorithm)
+        pass_program(self.highs, program)
+
+    def add_rows(self, rows: RowBlock) -> None:
+        """Append rows; the basis stays."""
+        super().add_rows(rows)
+        status = self.highs.addRows(
+            rows.count, rows.lower, rows.upper, rows.data.size, rows.indptr[:-1], rows.indices, rows.data
+        )
+        _check(status, "adding rows")
+
+    def set_stage(self, stage: StageCost) -> None:
+        """Replace the objective; the basis stays."""
+        previous = self.program.stages[0]
+        super().set_stage(stage)
+        if previous.quadratic is not None or stage.quadratic is not None:
+            pass_program(self.highs, self.program)
+            return
+        columns = np.arange(len(stage.cost), dtype=np.int32)
+        _check(self.highs.changeColsCost(len(columns), columns, stage.cost), "changing costs")
+        self.highs.changeObjectiveOffset(stage.offset)
+
+    def set_bounds(self, lower: Array, upper: Array) -> None:
+        """Replace all column bounds; the basis stays."""
+        super().set_bounds(lower, upper)
+        columns = np.arange(len(lower), dtype=np.int32)
+        _check(self.highs.changeColsBounds(len(columns), columns, lower, upper), "changing bounds")
+
+    def add_columns(self, cost: Array, lower: Array, upper: Array, matrix: sp.csc_array) -> None:
+        """Append columns; the basis stays."""
+        super().add_columns(cost, lower, upper, matrix)
+        by_column = sp.csc_array(matrix)
+        starts, indices = by_column.indptr[:-1].astype(np.int32), by_column.indices.astype(np.int32)
+        status = self.highs.addCols(len(cost), cost, lower, upper, by_column.nnz, starts, indices, by_column.data)
+        _check(status, "adding columns")
+
+    def solve(self, options: SolveOptions) -> RawResult:
+        """Run HiGHS and read its answer."""
+        highs, program = self.highs, self.program
+        _set_options(highs, options)
+        watch = _Watch(program.stages[0].sign, options)
+        watch.attach(highs)
+        try:
+            if options.start is not None:
+                known = np.flatnonzero(~np.isnan(options.start)).astype(np.int32)
+                highs.setSolution(len(known), known, options.start[known])
+            _check_run(highs)
+        finally:
+            watch.detach(highs)
+        return _read(highs, program, watch)
+
+
+def _set_options(highs: highspy.Highs, options: SolveOptions) -> None:
+    import highspy
+
+    spent = highs.getRunTime()  # HiGHS counts its limit over all runs of an instance
+    limit = float("inf") if options.time_limit is None else spent + options.time_limit
+    values: dict[str, Any] = {"time_limit": limit, "output_flag": True, "log_to_console": options.log}
+    if options.gap is not None:
+        values["mip_rel_gap"] = options.gap
+    if options.seed is not None:
+        values["random_seed"] = options.seed
+    if options.threads is not None:
+        highspy.Highs.resetGlobalScheduler(True)
+        values["threads"] = options.threads
+    for name, value in {**values, **options.extra}.items():
+        if highs.setOptionValue(name, value) == highspy.HighsStatus.kError:
+            raise BackendError(f"HiGHS refuses the option {name}={value!r}")
+
+
+def _check_run(highs: highspy.Highs) -> None:
+    import highspy
+
+    if highs.run() == highspy.HighsStatus.kError:
+        status = highs.getModelStatus()
+        if status in (highspy.HighsModelStatus.kNotset, highspy.HighsModelStatus.kModelError):
+            raise BackendError(f"HiGHS: {highs.modelStatusToString(status)}")
+
+
+class _Watch:
+    """Collects the log and the improvements of a run, and stops it when asked."""
+
+    def __init__(self, sign: float, options: SolveOptions) -> None:
+        self.sign, self.options = sign, options
+        self.lines: list[str] = []
+        self.trace: list[Improvement] = []
+        self.stop = False
+        self.started = time.perf_counter()
+
+    def attach(self, highs: highspy.Highs) -> None:
+        highs.cbLogging.subscribe(self._line)
+        highs.cbMipImprovingSolution.subscribe(self._improved)
+        if self.options.on_improvement is not None:
+            highs.cbMipInterrupt.subscribe(self._interrupt)
+
+    def detach(self, highs: highspy.Highs) -> None:
+        highs.clearCallbacks()
+
+    def _line(self, event: Any) -> None:
+        self.lines.append(event.message)
+
+    def _improved(self, event: Any) -> None:
+        out = event.data_out
+        step = Improvement(
+            time.perf_counter() - self.started, float(out.objective_function_value), float(out.mip_dual_bound)
+        )
+        self.trace.append(step)
+        if self.options.on_improvement is not None:
+            told = Improvement(step.seconds, self.sign * step.objective, self.sign * step.bound)
+            self.stop = bool(self.options.on_improvement(told)) or self.stop
+
+    def _interrupt(self, event: Any) -> None:
+        if self.stop:
+            event.interrupt()
+
+
+def _read(highs: highspy.Highs, program: Program, watch: _Watch) -> RawResult:
+    import highspy
+
+    said = highs.getModelStatus()
+    info = highs.getInfo()
+    kind = highspy.HighsModelStatus
+    feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    settled = {
+        kind.kOptimal: Status.OPTIMAL,
+        kind.kModelEmpty: Status.OPTIMAL,
+        kind.kInfeasible: Status.INFEASIBLE,
+        kind.kUnbounded: Status.UNBOUNDED,
+        kind.kUnboundedOrInfeasible: Status.INFEASIBLE,
+    }
+    stopped = (kind.kTimeLimit, kind.kIterationLimit, kind.kSolutionLimit, kind.kInterrupt, kind.kObjectiveBound)
+    if said in settled:
+        status = settled[said]
+    elif said in stopped:
+        status = Status.FEASIBLE if feasible else Status.LIMIT
+    else:
+        status = Status.FAILED
+    result = RawResult(
+        status,
+        ambiguous=said == kind.kUnboundedOrInfeasible,
+        message=f"HiGHS: {highs.modelStatusToString(said)}",
+        iterations=max(info.simplex_iteration_count, 0) + max(info.ipm_iteration_count, 0),
+        nodes=max(int(info.mip_node_count), 0),
+        log="".join(watch.lines),
+        trace=watch.trace,
+    )
+    if status.has_solution:
+        solution = highs.getSolution()
+        result.x = np.array(solution.col_value)
+        result.objective = program.stages[0].value(result.x)
+        if program.is_integer:
+            result.bound = float(info.mip_dual_bound)
+        elif status is Status.OPTIMAL:
+            result.bound = result.objective
+            if solution.dual_valid:
+                result.row_dual = np.array(solution.row_dual)
+                result.reduced_cost = np.array(solution.col_dual)
+    elif status is Status.LIMIT and program.is_integer:
+        result.bound = float(info.mip_dual_bound)
+    return result
+
+
+class Highs(Backend):
+    """HiGHS, with its own choice of algorithm or a given one for LPs."""
+
+    through = "highspy"
+    install = "pip install 'highspy>=1.14,<1.15'"
+    capabilities = Capabilities(
+        frozenset({"rows", "integer", "quadratic"}), conflicts=(frozenset({"integer", "quadratic"}),)
+    )
+
+    def __init__(self, name: str, algorithm: str = "", kinds: Sequence[str] = (), accuracy: float = 1e-6) -> None:
+        self.name, self.algorithm, self.accuracy = name, algorithm, accuracy
+        if kinds:
+            self.capabilities = Capabilities(frozenset(kinds))
+
+    def missing(self) -> str | None:
+        """Whether highspy is there."""
+        return None if find_spec("highspy") else "the package highspy is missing"
+
+    def version(self) -> str:
+        """HiGHS's own version."""
+        import highspy
+
+        return str(highspy.Highs().version())
+
+    def session(self, program: Program) -> HighsSession:
+        """Pass the program to a new HiGHS instance."""
+        return HighsSession(program, self.algorithm)
+
+
+register_backend(Highs("highs"))
+register_backend(Highs("highs:simplex", "simplex", ["rows"]))
+register_backend(Highs("highs:ipm", "ipm", ["rows"]))
+register_backend(Highs("highs:pdlp", "pdlp", ["rows"], accuracy=1e-4))

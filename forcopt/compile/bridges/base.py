@@ -1,0 +1,58 @@
+"""The registry of bridges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from forcopt.compile.draft import Draft
+
+__all__ = ["Bridge", "bridge", "bridges"]
+
+Rewrite = Callable[[Any, "Draft"], None]
+
+
+@dataclass(frozen=True)
+class Bridge:
+    """Rewrites one kind of relation into others.
+
+    Attributes:
+        name: what ``s.bridges`` shows.
+        takes: the kind it rewrites.
+        gives: the kinds it leaves behind; ``rows`` for linear rows.
+        rewrite: called with the relation and the draft to write to.
+        cost: how reluctantly it is used; the compiler takes the cheapest chain.
+    """
+
+    name: str
+    takes: str
+    gives: tuple[str, ...]
+    rewrite: Rewrite
+    cost: float = 1.0
+
+
+_BRIDGES: dict[str, Bridge] = {}
+
+
+def bridge(takes: str, gives: tuple[str, ...] = ("rows",), cost: float = 1.0) -> Callable[[Rewrite], Rewrite]:
+    """Register a function as the bridge of its name.
+
+    Args:
+        takes: the kind it rewrites.
+        gives: the kinds it leaves behind.
+        cost: see `Bridge`.
+    """
+
+    def register(rewrite: Rewrite) -> Rewrite:
+        name = rewrite.__name__
+        _BRIDGES[name] = Bridge(name, takes, gives, rewrite, cost)
+        return rewrite
+
+    return register
+
+
+def bridges() -> list[Bridge]:
+    """All registered bridges."""
+    return list(_BRIDGES.values())

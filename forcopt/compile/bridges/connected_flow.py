@@ -1,0 +1,38 @@
+"""A connected set of nodes, as a single-commodity flow from one root among them.
+
+One chosen node may be the root (``r``); it sends one unit to every chosen node, through chosen nodes only:
+flow into a node, plus what it is given as root, equals its membership plus what flows out, and arcs into nodes that
+are not chosen carry nothing. Takes ``connected``, gives rows: n + n + 2 m + 1 with n new binaries and 2 m + n new
+columns. Exact; a weak relaxation (each arc's capacity is n - 1).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from forcopt.compile.bridges.base import bridge
+from forcopt.compile.draft import Draft
+from forcopt.language.constraint import Connected
+
+
+@bridge("connected")
+def connected_flow(relation: Connected, draft: Draft) -> None:
+    """Send one unit of flow to every chosen node."""
+    member = relation.member
+    nodes = member.size
+    arcs = np.concatenate([relation.edges, relation.edges[:, ::-1]])
+    count = len(arcs)
+    into = sp.csr_array((np.ones(count), (arcs[:, 1], np.arange(count))), shape=(nodes, count))
+    out_of = sp.csr_array((np.ones(count), (arcs[:, 0], np.arange(count))), shape=(nodes, count))
+    root = draft.column("root", nodes, 0.0, 1.0, integer=True)
+    supply = draft.column("supply", nodes, 0.0, float(nodes), implied_integer=True)
+    draft.row(root.sum() <= 1)
+    draft.row(supply <= nodes * root)
+    if count == 0:
+        draft.row(supply == member)
+        return
+    flow = draft.column("flow", count, 0.0, float(nodes - 1), implied_integer=True)
+    draft.row(into @ flow - out_of @ flow + supply == member)
+    draft.row(flow <= (nodes - 1) * member[arcs[:, 1]])
+    draft.row(flow <= (nodes - 1) * member[arcs[:, 0]])

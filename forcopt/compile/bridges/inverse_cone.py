@@ -1,0 +1,19 @@
+"""``t >= 1 / x``, ``x > 0``, as ``norm2(2, t - x) <= t + x``.
+
+Takes ``inverse``, gives ``second_order``: one cone for each element. Exact.
+"""
+
+from __future__ import annotations
+
+from forcopt.compile.bridges.base import bridge
+from forcopt.compile.draft import Draft
+from forcopt.language.expression import stack
+from forcopt.language.relations import AtomRelation, SecondOrderCone
+
+
+@bridge("inverse", gives=("second_order",))
+def inverse_cone(relation: AtomRelation, draft: Draft) -> None:
+    """Write the rotated cone t x >= 1."""
+    (x,) = relation.arguments
+    t = relation.result
+    draft.relation(SecondOrderCone(t + x, stack([0 * x + 2.0, t - x], axis=1)))

@@ -1,0 +1,20 @@
+"""``t >= |x_1| + ... + |x_d|`` with one absolute value a coordinate.
+
+Takes ``norm_1``, gives rows: 2 d + 1 for each element, with d new columns. Exact.
+"""
+
+from __future__ import annotations
+
+from forcopt.compile.bridges.base import bridge
+from forcopt.compile.draft import Draft
+from forcopt.language.relations import AtomRelation
+
+
+@bridge("norm_1")
+def norm_1_rows(relation: AtomRelation, draft: Draft) -> None:
+    """Bound each coordinate's size, and the result by their sum."""
+    (x,) = relation.arguments
+    size = draft.column("size", x.shape, lower=0.0, implied_integer=draft.is_integral(x))
+    draft.row(size >= x)
+    draft.row(size >= -x)
+    draft.row(relation.result >= size.sum(axis=1))

@@ -1,0 +1,51 @@
+"""What a backend takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Capabilities"]
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a backend takes; the compiler rewrites the rest, or refuses.
+
+    Attributes:
+        kinds: of ``rows`` (linear rows; every backend), ``integer``, ``quadratic`` (a convex quadratic
+            objective), ``second_order``, ``exponential``, ``power_cone``, ``indicator``, ``lazy``, and any
+            other kind of relation that it takes as it is.
+        conflicts: sets of kinds that it cannot take together.
+        only_integer: every column must be integer and bounded.
+    """
+
+    kinds: frozenset[str]
+    conflicts: tuple[frozenset[str], ...] = ()
+    only_integer: bool = False
+
+    def conflict(self, used: frozenset[str]) -> frozenset[str] | None:
+        """The first set of used kinds that it cannot take together, if any."""
+        return next((pair for pair in self.conflicts if pair <= used), None)
+
+    def describe(self) -> str:
+        """Say in a few words what class of model it takes, such as ``LP, MILP, QP``.
+
+        >>> Capabilities(frozenset({"rows", "integer", "quadratic"})).describe()
+        'LP, MILP, QP, MIQP'
+        """
+        if self.only_integer:
+            classes = ["pure integer"]
+        else:
+            classes = ["LP"]
+            pairs = [("quadratic", "QP"), ("second_order", "SOCP"), ("exponential", "EXP"), ("power_cone", "POW")]
+            mixed = [("", "MILP"), ("quadratic", "MIQP"), ("second_order", "MISOCP")]
+            if "integer" in self.kinds:
+                classes.append(mixed[0][1])
+            classes += [label for kind, label in pairs if kind in self.kinds]
+            if "integer" in self.kinds:
+                classes += [
+                    label
+                    for kind, label in mixed[1:]
+                    if kind in self.kinds and self.conflict(frozenset({"integer", kind})) is None
+                ]
+        return ", ".join(classes + (["lazy"] if "lazy" in self.kinds else []))

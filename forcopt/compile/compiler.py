@@ -1,0 +1,249 @@
+"""Compile a model into a program that a backend takes, by the cheapest chain of bridges."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from forcopt.compile.assemble import assemble, cost_vector
+from forcopt.compile.bridges import Bridge, bridges
+from forcopt.compile.capabilities import Capabilities
+from forcopt.compile.draft import Draft
+from forcopt.compile.program import Cone, IndicatorRows, Program, StageCost
+from forcopt.errors import UnsupportedError
+from forcopt.language.expression import Expression, concatenate, stack
+from forcopt.language.model import Model
+from forcopt.language.objective import Objective, Stage
+from forcopt.language.relations import (
+    AtomRelation,
+    ExponentialCone,
+    Indicator,
+    PowerCone,
+    SecondOrderCone,
+)
+from forcopt.language.terms import Array, Gather
+
+__all__ = ["compile_model"]
+
+
+def compile_model(
+    model: Model, capabilities: Capabilities, backend: str = "", others: Mapping[str, Capabilities] | None = None
+) -> Program:
+    """Rewrite `model` until only kinds that the backend takes are left, and fill its arrays.
+
+    Args:
+        model: is not changed.
+        capabilities: of the backend.
+        backend: its name, for messages.
+        others: the capabilities of all backends, so that a refusal can name those that would do.
+
+    Raises:
+        UnsupportedError: if no chain of bridges fits.
+        UnboundedExpressionError: if a bridge needs a bound that cannot be derived.
+    """
+    draft = Draft(model)
+    stages = model.objective.stages if model.objective else ()
+    squares = _objective_squares(draft, stages) if "quadratic" in capabilities.kinds else []
+    if squares and capabilities.conflict(frozenset({"integer", "quadratic"})) and (draft.integer == 1).any():
+        squares = []
+    plan = _plan(capabilities)
+    missing = _missing(draft, squares, plan, capabilities)
+    if missing:
+        raise UnsupportedError(_refusal(model, missing, backend, others or {}))
+    taken: list[Any] = []
+    if squares:
+        draft.applied["quadratic_objective"] = None
+    absorbed = {id(s) for s in squares}
+    while draft.relations:
+        relation = draft.relations.pop(0)
+        if id(relation) in absorbed:
+            continue
+        if relation.kind in capabilities.kinds:
+            taken.append(relation)
+            continue
+        chosen = plan[relation.kind][1]
+        assert chosen is not None
+        chosen.rewrite(relation, draft)
+        draft.applied[chosen.name] = None
+    if capabilities.only_integer:
+        _require_integer(draft, backend)
+    return _fill(draft, taken, squares, model.objective)
+
+
+def _plan(capabilities: Capabilities) -> dict[str, tuple[float, Bridge | None]]:
+    """For each kind the least number of rewritings that leads to what the backend takes, and the first one."""
+    best: dict[str, tuple[float, Bridge | None]] = {kind: (0.0, None) for kind in capabilities.kinds}
+    changed = True
+    while changed:
+        changed = False
+        for b in bridges():
+            cost = b.cost + sum(best[k][0] if k in best else math.inf for k in b.gives)
+            if cost < (best[b.takes][0] if b.takes in best else math.inf):
+                best[b.takes] = (cost, b)
+                changed = True
+    return best
+
+
+def _missing(
+    draft: Draft, squares: Sequence[AtomRelation], plan: Mapping[str, Any], capabilities: Capabilities
+) -> list[str]:
+    """The kinds that the model needs and no chain of bridges gives, and conflicts of kinds."""
+    absorbed = {id(s) for s in squares}
+    used = {r.kind for r in draft.relations if id(r) not in absorbed}
+    needed = used | ({"integer"} if (draft.integer == 1).any() else set()) | ({"quadratic"} if squares else set())
+    missing = sorted(kind for kind in needed if kind not in plan)
+    if not missing:
+        final: set[str] = set()
+        todo = list(needed)
+        while todo:
+            kind = todo.pop()
+            if kind in final:
+                continue
+            final.add(kind)
+            chosen = plan[kind][1]
+            if chosen is not None:
+                todo.extend(chosen.gives)
+        conflict = capabilities.conflict(frozenset(final))
+        if conflict:
+            missing = [" with ".join(sorted(conflict))]
+    return missing
+
+
+def _refusal(model: Model, missing: list[str], backend: str, others: Mapping[str, Capabilities]) -> str:
+    able = []
+    for name, capabilities in others.items():
+        try:
+            compile_model(model, capabilities)
+        except ValueError:
+            continue
+        able.append(name)
+    names = ", ".join(able) if able else "no registered backend"
+    return f"backend {backend!r} cannot take {', '.join(missing)} in model {model.name!r}; able: {names}"
+
+
+def _used_columns(expressions: Sequence[Expression], columns: int) -> Array:
+    used = np.zeros(columns, dtype=bool)
+    for expression in expressions:
+        for term in expression.terms:
+            used[(term.columns if isinstance(term, Gather) else term.indices).reshape(-1)] = True
+    return used
+
+
+def _objective_squares(draft: Draft, stages: Sequence[Stage]) -> list[AtomRelation]:
+    """The sums of squares whose results occur in the last objective only: they can be its quadratic part."""
+    squares = [r for r in draft.relations if r.kind == "sum_squares"]
+    if not squares:
+        return []
+    model = draft.model
+    elsewhere = [c.expression for c in model.constraints]
+    elsewhere += [s.expression for s in stages[:-1]]
+    elsewhere += [e for r in draft.relations for e in r.operands]
+    blocked = _used_columns(elsewhere, model.column_count)
+    return [s for s in squares if not blocked[_result_columns(s)].any()]
+
+
+def _result_columns(relation: AtomRelation) -> Array:
+    term = relation.result.terms[0]
+    assert isinstance(term, Gather)
+    return term.columns.reshape(-1)
+
+
+def _require_integer(draft: Draft, backend: str) -> None:
+    continuous = np.flatnonzero(draft.integer == 0)
+    if continuous.size:
+        name = draft.name_of(int(continuous[0]))
+        raise UnsupportedError(f"backend {backend!r} takes only integer variables; {name} is continuous")
+
+
+def _fill(
+    draft: Draft, taken: Sequence[Any], squares: Sequence[AtomRelation], objective: Objective | None
+) -> Program:
+    model = draft.model
+    everything = [(c.expression, *c.row_bounds()) for c in [*model.constraints, *draft.rows]]
+    width = len(draft.lower)
+    lower, upper = draft.lower, draft.upper
+    stages = tuple(_stage(s, width) for s in (objective.stages if objective else ()))
+    if not stages:
+        stages = (StageCost(np.zeros(width), 0.0, False),)
+    if squares:
+        lower, upper = lower.copy(), upper.copy()
+        stages = (*stages[:-1], _with_squares(stages[-1], squares, width))
+        for square in squares:  # the result columns have left the objective; nothing else reads them
+            columns = _result_columns(square)
+            lower[columns] = upper[columns] = 0.0
+    added = model.row_count
+
+    def row_name(row: int) -> str:
+        return model.row_name(row) if row < added else f"bridge[{row - added}]"
+
+    return Program(
+        name=model.name,
+        lower=lower,
+        upper=upper,
+        integer=draft.integer,
+        rows=assemble(everything),
+        stages=stages,
+        column_name=draft.name_of,
+        row_name=row_name,
+        tolerance=objective.tolerance if objective else 1e-7,
+        cones=tuple(_cone(r, width) for r in taken if not isinstance(r, Indicator)),
+        indicators=tuple(_indicator(r) for r in taken if isinstance(r, Indicator)),
+        lazies=tuple(model.lazies),
+        bridges=tuple(draft.applied),
+    )
+
+
+def _stage(stage: Stage, width: int) -> StageCost:
+    sign = -1.0 if stage.maximize else 1.0
+    cost = cost_vector(stage.expression, width)
+    if stage.maximize:
+        np.negative(cost, out=cost)
+    return StageCost(cost, sign * float(stage.expression.constant), stage.maximize)
+
+
+def _with_squares(stage: StageCost, squares: Sequence[AtomRelation], width: int) -> StageCost:
+    """Move ``weight * |F x + g|^2`` from result columns into the quadratic part."""
+    cost, offset = stage.cost.copy(), stage.offset
+    hessian = sp.csc_array((width, width))
+    for square in squares:
+        columns = _result_columns(square)
+        weights = cost[columns]
+        cost[columns] = 0.0
+        inside = square.arguments[0]
+        factor = inside.ravel().linear_rows().matrix(width)
+        constant = inside.constant.reshape(-1)
+        weight = np.repeat(weights, inside.shape[1])
+        weighted = sp.csr_array(factor.multiply(weight[:, None]))
+        hessian = hessian + 2.0 * (factor.T @ weighted)
+        cost += 2.0 * (weighted.T @ constant)
+        offset += float(weight @ (constant * constant))
+    return StageCost(cost, offset, stage.maximize, sp.csc_array(hessian))
+
+
+def _cone(relation: Any, width: int) -> Cone:
+    if isinstance(relation, SecondOrderCone):
+        count, dim = relation.vector.shape
+        both = concatenate([relation.bound.reshape(count, 1), relation.vector], axis=1)
+        kind, size, alpha = "second_order", dim + 1, 0.0
+    elif isinstance(relation, ExponentialCone):
+        both = stack([relation.x, relation.y, relation.z], axis=1)
+        kind, size, alpha = "exponential", 3, 0.0
+    elif isinstance(relation, PowerCone):
+        both = stack([relation.x, relation.y, relation.z], axis=1)
+        kind, size, alpha = "power_cone", 3, relation.alpha
+    else:
+        raise UnsupportedError(f"a backend claims to take {relation.kind!r}, which a program cannot hold")
+    flat = both.ravel()
+    return Cone(kind, size, flat.linear_rows().matrix(width), np.array(flat.constant), alpha)
+
+
+def _indicator(relation: Indicator) -> IndicatorRows:
+    term = relation.binary.terms[0]
+    assert isinstance(term, Gather)
+    constant = relation.row.constant
+    block = assemble([(relation.row, relation.lower - constant, relation.upper - constant)])
+    return IndicatorRows(term.columns.reshape(-1), relation.active, block)

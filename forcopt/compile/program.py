@@ -1,0 +1,149 @@
+"""The program: what a backend is given, as immutable sparse arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from forcopt.language.constraint import Lazy
+from forcopt.language.terms import Array
+
+__all__ = ["Cone", "IndicatorRows", "Program", "RowBlock", "StageCost"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowBlock:
+    """Linear rows ``lower <= A x <= upper``, A in compressed sparse rows (int32 indices)."""
+
+    indptr: Array
+    indices: Array
+    data: Array
+    lower: Array
+    upper: Array
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        return len(self.lower)
+
+    def matrix(self, columns: int) -> sp.csr_array:
+        """Give A as a scipy matrix; shares memory."""
+        return sp.csr_array((self.data, self.indices, self.indptr), shape=(self.count, columns))
+
+    def extended(self, other: RowBlock) -> RowBlock:
+        """These rows, then the others."""
+        return RowBlock(
+            np.concatenate([self.indptr, self.indptr[-1] + other.indptr[1:]]).astype(np.int32),
+            np.concatenate([self.indices, other.indices]),
+            np.concatenate([self.data, other.data]),
+            np.concatenate([self.lower, other.lower]),
+            np.concatenate([self.upper, other.upper]),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StageCost:
+    """One objective, always to be minimised: ``cost @ x + offset``; negated if the model maximises.
+
+    `quadratic`, if any, adds ``x' Q x / 2`` (symmetric, positive semidefinite, CSC).
+    """
+
+    cost: Array
+    offset: float
+    maximize: bool
+    quadratic: sp.csc_array | None = None
+
+    @property
+    def sign(self) -> float:
+        """Multiply by it to get the model's own objective."""
+        return -1.0 if self.maximize else 1.0
+
+    def value(self, x: Array) -> float:
+        """The minimised value at a point."""
+        square = 0.0 if self.quadratic is None else 0.5 * float(x @ (self.quadratic @ x))
+        return float(self.cost @ x) + self.offset + square
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cone:
+    """Many cones of one kind and size: every `size` consecutive entries of ``A x + offset`` are in the cone.
+
+    Attributes:
+        kind: ``second_order`` (t, x: norm2(x) <= t), ``exponential`` (x, y, z: y exp(x / y) <= z),
+            ``power_cone`` (x, y, z: x**alpha y**(1 - alpha) >= |z|).
+        size: entries of each cone.
+        matrix: CSR.
+        offset: the constant part.
+        alpha: of a power cone.
+    """
+
+    kind: str
+    size: int
+    matrix: sp.csr_array
+    offset: Array
+    alpha: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IndicatorRows:
+    """For each i: ``x[columns[i]] == active`` implies row i of `rows`."""
+
+    columns: Array
+    active: int
+    rows: RowBlock
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """Minimise the stages in order, subject to bounds, integrality, rows, cones, indicators, lazy families.
+
+    Attributes:
+        name: the model's.
+        lower, upper: column bounds.
+        integer: int8; 1 integer, 2 implied integer (see `forcopt.language.model.Columns`).
+        rows: the model's own rows first, then those that bridges added.
+        stages: objectives in order of priority; at least one.
+        tolerance: by how much later stages may worsen earlier ones, relative to max(1, value).
+        cones, indicators, lazies: what else constrains the columns.
+        bridges: names of the rewritings applied.
+        column_name, row_name: give names on demand.
+    """
+
+    name: str
+    lower: Array
+    upper: Array
+    integer: Array
+    rows: RowBlock
+    stages: tuple[StageCost, ...]
+    column_name: Callable[[int], str]
+    row_name: Callable[[int], str]
+    tolerance: float = 1e-7
+    cones: tuple[Cone, ...] = ()
+    indicators: tuple[IndicatorRows, ...] = ()
+    lazies: tuple[Lazy, ...] = ()
+    bridges: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> int:
+        """The number of columns."""
+        return len(self.lower)
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether any column must be an integer."""
+        return bool((self.integer == 1).any())
+
+    def matrix(self) -> sp.csr_array:
+        """The linear rows as a scipy matrix; shares memory."""
+        return self.rows.matrix(self.columns)
+
+    def with_rows(self, rows: RowBlock) -> Program:
+        """The program with more rows."""
+        return replace(self, rows=self.rows.extended(rows))
+
+    def with_stage(self, stage: StageCost) -> Program:
+        """The program with another objective."""
+        return replace(self, stages=(stage,))

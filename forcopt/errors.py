@@ -1,0 +1,59 @@
+"""Every error that the library itself raises; all of them also are a standard exception."""
+
+from __future__ import annotations
+
+__all__ = [
+    "BackendError",
+    "CurvatureError",
+    "DeclarationError",
+    "ForcoptError",
+    "NotInstalledError",
+    "UnboundedExpressionError",
+    "UnknownNameError",
+    "UnsupportedError",
+]
+
+
+class ForcoptError(Exception):
+    """The base of all errors of this library."""
+
+
+class DeclarationError(ForcoptError, ValueError):
+    """A malformed model or problem: the message names the field, the value and the rule."""
+
+
+class CurvatureError(ForcoptError, ValueError):
+    """An expression is used where its curvature makes the model nonconvex; names the atom and the place."""
+
+
+class UnboundedExpressionError(ForcoptError, ValueError):
+    """A rewriting needs bounds that cannot be derived; names the variable that lacks one."""
+
+
+class UnsupportedError(ForcoptError, ValueError):
+    """No chain of bridges turns the model into what the backend takes; names the backends that could."""
+
+
+class UnknownNameError(ForcoptError, ValueError):
+    """A backend, method, model or field that does not exist; suggests the nearest that does."""
+
+
+class NotInstalledError(ForcoptError, RuntimeError):
+    """A backend whose package or executable is missing; gives the command that installs it."""
+
+
+class BackendError(ForcoptError, RuntimeError):
+    """A solver crashed, refused the model or answered nonsense; keeps the solver's own words."""
+
+
+def unknown(kind: str, name: str, known: list[str]) -> UnknownNameError:
+    """Build the error for an unknown `name`, with the nearest of the `known` ones as a suggestion.
+
+    >>> str(unknown("backend", "hihgs", ["highs", "scs"]))
+    "unknown backend 'hihgs'; did you mean 'highs'? known: highs, scs"
+    """
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f" did you mean '{near[0]}'?" if near else ""
+    return UnknownNameError(f"unknown {kind} '{name}';{hint} known: {', '.join(sorted(known))}")

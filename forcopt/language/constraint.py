@@ -1,0 +1,244 @@
+"""Constraints: rows of affine expressions within bounds, and the semantic ones that bridges rewrite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from forcopt.errors import DeclarationError
+from forcopt.language.expression import Expression, describe_entry
+from forcopt.language.terms import Array
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+    from forcopt.language.model import Model
+
+__all__ = ["Connected", "Constraint", "Implication", "Lazy", "Separator", "connected", "implies"]
+
+Separator = Callable[[Callable[[Expression], Array]], Iterable["Constraint"]]
+"""Takes a function that evaluates expressions at a point; yields the constraints that the point violates."""
+
+
+@dataclass(eq=False)
+class Constraint:
+    """Rows ``lower <= expression <= upper``; made by comparing expressions.
+
+    Attributes:
+        expression: affine, of any shape; one row for each element.
+        lower, upper: bounds that broadcast to the shape.
+        name: given when it joins a model.
+        start: its first row in the model, or -1 before it joins one.
+        labels: a name for each row, if they have their own.
+    """
+
+    expression: Expression
+    lower: Array
+    upper: Array
+    name: str = ""
+    start: int = field(default=-1, repr=False)
+    labels: Sequence[str] | None = field(default=None, repr=False)
+
+    @property
+    def model(self) -> Model:
+        """The model of its variables."""
+        return self.expression.model
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """One row for each element of this shape."""
+        return self.expression.shape
+
+    @property
+    def sense(self) -> str:
+        """One of ``==``, ``<=``, ``>=`` and ``between``."""
+        low, high = np.isfinite(self.lower).any(), np.isfinite(self.upper).any()
+        if low and high:
+            return "==" if np.array_equal(self.lower, self.upper) else "between"
+        return ">=" if low else "<="
+
+    def row_bounds(self) -> tuple[Array, Array]:
+        """The bounds of the linear part of each row, flat: the constant is moved to the right-hand side."""
+        constant = self.expression.constant
+        return (
+            np.broadcast_to(self.lower - constant, self.shape).reshape(-1),
+            np.broadcast_to(self.upper - constant, self.shape).reshape(-1),
+        )
+
+    def violation(self, point: Array) -> Array:
+        """By how much each row is violated at `point` (all columns' values); zero where it holds."""
+        value = self.expression.evaluate(point)
+        return np.maximum(np.maximum(self.lower - value, value - self.upper), 0.0)
+
+    def relative_violation(self, point: Array) -> Array:
+        """The violation, divided by the bound's size where that is above 1."""
+        finite = np.where(np.isfinite(self.lower), np.abs(self.lower), 0.0)
+        other = np.where(np.isfinite(self.upper), np.abs(self.upper), 0.0)
+        return self.violation(point) / np.maximum(1.0, np.maximum(finite, other) + np.abs(self.expression.constant))
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "the truth of a constraint is known only after solving; "
+            "a chained comparison such as 0 <= x <= 1 is x.between(0, 1)"
+        )
+
+    def __repr__(self) -> str:
+        from forcopt.language.display import constraint_text
+
+        label = f" {self.name}" if self.name else ""
+        return f"<constraint{label} of shape {self.shape}: {constraint_text(self)}>"
+
+    def _repr_latex_(self) -> str:
+        from forcopt.language.display import constraint_latex
+
+        return f"${constraint_latex(self)}$"
+
+
+@dataclass(eq=False)
+class Implication:
+    """If `condition` is 1, the constraint holds; made by `implies`."""
+
+    condition: Expression
+    constraint: Constraint
+    name: str = ""
+
+    kind = "implication"
+
+    @property
+    def operands(self) -> tuple[Expression, ...]:
+        """The expressions that it reads."""
+        return (self.condition, self.constraint.expression)
+
+    @property
+    def model(self) -> Model:
+        """The model of its variables."""
+        return self.constraint.model
+
+
+@dataclass(eq=False)
+class Connected:
+    """The chosen nodes induce a connected subgraph; made by `connected`.
+
+    Attributes:
+        edges: int array (number of edges, 2), positions of the end nodes in `member`.
+        member: binary expression, shape (number of nodes,).
+    """
+
+    edges: Array
+    member: Expression
+    name: str = ""
+
+    kind = "connected"
+
+    @property
+    def operands(self) -> tuple[Expression, ...]:
+        """The expressions that it reads."""
+        return (self.member,)
+
+    def pieces(self, point: Array) -> int:
+        """Into how many connected pieces the chosen nodes fall at a point; 1 if none is chosen."""
+        import scipy.sparse as sp
+        from scipy.sparse.csgraph import connected_components
+
+        chosen = self.member.evaluate(point) > 0.5
+        inside = self.edges[chosen[self.edges].all(axis=1)]
+        graph = sp.csr_array((np.ones(len(inside)), (inside[:, 0], inside[:, 1])), shape=(len(chosen),) * 2)
+        _, label = connected_components(graph, directed=False)
+        return max(len(set(label[chosen].tolist())), 1)
+
+    @property
+    def model(self) -> Model:
+        """The model of its variables."""
+        return self.member.model
+
+
+@dataclass(eq=False)
+class Lazy:
+    """A family of constraints too large to list, given by a separation oracle."""
+
+    model: Model
+    separate: Separator
+    name: str = ""
+
+    kind = "lazy"
+
+
+def implies(condition: Expression, constraint: Constraint) -> Implication:
+    """Require `constraint` wherever the binary `condition` is 1.
+
+    Args:
+        condition: takes only the values 0 and 1 (a binary variable ``b``, or ``1 - b``); broadcasts to the
+            shape of the constraint.
+        constraint: rows that then hold.
+
+    Backends without indicator rows need bounds on every variable of the constraint, see the bridge
+    ``big_m``.
+
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x, b = m.variable("x", lower=0, upper=10), m.variable("b", binary=True)
+    >>> _ = m.subject_to(fo.implies(b, x <= 3))
+    >>> m.maximize(x + 5 * b)
+    >>> m.solve().objective
+    10.0
+    """
+    require_binary(condition, "the condition of implies")
+    if not isinstance(constraint, Constraint):
+        raise DeclarationError(f"implies(b, constraint) needs a constraint, not {constraint!r}")
+    try:
+        np.broadcast_shapes(condition.shape, constraint.shape)
+        wide = condition.broadcast_to(constraint.shape)
+    except ValueError:
+        raise DeclarationError(
+            f"implies: the condition's shape {condition.shape} does not broadcast to {constraint.shape}"
+        ) from None
+    return Implication(wide, constraint)
+
+
+def connected(graph: nx.Graph[Any], member: Expression) -> Connected:
+    """Require the chosen nodes of a graph to induce a connected subgraph (none chosen is allowed).
+
+    Args:
+        graph: undirected; its nodes in iteration order belong to the entries of `member`.
+        member: binary expression of shape ``(number of nodes,)``; 1 for a chosen node.
+
+    The bridge ``connected_flow`` rewrites it as a single-commodity flow from a root among the chosen nodes.
+
+    >>> import forcopt as fo, networkx as nx
+    >>> m = fo.Model()
+    >>> x = m.variable("x", shape=5, binary=True)
+    >>> _ = m.subject_to(fo.connected(nx.path_graph(5), x), x[0] == 1, x[4] == 1)
+    >>> m.minimize(x.sum())
+    >>> m.solve().objective
+    5.0
+    """
+    nodes = list(graph.nodes)
+    if member.shape != (len(nodes),):
+        raise DeclarationError(f"connected: member has shape {member.shape}, the graph {len(nodes)} nodes")
+    require_binary(member, "the member expression of connected")
+    place = {node: i for i, node in enumerate(nodes)}
+    pairs = [(place[a], place[b]) for a, b in graph.edges if a != b]
+    return Connected(np.array(pairs, dtype=np.int64).reshape(-1, 2), member)
+
+
+def require_binary(expression: Any, what: str) -> None:
+    """Check that an expression can only be 0 or 1.
+
+    Raises:
+        DeclarationError: naming the entry that could be something else.
+    """
+    if not isinstance(expression, Expression):
+        raise DeclarationError(f"{what} must be an expression of a binary variable, not {expression!r}")
+    lower, upper = expression.model.interval(expression)
+    bad = (lower < 0) | (upper > 1) | ~expression.model.is_integral(expression)
+    if bad.any():
+        at = int(np.argmax(bad))
+        raise DeclarationError(
+            f"{what}{describe_entry(expression.shape, at)} must be binary: "
+            f"{expression[np.unravel_index(at, expression.shape)]._short()} ranges over "
+            f"[{lower.flat[at]:g}, {upper.flat[at]:g}]"
+            + ("" if expression.model.is_integral(expression).flat[at] else " and is not integer")
+        )

@@ -1,0 +1,142 @@
+"""How the linear part of an expression is held: lazily, as views, until a program is filled.
+
+An expression of shape ``S`` is a constant plus a sum of terms. A `Gather` holds the same number ``w`` of
+coefficients for every element, as a column array of shape ``S + (w,)``: a variable is one with ``w = 1``, a
+row sum of an m-by-n variable has shape ``(m,)`` and ``w = n``. Slicing, broadcasting, transposing, scaling and
+summing are numpy views of it, without copies. `Rows` (compressed sparse rows) holds what a sparse matrix product
+gives. Terms are only merged when a program is filled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+__all__ = ["Array", "Gather", "Rows", "Term", "compact"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Rearrange = Callable[[Array], Array]
+
+
+def compact(values: Array) -> Array:
+    """Shrink every broadcast axis (stride zero) to length one, so that scaling costs no more than it must."""
+    return values[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in values.strides)]
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """The same number ``w`` of coefficients for every element.
+
+    Attributes:
+        columns: int32, shape ``S + (w,)``.
+        values: broadcastable to the shape of `columns` (same number of axes, broadcast axes of length one).
+        distinct: no column occurs twice in the whole array.
+    """
+
+    columns: Array
+    values: Array
+    distinct: bool
+
+    @property
+    def width(self) -> int:
+        """The number of coefficients of each element."""
+        return int(self.columns.shape[-1])
+
+    def rearrange(self, move: Rearrange, keeps_distinct: bool) -> Gather:
+        """Apply a rearrangement of the leading axes, such as indexing or transposing."""
+        columns = move(self.columns)
+        if self.values.size == 1:
+            values = self.values.reshape((1,) * columns.ndim)
+        else:
+            values = compact(move(np.broadcast_to(self.values, self.columns.shape)))
+        return Gather(columns, values, self.distinct and keeps_distinct)
+
+    def scale(self, factor: Array) -> Gather:
+        """Multiply by `factor`, compact and with as many axes as the expression."""
+        return Gather(self.columns, self.values * factor[..., None], self.distinct)
+
+    def merge_last_axis(self) -> Gather:
+        """Sum over the last axis of the expression: its elements become coefficients."""
+        *lead, count, width = self.columns.shape
+        columns = self.columns.reshape(*lead, count * width)
+        if self.values.size == 1:
+            values = self.values.reshape((1,) * columns.ndim)
+        else:
+            inner = np.broadcast_to(self.values, (*self.values.shape[:-2], count, width))
+            values = inner.reshape(*inner.shape[:-2], count * width)
+        return Gather(columns, values, self.distinct)
+
+    def left_multiply(self, matrix: sp.csr_array) -> Rows:
+        """Give ``matrix @ element``, for an expression of shape ``(n,)``."""
+        picked = matrix.indices
+        columns = self.columns[picked]
+        values = matrix.data[:, None] * (
+            self.values if self.values.shape[0] == 1 else np.broadcast_to(self.values, self.columns.shape)[picked]
+        )
+        values = np.broadcast_to(values, columns.shape)
+        indptr = matrix.indptr if self.width == 1 else matrix.indptr * self.width
+        return Rows(indptr, columns.reshape(-1), values.reshape(-1), self.distinct)
+
+    def rows(self) -> Rows:
+        """Give the same as compressed sparse rows."""
+        size = self.columns.size // self.width if self.width else 0
+        count = size if self.width else int(np.prod(self.columns.shape[:-1], dtype=np.int64))
+        indptr = np.arange(count + 1, dtype=np.int32) * np.int32(self.width)
+        values = np.broadcast_to(self.values, self.columns.shape).astype(float).reshape(-1)
+        return Rows(indptr, self.columns.reshape(-1), values, self.distinct or self.width <= 1)
+
+    def dot(self, point: Array) -> Array:
+        """Evaluate at `point`, the values of all columns; shape ``S``."""
+        return np.asarray((self.values * point[self.columns]).sum(axis=-1))
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Compressed sparse rows, one for each element in C order; `distinct` if no row repeats a column."""
+
+    indptr: Array
+    indices: Array
+    data: Array
+    distinct: bool
+
+    def matrix(self, columns: int | None = None) -> sp.csr_array:
+        """Give the rows as a scipy matrix of the least (or a given) number of columns."""
+        if columns is None:
+            columns = int(self.indices.max()) + 1 if self.indices.size else 1
+        shape = (len(self.indptr) - 1, columns)
+        return sp.csr_array((self.data, self.indices, self.indptr), shape=shape)
+
+    @classmethod
+    def of(cls, matrix: sp.csr_array) -> Rows:
+        """Hold a scipy matrix; it must not repeat a column within a row."""
+        return cls(matrix.indptr, matrix.indices, matrix.data, True)
+
+    def take(self, index: Array) -> Rows:
+        """Pick rows by position."""
+        taken = self.matrix()[index]
+        return Rows(taken.indptr, taken.indices, taken.data, self.distinct)
+
+    def scale(self, factor: Array) -> Rows:
+        """Multiply each row by its entry of the flat array `factor`, or all by one number."""
+        by = factor if factor.size == 1 else np.repeat(factor, np.diff(self.indptr))
+        return Rows(self.indptr, self.indices, self.data * by, self.distinct)
+
+    def left_multiply(self, matrix: sp.csr_array) -> Rows:
+        """Give ``matrix @ rows``."""
+        product = sp.csr_array(matrix @ self.matrix())
+        return Rows(product.indptr, product.indices, product.data, True)
+
+    def merge_groups(self, count: int) -> Rows:
+        """Sum every `count` consecutive rows."""
+        return Rows(self.indptr[::count] if count else np.zeros(1, np.int32), self.indices, self.data, False)
+
+    def dot(self, point: Array) -> Array:
+        """Evaluate at `point`; a flat array."""
+        return np.asarray(self.matrix(len(point)) @ point)
+
+
+Term = Gather | Rows

@@ -1,0 +1,140 @@
+"""What a solver said about a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from forcopt.backends.base import Improvement
+from forcopt.errors import DeclarationError
+from forcopt.language.constraint import Constraint
+from forcopt.language.expression import Expression
+from forcopt.language.model import Model, Variable
+from forcopt.language.terms import Array
+from forcopt.status import Status
+
+if TYPE_CHECKING:
+    from forcopt.loops.certify import Certificate
+
+__all__ = ["ModelSolution", "relative_gap"]
+
+
+def relative_gap(objective: float, bound: float) -> float:
+    """``|objective - bound| / max(1e-9, |objective|)``; 0 if they are equal, infinite without a bound.
+
+    >>> relative_gap(10.0, 9.0), relative_gap(0.0, 0.0), relative_gap(1.0, float("-inf"))
+    (0.1, 0.0, inf)
+    """
+    if objective == bound:
+        return 0.0
+    if not (np.isfinite(objective) and np.isfinite(bound)):
+        return float("inf")
+    return abs(objective - bound) / max(1e-9, abs(objective))
+
+
+@dataclass(eq=False)
+class ModelSolution:
+    """What a solver said about a model; ``s[x]`` gives the value of a variable or any expression.
+
+    Attributes:
+        model: which.
+        status: see `Status`.
+        objective: of the first (or only) stage, in the model's own sense; NaN without a point.
+        bound: on the optimum of the first stage; infinite if none is known.
+        stages: the values of all stages.
+        point: the values of all columns, or None.
+        seconds: wall time of compiling, passing and solving.
+        backend: its name.
+        bridges: the rewritings that were applied.
+        violation: the largest violation of a constraint by the point, re-evaluated by the model.
+        iterations, nodes, message, log: the solver's own.
+        trace: what was known when.
+    """
+
+    model: Model
+    status: Status
+    objective: float
+    bound: float
+    stages: tuple[float, ...]
+    point: Array | None
+    seconds: float
+    backend: str
+    bridges: tuple[str, ...]
+    violation: float = 0.0
+    iterations: int = 0
+    nodes: int = 0
+    message: str = ""
+    log: str = field(default="", repr=False)
+    trace: list[Improvement] = field(default_factory=list, repr=False)
+    row_dual: Array | None = field(default=None, repr=False)
+    reduced_costs: Array | None = field(default=None, repr=False)
+
+    @property
+    def gap(self) -> float:
+        """The relative gap between objective and bound."""
+        return relative_gap(self.objective, self.bound)
+
+    @cached_property
+    def reason(self) -> str:
+        """Why there is no optimum: an irreducible infeasible subset, or the variables of a ray; else empty.
+
+        Computed when first asked for, by a few more solves.
+        """
+        from forcopt.loops.diagnose import explain
+
+        return explain(self)
+
+    def __getitem__(self, expression: Expression) -> Array:
+        if self.point is None:
+            raise DeclarationError(f"there is no solution to read: the status is {self.status} ({self.message})")
+        value = self.model.lift(expression).evaluate(self.point)
+        if isinstance(expression, Variable) and expression.integer:
+            return np.round(value)
+        return value
+
+    def dual(self, constraint: Constraint) -> Array:
+        """The shadow prices of a constraint's rows: the change of the optimum per unit of right-hand side.
+
+        Raises:
+            DeclarationError: if there are none (an integer model, or a backend that gives none).
+        """
+        if self.row_dual is None:
+            raise DeclarationError(
+                f"backend {self.backend!r} gave no duals for this model (status {self.status}); "
+                "duals exist for continuous models solved to optimality"
+            )
+        if constraint.start < 0 or constraint.model is not self.model:
+            raise DeclarationError(f"the constraint {constraint.name!r} is not in model {self.model.name!r}")
+        rows = self.row_dual[constraint.start : constraint.start + constraint.expression.size]
+        return rows.reshape(constraint.shape)
+
+    def reduced_cost(self, variable: Variable) -> Array:
+        """The change of the optimum per unit of a variable that is held at its bound.
+
+        Raises:
+            DeclarationError: if there are none.
+        """
+        self.model.lift(variable)
+        if self.reduced_costs is None:
+            raise DeclarationError(f"backend {self.backend!r} gave no reduced costs (status {self.status})")
+        return self.reduced_costs[variable.start : variable.start + variable.size].reshape(variable.shape)
+
+    def values(self) -> dict[str, Any]:
+        """The value of every variable by its name."""
+        return {v.name: self[v] for v in self.model.variables}
+
+    def certify(self) -> Certificate:
+        """Check the solution in exact rational arithmetic; see `forcopt.loops.certify`."""
+        from forcopt.loops.certify import certify_model
+
+        return certify_model(self)
+
+    def __repr__(self) -> str:
+        gap = f", gap {self.gap:.2g}" if self.status is Status.FEASIBLE else ""
+        return (
+            f"<{self.status} solution of {self.model.name} by {self.backend}: "
+            f"objective {self.objective:.8g}{gap}, {self.seconds:.3g} s>"
+        )

@@ -1,0 +1,158 @@
+"""Solve a model on a backend: compile, run, check, read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from forcopt.backends.base import Backend, Improvement, RawResult, Session, SolveOptions
+from forcopt.backends.registry import all_capabilities, get_backend
+from forcopt.compile.compiler import compile_model
+from forcopt.compile.program import Program, StageCost
+from forcopt.errors import BackendError, DeclarationError
+from forcopt.language.model import Model, Variable
+from forcopt.language.terms import Array
+from forcopt.loops.cutting_planes import cutting_planes
+from forcopt.loops.lexicographic import lexicographic
+from forcopt.loops.solution import ModelSolution
+from forcopt.status import Status
+
+__all__ = ["solve_model"]
+
+
+def solve_model(
+    model: Model,
+    backend: str = "highs",
+    *,
+    time_limit: float | None = None,
+    gap: float | None = None,
+    seed: int | None = None,
+    threads: int | None = None,
+    log: bool = False,
+    start: Mapping[Variable, Any] | None = None,
+    on_improvement: Callable[[Improvement], bool | None] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> ModelSolution:
+    """Solve `model` on `backend`.
+
+    Args:
+        model: with an objective; without one any feasible point will do.
+        backend: a name that ``forcopt backends`` lists.
+        time_limit: seconds for everything together.
+        gap: the relative gap at which a search may stop.
+        seed: of the solver's randomness.
+        threads: how many.
+        log: show the solver's own output as it runs; ``s.log`` keeps it either way.
+        start: values to start a search from, for some or all variables.
+        on_improvement: called with every improvement, where the solver reports them; stop by returning True.
+        options: options of the solver by its own names.
+
+    Raises:
+        UnknownNameError, NotInstalledError: for the backend.
+        UnsupportedError, UnboundedExpressionError: if the backend cannot take the model.
+        BackendError: if the solver crashes, or claims a point that violates the model.
+    """
+    began = time.perf_counter()
+
+    def elapsed() -> float:
+        return time.perf_counter() - began
+
+    chosen = get_backend(backend)
+    settings = SolveOptions(
+        time_limit, gap, seed, threads, log, _start(model, start), on_improvement, dict(options or {})
+    )
+    program = compile_model(model, chosen.capabilities, backend, all_capabilities())
+    if settings.start is not None:
+        pad = np.full(program.columns - model.column_count, np.nan)
+        settings = replace(settings, start=np.concatenate([settings.start, pad]))
+    session = chosen.session(program)
+    native_lazy = "lazy" in chosen.capabilities.kinds
+
+    def run(current: Session, last: bool) -> RawResult:
+        if model.lazies and not native_lazy:
+            return cutting_planes(current, model, settings, elapsed)
+        return current.solve(settings.within(elapsed()))
+
+    result, results = lexicographic(session, program, run)
+    if result.ambiguous:
+        result.status = _disambiguate(chosen, program, settings, elapsed)
+    return _judge(model, chosen, program, result, results, elapsed())
+
+
+def _start(model: Model, start: Mapping[Variable, Any] | None) -> Array | None:
+    if start is None:
+        return None
+    point = np.full(model.column_count, np.nan)
+    for variable, value in start.items():
+        if not isinstance(variable, Variable):
+            raise DeclarationError(f"start: {variable!r} is not a variable")
+        model.lift(variable)
+        point[variable.start : variable.start + variable.size] = np.broadcast_to(value, variable.shape).reshape(-1)
+    return point
+
+
+def _disambiguate(backend: Backend, program: Program, options: SolveOptions, elapsed: Callable[[], float]) -> Status:
+    """Tell infeasible from unbounded by solving without an objective."""
+    empty = StageCost(np.zeros(program.columns), 0.0, False)
+    result = backend.session(program.with_stage(empty)).solve(options.within(elapsed()))
+    return Status.UNBOUNDED if result.status.has_solution else Status.INFEASIBLE
+
+
+def _judge(
+    model: Model,
+    backend: Backend,
+    program: Program,
+    result: RawResult,
+    results: list[RawResult],
+    seconds: float,
+) -> ModelSolution:
+    """Re-evaluate the point by the model itself and translate the answer to the model's own sense."""
+    point, violation = None, 0.0
+    stages: tuple[float, ...] = ()
+    if result.x is not None:
+        point = np.array(result.x[: model.column_count])
+        integer = program.integer[: model.column_count] == 1
+        point[integer] = np.round(point[integer])
+        point = model.complete(point)
+        violations = model.violations(point)
+        worst = max(violations, key=lambda k: violations[k], default="")
+        violation = violations.get(worst, 0.0)
+        if violation > 100 * backend.accuracy:
+            raise BackendError(
+                f"{backend.name} claims a point that violates {worst!r} by {violation:.3g}; it said: {result.message}"
+            )
+        objective = model.objective
+        stages = tuple(float(s.expression.evaluate(point)) for s in objective.stages) if objective else (0.0,)
+    first = program.stages[0]
+    bound = results[0].bound if np.isfinite(results[0].bound) else -np.inf
+    exact = len(program.stages) == 1 and not program.is_integer
+    duals = exact and result.status is Status.OPTIMAL and result.row_dual is not None
+    return ModelSolution(
+        model=model,
+        status=result.status,
+        objective=stages[0] if stages else float("nan"),
+        bound=first.sign * bound,
+        stages=stages,
+        point=point,
+        seconds=seconds,
+        backend=backend.name,
+        bridges=program.bridges,
+        violation=violation,
+        iterations=sum(r.iterations for r in results),
+        nodes=sum(r.nodes for r in results),
+        message=result.message,
+        log="".join(r.log for r in results),
+        trace=[
+            Improvement(t.seconds, first.sign * t.objective, first.sign * t.bound) for t in results[0].trace
+        ],
+        row_dual=first.sign * result.row_dual[: model.row_count] if duals and result.row_dual is not None else None,
+        reduced_costs=(
+            first.sign * result.reduced_cost[: model.column_count]
+            if duals and result.reduced_cost is not None
+            else None
+        ),
+    )
