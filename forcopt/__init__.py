@@ -9,6 +9,9 @@
 8.0
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from forcopt.errors import (
     BackendError,
     CurvatureError,
@@ -23,17 +26,46 @@ from forcopt.language import *  # noqa: F403
 from forcopt.language import __all__ as _language
 from forcopt.status import Status
 
+if TYPE_CHECKING:
+    from forcopt.problem import Evaluation, Handles, Method, Outcome, Problem, Solution, examples, load
+
 __version__ = "0.1.0"
+
+_LATER = {
+    "Evaluation": "forcopt.problem",
+    "Handles": "forcopt.problem",
+    "Method": "forcopt.problem",
+    "Outcome": "forcopt.problem",
+    "Problem": "forcopt.problem",
+    "Solution": "forcopt.problem",
+    "examples": "forcopt.problem",
+    "load": "forcopt.problem",
+}
+"""Names that are imported when first used, so that ``import forcopt`` stays quick."""
 
 __all__ = [
     *_language,
     "BackendError",
     "CurvatureError",
     "DeclarationError",
+    "Evaluation",
     "ForcoptError",
+    "Handles",
+    "Method",
     "NotInstalledError",
+    "Outcome",
+    "Problem",
+    "Solution",
     "Status",
     "UnboundedExpressionError",
     "UnknownNameError",
     "UnsupportedError",
+    "examples",
+    "load",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
+    raise AttributeError(f"module 'forcopt' has no attribute {name!r}")

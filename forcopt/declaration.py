@@ -1,0 +1,175 @@
+"""Frozen, validated declarations that know how to go to a file and come back.
+
+Problems, fairness notions, privacy mechanisms and side constraints are all `Declared`: arguments by keyword or
+position, checked at the door by pydantic, immutable afterwards, equal if their fields are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Self
+
+import numpy as np
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    PlainSerializer,
+    PlainValidator,
+    ValidationError,
+    WithJsonSchema,
+)
+from pydantic_core import core_schema
+
+from forcopt.errors import DeclarationError, unknown
+from forcopt.language.expression import as_numbers
+from forcopt.language.terms import Array
+
+__all__ = ["Declared", "Integers", "Numbers"]
+
+
+def _numbers(value: Any) -> Array:
+    out = as_numbers(value, "the array")
+    out.flags.writeable = False
+    return out
+
+
+def _integers(value: Any) -> Array:
+    numbers = as_numbers(value, "the array")
+    if numbers.size and (numbers != np.round(numbers)).any():
+        at = int(np.argmax(numbers != np.round(numbers)))
+        entry = [int(i) for i in np.unravel_index(at, numbers.shape)]
+        raise DeclarationError(f"the array{entry} is {numbers.flat[at]:g}; it must be an integer")
+    out = numbers.astype(np.int64)
+    out.flags.writeable = False
+    return out
+
+
+def _plain(values: Array) -> Any:
+    return values.tolist()
+
+
+_ARRAY_SCHEMA = {"type": "array", "items": {}, "description": "numbers, nested by axis"}
+
+Numbers = Annotated[
+    np.ndarray[Any, np.dtype[np.float64]],
+    PlainValidator(_numbers),
+    PlainSerializer(_plain),
+    WithJsonSchema(_ARRAY_SCHEMA),
+]
+"""A field of finite floats of any shape, read-only; anything numpy reads is accepted."""
+
+Integers = Annotated[
+    np.ndarray[Any, np.dtype[np.int64]],
+    PlainValidator(_integers),
+    PlainSerializer(_plain),
+    WithJsonSchema(_ARRAY_SCHEMA),
+]
+"""A field of integers of any shape, read-only; floats are accepted if they are whole."""
+
+
+class Declared(BaseModel):
+    """The base of everything that is declared.
+
+    Subclasses state their fields; a file names the class under the key `tag`.
+
+    Raises:
+        DeclarationError: on construction, naming the field, the value and the rule.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    tag: ClassVar[str] = "type"
+    _registry: ClassVar[dict[str, type[Declared]]] = {}
+
+    def __init__(self, *args: Any, **fields: Any) -> None:
+        names = list(type(self).model_fields)
+        if len(args) > len(names):
+            raise DeclarationError(
+                f"{type(self).__name__} takes at most {len(names)} arguments: {', '.join(names)}"
+            )
+        for name, value in zip(names, args, strict=False):
+            if name in fields:
+                raise DeclarationError(f"{type(self).__name__}: {name} is given twice")
+            fields[name] = value
+        unknown_names = [name for name in fields if name not in names]
+        if unknown_names:
+            raise unknown(f"field of {type(self).__name__}", unknown_names[0], names)
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            raise DeclarationError(_explain(type(self).__name__, error)) from None
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        Declared._registry[cls.__name__] = cls
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """Let a field of a base class be given as a dict that names the subclass, as in a file."""
+        return core_schema.no_info_before_validator_function(cls._from_plain, handler(source))
+
+    @classmethod
+    def _from_plain(cls, value: Any) -> Any:
+        if isinstance(value, Mapping) and cls.tag in value:
+            return cls.from_dict(value)
+        return value
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Make a declaration from plain data whose key `tag` names the class.
+
+        Raises:
+            UnknownNameError: for a class that does not exist or is not one of these.
+        """
+        name = str(data.get(cls.tag, cls.__name__))
+        known = {n: c for n, c in Declared._registry.items() if issubclass(c, cls)}
+        if name not in known:
+            raise unknown(cls.tag, name, list(known))
+        made = known[name](**{k: v for k, v in data.items() if k != cls.tag})
+        assert isinstance(made, cls)
+        return made
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the declaration as plain data, ready for JSON."""
+        nested = {n: v for n in type(self).model_fields if _holds_declared(v := getattr(self, n))}
+        flat = self.model_dump(mode="json", exclude=set(nested))
+        fields = {n: _nested(nested[n]) if n in nested else flat[n] for n in type(self).model_fields}
+        return {self.tag: type(self).__name__, **fields}
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and isinstance(other, Declared) and self.to_dict() == other.to_dict()
+
+    __hash__ = object.__hash__
+
+
+def _holds_declared(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(map(_holds_declared, value.values()))
+    return isinstance(value, Declared) or (
+        isinstance(value, tuple | list) and any(map(_holds_declared, value))
+    )
+
+
+def _nested(value: Any) -> Any:
+    if isinstance(value, Declared):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {key: _nested(item) for key, item in value.items()}
+    return [_nested(item) for item in value] if isinstance(value, tuple | list) else value
+
+
+def _explain(name: str, error: ValidationError) -> str:
+    """Say which field has which value and which rule it breaks."""
+    lines = []
+    for item in error.errors():
+        field = ".".join(str(part) for part in item["loc"] if not str(part).startswith("function-"))
+        message = item["msg"].removeprefix("Value error, ")
+        given = item["input"]
+        if item["type"] == "missing":
+            lines.append(f"{name}: {field} is missing")
+        elif isinstance(given, np.ndarray | dict | list) or not field:
+            lines.append(f"{name}: {field + ': ' if field else ''}{message}")
+        else:
+            lines.append(f"{name}: {field} is {given!r}; {message[:1].lower()}{message[1:]}")
+    return "; ".join(lines)

@@ -1,0 +1,557 @@
+"""Problems, the methods that solve them, and the solutions they give."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import time
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from forcopt.backends.base import Improvement
+from forcopt.declaration import Declared
+from forcopt.errors import DeclarationError, UnknownNameError, unknown
+from forcopt.language.expression import Expression
+from forcopt.language.model import Model
+from forcopt.language.objective import Objective, maximize, minimize
+from forcopt.loops.solution import ModelSolution, relative_gap
+from forcopt.status import Status
+
+if TYPE_CHECKING:
+    from forcopt.loops.certify import Certificate
+
+__all__ = [
+    "Evaluation",
+    "Handles",
+    "Method",
+    "Outcome",
+    "Problem",
+    "Solution",
+    "examples",
+    "load",
+    "problem_classes",
+]
+
+FEASIBILITY_TOLERANCE = 1e-6
+"""Violations up to this count as rounding."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a problem says of a decision, without any solver.
+
+    Attributes:
+        objective: its value, in the problem's own sense.
+        violations: for each demand that the decision fails, by how much; empty if it is feasible.
+        metrics: further numbers worth showing, such as rates.
+    """
+
+    objective: float
+    violations: Mapping[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def violation(self) -> float:
+        """The largest violation; 0 if there is none."""
+        return max(self.violations.values(), default=0.0)
+
+    @property
+    def feasible(self) -> bool:
+        """Whether every demand is met, up to rounding (1e-6)."""
+        return self.violation <= FEASIBILITY_TOLERANCE
+
+
+class Handles(SimpleNamespace):
+    """What a formulation wrote into a model, by name.
+
+    Args:
+        objective: a scalar expression (taken in the problem's sense), or an `Objective`.
+        decision: turns a `ModelSolution` into the problem's decision.
+        parts: variables and expressions for those who compose.
+    """
+
+    objective: Expression | Objective
+    decision: Callable[[ModelSolution], Any]
+
+    def __init__(
+        self, objective: Expression | Objective, decision: Callable[[ModelSolution], Any], **parts: Any
+    ) -> None:
+        super().__init__(objective=objective, decision=decision, **parts)
+
+
+@dataclass
+class Outcome:
+    """What an algorithm returns.
+
+    Attributes:
+        decision: or None if there is none.
+        bound: on the optimum, in the problem's sense; None if the method gives none.
+        status: if it differs from OPTIMAL for an exact method and APPROXIMATE for another.
+        iterations: as the method counts them.
+        message: why it ended, if that needs saying.
+        trace: what was known when.
+        log: what it printed.
+    """
+
+    decision: Any
+    bound: float | None = None
+    status: Status | None = None
+    iterations: int = 0
+    message: str = ""
+    trace: list[Improvement] = field(default_factory=list)
+    log: str = ""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to solve a problem.
+
+    Attributes:
+        name: the field's name for it.
+        kind: a formulation runs on any backend that can take it; an algorithm is a program of its own.
+        exact: whether it proves optimality.
+        guarantee: for an approximate one, the theorem's bound: takes the problem, gives the largest possible
+            distance of the objective from the optimum; None if there is no theorem.
+        cites: paper and theorem.
+        options: its own options with their defaults.
+        function: the code.
+    """
+
+    name: str
+    kind: Literal["formulation", "algorithm"]
+    exact: bool
+    guarantee: Callable[[Any], float] | None
+    cites: str
+    options: Mapping[str, Any]
+    function: Callable[..., Any] = field(repr=False)
+
+    @property
+    def summary(self) -> str:
+        """The first line of its documentation."""
+        return (inspect.getdoc(self.function) or "").partition("\n")[0]
+
+
+_COMMON = ("backend", "time_limit", "seed", "progress", "on_improvement")
+"""Options that mean the same for every method; an algorithm gets those that its signature names."""
+
+
+def _options(function: Callable[..., Any], skip: int) -> dict[str, Any]:
+    parameters = list(inspect.signature(function).parameters.values())[skip:]
+    return {p.name: p.default for p in parameters if p.name not in _COMMON}
+
+
+class Problem(Declared):
+    """The base of all problems: a frozen, validated declaration with the methods registered for it.
+
+    A subclass states its fields, defines `evaluate`, and names its `default_method`. Its methods are
+    registered beside their code::
+
+        @MyProblem.formulation("lp", exact=True, cites="Author (2020), equation (3)")
+        def lp(problem: MyProblem, model: Model) -> Handles: ...
+
+        @MyProblem.algorithm("greedy", exact=False)
+        def greedy(problem: MyProblem, *, seed: int | None = None) -> Outcome: ...
+    """
+
+    tag: ClassVar[str] = "model"
+    sense: ClassVar[Literal["min", "max"]] = "min"
+    default_method: ClassVar[str] = ""
+    family: ClassVar[str] = ""
+    """The name of its shipped examples before the slash, such as ``postprocessing``."""
+
+    _methods: ClassVar[dict[str, Method]] = {}
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        cls._methods = dict(cls._methods)
+
+    # -- methods -------------------------------------------------------------------------------------------
+
+    @classmethod
+    def formulation(
+        cls, name: str, *, exact: bool, guarantee: Callable[[Any], float] | None = None, cites: str = ""
+    ) -> Callable[[Callable[..., Handles]], Callable[..., Handles]]:
+        """Register a function ``(problem, model, **options) -> Handles`` that writes into the model."""
+
+        def register(function: Callable[..., Handles]) -> Callable[..., Handles]:
+            options = _options(function, 2)
+            cls._methods[name] = Method(name, "formulation", exact, guarantee, cites, options, function)
+            return function
+
+        return register
+
+    @classmethod
+    def algorithm(
+        cls, name: str, *, exact: bool, guarantee: Callable[[Any], float] | None = None, cites: str = ""
+    ) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
+        """Register a function ``(problem, **options) -> Outcome`` that solves the problem by itself."""
+
+        def register(function: Callable[..., Outcome]) -> Callable[..., Outcome]:
+            options = _options(function, 1)
+            cls._methods[name] = Method(name, "algorithm", exact, guarantee, cites, options, function)
+            return function
+
+        return register
+
+    @property
+    def methods(self) -> Mapping[str, Method]:
+        """The registered methods by name."""
+        return dict(type(self)._methods)
+
+    def method(self, name: str | None = None) -> Method:
+        """Give a method by name, or the default one.
+
+        Raises:
+            UnknownNameError: with the nearest name.
+        """
+        wanted = name or self.default_method
+        if wanted not in self._methods:
+            raise unknown(f"method of {type(self).__name__}", wanted, list(self._methods))
+        return self._methods[wanted]
+
+    # -- what a problem does ---------------------------------------------------------------------------------
+
+    def evaluate(self, decision: Any) -> Evaluation:
+        """Judge a decision: objective and violations, without any solver."""
+        raise NotImplementedError(f"{type(self).__name__} must define evaluate")
+
+    def declare(self, model: Model, method: str | None = None, **options: Any) -> Handles:
+        """Write the problem into `model` by a formulation (without setting the objective).
+
+        Args:
+            model: to write to; may hold other problems already.
+            method: a formulation; the default method if that is one.
+            options: of the formulation.
+
+        Returns:
+            The variables and expressions by name, with ``objective`` and ``decision``.
+        """
+        chosen = self.method(method)
+        if chosen.kind != "formulation":
+            names = [m.name for m in self._methods.values() if m.kind == "formulation"]
+            raise DeclarationError(f"method {chosen.name!r} is no formulation; those are: {', '.join(names)}")
+        handles = chosen.function(self, model, **_checked(chosen, options))
+        assert isinstance(handles, Handles)
+        return handles
+
+    def solve(
+        self,
+        method: str | None = None,
+        *,
+        backend: str | None = None,
+        time_limit: float | None = None,
+        gap: float | None = None,
+        seed: int | np.random.Generator | None = None,
+        threads: int | None = None,
+        log: bool = False,
+        progress: bool = False,
+        on_improvement: Callable[[Improvement], bool | None] | None = None,
+        **options: Any,
+    ) -> Solution:
+        """Solve the problem.
+
+        Args:
+            method: a name among `methods`; the default one if left out. ``"flow@scip"`` names a backend too.
+            backend: for a formulation, or an algorithm that uses one; ``highs`` by default.
+            time_limit: seconds.
+            gap: the relative gap at which a search may stop (formulations).
+            seed: an int or a generator; whatever is random repeats with it.
+            threads: how many the solver may use (formulations).
+            log: show the solver's output (formulations).
+            progress: show a progress bar, where the method has steps to show.
+            on_improvement: called with each improvement; stop by returning True.
+            options: the method's own, see ``p.methods[name].options``.
+
+        Raises:
+            UnknownNameError: for the method or backend.
+            DeclarationError: for an option that the method does not have.
+        """
+        name, _, at = (method or "").partition("@")
+        if at and backend and at != backend:
+            raise DeclarationError(f"two backends are named: {at!r} in the method and {backend!r}")
+        chosen = self.method(name or None)
+        own = _checked(chosen, options)
+        common = {
+            "backend": backend or at or None,
+            "time_limit": time_limit,
+            "seed": seed,
+            "progress": progress,
+            "on_improvement": on_improvement,
+        }
+        began = time.perf_counter()
+        if chosen.kind == "algorithm":
+            for unused, value in (("gap", gap), ("threads", threads), ("log", log or None)):
+                if value is not None:
+                    raise DeclarationError(f"method {chosen.name!r} has no option {unused!r}")
+            outcome = chosen.function(self, **own, **_wanted(chosen, common))
+            return self._from_outcome(chosen, outcome, common["backend"], time.perf_counter() - began)
+        model = Model(type(self).__name__)
+        handles = self.declare(model, chosen.name, **own)
+        goal = handles.objective
+        if isinstance(goal, Expression):
+            goal = minimize(goal) if self.sense == "min" else maximize(goal)
+        model.optimize(goal)
+        whole_seed = int(seed.integers(2**31 - 1)) if isinstance(seed, np.random.Generator) else seed
+        said = model.solve(
+            common["backend"] or "highs",
+            time_limit=time_limit,
+            gap=gap,
+            seed=whole_seed,
+            threads=threads,
+            log=log,
+            on_improvement=on_improvement,
+        )
+        return self._from_model(chosen, handles, said, time.perf_counter() - began)
+
+    def _from_outcome(
+        self, method: Method, outcome: Outcome, backend: str | None, seconds: float
+    ) -> Solution:
+        judged = None if outcome.decision is None else self.evaluate(outcome.decision)
+        status = outcome.status
+        if status is None:
+            found = Status.OPTIMAL if method.exact else Status.APPROXIMATE
+            status = found if judged is not None else Status.FAILED
+        bound = outcome.bound
+        if bound is None and status is Status.OPTIMAL and judged is not None:
+            bound = judged.objective
+        return Solution(
+            problem=self,
+            decision=outcome.decision,
+            evaluation=judged,
+            status=status,
+            bound=self._no_bound if bound is None else bound,
+            method=method.name,
+            backend=backend or "",
+            seconds=seconds,
+            iterations=outcome.iterations,
+            message=outcome.message,
+            log=outcome.log,
+            trace=outcome.trace,
+        )
+
+    def _from_model(self, method: Method, handles: Handles, said: ModelSolution, seconds: float) -> Solution:
+        decision = handles.decision(said) if said.status.has_solution else None
+        judged = None if decision is None else self.evaluate(decision)
+        status, message = said.status, said.message
+        if judged is not None and not method.exact:
+            status = Status.APPROXIMATE
+        elif judged is not None:
+            wrong = _disagreement(judged, said, handles)
+            if wrong:
+                status, message = Status.FAILED, f"{wrong}; {said.backend} said: {said.message}"
+        return Solution(
+            problem=self,
+            decision=decision,
+            evaluation=judged,
+            status=status,
+            bound=said.bound,
+            method=method.name,
+            backend=said.backend,
+            seconds=seconds,
+            iterations=said.iterations,
+            bridges=said.bridges,
+            message=message,
+            log=said.log,
+            trace=said.trace,
+            model_solution=said,
+        )
+
+    @property
+    def _no_bound(self) -> float:
+        return float("-inf") if self.sense == "min" else float("inf")
+
+    # -- files -----------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write the declaration to a JSON file; `load` reads it."""
+        Path(path).write_text(json.dumps(self.to_dict(), indent=1) + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a declaration of this class from a file or a shipped example."""
+        problem = load(path)
+        if not isinstance(problem, cls):
+            raise DeclarationError(f"{path} declares a {type(problem).__name__}, not a {cls.__name__}")
+        return problem
+
+
+_AGREEMENT = 1e-4
+"""How far the model's and the problem's own objective may differ, relative to max(1, value)."""
+
+
+def _disagreement(judged: Evaluation, said: ModelSolution, handles: Handles) -> str:
+    """What the problem itself finds wrong with an answer that a solver calls right; empty if nothing."""
+    if judged.violation > _AGREEMENT:
+        worst = max(judged.violations, key=lambda k: judged.violations[k])
+        return f"re-evaluated by the problem, the answer violates {worst} by {judged.violation:.3g}"
+    same_objective = isinstance(handles.objective, Expression)
+    if same_objective and abs(judged.objective - said.objective) > _AGREEMENT * max(1.0, abs(said.objective)):
+        return (
+            f"the problem evaluates the answer to {judged.objective:.8g}, the model to {said.objective:.8g}"
+        )
+    return ""
+
+
+def _checked(method: Method, options: Mapping[str, Any]) -> dict[str, Any]:
+    for name in options:
+        if name not in method.options:
+            raise unknown(f"option of method {method.name!r}", name, list(method.options))
+    return dict(options)
+
+
+def _wanted(method: Method, common: Mapping[str, Any]) -> dict[str, Any]:
+    """The common options that an algorithm's signature names; the others must not have been given."""
+    names = inspect.signature(method.function).parameters
+    given = {k: v for k, v in common.items() if v is not None and v is not False}
+    for name in given:
+        if name not in names and name in ("backend",):
+            raise DeclarationError(
+                f"method {method.name!r} uses no backend, so {given[name]!r} cannot be chosen"
+            )
+    return {k: v for k, v in given.items() if k in names}
+
+
+@dataclass(eq=False)
+class Solution:
+    """A judged decision.
+
+    Attributes:
+        problem: which.
+        decision: a small domain object; None if there is none.
+        evaluation: the problem's own judgement of it.
+        status: how far it can be trusted.
+        bound: on the optimum; infinite if none is known.
+        method, backend: what found it.
+        seconds: wall time.
+        iterations: as the method counts them.
+        bridges: rewritings applied on the way to the backend.
+        message: the solver's or method's own words.
+        log: what it printed.
+        trace: what was known when.
+        model_solution: what the solver said, when a formulation was used.
+    """
+
+    problem: Problem
+    decision: Any
+    evaluation: Evaluation | None
+    status: Status
+    bound: float
+    method: str
+    backend: str
+    seconds: float
+    iterations: int = 0
+    bridges: tuple[str, ...] = ()
+    message: str = ""
+    log: str = field(default="", repr=False)
+    trace: list[Improvement] = field(default_factory=list, repr=False)
+    model_solution: ModelSolution | None = field(default=None, repr=False)
+
+    @property
+    def objective(self) -> float:
+        """The decision's value, as the problem evaluates it; NaN without a decision."""
+        return self.evaluation.objective if self.evaluation else float("nan")
+
+    @property
+    def gap(self) -> float:
+        """The relative gap between objective and bound."""
+        return relative_gap(self.objective, self.bound)
+
+    @property
+    def guarantee(self) -> float | None:
+        """The theorem's bound on the distance from the optimum for this instance, if the method has one."""
+        method = self.problem.method(self.method)
+        return None if method.guarantee is None else method.guarantee(self.problem)
+
+    @property
+    def reason(self) -> str:
+        """Why there is no optimum, where that is known; else empty."""
+        if self.model_solution is not None:
+            return self.model_solution.reason
+        return "" if self.status.has_solution else self.message
+
+    def certify(self) -> Certificate:
+        """Check the solution in exact rational arithmetic; see `forcopt.loops.certify`.
+
+        Raises:
+            DeclarationError: if no formulation was used, so that there is no model to check against.
+        """
+        if self.model_solution is None:
+            raise DeclarationError(f"method {self.method!r} has no model to certify; solve by a formulation")
+        return self.model_solution.certify()
+
+    def __repr__(self) -> str:
+        where = f"@{self.backend}" if self.backend else ""
+        bound = f", bound {self.bound:.8g}" if np.isfinite(self.bound) else ""
+        return (
+            f"<{self.status} solution of {type(self.problem).__name__} by {self.method}{where}: "
+            f"objective {self.objective:.8g}{bound}, {self.seconds:.3g} s>"
+        )
+
+
+# -- finding problems --------------------------------------------------------------------------------------
+
+
+@cache
+def problem_classes() -> dict[str, type[Problem]]:
+    """All problem classes by name: those of the entry-point group ``forcopt.models``."""
+    found: dict[str, type[Problem]] = {}
+    for point in entry_points(group="forcopt.models"):
+        cls = point.load()
+        if not (isinstance(cls, type) and issubclass(cls, Problem)):
+            raise DeclarationError(
+                f"entry point {point.name!r} of group forcopt.models is no Problem: {cls!r}"
+            )
+        found[point.name] = cls
+    return found
+
+
+def examples() -> dict[str, Path]:
+    """The shipped examples: name, such as ``postprocessing/compas``, to file."""
+    found: dict[str, Path] = {}
+    for cls in problem_classes().values():
+        folder = Path(inspect.getfile(cls)).parent / "examples"
+        for path in sorted(folder.glob("*.json")) + sorted(folder.glob("*.toml")):
+            found[f"{cls.family}/{path.stem}"] = path
+    return found
+
+
+def load(spec: str | Path) -> Problem:
+    """Read a declaration from a JSON or TOML file, or a shipped example by name.
+
+    Raises:
+        FileNotFoundError: if there is no such file or example.
+        DeclarationError: if the file is no declaration, with the field, the value and the rule.
+    """
+    path = Path(spec)
+    if not path.exists():
+        known = examples()
+        if str(spec) not in known:
+            raise FileNotFoundError(
+                f"no file or example {str(spec)!r}; examples: {', '.join(known) or 'none'}"
+            )
+        path = known[str(spec)]
+    text = path.read_text()
+    try:
+        data = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+    except ValueError as error:
+        raise DeclarationError(
+            f"{path} is not valid {path.suffix.lstrip('.').upper() or 'JSON'}: {error}"
+        ) from None
+    if not isinstance(data, dict) or "model" not in data:
+        raise DeclarationError(f"{path} declares nothing: it needs a key 'model' that names the problem")
+    problem_classes()
+    try:
+        return Problem.from_dict(data)
+    except UnknownNameError as error:
+        raise UnknownNameError(f"{path}: {error}") from None
+    except DeclarationError as error:
+        raise DeclarationError(f"{path}: {error}") from None
