@@ -1,7 +1,7 @@
 """Frozen, validated declarations that know how to go to a file and come back.
 
-Problems, fairness notions, privacy mechanisms and side constraints are all `Declared`: arguments by keyword or
-position, checked at the door by pydantic, immutable afterwards, equal if their fields are.
+Problems, fairness notions, privacy mechanisms and side constraints are all `Declared`: arguments by keyword
+or position, checked at the door by pydantic, immutable afterwards, equal if their fields are.
 """
 
 from __future__ import annotations

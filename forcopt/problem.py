@@ -280,8 +280,9 @@ class Problem(Declared):
             raise DeclarationError(f"two backends are named: {at!r} in the method and {backend!r}")
         chosen = self.method(name or None)
         own = _checked(chosen, options)
-        common = {
-            "backend": backend or at or None,
+        where = backend or at or None
+        common: dict[str, Any] = {
+            "backend": where,
             "time_limit": time_limit,
             "seed": seed,
             "progress": progress,
@@ -293,7 +294,7 @@ class Problem(Declared):
                 if value is not None:
                     raise DeclarationError(f"method {chosen.name!r} has no option {unused!r}")
             outcome = chosen.function(self, **own, **_wanted(chosen, common))
-            return self._from_outcome(chosen, outcome, common["backend"], time.perf_counter() - began)
+            return self._from_outcome(chosen, outcome, where, time.perf_counter() - began)
         model = Model(type(self).__name__)
         handles = self.declare(model, chosen.name, **own)
         goal = handles.objective
@@ -302,7 +303,7 @@ class Problem(Declared):
         model.optimize(goal)
         whole_seed = int(seed.integers(2**31 - 1)) if isinstance(seed, np.random.Generator) else seed
         said = model.solve(
-            common["backend"] or "highs",
+            where or "highs",
             time_limit=time_limit,
             gap=gap,
             seed=whole_seed,
