@@ -1,0 +1,31 @@
+"""Linopy with `Model(sparse=True)`, which needs its newer arithmetic rules."""
+
+from __future__ import annotations
+
+import highspy
+import linopy
+
+from ..instances import Dense, Hess, Transport
+from . import _linopy
+from ._highs import size, to_highspy
+
+__all__ = ["DISTRIBUTIONS", "dense", "hess", "size", "to_highspy", "transport"]
+
+DISTRIBUTIONS = ("linopy", "highspy")
+
+linopy.options["semantics"] = "v1"
+
+
+def dense(data: Dense) -> highspy.Highs:
+    """The dense model."""
+    return _linopy.dense(data, sparse=True)
+
+
+def transport(data: Transport) -> highspy.Highs:
+    """The transport model."""
+    return _linopy.transport(data, sparse=True)
+
+
+def hess(data: Hess) -> highspy.Highs:
+    """The districting model."""
+    return _linopy.hess(data, sparse=True)

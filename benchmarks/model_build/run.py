@@ -1,0 +1,380 @@
+"""Runs the model_build benchmark and writes a Markdown table and a JSON file.
+
+    python benchmarks/model_build/run.py --out results.md
+
+Every (library, case, repeat) runs in a fresh process. The clock covers building the model and handing it
+over to HiGHS, which is not run; importing the library and reading the data are outside it. Memory is the
+peak resident set of the process, given along with what it was just before the build. This file imports the
+standard library only: a child process starts with the peak of its parent, which must therefore stay small.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import select
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+Run = dict[str, Any]
+Case = tuple[str, int]
+
+REFERENCE = "raw_arrays"
+LIBRARIES = {
+    "raw_arrays": "raw arrays (numpy + `passModel`)",
+    "raw_columns": "raw arrays, by columns (+ scipy)",
+    "highs_lp": "highspy `HighsLp`",
+    "forcopt": "forcopt",
+    "linopy": "linopy",
+    "linopy_sparse": "linopy, `sparse=True`",
+    "pyoframe": "pyoframe",
+    "pyoptinterface": "PyOptInterface",
+    "cvxpy": "CVXPY",
+    "highspy_model": "highspy, its modelling layer",
+    "pyomo": "Pyomo, APPSI",
+    "pyomo_lp": "Pyomo, LP file",
+    "mathopt": "MathOpt, handed to its HiGHS",
+    "mathopt_proto": "MathOpt, to protocol buffer",
+}
+CASES: tuple[Case, ...] = (
+    ("dense", 100),
+    ("dense", 300),
+    ("dense", 1000),
+    ("transport", 100_000),
+    ("transport", 1_000_000),
+    ("hess", 10),
+    ("hess", 30),
+)
+CHECK_CASES: tuple[Case, ...] = (("dense", 20), ("transport", 2000), ("hess", 5))
+TITLES = {
+    "dense": "Dense: two N x N variables, 2 N^2 rows, N = {size}",
+    "transport": "Transport on sparse arcs, {size} arcs",
+    "hess": "Hess districting model on a {size} x {size} grid",
+}
+CHECKED = (
+    "rows",
+    "columns",
+    "nonzeros",
+    "integers",
+    "sum_cost",
+    "sum_coefficients",
+    "sum_row_bounds",
+    "objective",
+)
+START_LIMIT = 300.0  # seconds to import a library and to read the data
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def generate(cases: Iterable[Case], folder: Path) -> dict[Case, Path]:
+    """The data of the cases, written to files."""
+    files = {}
+    for name, size in cases:
+        files[name, size] = folder / f"{name}-{size}.npz"
+        command = [sys.executable, "-m", "benchmarks.model_build.instances", name, str(size)]
+        subprocess.run([*command, str(files[name, size])], cwd=ROOT, check=True)
+    return files
+
+
+def measure(library: str, case: Case, data: Path, limit: float, check: bool = False) -> Run:
+    """One run in a fresh process, given up after `limit` seconds of building."""
+    name, size = case
+    command = [sys.executable, "-m", "benchmarks.model_build.worker", library, name, str(data)]
+    if check:
+        command.append("--check")
+    run: Run = {"library": library, "case": name, "size": size, "load": os.getloadavg()[0]}
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, bufsize=0)
+        try:
+            answer = _message(process, START_LIMIT)
+            if answer is not None and answer["status"] == "ready":
+                run["versions"] = answer["versions"]
+                answer = _message(process, limit)
+            if answer is None:
+                answer = {"status": "timeout"}
+        finally:
+            process.kill()
+            process.wait()
+        if answer["status"] == "died":
+            errors.seek(0)
+            tail = errors.read().decode(errors="replace").strip().splitlines()[-1:]
+            answer = {"status": "failed", "message": f"exit code {process.returncode}; {' '.join(tail)}"}
+    return run | answer
+
+
+def _message(process: subprocess.Popen[bytes], limit: float) -> Run | None:
+    """The next line of a worker; None when it does not come in time."""
+    stream = process.stdout
+    assert stream is not None
+    ready, _, _ = select.select([stream], [], [], limit)
+    if not ready:
+        return None
+    line = stream.readline()
+    if not line:
+        process.wait()
+        return {"status": "died"}
+    message: Run = json.loads(line)
+    return message
+
+
+def run_all(libraries: list[str], files: dict[Case, Path], repeats: int, limit: float) -> list[Run]:
+    """All runs, repeats outermost so that a passing load does not fall on one library alone."""
+    runs: list[Run] = []
+    slow: set[tuple[str, str]] = set()  # libraries past the limit, by model: larger sizes are not tried
+    given_up: set[tuple[str, Case]] = set()
+    for case, data in files.items():
+        for repeat in range(repeats):
+            for library in libraries:
+                if (library, case) in given_up:
+                    continue
+                if (library, case[0]) in slow:
+                    run: Run = {
+                        "library": library,
+                        "case": case[0],
+                        "size": case[1],
+                        "status": "too slow before",
+                    }
+                else:
+                    run = measure(library, case, data, limit)
+                run["repeat"] = repeat
+                runs.append(run)
+                _progress(run, repeats)
+                if run["status"] != "ok":
+                    given_up.add((library, case))
+                if run["status"] == "timeout":
+                    slow.add((library, case[0]))
+    return runs
+
+
+def _progress(run: Run, repeats: int) -> None:
+    text = run["status"]
+    if text == "ok":
+        text = f"{run['seconds']:9.3f} s {run['peak_bytes'] / 2**20:9.0f} MiB"
+    elif "message" in run:
+        text += f": {run['message']}"
+    where = f"{run['case']} {run['size']}"
+    print(f"{where:18} {run['repeat'] + 1}/{repeats} {run['library']:16} {text}", flush=True)
+
+
+def summarise(runs: list[Run]) -> list[Run]:
+    """One entry per case and library: medians over the repeats, and ratios to the raw arrays."""
+    groups: dict[tuple[str, int, str], list[Run]] = {}
+    for run in runs:
+        groups.setdefault((run["case"], run["size"], run["library"]), []).append(run)
+    entries = []
+    for (case, size, library), group in groups.items():
+        done = [run for run in group if run["status"] == "ok"]
+        entry: Run = {"case": case, "size": size, "library": library, "repeats": len(done)}
+        if len(done) < len(group):
+            entry["status"] = group[-1]["status"]
+            entry["message"] = group[-1].get("message", "")
+        else:
+            seconds = [run["seconds"] for run in done]
+            entry["status"] = "ok"
+            entry["seconds"] = statistics.median(seconds)
+            entry["seconds_min"], entry["seconds_max"] = min(seconds), max(seconds)
+            entry["cpu_seconds"] = statistics.median(run["cpu_seconds"] for run in done)
+            entry["peak_bytes"] = statistics.median(run["peak_bytes"] for run in done)
+            entry["baseline_bytes"] = statistics.median(run["baseline_bytes"] for run in done)
+            entry["build_bytes"] = statistics.median(
+                run["peak_bytes"] - run["baseline_bytes"] for run in done
+            )
+            entry["rows"], entry["columns"] = done[0]["rows"], done[0]["columns"]
+        entries.append(entry)
+    references = {
+        (e["case"], e["size"]): e for e in entries if e["library"] == REFERENCE and e["status"] == "ok"
+    }
+    for entry in entries:
+        reference = references.get((entry["case"], entry["size"]))
+        if entry["status"] == "ok" and reference is not None:
+            entry["time_ratio"] = entry["seconds"] / reference["seconds"]
+            entry["memory_ratio"] = entry["build_bytes"] / max(reference["build_bytes"], 1)
+            entry["same_size"] = (entry["rows"], entry["columns"]) == (
+                reference["rows"],
+                reference["columns"],
+            )
+    return entries
+
+
+def environment(runs: Iterable[Run]) -> Run:
+    """Date, machine and versions."""
+    versions: dict[str, str] = {}
+    for run in runs:
+        versions.update(run.get("versions", {}))
+    return {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "versions": dict(sorted(versions.items())),
+    }
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    for line in lines:
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor() or "unknown"
+
+
+def table(entries: list[Run], info: Run, repeats: int, limit: float) -> str:
+    """The Markdown report."""
+    versions = ", ".join(f"{name} {version}" for name, version in info["versions"].items())
+    machine = f"{info['cpu']}, {info['cores']} cores; {info['system']}; Python {info['python']}"
+    lines = [
+        "# Building a model and handing it over to HiGHS",
+        "",
+        f"{info['date']}; {machine}; {versions}.",
+        "",
+        f"Median of {repeats} run(s), each in a fresh process. Time: build and hand over, without imports,",
+        "without reading the data, HiGHS not run. Memory: peak resident set; baseline: the same just before",
+        "the build (interpreter, imported libraries, data); build: peak less baseline. Ratios are to the raw",
+        "arrays.",
+    ]
+    cases = dict.fromkeys((entry["case"], entry["size"]) for entry in entries)
+    for case, size in cases:
+        group = [entry for entry in entries if (entry["case"], entry["size"]) == (case, size)]
+        shape = next(
+            (f"{e['rows']:,} rows, {e['columns']:,} columns" for e in group if e["status"] == "ok"), ""
+        )
+        lines += ["", f"## {TITLES[case].format(size=f'{size:,}')}", ""]
+        lines += [shape, ""] if shape else []
+        lines.append(
+            "| library | time, s | min to max | time ratio | peak, MiB | baseline | build | memory ratio |"
+        )
+        lines.append("|---|---:|---:|---:|---:|---:|---:|---:|")
+        lines += [_row(entry, limit) for entry in group]
+    return "\n".join(lines) + "\n"
+
+
+def _row(entry: Run, limit: float) -> str:
+    name = LIBRARIES[entry["library"]]
+    if entry["status"] != "ok":
+        reasons = {
+            "timeout": f"> {limit:g} s, skipped",
+            "too slow before": f"skipped: > {limit:g} s at a smaller size",
+            "not installed": "not installed",
+        }
+        reason = reasons.get(entry["status"], f"failed: {entry.get('message', '')[:100]}".replace("|", "/"))
+        return f"| {name} | {reason} | | | | | | |"
+    if not entry.get("same_size", True):
+        name += f" (differs: {entry['rows']:,} rows, {entry['columns']:,} columns)"
+    mib = [f"{entry[key] / 2**20:,.0f}" for key in ("peak_bytes", "baseline_bytes", "build_bytes")]
+    ratios = [f"{entry[key]:.1f}" if key in entry else "" for key in ("time_ratio", "memory_ratio")]
+    spread = f"{entry['seconds_min']:.3f} to {entry['seconds_max']:.3f}"
+    cells = [name, f"{entry['seconds']:.3f}", spread, ratios[0], *mib, ratios[1]]
+    return "| " + " | ".join(cells) + " |"
+
+
+def check(libraries: list[str], files: dict[Case, Path], limit: float) -> int:
+    """Build small instances with every library, solve each once and compare; the number of differences."""
+    differences = 0
+    for case, data in files.items():
+        reference = measure(REFERENCE, case, data, limit, check=True)
+        if reference["status"] != "ok":
+            print(f"{case[0]}: {REFERENCE} {reference['status']}: {reference.get('message', '')}")
+            differences += 1
+            continue
+        shown = ", ".join(f"{key} {reference[key]:.10g}" for key in CHECKED)
+        print(f"{case[0]} {case[1]}: {reference['model_status']}; {shown}", flush=True)
+        for library in libraries:
+            run = measure(library, case, data, limit, check=True)
+            if run["status"] == "not installed":
+                print(f"  {library:16} not installed", flush=True)
+                continue
+            if run["status"] != "ok":
+                text = f"{run['status']}: {run.get('message', '')}"
+            else:
+                text = ", ".join(
+                    f"{key} is {run[key]:.10g}" for key in CHECKED if not _close(run[key], reference[key])
+                )
+            differences += bool(text)
+            print(f"  {library:16} {text or 'same'}", flush=True)
+    return differences
+
+
+def _close(a: float, b: float) -> bool:
+    return abs(a - b) <= 1e-6 * max(1.0, abs(a), abs(b))
+
+
+def _parse_case(text: str) -> list[Case]:
+    name, _, size = text.partition(":")
+    chosen = [(name, int(size))] if size else [case for case in CASES if case[0] == name]
+    if name not in TITLES or not chosen:
+        raise argparse.ArgumentTypeError(
+            f"{text}: want one of {', '.join(TITLES)}, or for instance dense:200"
+        )
+    return chosen
+
+
+def main() -> int:
+    """Command line."""
+    parser = argparse.ArgumentParser(
+        description="Time and memory to build a model and hand it over to HiGHS, library by library.",
+        epilog="Cases: " + ", ".join(f"{name}:{size}" for name, size in CASES),
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=3, help="runs of each library on each case (default 3)"
+    )
+    parser.add_argument(
+        "--limit", type=float, default=120.0, help="seconds after which a run is given up (120)"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("results.md"), help="Markdown file; JSON goes next to it"
+    )
+    parser.add_argument(
+        "--libraries",
+        nargs="+",
+        choices=LIBRARIES,
+        default=list(LIBRARIES),
+        metavar="LIBRARY",
+        help="of: " + ", ".join(LIBRARIES),
+    )
+    parser.add_argument(
+        "--cases",
+        nargs="+",
+        type=_parse_case,
+        default=[list(CASES)],
+        metavar="CASE",
+        help="a model (all its sizes) or model:size, for instance: dense:300 hess",
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="compare the models handed over, measure nothing"
+    )
+    options = parser.parse_args()
+    if options.check:
+        with tempfile.TemporaryDirectory() as folder:
+            files = generate(CHECK_CASES, Path(folder))
+            differences = check(options.libraries, files, options.limit)
+        print("all the same" if not differences else f"{differences} difference(s)")
+        return 1 if differences else 0
+
+    cases = [case for group in options.cases for case in group]
+    with tempfile.TemporaryDirectory() as folder:
+        files = generate(cases, Path(folder))
+        runs = run_all(options.libraries, files, options.repeats, options.limit)
+    entries = summarise(runs)
+    info = environment(runs)
+    report = table(entries, info, options.repeats, options.limit)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(report)
+    content = {"environment": info, "limit_seconds": options.limit, "summary": entries, "runs": runs}
+    options.out.with_suffix(".json").write_text(json.dumps(content, indent=1) + "\n")
+    print(f"wrote {options.out} and {options.out.with_suffix('.json')}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
