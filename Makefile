@@ -1,0 +1,44 @@
+# Two commands do everything: `make demo` and `make test`. Python 3.11 or newer is all they need.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint types layers tests benchmark clean
+
+demo: $(VENV)/.installed
+	$(BIN)/forcopt compare postprocessing/compas --methods 'as-predicted,lp@*' --plot demo.png
+
+test: lint types layers tests
+
+lint: $(VENV)/.tested
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.tested
+	$(BIN)/mypy forcopt
+
+layers: $(VENV)/.tested
+	$(BIN)/lint-imports
+
+tests: $(VENV)/.tested
+	$(BIN)/pytest -n auto --cov --cov-report=term:skip-covered
+
+benchmark: $(VENV)/.installed
+	$(BIN)/pip install -q --disable-pip-version-check linopy 'pyoframe[highs]' 'pyoptinterface[highs]' highsbox
+	$(BIN)/python benchmarks/model_build/run.py --out benchmarks/model_build/results.md
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install -q --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.tested: $(VENV)/.installed
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[scip,test,lint]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis demo.png
