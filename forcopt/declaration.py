@@ -7,12 +7,14 @@ or position, checked at the door by pydantic, immutable afterwards, equal if the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Self
+from inspect import isabstract
+from typing import Annotated, Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
 from pydantic import (
     BaseModel,
     ConfigDict,
+    Field,
     PlainSerializer,
     PlainValidator,
     ValidationError,
@@ -67,6 +69,7 @@ Integers = Annotated[
 """A field of integers of any shape, read-only; floats are accepted if they are whole."""
 
 
+@dataclass_transform(field_specifiers=(Field,))  # for type checkers: arguments also go by position
 class Declared(BaseModel):
     """The base of everything that is declared.
 
@@ -111,7 +114,7 @@ class Declared(BaseModel):
 
     @classmethod
     def _from_plain(cls, value: Any) -> Any:
-        if isinstance(value, Mapping) and cls.tag in value:
+        if isinstance(value, Mapping) and (cls.tag in value or isabstract(cls)):
             return cls.from_dict(value)
         return value
 
@@ -122,8 +125,10 @@ class Declared(BaseModel):
         Raises:
             UnknownNameError: for a class that does not exist or is not one of these.
         """
+        known = {n: c for n, c in Declared._registry.items() if issubclass(c, cls) and not isabstract(c)}
+        if cls.tag not in data and isabstract(cls):
+            raise DeclarationError(f"the key {cls.tag!r} is missing; it must name one of {', '.join(known)}")
         name = str(data.get(cls.tag, cls.__name__))
-        known = {n: c for n, c in Declared._registry.items() if issubclass(c, cls)}
         if name not in known:
             raise unknown(cls.tag, name, list(known))
         made = known[name](**{k: v for k, v in data.items() if k != cls.tag})

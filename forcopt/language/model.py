@@ -175,6 +175,20 @@ class Model:
             ) from None
         return values
 
+    def unused_name(self, name: str) -> str:
+        """Give `name`, with ``#2``, ``#3``, ... if it is in use: for blocks that a model may hold twice.
+
+        >>> m = Model()
+        >>> _ = m.variable("x")
+        >>> m.unused_name("x"), m.unused_name("y")
+        ('x#2', 'y')
+        """
+        number, free = 1, name
+        while free in self._names:
+            number += 1
+            free = f"{name}#{number}"
+        return free
+
     def _fresh_name(self, name: str) -> str:
         if name in self._names:
             raise DeclarationError(f"the name {name!r} is already in use in model {self.name!r}")
@@ -334,7 +348,8 @@ class Model:
 
         Args:
             conditions: comparisons, `implies`, `connected`, or iterables of them.
-            name: for messages, files and duals; numbered if several are given.
+            name: for messages, files and duals; numbered if several are given. Without it a condition
+                keeps the name that it brings, or is numbered.
 
         Returns:
             What was given: one constraint, or a list of them.
@@ -363,7 +378,7 @@ class Model:
         if isinstance(condition, Constraint) and condition.start >= 0:
             raise DeclarationError(f"the constraint {condition.name!r} already is in the model")
         position = len(self.constraints) + len(self.relations) + 1
-        name = self._fresh_name(name or f"c{position}")
+        name = self._fresh_name(name) if name else self.unused_name(condition.name or f"c{position}")
         row = condition.constraint if isinstance(condition, Implication) else condition
         if isinstance(row, Constraint):
             self._check_row(row, f"constraint {name}")
