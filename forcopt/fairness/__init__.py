@@ -1,0 +1,41 @@
+"""Groups, their rates, and what fairness demands of them: shared by every learning problem."""
+
+from forcopt.fairness.notions import (
+    AllOf,
+    DemographicParity,
+    EqualizedOdds,
+    EqualOpportunity,
+    ErrorParity,
+    FalsePositiveParity,
+    Notion,
+    RateParity,
+)
+from forcopt.fairness.rates import (
+    ERROR,
+    FALSE_POSITIVE,
+    SELECTION,
+    TRUE_POSITIVE,
+    GroupRates,
+    Rate,
+)
+from forcopt.fairness.records import read_binary, read_groups, tabulate
+
+__all__ = [
+    "ERROR",
+    "FALSE_POSITIVE",
+    "SELECTION",
+    "TRUE_POSITIVE",
+    "AllOf",
+    "DemographicParity",
+    "EqualOpportunity",
+    "EqualizedOdds",
+    "ErrorParity",
+    "FalsePositiveParity",
+    "GroupRates",
+    "Notion",
+    "Rate",
+    "RateParity",
+    "read_binary",
+    "read_groups",
+    "tabulate",
+]

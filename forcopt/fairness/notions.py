@@ -1,0 +1,177 @@
+"""What fairness demands of the rates of groups: one object that every learning problem accepts."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+from pydantic import Field, field_validator
+
+from forcopt.declaration import Declared
+from forcopt.errors import DeclarationError
+from forcopt.fairness.rates import ERROR, FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, GroupRates, Rate
+from forcopt.language.constraint import Constraint
+from forcopt.language.expression import Expression
+
+__all__ = [
+    "AllOf",
+    "DemographicParity",
+    "EqualOpportunity",
+    "EqualizedOdds",
+    "ErrorParity",
+    "FalsePositiveParity",
+    "Notion",
+    "RateParity",
+]
+
+
+class Notion(Declared):
+    """A demand on the rates of groups. Notions combine with ``&``."""
+
+    @property
+    @abstractmethod
+    def rates(self) -> tuple[Rate, ...]:
+        """The rates that it looks at."""
+
+    @abstractmethod
+    def rows(self, rates: GroupRates) -> list[Constraint]:
+        """The demand as constraints, for rates that are expressions of a model; none for a single group."""
+
+    @abstractmethod
+    def disparity(self, rates: GroupRates) -> dict[str, Any]:
+        """For each rate by its name: how unequal the groups are; for expressions, a convex expression."""
+
+    @abstractmethod
+    def violation(self, rates: GroupRates) -> dict[str, float]:
+        """For each rate by its name: by how much the groups are more unequal than allowed; for numbers."""
+
+    def __and__(self, other: Notion) -> AllOf:
+        if not isinstance(other, Notion):
+            return NotImplemented
+        return AllOf(notions=(self, other))
+
+
+class RateParity(Notion):
+    """Rates are nearly equal over all pairs of groups: the largest minus the smallest is at most `tolerance`.
+
+    Subclasses say which `rates`. (Some papers compare every group with one anchor group, which lets two others
+    differ by twice as much.)
+
+    Attributes:
+        tolerance: from 0 (equal) to 1 (anything goes); gamma in Jagielski et al. (2019).
+
+    The rows are ``0 <= rate_a - level <= tolerance`` with one free column `level` for each rate: K rows, where
+    the pairs would take K (K - 1) / 2. Each group then has one multiplier, the price of its rate, and those
+    of one rate sum to zero.
+    """
+
+    tolerance: float = Field(default=0.0, ge=0.0, le=1.0, allow_inf_nan=False)
+
+    def rows(self, rates: GroupRates) -> list[Constraint]:
+        """One constraint of K rows for each rate, named after it."""
+        if len(rates.groups) == 1:
+            return []
+        return [self._row(rates, rate) for rate in self.rates]
+
+    def _row(self, rates: GroupRates, rate: Rate) -> Constraint:
+        values = rates.rate(rate)
+        if not isinstance(values, Expression):
+            raise DeclarationError(
+                f"the {rate.name} is made of numbers, so it cannot be constrained; ask for the violation"
+            )
+        model = values.model
+        level = model.variable(model.unused_name(f"least_{rate.name.replace(' ', '_')}"))
+        row = (values - level).between(0.0, self.tolerance)
+        row.name = name = level.name.removeprefix("least_")
+        row.labels = [f"{name}[{group}]" for group in rates.groups]
+        return row
+
+    def disparity(self, rates: GroupRates) -> dict[str, Any]:
+        """For each rate by its name: the largest minus the smallest over the groups.
+
+        >>> r = GroupRates(positives=[[4, 16], [6, 20]], mass=[[40, 20], [15, 25]])
+        >>> {name: round(d, 6) for name, d in EqualizedOdds().disparity(r).items()}
+        {'false positive rate': 0.3, 'true positive rate': 0.0}
+        """
+        found = {}
+        for rate in self.rates:
+            values = rates.rate(rate)
+            spread = values.max() - values.min()
+            found[rate.name] = spread if isinstance(spread, Expression) else float(spread)
+        return found
+
+    def violation(self, rates: GroupRates) -> dict[str, float]:
+        """For each rate by its name: the disparity above the tolerance, or 0."""
+        return {name: max(d - self.tolerance, 0.0) for name, d in self.disparity(rates).items()}
+
+
+class EqualizedOdds(RateParity):
+    """Equal false positive and true positive rates (Hardt, Price and Srebro 2016).
+
+    >>> EqualizedOdds(0.02)
+    EqualizedOdds(tolerance=0.02)
+    """
+
+    rates: ClassVar[tuple[Rate, ...]] = (FALSE_POSITIVE, TRUE_POSITIVE)
+
+
+class EqualOpportunity(RateParity):
+    """Equal true positive rates (Hardt, Price and Srebro 2016)."""
+
+    rates: ClassVar[tuple[Rate, ...]] = (TRUE_POSITIVE,)
+
+
+class FalsePositiveParity(RateParity):
+    """Equal false positive rates (Jagielski et al. 2019, equation (4))."""
+
+    rates: ClassVar[tuple[Rate, ...]] = (FALSE_POSITIVE,)
+
+
+class DemographicParity(RateParity):
+    """Equal selection rates, whatever the labels."""
+
+    rates: ClassVar[tuple[Rate, ...]] = (SELECTION,)
+
+
+class ErrorParity(RateParity):
+    """Equal error rates."""
+
+    rates: ClassVar[tuple[Rate, ...]] = (ERROR,)
+
+
+class AllOf(Notion):
+    """Several notions at once; made by ``&``.
+
+    >>> EqualOpportunity(0.02) & DemographicParity(0.1)
+    AllOf(notions=(EqualOpportunity(tolerance=0.02), DemographicParity(tolerance=0.1)))
+    """
+
+    notions: tuple[Notion, ...] = Field(min_length=1)
+
+    @field_validator("notions")
+    @classmethod
+    def _flat(cls, notions: tuple[Notion, ...]) -> tuple[Notion, ...]:
+        return tuple(
+            n for notion in notions for n in (notion.notions if isinstance(notion, AllOf) else (notion,))
+        )
+
+    @property
+    def rates(self) -> tuple[Rate, ...]:
+        """The rates of all of them, each once."""
+        return tuple(dict.fromkeys(rate for notion in self.notions for rate in notion.rates))
+
+    def rows(self, rates: GroupRates) -> list[Constraint]:
+        """The rows of all of them."""
+        return [row for notion in self.notions for row in notion.rows(rates)]
+
+    def disparity(self, rates: GroupRates) -> dict[str, Any]:
+        """The disparities of all of them."""
+        return {name: d for notion in self.notions for name, d in notion.disparity(rates).items()}
+
+    def violation(self, rates: GroupRates) -> dict[str, float]:
+        """The violations of all of them; the largest where two look at one rate."""
+        found: dict[str, float] = {}
+        for notion in self.notions:
+            for name, amount in notion.violation(rates).items():
+                found[name] = max(amount, found.get(name, 0.0))
+        return found

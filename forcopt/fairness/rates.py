@@ -1,0 +1,152 @@
+"""The rates of a predictor in each group, as numbers or as expressions of a model, by the same code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from forcopt.errors import DeclarationError
+from forcopt.fairness.records import read_binary, read_groups, same_length
+from forcopt.language.expression import Expression, as_numbers
+from forcopt.language.terms import Array
+
+__all__ = ["ERROR", "FALSE_POSITIVE", "SELECTION", "TRUE_POSITIVE", "GroupRates", "Rate"]
+
+Table = tuple[tuple[int, int], tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A conditional probability of a binary prediction, ``P(event | given)``.
+
+    Both are sets of outcomes, as 0/1 tables indexed ``[prediction][label]``. A rate whose condition does not
+    look at the prediction is linear in the predictor, so that it may be constrained (the moments of Agarwal
+    et al. 2018); the others, such as precision, can be measured.
+
+    >>> precision = Rate("precision", event=((0, 0), (0, 1)), given=((0, 0), (1, 1)))
+    >>> precision.is_linear, FALSE_POSITIVE.is_linear
+    (False, True)
+    """
+
+    name: str
+    event: Table
+    given: Table
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the rate is linear in the predictor."""
+        return self.given[0] == self.given[1]
+
+
+FALSE_POSITIVE = Rate("false positive rate", event=((0, 0), (1, 0)), given=((1, 0), (1, 0)))
+"""P(prediction = 1 | label = 0)"""
+TRUE_POSITIVE = Rate("true positive rate", event=((0, 0), (0, 1)), given=((0, 1), (0, 1)))
+"""P(prediction = 1 | label = 1)"""
+SELECTION = Rate("selection rate", event=((0, 0), (1, 1)), given=((1, 1), (1, 1)))
+"""P(prediction = 1)"""
+ERROR = Rate("error rate", event=((0, 1), (1, 0)), given=((1, 1), (1, 1)))
+"""P(prediction != label)"""
+
+
+@dataclass(frozen=True, eq=False)
+class GroupRates:
+    """The rates of a (randomised) binary predictor in each of K groups.
+
+    Everything is a linear map of `positives`: an expression of a model gives rates that are expressions,
+    numbers give numbers.
+
+    Attributes:
+        positives: how much of each cell (group, label) is predicted 1, in expectation; shape ``(K, 2)``.
+        mass: how much there is in each cell: records, weights or probabilities; shape ``(K, 2)``.
+        groups: their names; ``"0"``, ``"1"``, ... if left out.
+
+    >>> r = GroupRates(positives=[[4, 16], [6, 20]], mass=[[40, 20], [15, 25]], groups=("a", "b"))
+    >>> r.rate(FALSE_POSITIVE).tolist(), r.rate(TRUE_POSITIVE).tolist(), r.overall(ERROR)
+    ([0.1, 0.4], [0.8, 0.8], 0.19)
+    """
+
+    positives: Any
+    mass: Array
+    groups: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        mass = as_numbers(self.mass, "mass")
+        positives = self.positives
+        if not isinstance(positives, Expression):
+            positives = as_numbers(positives, "positives")
+        if mass.ndim != 2 or mass.shape[1] != 2 or positives.shape != mass.shape:
+            raise DeclarationError(
+                f"positives has shape {positives.shape} and mass {mass.shape}; both must be (groups, 2)"
+            )
+        groups = tuple(self.groups) or tuple(str(a) for a in range(len(mass)))
+        if len(groups) != len(mass):
+            raise DeclarationError(f"{len(groups)} names are given for {len(mass)} groups")
+        for name, value in (("mass", mass), ("positives", positives), ("groups", groups)):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def from_records(cls, predicted: Any, groups: Any, labels: Any, weights: Any = None) -> GroupRates:
+        """Take records one by one.
+
+        Args:
+            predicted: the probability that each record is predicted 1, shape ``(n,)``: numbers or an
+                expression, such as ``predictions @ mixture`` for a mixture of classifiers.
+            groups: the group of each record, see `read_groups`.
+            labels: 0 or 1 for each record.
+            weights: of the records; 1 each by default.
+
+        >>> GroupRates.from_records([1, 0.5, 0], ["a", "b", "b"], [1, 1, 0]).rate(SELECTION).tolist()
+        [1.0, 0.25]
+        """
+        codes, names = read_groups(groups)
+        actual = read_binary(labels, "labels")
+        if not isinstance(predicted, Expression):
+            predicted = as_numbers(predicted, "predicted")
+            outside = (predicted < 0) | (predicted > 1)
+            if outside.any():
+                at = int(np.argmax(outside))
+                raise DeclarationError(f"predicted[{at}] is {predicted.flat[at]:g}; it must be from 0 to 1")
+        weight = np.ones(len(codes)) if weights is None else as_numbers(weights, "weights")
+        same_length(predicted=predicted, groups=codes, labels=actual, weights=weight)
+        cells, records = codes * 2 + actual, np.arange(len(codes))
+        cell_sums = sp.csr_array((weight, (cells, records)), shape=(2 * len(names), len(codes)))
+        shape = (len(names), 2)
+        return cls(
+            (cell_sums @ predicted).reshape(shape), (cell_sums @ np.ones(len(codes))).reshape(shape), names
+        )
+
+    def total(self, outcomes: Table) -> Any:
+        """How much of each group has one of these outcomes, a table as in `Rate`; shape ``(K,)``."""
+        if_zero, if_one = (np.array(row, dtype=float) for row in outcomes)
+        if (if_zero == if_one).all():
+            return self.mass @ if_zero
+        return self.mass @ if_zero + self.positives @ (if_one - if_zero)
+
+    def rate(self, rate: Rate) -> Any:
+        """A rate in each group, shape ``(K,)``.
+
+        Raises:
+            DeclarationError: if a group has nobody to take the rate over, naming the group and the labels.
+            CurvatureError: if the rate is not linear and the predictor is an expression.
+        """
+        given = self.total(rate.given)
+        if not isinstance(given, Expression) and (given <= 0).any():
+            raise DeclarationError(self._undefined(rate, int(np.argmax(given <= 0))))
+        return self.total(rate.event) / given
+
+    def overall(self, rate: Rate) -> Any:
+        """A rate in the whole population (the groups must not overlap); a scalar."""
+        return self.total(rate.event).sum() / self.total(rate.given).sum()
+
+    def defines(self, rate: Rate) -> bool:
+        """Whether every group has somebody to take the rate over (for numbers)."""
+        return bool((self.total(rate.given) > 0).all())
+
+    def _undefined(self, rate: Rate, group: int) -> str:
+        labels = [y for y in (0, 1) if rate.given[0][y] or rate.given[1][y]]
+        which = f" with label {labels[0]}" if len(labels) == 1 else ""
+        when = "" if rate.is_linear else " and such a prediction"
+        return f"group {self.groups[group]!r} has no records{which}{when}, so its {rate.name} is undefined"

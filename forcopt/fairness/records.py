@@ -1,0 +1,108 @@
+"""Columns of records, arrays or pandas, read as groups and as 0/1 values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from forcopt.errors import DeclarationError
+from forcopt.language.expression import as_numbers
+from forcopt.language.terms import Array
+
+__all__ = ["read_binary", "read_groups", "tabulate"]
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
+def read_groups(values: Any, names: Sequence[str] | None = None) -> tuple[Array, tuple[str, ...]]:
+    """Read a column that says which group each record belongs to.
+
+    Args:
+        values: one value a record: strings, integers, a pandas column, ...
+        names: of the groups, if they are known already.
+
+    Returns:
+        The position of each record's group, shape ``(n,)``, and the names of the groups: `names`, or all
+        values that occur, in their own order, as text.
+
+    Raises:
+        DeclarationError: for a missing value, or a group that is not among `names`.
+
+    >>> codes, names = read_groups(["b", "a", "b"])
+    >>> codes.tolist(), names
+    ([1, 0, 1], ('a', 'b'))
+    """
+    column = np.asarray(values)
+    if column.ndim != 1:
+        raise DeclarationError(f"groups has shape {column.shape}; it must be one column")
+    distinct = set(column.tolist())
+    if any(map(_is_missing, distinct)):
+        at = next(i for i, value in enumerate(column.tolist()) if _is_missing(value))
+        raise DeclarationError(f"groups[{at}] is missing; every record must belong to a group")
+    if column.dtype.kind not in "biu":  # numbers keep their order, everything else is sorted as text
+        column = column.astype(str)
+    found, codes = np.unique(column, return_inverse=True)
+    texts = tuple(str(value) for value in found.tolist())
+    if names is None:
+        return codes, texts
+    place = {name: i for i, name in enumerate(names)}
+    for text in texts:
+        if text not in place:
+            raise DeclarationError(f"groups holds {text!r}; the groups are {', '.join(names)}")
+    return np.array([place[text] for text in texts], dtype=np.int64)[codes], tuple(names)
+
+
+def read_binary(values: Any, what: str) -> Array:
+    """Read a column of 0 and 1, or of truth values, as int64 of shape ``(n,)``.
+
+    Raises:
+        DeclarationError: for any other value, naming `what` and the first such entry.
+
+    >>> read_binary([True, False], "labels").tolist()
+    [1, 0]
+    """
+    column = as_numbers(values, what)
+    if column.ndim != 1:
+        raise DeclarationError(f"{what} has shape {column.shape}; it must be one column")
+    bad = (column != 0) & (column != 1)
+    if bad.any():
+        at = int(np.argmax(bad))
+        raise DeclarationError(f"{what}[{at}] is {column[at]:g}; it must be 0 or 1")
+    return column.astype(np.int64)
+
+
+def tabulate(predictions: Any, groups: Any, labels: Any) -> tuple[Array, tuple[str, ...]]:
+    """Count records by prediction, group and label.
+
+    Args:
+        predictions: 0 or 1 for each record.
+        groups: see `read_groups`.
+        labels: 0 or 1 for each record.
+
+    Returns:
+        Counts, indexed ``[prediction, group, label]``, shape ``(2, K, 2)``, and the names of the groups.
+
+    >>> counts, names = tabulate([0, 1, 1], ["a", "a", "b"], [0, 0, 1])
+    >>> counts[1].tolist(), names
+    ([[1, 0], [0, 1]], ('a', 'b'))
+    """
+    predicted, actual = read_binary(predictions, "predictions"), read_binary(labels, "labels")
+    codes, names = read_groups(groups)
+    same_length(predictions=predicted, groups=codes, labels=actual)
+    cells = (predicted * len(names) + codes) * 2 + actual
+    counts = np.bincount(cells, minlength=4 * len(names))
+    return counts.reshape(2, len(names), 2), names
+
+
+def same_length(**columns: Any) -> None:
+    """Check that all columns have one entry for each record."""
+    lengths = {name: column.shape[0] for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        given = ", ".join(f"{name} has {n}" for name, n in lengths.items())
+        raise DeclarationError(f"the columns differ in length: {given} entries")
+    if 0 in lengths.values():
+        raise DeclarationError(f"{', '.join(lengths)} are empty; at least one record is needed")
