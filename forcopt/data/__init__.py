@@ -1,0 +1,10 @@
+"""Loaders of public data files, and the small tables that papers print.
+
+The files are not shipped: a loader takes the path of a copy.
+"""
+
+from forcopt.data.compas import load_compas
+from forcopt.data.compas_table import COMPAS_DECILES, compas_counts
+from forcopt.data.dataset import Dataset
+
+__all__ = ["COMPAS_DECILES", "Dataset", "compas_counts", "load_compas"]

@@ -1,0 +1,75 @@
+"""ProPublica's file of COMPAS scores: compas-scores-two-years.csv."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from forcopt.data.dataset import Dataset
+from forcopt.errors import DeclarationError
+
+__all__ = ["load_compas"]
+
+_NUMBERS = ("age", "priors_count", "juv_fel_count", "juv_misd_count", "juv_other_count")
+_NEEDED = (
+    *_NUMBERS,
+    "sex",
+    "race",
+    "c_charge_degree",
+    "days_b_screening_arrest",
+    "decile_score",
+    "score_text",
+    "is_recid",
+    "two_year_recid",
+)
+
+
+def load_compas(path: str | Path, *, filtered: bool = True) -> Dataset:
+    """Read the defendants of Broward County whom ProPublica followed for two years.
+
+    Args:
+        path: of compas-scores-two-years.csv, from https://github.com/propublica/compas-analysis.
+        filtered: with ProPublica's filter, which leaves 6172 of 7214: arrested within 30 days of the
+            screening, a known outcome, not an ordinary traffic offence, a score.
+
+    Returns:
+        Labels: a new offence within two years. Groups: race. Features: age, counts of earlier offences, sex
+        and the degree of the charge. The scores are ``data.frame["decile_score"]``.
+
+    Raises:
+        DeclarationError: if a column is missing, or nobody is left.
+    """
+    import pandas as pd
+
+    frame = pd.read_csv(path)
+    missing = [column for column in _NEEDED if column not in frame]
+    if missing:
+        raise DeclarationError(
+            f"{path} has no column {', '.join(missing)}; is it compas-scores-two-years.csv?"
+        )
+    if filtered:
+        frame = frame[
+            frame["days_b_screening_arrest"].between(-30, 30)
+            & (frame["is_recid"] != -1)
+            & (frame["c_charge_degree"] != "O")
+            & frame["score_text"].notna()  # "N/A" in the file
+        ]
+    if frame.empty:
+        raise DeclarationError(f"{path} has no record{' that passes the filter' if filtered else ''}")
+    frame = frame.reset_index(drop=True)
+    features = np.column_stack(
+        [
+            frame[list(_NUMBERS)].to_numpy(dtype=float),
+            (frame["sex"] == "Male").to_numpy(dtype=float),
+            (frame["c_charge_degree"] == "F").to_numpy(dtype=float),
+        ]
+    )
+    return Dataset(
+        name="compas",
+        frame=frame,
+        features=features,
+        feature_names=(*_NUMBERS, "male", "felony"),
+        labels=frame["two_year_recid"].to_numpy(dtype=np.int64),
+        groups=frame["race"].to_numpy(dtype=str),
+    )

@@ -1,0 +1,59 @@
+"""Labelled records with groups: what every loader of people's data gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forcopt.errors import unknown
+from forcopt.language.terms import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Dataset"]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """n records of people.
+
+    Attributes:
+        name: of the data.
+        frame: all columns of the file for these records, index 0 to n - 1.
+        features: to learn from, without group and label; floats of shape ``(n, d)``.
+        feature_names: of its d columns.
+        labels: 0 or 1, shape ``(n,)``.
+        groups: the name of each record's group, shape ``(n,)``.
+    """
+
+    name: str
+    frame: pd.DataFrame = field(repr=False)
+    features: Array = field(repr=False)
+    feature_names: tuple[str, ...]
+    labels: Array = field(repr=False)
+    groups: Array = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def of_groups(self, *names: str) -> Dataset:
+        """Keep the records of these groups only.
+
+        Raises:
+            UnknownNameError: for a group that no record has.
+        """
+        known = sorted(set(self.groups.tolist()))
+        for name in names:
+            if name not in known:
+                raise unknown(f"group of {self.name}", name, known)
+        keep = np.isin(self.groups, names)
+        return replace(
+            self,
+            frame=self.frame[keep].reset_index(drop=True),
+            features=self.features[keep],
+            labels=self.labels[keep],
+            groups=self.groups[keep],
+        )
