@@ -27,6 +27,7 @@ from forcopt.language import __all__ as _language
 from forcopt.status import Status
 
 if TYPE_CHECKING:
+    from forcopt import data, fairness, models
     from forcopt.problem import Evaluation, Handles, Method, Outcome, Problem, Solution, examples, load
 
 __version__ = "0.1.0"
@@ -42,6 +43,9 @@ _LATER = {
     "load": "forcopt.problem",
 }
 """Names that are imported when first used, so that ``import forcopt`` stays quick."""
+
+_LATER_MODULES = ("data", "fairness", "models")
+"""Packages that are imported when first used."""
 
 __all__ = [
     *_language,
@@ -60,12 +64,17 @@ __all__ = [
     "UnboundedExpressionError",
     "UnknownNameError",
     "UnsupportedError",
+    "data",
     "examples",
+    "fairness",
     "load",
+    "models",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _LATER_MODULES:
+        return import_module(f"forcopt.{name}")
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module 'forcopt' has no attribute {name!r}")

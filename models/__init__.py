@@ -1,1 +1,20 @@
 """The problems: one package each."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from forcopt.models.fair_postprocessing import FairPostprocessing
+
+_LATER = {
+    "FairPostprocessing": "forcopt.models.fair_postprocessing",
+}
+"""Problems by the package that is imported when one is first used."""
+
+__all__ = ["FairPostprocessing"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
+    raise AttributeError(f"module 'forcopt.models' has no attribute {name!r}")

@@ -1,0 +1,96 @@
+"""The decision: with what probability to predict 1, given the base prediction and the group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from forcopt.fairness.records import read_binary, read_groups, same_length
+from forcopt.language.terms import Array
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["RandomizedPostprocessor"]
+
+
+@dataclass(frozen=True, eq=False)
+class RandomizedPostprocessor:
+    """Predicts 1 with a probability that depends on the base prediction and the group.
+
+    Attributes:
+        probabilities: of predicting 1, indexed ``[prediction, group]``; shape ``(2, K)``.
+        groups: their names.
+        base_rates: false positive and true positive rate of the base predictions in each group; shape
+            ``(2, K)``, NaN where undefined.
+    """
+
+    probabilities: Array
+    groups: tuple[str, ...]
+    base_rates: Array = field(repr=False)
+
+    def __post_init__(self) -> None:
+        self.probabilities.flags.writeable = False
+
+    @property
+    def rates(self) -> Array:
+        """False positive and true positive rate after post-processing; shape ``(2, K)``."""
+        if_zero, if_one = self.probabilities
+        return np.asarray((1.0 - self.base_rates) * if_zero + self.base_rates * if_one)
+
+    def predict(self, predictions: Any, groups: Any, seed: int | np.random.Generator | None = None) -> Array:
+        """Draw a prediction for each record.
+
+        Args:
+            predictions: base predictions, 0 or 1 for each record.
+            groups: the group of each record, among `groups`.
+            seed: an int or a generator; the same int gives the same draws.
+
+        Returns:
+            0 or 1 for each record, int64 of shape ``(n,)``.
+        """
+        base = read_binary(predictions, "predictions")
+        codes, _ = read_groups(groups, self.groups)
+        same_length(predictions=base, groups=codes)
+        draws = np.random.default_rng(seed).random(len(base))
+        return np.asarray(draws < self.probabilities[base, codes], dtype=np.int64)
+
+    def __repr__(self) -> str:
+        width = max(len("group"), *map(len, self.groups))
+        lines = ["probability of predicting 1 after", f"{'group':{width}}  prediction 0  prediction 1"]
+        for name, (if_zero, if_one) in zip(self.groups, self.probabilities.T, strict=True):
+            lines.append(f"{name:{width}}  {if_zero:12.4f}  {if_one:12.4f}")
+        return "\n".join(lines)
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Draw each group's rates before (hollow) and after (filled), within all that it could reach.
+
+        Args:
+            path: where to save the picture, if given; the ending says in which format.
+        """
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(5.0, 5.0), layout="constrained")
+        axes = figure.subplots()
+        axes.plot([0, 1], [0, 1], color="0.8", linewidth=1, zorder=0)
+        for a, name in enumerate(self.groups):
+            base, after = self.base_rates[:, a], self.rates[:, a]
+            reachable = np.array([[0.0, 0.0], base, [1.0, 1.0], 1.0 - base])
+            color = f"C{a}"
+            axes.fill(*reachable.T, facecolor=color, edgecolor=color, alpha=0.12)
+            axes.plot(*base, marker="o", linestyle="", color=color, markerfacecolor="white")
+            axes.plot(*after, marker="o", linestyle="", color=color, label=name)
+        axes.set(
+            xlabel="false positive rate",
+            ylabel="true positive rate",
+            xlim=(0, 1),
+            ylim=(0, 1),
+            aspect="equal",
+        )
+        axes.legend(loc="lower right")
+        if path is not None:
+            figure.savefig(path)
+        return figure
