@@ -64,7 +64,7 @@ class GroupRates:
         groups: their names; ``"0"``, ``"1"``, ... if left out.
 
     >>> r = GroupRates(positives=[[4, 16], [6, 20]], mass=[[40, 20], [15, 25]], groups=("a", "b"))
-    >>> r.rate(FALSE_POSITIVE).tolist(), r.rate(TRUE_POSITIVE).tolist(), r.overall(ERROR)
+    >>> r.rate(FALSE_POSITIVE).tolist(), r.rate(TRUE_POSITIVE).tolist(), r.overall(ERROR).item()
     ([0.1, 0.4], [0.8, 0.8], 0.19)
     """
 

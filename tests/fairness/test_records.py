@@ -1,0 +1,81 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from forcopt import DeclarationError
+from forcopt.fairness import read_binary, read_groups, tabulate
+
+
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        (["b", "a", "b"], ("a", "b")),
+        (np.array([10, 9, 10]), ("9", "10")),  # numbers keep their order
+        ([True, False, True], ("False", "True")),
+        (pd.Series(["b", "a", "b"], index=[7, 8, 9]), ("a", "b")),
+        (pd.Series(["b", "a", "b"], dtype="category"), ("a", "b")),
+        (pd.Series([2, 1, 2], dtype="Int64"), ("1", "2")),
+    ],
+)
+def test_groups_of_any_type(values, names):
+    codes, found = read_groups(values)
+    assert codes.tolist() == [1, 0, 1]
+    assert found == names
+
+
+def test_groups_among_known_names():
+    assert read_groups(["c", "a"], ("c", "b", "a"))[0].tolist() == [0, 2]
+    with pytest.raises(DeclarationError, match="'d'; the groups are c, b, a"):
+        read_groups(["c", "d"], ("c", "b", "a"))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["a", None],
+        pd.Series(["a", None]),
+        [1.0, float("nan")],
+        pd.Series(["a", pd.NA], dtype="category"),
+        pd.Series([1, pd.NA], dtype="Int64"),
+        pd.Series([pd.Timestamp(0), pd.NaT]),
+    ],
+)
+def test_a_missing_group_is_named(values):
+    with pytest.raises(DeclarationError, match=r"groups\[1\] is missing"):
+        read_groups(values)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([0, 1, 2], r"labels\[2\] is 2; it must be 0 or 1"),
+        ([0, 0.5], r"labels\[1\] is 0.5; it must be 0 or 1"),
+        ([0, float("nan")], r"labels\[1\] is nan; it must be finite"),
+        (["yes", "no"], "labels must be numbers"),
+        ([[0, 1]], "labels has shape"),
+        (pd.Series([1, pd.NA], dtype="Int64"), r"labels\[1\] is nan"),
+    ],
+)
+def test_anything_but_zero_and_one_is_refused(values, said):
+    with pytest.raises(DeclarationError, match=said):
+        read_binary(values, "labels")
+
+
+def test_tabulate_counts_every_record_once():
+    rng = np.random.default_rng(0)
+    predictions, groups, labels = (
+        rng.integers(2, size=50),
+        rng.choice(list("xyz"), 50),
+        rng.integers(2, size=50),
+    )
+    counts, names = tabulate(predictions > 0, pd.Series(groups), labels)
+    assert names == ("x", "y", "z")
+    for h, a, y in np.ndindex(counts.shape):
+        assert counts[h, a, y] == np.sum((predictions == h) & (groups == names[a]) & (labels == y))
+
+
+def test_columns_must_match():
+    with pytest.raises(DeclarationError, match="predictions has 2, groups has 1, labels has 2"):
+        tabulate([0, 1], ["a"], [0, 1])
+    with pytest.raises(DeclarationError, match="empty"):
+        tabulate([], [], [])
