@@ -52,17 +52,17 @@ class Notion(Declared):
 
 
 class RateParity(Notion):
-    """Rates are nearly equal over all pairs of groups: the largest minus the smallest is at most `tolerance`.
+    """Rates are nearly equal over all pairs of groups: largest minus smallest is at most `tolerance`.
 
-    Subclasses say which `rates`. (Some papers compare every group with one anchor group, which lets two others
-    differ by twice as much.)
+    Subclasses say which `rates`. (Some papers compare every group with one anchor group, which lets two
+    others differ by twice as much.)
 
     Attributes:
         tolerance: from 0 (equal) to 1 (anything goes); gamma in Jagielski et al. (2019).
 
-    The rows are ``0 <= rate_a - level <= tolerance`` with one free column `level` for each rate: K rows, where
-    the pairs would take K (K - 1) / 2. Each group then has one multiplier, the price of its rate, and those
-    of one rate sum to zero.
+    The rows are ``0 <= rate_a - level <= tolerance`` with one free column `level` for each rate: K rows,
+    where the pairs would take K (K - 1) / 2. Each group then has one multiplier, the price of its rate, and
+    those of one rate sum to zero.
     """
 
     tolerance: float = Field(default=0.0, ge=0.0, le=1.0, allow_inf_nan=False)

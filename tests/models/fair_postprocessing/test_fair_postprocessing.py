@@ -261,7 +261,7 @@ def test_the_decision_prints_its_table():
 
 
 def test_predictions_follow_the_probabilities():
-    """Four frequencies of about 50,000 draws are within 0.01, over 4 standard deviations: error below 1e-3."""
+    """Four frequencies of 50,000 draws are within 0.01, over 4 standard deviations: error below 1e-3."""
     decision = small(groups=("a", "b")).solve().decision
     rng = np.random.default_rng(5)
     base, groups = rng.integers(2, size=200_000), rng.choice(["b", "a"], size=200_000)
