@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -17,16 +18,12 @@ Row = tuple[Expression, Array, Array]
 """An affine expression and the flat bounds of its linear part."""
 
 
-def _count(expression: Expression) -> int:
-    return sum(t.columns.size if isinstance(t, Gather) else t.data.size for t in expression.terms)
-
-
 def _overlap(gathers: Sequence[Gather]) -> bool:
     """Whether a row might repeat a column, judged without looking at every entry."""
     if any(not g.distinct and g.width > 1 for g in gathers):
         return True
     spans = sorted((int(g.columns.min()), int(g.columns.max())) for g in gathers if g.columns.size)
-    return any(right[0] <= left[1] for left, right in zip(spans, spans[1:], strict=False))
+    return any(right[0] <= left[1] for left, right in pairwise(spans))
 
 
 def _merge_equal(columns: Array, values: Array) -> bool:
@@ -53,9 +50,11 @@ def assemble(rows: Sequence[Row]) -> RowBlock:
     Runs in time linear in the coefficients; a row in which columns repeat costs a sort.
     """
     count = sum(e.size for e, _, _ in rows)
-    most = sum(_count(e) for e, _, _ in rows)
+    most = sum(e.coefficient_count for e, _, _ in rows)
     if most > np.iinfo(np.int32).max:
-        raise DeclarationError(f"the model has {most} coefficients; at most {np.iinfo(np.int32).max} can be passed")
+        raise DeclarationError(
+            f"{most} coefficients are too many; at most {np.iinfo(np.int32).max} can be passed"
+        )
     indptr = np.zeros(count + 1, dtype=np.int32)
     indices = np.empty(most, dtype=np.int32)
     data = np.empty(most)
@@ -114,8 +113,8 @@ def cost_vector(expression: Expression, columns: int) -> Array:
             values = np.broadcast_to(term.values, term.columns.shape).reshape(-1)
         else:
             flat, values = term.indices, term.data
-        if term.distinct and isinstance(term, Gather):
+        if term.distinct:
             cost[flat] += values
         else:
-            cost += np.bincount(flat, weights=values, minlength=columns)
+            np.add.at(cost, flat, values)
     return cost

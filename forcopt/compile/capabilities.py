@@ -37,7 +37,12 @@ class Capabilities:
             classes = ["pure integer"]
         else:
             classes = ["LP"]
-            pairs = [("quadratic", "QP"), ("second_order", "SOCP"), ("exponential", "EXP"), ("power_cone", "POW")]
+            pairs = [
+                ("quadratic", "QP"),
+                ("second_order", "SOCP"),
+                ("exponential", "EXP"),
+                ("power_cone", "POW"),
+            ]
             mixed = [("", "MILP"), ("quadratic", "MIQP"), ("second_order", "MISOCP")]
             if "integer" in self.kinds:
                 classes.append(mixed[0][1])

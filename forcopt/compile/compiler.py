@@ -15,7 +15,7 @@ from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.draft import Draft
 from forcopt.compile.program import Cone, IndicatorRows, Program, StageCost
 from forcopt.errors import UnsupportedError
-from forcopt.language.expression import Expression, concatenate, stack
+from forcopt.language.expression import concatenate, stack
 from forcopt.language.model import Model
 from forcopt.language.objective import Objective, Stage
 from forcopt.language.relations import (
@@ -24,14 +24,18 @@ from forcopt.language.relations import (
     Indicator,
     PowerCone,
     SecondOrderCone,
+    only_columns,
 )
-from forcopt.language.terms import Array, Gather
+from forcopt.language.terms import mark
 
 __all__ = ["compile_model"]
 
 
 def compile_model(
-    model: Model, capabilities: Capabilities, backend: str = "", others: Mapping[str, Capabilities] | None = None
+    model: Model,
+    capabilities: Capabilities,
+    backend: str = "",
+    others: Mapping[str, Capabilities] | None = None,
 ) -> Program:
     """Rewrite `model` until only kinds that the backend takes are left, and fill its arrays.
 
@@ -45,21 +49,21 @@ def compile_model(
         UnsupportedError: if no chain of bridges fits.
         UnboundedExpressionError: if a bridge needs a bound that cannot be derived.
     """
-    draft = Draft(model)
+    draft = Draft(model, capabilities.only_integer)
     stages = model.objective.stages if model.objective else ()
-    squares = _objective_squares(draft, stages) if "quadratic" in capabilities.kinds else []
-    if squares and capabilities.conflict(frozenset({"integer", "quadratic"})) and (draft.integer == 1).any():
-        squares = []
     plan = _plan(capabilities)
+    squares = _objective_squares(draft, stages) if "quadratic" in capabilities.kinds else []
     missing = _missing(draft, squares, plan, capabilities)
+    if missing and squares:  # cones may do where a quadratic objective does not
+        squares, refused = [], missing
+        missing = refused if _missing(draft, squares, plan, capabilities) else []
     if missing:
         raise UnsupportedError(_refusal(model, missing, backend, others or {}))
     taken: list[Any] = []
     if squares:
         draft.applied["quadratic_objective"] = None
     absorbed = {id(s) for s in squares}
-    while draft.relations:
-        relation = draft.relations.pop(0)
+    for relation in draft.relations:  # bridges append to it
         if id(relation) in absorbed:
             continue
         if relation.kind in capabilities.kinds:
@@ -69,14 +73,15 @@ def compile_model(
         assert chosen is not None
         chosen.rewrite(relation, draft)
         draft.applied[chosen.name] = None
-    if capabilities.only_integer:
-        _require_integer(draft, backend)
+    if capabilities.only_integer and (draft.integer == 0).any():
+        name = draft.name_of(int(np.argmax(draft.integer == 0)))
+        raise UnsupportedError(_refusal(model, [f"the continuous variable {name}"], backend, others or {}))
     return _fill(draft, taken, squares, model.objective)
 
 
 def _plan(capabilities: Capabilities) -> dict[str, tuple[float, Bridge | None]]:
-    """For each kind the least number of rewritings that leads to what the backend takes, and the first one."""
-    best: dict[str, tuple[float, Bridge | None]] = {kind: (0.0, None) for kind in capabilities.kinds}
+    """For each kind the cost of the cheapest chain of bridges to what the backend takes, and its first."""
+    best: dict[str, tuple[float, Bridge | None]] = dict.fromkeys(capabilities.kinds, (0.0, None))
     changed = True
     while changed:
         changed = False
@@ -94,7 +99,9 @@ def _missing(
     """The kinds that the model needs and no chain of bridges gives, and conflicts of kinds."""
     absorbed = {id(s) for s in squares}
     used = {r.kind for r in draft.relations if id(r) not in absorbed}
-    needed = used | ({"integer"} if (draft.integer == 1).any() else set()) | ({"quadratic"} if squares else set())
+    needed = (
+        used | ({"integer"} if (draft.integer == 1).any() else set()) | ({"quadratic"} if squares else set())
+    )
     missing = sorted(kind for kind in needed if kind not in plan)
     if not missing:
         final: set[str] = set()
@@ -125,38 +132,18 @@ def _refusal(model: Model, missing: list[str], backend: str, others: Mapping[str
     return f"backend {backend!r} cannot take {', '.join(missing)} in model {model.name!r}; able: {names}"
 
 
-def _used_columns(expressions: Sequence[Expression], columns: int) -> Array:
-    used = np.zeros(columns, dtype=bool)
-    for expression in expressions:
-        for term in expression.terms:
-            used[(term.columns if isinstance(term, Gather) else term.indices).reshape(-1)] = True
-    return used
-
-
 def _objective_squares(draft: Draft, stages: Sequence[Stage]) -> list[AtomRelation]:
     """The sums of squares whose results occur in the last objective only: they can be its quadratic part."""
     squares = [r for r in draft.relations if r.kind == "sum_squares"]
-    if not squares:
-        return []
-    model = draft.model
-    elsewhere = [c.expression for c in model.constraints]
-    elsewhere += [s.expression for s in stages[:-1]]
-    elsewhere += [e for r in draft.relations for e in r.operands]
-    blocked = _used_columns(elsewhere, model.column_count)
-    return [s for s in squares if not blocked[_result_columns(s)].any()]
-
-
-def _result_columns(relation: AtomRelation) -> Array:
-    term = relation.result.terms[0]
-    assert isinstance(term, Gather)
-    return term.columns.reshape(-1)
-
-
-def _require_integer(draft: Draft, backend: str) -> None:
-    continuous = np.flatnonzero(draft.integer == 0)
-    if continuous.size:
-        name = draft.name_of(int(continuous[0]))
-        raise UnsupportedError(f"backend {backend!r} takes only integer variables; {name} is continuous")
+    elsewhere = np.zeros(draft.model.column_count, dtype=bool)
+    if squares:
+        for expression in [
+            *(c.expression for c in draft.model.constraints),
+            *(s.expression for s in stages[:-1]),
+            *(e for r in draft.relations for e in r.operands),
+        ]:
+            mark(expression.terms, elsewhere)
+    return [s for s in squares if not elsewhere[s.result_columns].any()]
 
 
 def _fill(
@@ -173,8 +160,7 @@ def _fill(
         lower, upper = lower.copy(), upper.copy()
         stages = (*stages[:-1], _with_squares(stages[-1], squares, width))
         for square in squares:  # the result columns have left the objective; nothing else reads them
-            columns = _result_columns(square)
-            lower[columns] = upper[columns] = 0.0
+            lower[square.result_columns] = upper[square.result_columns] = 0.0
     added = model.row_count
 
     def row_name(row: int) -> str:
@@ -210,7 +196,7 @@ def _with_squares(stage: StageCost, squares: Sequence[AtomRelation], width: int)
     cost, offset = stage.cost.copy(), stage.offset
     hessian = sp.csc_array((width, width))
     for square in squares:
-        columns = _result_columns(square)
+        columns = square.result_columns
         weights = cost[columns]
         cost[columns] = 0.0
         inside = square.arguments[0]
@@ -242,8 +228,6 @@ def _cone(relation: Any, width: int) -> Cone:
 
 
 def _indicator(relation: Indicator) -> IndicatorRows:
-    term = relation.binary.terms[0]
-    assert isinstance(term, Gather)
     constant = relation.row.constant
     block = assemble([(relation.row, relation.lower - constant, relation.upper - constant)])
-    return IndicatorRows(term.columns.reshape(-1), relation.active, block)
+    return IndicatorRows(only_columns(relation.binary), relation.active, block)

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from forcopt.errors import UnboundedExpressionError
+from forcopt.language.columns import Growing, consecutive
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression, describe_entry
 from forcopt.language.intervals import integral, interval
 from forcopt.language.model import Model
-from forcopt.language.terms import Array, Gather
+from forcopt.language.relations import AtomRelation, Product
+from forcopt.language.terms import Array
 
 __all__ = ["Draft"]
 
@@ -21,22 +23,49 @@ class Draft:
 
     Attributes:
         model: where it comes from; it is not changed.
-        lower, upper, integer: arrays over all columns, the model's own first.
-        rows: rows that bridges added.
         relations: what is still to be rewritten or taken by the backend.
+        rows: rows that bridges added.
         applied: names of the bridges applied, each once.
+        searched: whether columns must be integer; only then helper columns get bounds, see `reach`.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, only_integer: bool = False) -> None:
         columns = model.columns()
         self.model = model
-        self.lower: Array = columns.lower
-        self.upper: Array = columns.upper
-        self.integer: Array = columns.integer
+        self.relations: list[Any] = list(model.needed_relations())
         self.rows: list[Constraint] = []
-        self.relations: list[Any] = list(model.relations)
         self.applied: dict[str, None] = {}
+        self.searched = only_integer or bool((columns.integer == 1).any())
+        lower, upper = model.ranges() if self.searched else (columns.lower, columns.upper)
+        integer = columns.integer
+        needed = {id(r) for r in self.relations}
+        idle = [
+            r.result_columns
+            for r in model.relations
+            if isinstance(r, AtomRelation | Product) and id(r) not in needed
+        ]
+        if idle:
+            unread = np.concatenate(idle)
+            lower, upper, integer = lower.copy(), upper.copy(), integer.copy()
+            lower[unread] = upper[unread] = 0.0
+            integer[unread] = 2
+        self._lower, self._upper, self._integer = Growing(lower), Growing(upper), Growing(integer)
         self._added: list[tuple[int, str, tuple[int, ...]]] = []
+
+    @property
+    def lower(self) -> Array:
+        """Lower bounds of all columns, the model's own first."""
+        return self._lower.view
+
+    @property
+    def upper(self) -> Array:
+        """Upper bounds of all columns."""
+        return self._upper.view
+
+    @property
+    def integer(self) -> Array:
+        """Which columns are integer, see `forcopt.language.columns.Columns`."""
+        return self._integer.view
 
     def column(
         self,
@@ -58,16 +87,12 @@ class Draft:
             implied_integer: integer at some optimum without being told.
         """
         full = (shape,) if isinstance(shape, int) else shape
-        size = int(np.prod(full, dtype=np.int64))
         start = len(self.lower)
-        self.lower = np.concatenate([self.lower, np.broadcast_to(lower, full).reshape(-1)])
-        self.upper = np.concatenate([self.upper, np.broadcast_to(upper, full).reshape(-1)])
-        kind = 1 if integer else 2 if implied_integer else 0
-        self.integer = np.concatenate([self.integer, np.full(size, kind, dtype=np.int8)])
+        self._lower.extend(full, lower)
+        self._upper.extend(full, upper)
+        self._integer.extend(full, 1 if integer else 2 if implied_integer else 0)
         self._added.append((start, label, full))
-        columns = np.arange(start, start + size, dtype=np.int32).reshape(*full, 1)
-        gather = Gather(columns, np.ones((1,) * columns.ndim), True)
-        return Expression(self.model, full, (gather,), np.zeros(()))
+        return Expression(self.model, full, (consecutive(start, full),), np.zeros(()))
 
     def row(self, constraint: Constraint) -> None:
         """Add rows."""
@@ -81,29 +106,38 @@ class Draft:
         """Bounds on each element of an expression."""
         return interval(expression, self.lower, self.upper)
 
-    def finite_interval(self, expression: Expression, bridge: str) -> tuple[Array, Array]:
-        """The same, where a bridge needs them finite.
+    def reach(self, expression: Expression) -> tuple[Array, Array]:
+        """Bounds worth giving to helper columns: those of the expression in a search, else infinite ones.
+
+        A search needs them; in a continuous program they would only take over the variables' reduced costs.
+        """
+        if self.searched:
+            return self.interval(expression)
+        return np.full(expression.shape, -np.inf), np.full(expression.shape, np.inf)
+
+    def greatest(self, expression: Expression, bridge: str) -> Array:
+        """The upper ends of `interval`, where a bridge needs them finite.
 
         Raises:
-            UnboundedExpressionError: naming the first column that lacks a bound.
+            UnboundedExpressionError: naming the first column that lacks a bound, and which.
         """
-        lower, upper = self.interval(expression)
-        if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
-            column, side = self._culprit(expression, lower)
+        upper = self.interval(expression)[1]
+        if not np.isfinite(upper).all():
+            at = np.unravel_index(int(np.argmax(~np.isfinite(upper))), expression.shape)
+            rows = expression[at].linear_rows()
+            bounds = np.where(rows.data > 0, self.upper[rows.indices], self.lower[rows.indices])
+            first = int(np.argmax(~np.isfinite(bounds)))
+            side = "upper" if rows.data[first] > 0 else "lower"
             raise UnboundedExpressionError(
-                f"{bridge} needs bounds on {expression._short()}: variable {self.name_of(column)} "
-                f"has no {side} bound; give it one, or use a backend that takes the constraint as it is"
+                f"{bridge} needs bounds on {expression[at]._short()}: variable "
+                f"{self.name_of(int(rows.indices[first]))} has no {side} bound; give it one, "
+                "or use a backend that takes the constraint as it is"
             )
-        return lower, upper
+        return upper
 
-    def _culprit(self, expression: Expression, lower: Array) -> tuple[int, str]:
-        rows = expression.linear_rows()
-        for column in rows.indices:
-            if not np.isfinite(self.lower[column]):
-                return int(column), "lower"
-            if not np.isfinite(self.upper[column]):
-                return int(column), "upper"
-        raise AssertionError("an infinite interval comes from an infinite bound")
+    def finite_interval(self, expression: Expression, bridge: str) -> tuple[Array, Array]:
+        """Both ends of `interval`, where a bridge needs them finite; errors as `greatest`."""
+        return -self.greatest(-expression, bridge), self.greatest(expression, bridge)
 
     def is_integral(self, expression: Expression) -> bool:
         """Whether all elements can only take integer values."""

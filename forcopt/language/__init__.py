@@ -23,7 +23,7 @@ from forcopt.language.atoms import (
 from forcopt.language.constraint import Constraint, connected, implies
 from forcopt.language.expression import Expression, concatenate, stack
 from forcopt.language.model import Model, Variable
-from forcopt.language.objective import Objective, leximax, leximin, lexicographic, maximize, minimize
+from forcopt.language.objective import Objective, lexicographic, leximax, leximin, maximize, minimize
 
 __all__ = [
     "Constraint",
@@ -39,9 +39,9 @@ __all__ = [
     "implies",
     "inverse",
     "kl_div",
+    "lexicographic",
     "leximax",
     "leximin",
-    "lexicographic",
     "log",
     "logistic",
     "maximize",

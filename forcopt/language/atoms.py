@@ -1,21 +1,24 @@
 """Atoms: the convex and concave functions that a model may use.
 
-Applying an atom gives an expression over columns of its own, tied to the arguments by an `AtomRelation`. Such a
-column may only be used where its curvature keeps the model convex; a use that does not raises `CurvatureError`.
+Applying an atom gives an expression over columns of its own, tied to the arguments by an `AtomRelation`. Such
+a column may only be used where its curvature keeps the model convex; a use that does not raises
+`CurvatureError`. Applied to numbers alone, an atom gives numbers: infinite ones outside its domain.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from math import prod
 from typing import Any
 
 import numpy as np
-from scipy import special
+import scipy.sparse as sp
 
 from forcopt.errors import CurvatureError, DeclarationError
-from forcopt.language.expression import Expression, as_numbers, stack
-from forcopt.language.relations import AtomRelation, Product
+from forcopt.language.expression import Expression, as_numbers, broadcast_shapes, stack
+from forcopt.language.relations import Product
 from forcopt.language.terms import Array
 
 __all__ = [
@@ -52,7 +55,9 @@ class Atom:
         curvature: 1 for convex, -1 for concave.
         monotone: for each argument 1 (nondecreasing), -1 (nonincreasing), 0 (neither), or 2 (even and
             nondecreasing in the absolute value, so that the sign of the argument decides).
-        value: evaluates it: arrays of arguments and the parameter to an array.
+        value: evaluates it: arrays of arguments within the domain and the parameter to an array.
+        reduces: whether the first argument has one more, last, axis, which the function reduces.
+        domain: positions of the arguments that must not be negative.
         nonnegative: whether its values never are negative.
         integral: whether integral arguments give an integral value.
     """
@@ -60,35 +65,84 @@ class Atom:
     name: str
     curvature: int
     monotone: tuple[int, ...]
-    value: Callable[..., Array]
+    value: Callable[..., Any]
+    reduces: bool = False
+    domain: tuple[int, ...] = ()
     nonnegative: bool = False
     integral: bool = False
 
+    def evaluate(self, arguments: Sequence[Array], parameter: Any) -> Array:
+        """Evaluate at arguments, moved into the domain where they are outside; infinite or NaN at poles."""
+        inside = [np.maximum(a, 0.0) if i in self.domain else a for i, a in enumerate(arguments)]
+        with np.errstate(all="ignore"):
+            return np.asarray(self.value(*inside, parameter))
 
-def _sum_largest_value(x: Array, k: int) -> Array:
-    return np.asarray(np.sort(x, axis=-1)[..., x.shape[-1] - k :].sum(axis=-1))
+    def outside(self, arguments: Sequence[Array]) -> Array:
+        """By how much the arguments are outside the domain."""
+        return reduce(np.maximum, (-arguments[i] for i in self.domain), np.zeros(()))
+
+    def range(self, ends: Sequence[tuple[Array, Array]], parameter: Any) -> tuple[Array, Array]:
+        """Bounds on the value for arguments between `ends`; infinite where monotonicity tells nothing."""
+        least, most = [], []
+        for (lower, upper), monotone in zip(ends, self.monotone, strict=True):
+            if monotone == 2:
+                near, far = np.maximum(np.maximum(lower, -upper), 0.0), np.maximum(-lower, upper)
+            else:
+                near, far = (lower, upper) if monotone == 1 else (upper, lower)
+            least.append(near)
+            most.append(far)
+        low, high = self.evaluate(least, parameter), self.evaluate(most, parameter)
+        unknown = 0 in self.monotone
+        low = np.where(np.isnan(low) | unknown, -np.inf, low)
+        high = np.where(np.isnan(high) | unknown, np.inf, high)
+        return np.maximum(low, 0.0) if self.nonnegative else low, high
+
+
+def _sum_largest_value(x: Array, k: int) -> Any:
+    return np.sort(x, axis=-1)[..., x.shape[-1] - k :].sum(axis=-1)
+
+
+def _quad_over_lin_value(x: Array, y: Array, _: None) -> Any:
+    squares = (x * x).sum(axis=-1)
+    return np.where((squares == 0) & (y == 0), 0.0, squares / y)
+
+
+def _times_log(x: Array, ratio: Array) -> Any:
+    return np.where(x > 0, x * np.log(np.where(x > 0, ratio, 1.0)), 0.0)
 
 
 ABS = Atom("abs", 1, (2,), lambda x, _: np.abs(x), nonnegative=True, integral=True)
-MAXIMUM = Atom("maximum", 1, (1,), lambda x, _: x.max(axis=-1), integral=True)
-SUM_LARGEST = Atom("sum_largest", 1, (1,), _sum_largest_value, integral=True)
-NORM_1 = Atom("norm_1", 1, (2,), lambda x, _: np.abs(x).sum(axis=-1), nonnegative=True, integral=True)
-NORM_2 = Atom("norm_2", 1, (2,), lambda x, _: np.sqrt((x * x).sum(axis=-1)), nonnegative=True)
-NORM_INF = Atom("norm_inf", 1, (2,), lambda x, _: np.abs(x).max(axis=-1), nonnegative=True, integral=True)
-SUM_SQUARES = Atom("sum_squares", 1, (2,), lambda x, _: (x * x).sum(axis=-1), nonnegative=True)
-QUAD_OVER_LIN = Atom(
-    "quad_over_lin", 1, (2, -1), lambda x, y, _: (x * x).sum(axis=-1) / y, nonnegative=True
+MAXIMUM = Atom("maximum", 1, (1,), lambda x, _: x.max(axis=-1), reduces=True, integral=True)
+SUM_LARGEST = Atom("sum_largest", 1, (1,), _sum_largest_value, reduces=True, integral=True)
+NORM_1 = Atom(
+    "norm_1", 1, (2,), lambda x, _: np.abs(x).sum(axis=-1), reduces=True, nonnegative=True, integral=True
 )
-INVERSE = Atom("inverse", 1, (-1,), lambda x, _: 1.0 / x, nonnegative=True)
-LOG = Atom("log", -1, (1,), lambda x, _: np.log(x))
+NORM_2 = Atom("norm_2", 1, (2,), lambda x, _: np.sqrt((x * x).sum(axis=-1)), reduces=True, nonnegative=True)
+NORM_INF = Atom(
+    "norm_inf",
+    1,
+    (2,),
+    lambda x, _: np.abs(x).max(axis=-1, initial=0.0),
+    reduces=True,
+    nonnegative=True,
+    integral=True,
+)
+SUM_SQUARES = Atom("sum_squares", 1, (2,), lambda x, _: (x * x).sum(axis=-1), reduces=True, nonnegative=True)
+QUAD_OVER_LIN = Atom(
+    "quad_over_lin", 1, (2, -1), _quad_over_lin_value, reduces=True, domain=(1,), nonnegative=True
+)
+INVERSE = Atom("inverse", 1, (-1,), lambda x, _: 1.0 / x, domain=(0,), nonnegative=True)
+LOG = Atom("log", -1, (1,), lambda x, _: np.log(x), domain=(0,))
 EXP = Atom("exp", 1, (1,), lambda x, _: np.exp(x), nonnegative=True)
-ENTROPY = Atom("entropy", -1, (0,), lambda x, _: special.entr(x))
+ENTROPY = Atom("entropy", -1, (0,), lambda x, _: -_times_log(x, x), domain=(0,))
 LOGISTIC = Atom("logistic", 1, (1,), lambda x, _: np.logaddexp(0.0, x), nonnegative=True)
-KL_DIV = Atom("kl_div", 1, (0, 0), lambda x, y, _: special.kl_div(x, y), nonnegative=True)
+KL_DIV = Atom(
+    "kl_div", 1, (0, 0), lambda x, y, _: _times_log(x, x / y) - x + y, domain=(0, 1), nonnegative=True
+)
 EVEN_POWER = Atom("even_power", 1, (2,), lambda x, p: np.abs(x) ** p, nonnegative=True)
-CONVEX_POWER = Atom("convex_power", 1, (1,), lambda x, p: x**p, nonnegative=True)
-CONCAVE_POWER = Atom("concave_power", -1, (1,), lambda x, p: x**p, nonnegative=True)
-NEGATIVE_POWER = Atom("negative_power", 1, (-1,), lambda x, p: x**p, nonnegative=True)
+CONVEX_POWER = Atom("convex_power", 1, (1,), lambda x, p: x**p, domain=(0,), nonnegative=True)
+CONCAVE_POWER = Atom("concave_power", -1, (1,), lambda x, p: x**p, domain=(0,), nonnegative=True)
+NEGATIVE_POWER = Atom("negative_power", 1, (-1,), lambda x, p: x**p, domain=(0,), nonnegative=True)
 
 
 def _apply(atom: Atom, *arguments: Operand, parameter: Any = None, label: str = "") -> Any:
@@ -97,56 +151,49 @@ def _apply(atom: Atom, *arguments: Operand, parameter: Any = None, label: str = 
     Arguments of an elementwise atom have shape S, and so has the result; a reducing atom's first argument has
     one more, last, axis.
     """
+    label = label or atom.name
     model = next((a.model for a in arguments if isinstance(a, Expression)), None)
     if model is None:
-        return atom.value(*(as_numbers(a, f"the argument of {label or atom.name}") for a in arguments), parameter)
-    exprs = [model.lift(a, f"the argument of {label or atom.name}") for a in arguments]
+        numbers = [as_numbers(a, f"the argument of {label}") for a in arguments]
+        value = atom.evaluate(numbers, parameter)
+        return np.where(atom.outside(numbers) > 0, atom.curvature * np.inf, value)
+    exprs = [model.lift(a, f"the argument of {label}") for a in arguments]
     for expr, monotone in zip(exprs, atom.monotone, strict=True):
         direction = monotone
         if monotone == 2 and not model.is_affine(expr):
             lower, upper = model.interval(expr)
             direction = 1 if (lower >= 0).all() else -1 if (upper <= 0).all() else 0
-        model.check_curvature(expr, atom.curvature * direction, f"inside {label or atom.name}")
-    shape = exprs[-1].shape if len(exprs) > 1 else exprs[0].shape[:-1] if atom.name in _REDUCING else exprs[0].shape
-    size = int(np.prod(shape, dtype=np.int64))
-    flat = tuple(e.reshape(size, e.shape[-1]) if e.ndim > len(shape) else e.reshape(size) for e in exprs)
-    integral = atom.integral and all(bool(model.is_integral(e).all()) for e in flat)
-    result = model.add_columns(
-        label or atom.name,
-        shape,
-        lower=0.0 if atom.nonnegative else -np.inf,
-        curvature=atom.curvature,
-        implied_integer=integral,
-    )
-    model.relations.append(AtomRelation(atom, result.reshape(size), flat, parameter))
-    return result
-
-
-_REDUCING = {"maximum", "sum_largest", "norm_1", "norm_2", "norm_inf", "sum_squares", "quad_over_lin"}
+        model.check_curvature(expr, atom.curvature * direction, f"inside {label}")
+    shape = exprs[0].shape[:-1] if atom.reduces else exprs[0].shape
+    size = prod(shape)
+    flat = tuple(e.reshape(size, *e.shape[len(shape) :]) for e in exprs)
+    return model.add_atom(label, atom, shape, flat, parameter)
 
 
 def _elementwise(atom: Atom, *arguments: Operand, parameter: Any = None, label: str = "") -> Any:
     """Broadcast the arguments of an elementwise atom to one shape, then apply it."""
-    shapes = [a.shape if isinstance(a, Expression) else np.shape(a) for a in arguments]
-    try:
-        shape = np.broadcast_shapes(*shapes)
-    except ValueError:
-        raise DeclarationError(f"{label or atom.name}: shapes {shapes} do not broadcast") from None
-    wide = [a.broadcast_to(shape) if isinstance(a, Expression) else np.broadcast_to(a, shape) for a in arguments]
-    return _apply(atom, *wide, parameter=parameter, label=label)
+    return _apply(atom, *_broadcast(arguments, label or atom.name), parameter=parameter, label=label)
 
 
-def _along(x: Operand, axis: int | None) -> Any:
+def _broadcast(arguments: Sequence[Operand], label: str) -> list[Any]:
+    read = [_number(a, label) for a in arguments]
+    shape = broadcast_shapes([a.shape for a in read], label)
+    return [a.broadcast_to(shape) if isinstance(a, Expression) else np.broadcast_to(a, shape) for a in read]
+
+
+def _number(x: Operand, label: str) -> Any:
+    return x if isinstance(x, Expression) else as_numbers(x, f"the argument of {label}")
+
+
+def _along(x: Operand, axis: int | None, label: str) -> Any:
     """Move the axis that a reducing atom reduces to the end; None flattens."""
-    if not isinstance(x, Expression):
-        data = np.asarray(x, dtype=float)
-        return data.reshape(-1) if axis is None else np.moveaxis(data, axis, -1)
+    data = _number(x, label)
     if axis is None:
-        return x.ravel()
-    if not -x.ndim <= axis < x.ndim:
-        raise DeclarationError(f"axis {axis} does not exist in shape {x.shape}")
-    at = axis % x.ndim
-    return x.transpose(*(a for a in range(x.ndim) if a != at), at)
+        return data.reshape(-1)
+    if not (isinstance(axis, int | np.integer) and -data.ndim <= axis < data.ndim):
+        raise DeclarationError(f"{label}: axis {axis} does not exist in shape {data.shape}")
+    at = axis % data.ndim
+    return data.transpose(*(a for a in range(data.ndim) if a != at), at)
 
 
 def abs(x: Operand) -> Any:
@@ -176,25 +223,23 @@ def maximum(*arguments: Operand, axis: int | None = None) -> Any:
 
 def minimum(*arguments: Operand, axis: int | None = None) -> Any:
     """The smallest of several arguments, elementwise with broadcasting; or of one, along `axis`. Concave."""
-    return -_maximum(tuple(-_number(a) for a in arguments), axis, "minimum")
+    return -_maximum(tuple(-_number(a, "minimum") for a in arguments), axis, "minimum")
 
 
 def _maximum(arguments: tuple[Operand, ...], axis: int | None, label: str) -> Any:
     if axis is not None:
         if len(arguments) != 1:
             raise DeclarationError(f"{label}: axis goes with one argument, not {len(arguments)}")
-        return _apply(MAXIMUM, _along(arguments[0], axis), label=label)
-    if len(arguments) < 2:
+        along = _along(arguments[0], axis, label)
+    elif len(arguments) < 2:
         raise DeclarationError(f"{label} needs two or more arguments, or one and an axis")
-    if not any(isinstance(a, Expression) for a in arguments):
-        return np.maximum.reduce(np.broadcast_arrays(*arguments))
-    shapes = [a.shape if isinstance(a, Expression) else np.shape(a) for a in arguments]
-    try:
-        shape = np.broadcast_shapes(*shapes)
-    except ValueError:
-        raise DeclarationError(f"{label}: shapes {shapes} do not broadcast") from None
-    wide = [a.broadcast_to(shape) if isinstance(a, Expression) else np.broadcast_to(a, shape) for a in arguments]
-    return _apply(MAXIMUM, stack(wide, axis=-1), label=label)
+    else:
+        wide = _broadcast(arguments, label)
+        symbolic = any(isinstance(a, Expression) for a in wide)
+        along = stack(wide, axis=-1) if symbolic else np.stack(wide, axis=-1)
+    if along.shape[-1] == 0:
+        raise DeclarationError(f"{label} of no elements: axis {axis} of shape {np.shape(arguments[0])}")
+    return _apply(MAXIMUM, along, label=label)
 
 
 def positive_part(x: Operand) -> Any:
@@ -214,13 +259,13 @@ def sum_largest(x: Operand, k: int, axis: int | None = None) -> Any:
 
 def sum_smallest(x: Operand, k: int, axis: int | None = None) -> Any:
     """The sum of the `k` smallest elements, of all or along an axis; concave."""
-    return -_sum_largest(-_number(x), k, axis, "sum_smallest")
+    return -_sum_largest(-_number(x, "sum_smallest"), k, axis, "sum_smallest")
 
 
 def _sum_largest(x: Operand, k: int, axis: int | None, label: str) -> Any:
-    along = _along(x, axis)
-    if not 1 <= k <= along.shape[-1]:
-        raise DeclarationError(f"{label}: k is {k}; it must be from 1 to the {along.shape[-1]} elements")
+    along = _along(x, axis, label)
+    if not isinstance(k, int | np.integer) or not 1 <= k <= along.shape[-1]:
+        raise DeclarationError(f"{label}: k is {k}; it must be an integer from 1 to {along.shape[-1]}")
     return _apply(SUM_LARGEST, along, parameter=int(k), label=label)
 
 
@@ -234,31 +279,29 @@ def norm(x: Operand, p: float = 2, axis: int | None = None) -> Any:
     atoms = {1: NORM_1, 2: NORM_2, np.inf: NORM_INF, "inf": NORM_INF}
     if p not in atoms:
         raise DeclarationError(f"norm: p is {p}; it must be 1, 2 or inf")
-    return _apply(atoms[p], _along(x, axis))
+    return _apply(atoms[p], _along(x, axis, "norm"))
 
 
 def sum_squares(x: Operand, axis: int | None = None) -> Any:
     """The sum of squares, of all elements or along an axis; convex."""
-    return _apply(SUM_SQUARES, _along(x, axis))
+    return _apply(SUM_SQUARES, _along(x, axis, "sum_squares"))
 
 
 def quad_form(x: Operand, matrix: Operand) -> Any:
-    """``x' P x`` for a symmetric semidefinite matrix P (dense or sparse); convex if P >= 0, concave if P <= 0.
+    """``x' P x`` for a symmetric semidefinite P (dense or sparse); convex if P >= 0, concave if P <= 0.
 
     Raises:
         CurvatureError: if P is neither positive nor negative semidefinite.
     """
-    dense = as_numbers(matrix.toarray() if hasattr(matrix, "toarray") else matrix, "the matrix of quad_form")
-    size = int(np.prod(x.shape if isinstance(x, Expression) else np.shape(x), dtype=np.int64))
-    if dense.shape != (size, size):
-        raise DeclarationError(f"quad_form: x has {size} elements, the matrix shape {dense.shape}")
-    if not np.allclose(dense, dense.T, rtol=1e-10, atol=1e-12 * max(1.0, float(np.abs(dense).max(initial=0)))):
-        raise DeclarationError("quad_form: the matrix must be symmetric")
-    flat = x.ravel() if isinstance(x, Expression) else np.ravel(x)
-    if np.count_nonzero(dense - np.diag(np.diag(dense))) == 0:
-        values, vectors = np.diag(dense), np.eye(size)
+    flat = _along(x, None, "quad_form")
+    size = len(flat)
+    if np.shape(matrix) != (size, size):
+        raise DeclarationError(f"quad_form: x has {size} elements, the matrix shape {np.shape(matrix)}")
+    sparse = sp.csr_array(matrix, dtype=float) if sp.issparse(matrix) else None
+    if sparse is not None and sparse.nnz == np.count_nonzero(sparse.diagonal()):
+        values, vectors = as_numbers(sparse.diagonal(), "the diagonal of the matrix of quad_form"), None
     else:
-        values, vectors = np.linalg.eigh(dense)
+        values, vectors = _eigen(matrix if sparse is None else sparse.toarray())
     scale = float(np.abs(values).max(initial=0.0))
     if scale == 0.0:
         return 0.0 * flat.sum()
@@ -268,16 +311,34 @@ def quad_form(x: Operand, matrix: Operand) -> Any:
             f"quad_form: the matrix is indefinite (eigenvalues from {values.min():g} to {values.max():g}), "
             "so the form is neither convex nor concave"
         )
-    keep = sign * values > 1e-14 * scale
-    factor = np.sqrt(sign * values[keep])[:, None] * vectors.T[keep]
-    return sign * _apply(SUM_SQUARES, factor @ flat, label="quad_form")
+    keep = np.flatnonzero(sign * values > 1e-14 * scale)
+    along = flat[keep] if vectors is None else vectors.T[keep] @ flat
+    return sign * _apply(SUM_SQUARES, np.sqrt(sign * values[keep]) * along, label="quad_form")
+
+
+def _eigen(matrix: Operand) -> tuple[Array, Array | None]:
+    """Eigenvalues and orthonormal eigenvectors (None for the unit vectors) of a symmetric matrix."""
+    dense = as_numbers(matrix, "the matrix of quad_form")
+    slack = np.abs(dense - dense.T) - 1e-10 * np.abs(dense).max(initial=0.0)
+    if slack.max(initial=0.0) > 0:
+        i, j = (int(k) for k in np.unravel_index(int(slack.argmax()), dense.shape))
+        raise DeclarationError(
+            f"quad_form: the matrix must be symmetric; its entries [{i}, {j}] and [{j}, {i}] are "
+            f"{dense[i, j]:g} and {dense[j, i]:g}"
+        )
+    diagonal = np.diag(dense)
+    if np.count_nonzero(dense) == np.count_nonzero(diagonal):
+        return diagonal, None
+    values, vectors = np.linalg.eigh(dense)
+    return values, vectors
 
 
 def quad_over_lin(x: Operand, y: Operand) -> Any:
     """``sum(x**2) / y`` for a scalar ``y > 0``; convex."""
-    flat = _along(x, None)
-    scalar = y.reshape(()) if isinstance(y, Expression) else as_numbers(y, "y of quad_over_lin").reshape(())
-    return _apply(QUAD_OVER_LIN, flat, scalar)
+    scalar = _number(y, "quad_over_lin")
+    if scalar.size != 1:
+        raise DeclarationError(f"quad_over_lin: y must be a scalar, not of shape {scalar.shape}")
+    return _apply(QUAD_OVER_LIN, _along(x, None, "quad_over_lin"), scalar.reshape(()))
 
 
 def inverse(x: Operand) -> Any:
@@ -316,16 +377,15 @@ def power(x: Operand, p: float) -> Any:
     Convex for p > 1 (on ``x >= 0`` unless p is an even integer) and for p < 0 (on ``x > 0``); concave on
     ``x >= 0`` for 0 < p < 1.
     """
+    if np.ndim(p) != 0 or not np.isfinite(p) or p == 0:
+        raise DeclarationError(f"power: p is {p}; it must be one finite number, not 0")
     if p == 1:
-        return _number(x)
-    if p == 0 or not np.isfinite(p):
-        raise DeclarationError(f"power: p is {p}; it must be finite and not 0")
+        return _number(x, "power")
     if p == -1:
         return inverse(x)
-    even = float(p).is_integer() and int(p) % 2 == 0
     if p == 2:
-        expanded = x[..., None] if isinstance(x, Expression) else np.asarray(x, dtype=float)[..., None]
-        return _apply(SUM_SQUARES, expanded, label="power")
+        return _apply(SUM_SQUARES, _number(x, "power")[..., None], label="power")
+    even = p > 0 and float(p).is_integer() and int(p) % 2 == 0
     atom = NEGATIVE_POWER if p < 0 else CONCAVE_POWER if p < 1 else EVEN_POWER if even else CONVEX_POWER
     return _elementwise(atom, x, parameter=float(p), label="power")
 
@@ -345,14 +405,13 @@ def product(binary: Expression, factor: Operand) -> Expression:
     from forcopt.language.constraint import require_binary
 
     require_binary(binary, "the first argument of product")
-    if not isinstance(factor, Expression) or factor.is_constant:
-        return binary * (factor.constant if isinstance(factor, Expression) else factor)
+    if not isinstance(factor, Expression) or factor.is_constant or binary.is_constant:
+        scaled: Expression = binary * factor
+        return scaled
     model = binary.model
+    model.lift(factor, "the second argument of product")
     model.check_curvature(factor, 0, "inside product")
-    try:
-        shape = np.broadcast_shapes(binary.shape, factor.shape)
-    except ValueError:
-        raise DeclarationError(f"product: shapes {binary.shape} and {factor.shape} do not broadcast") from None
+    shape = broadcast_shapes([binary.shape, factor.shape], "product")
     wide_binary, wide_factor = binary.broadcast_to(shape).ravel(), factor.broadcast_to(shape).ravel()
     lower, upper = model.interval(wide_factor)
     integral = bool(model.is_integral(wide_factor).all())
@@ -361,7 +420,3 @@ def product(binary: Expression, factor: Operand) -> Expression:
     )
     model.relations.append(Product(result.ravel(), wide_binary, wide_factor))
     return result
-
-
-def _number(x: Operand) -> Any:
-    return x if isinstance(x, Expression) else np.asarray(x, dtype=float)

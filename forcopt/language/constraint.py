@@ -1,10 +1,11 @@
-"""Constraints: rows of affine expressions within bounds, and the semantic ones that bridges rewrite."""
+"""Constraints: rows of affine expressions within bounds, and conditions, which bridges rewrite."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from forcopt.language.model import Model
 
-__all__ = ["Connected", "Constraint", "Implication", "Lazy", "Separator", "connected", "implies"]
+__all__ = ["Condition", "Connected", "Constraint", "Implication", "Lazy", "Separator", "connected", "implies"]
 
 Separator = Callable[[Callable[[Expression], Array]], Iterable["Constraint"]]
 """Takes a function that evaluates expressions at a point; yields the constraints that the point violates."""
@@ -68,16 +69,30 @@ class Constraint:
             np.broadcast_to(self.upper - constant, self.shape).reshape(-1),
         )
 
+    def check(self, place: str) -> None:
+        """Check that it bounds convex expressions from above and concave ones from below only.
+
+        Args:
+            place: where it stands, for the message.
+
+        Raises:
+            CurvatureError: naming the atom and the place.
+        """
+        has_lower, has_upper = bool(np.isfinite(self.lower).any()), bool(np.isfinite(self.upper).any())
+        if has_lower or has_upper:
+            self.model.check_curvature(self.expression, has_upper - has_lower, place)
+
     def violation(self, point: Array) -> Array:
         """By how much each row is violated at `point` (all columns' values); zero where it holds."""
         value = self.expression.evaluate(point)
-        return np.maximum(np.maximum(self.lower - value, value - self.upper), 0.0)
+        with np.errstate(invalid="ignore"):  # outside an atom's domain the value may be infinite
+            return np.asarray(np.maximum(np.maximum(self.lower - value, value - self.upper), 0.0))
 
     def relative_violation(self, point: Array) -> Array:
-        """The violation, divided by the bound's size where that is above 1."""
-        finite = np.where(np.isfinite(self.lower), np.abs(self.lower), 0.0)
-        other = np.where(np.isfinite(self.upper), np.abs(self.upper), 0.0)
-        return self.violation(point) / np.maximum(1.0, np.maximum(finite, other) + np.abs(self.expression.constant))
+        """The violation, divided by the size of the bound and the constant together where that is above 1."""
+        low, high = (np.where(np.isfinite(b), np.abs(b), 0.0) for b in (self.lower, self.upper))
+        size = np.maximum(low, high) + np.abs(self.expression.constant)
+        return np.asarray(self.violation(point) / np.maximum(1.0, size))
 
     def __bool__(self) -> bool:
         raise TypeError(
@@ -97,29 +112,71 @@ class Constraint:
         return f"${constraint_latex(self)}$"
 
 
+class Condition(ABC):
+    """A demand on expressions that is not rows; a bridge rewrites it, or a backend takes it as it is.
+
+    Subclass it to add one of your own: state its kind, what it reads, and by how much a point violates it.
+
+    Attributes:
+        kind: by which backends and bridges know it.
+        name: given when it joins a model.
+    """
+
+    kind: ClassVar[str]
+    name: str = ""
+
+    @property
+    @abstractmethod
+    def operands(self) -> tuple[Expression, ...]:
+        """The expressions that it reads; at least one."""
+
+    @abstractmethod
+    def violation(self, point: Array) -> Array | float:
+        """By how much it is violated at `point` (all columns' values), relative to its size; else 0."""
+
+    @property
+    def model(self) -> Model:
+        """The model of its variables."""
+        return self.operands[0].model
+
+    def check(self, place: str) -> None:
+        """Check that what it reads may be used so: affine expressions only, unless a subclass knows better.
+
+        Args:
+            place: where it stands, for the message.
+
+        Raises:
+            CurvatureError: naming the atom and the place.
+        """
+        for operand in self.operands:
+            self.model.check_curvature(operand, 0, place)
+
+
 @dataclass(eq=False)
-class Implication:
+class Implication(Condition):
     """If `condition` is 1, the constraint holds; made by `implies`."""
 
     condition: Expression
     constraint: Constraint
-    name: str = ""
 
     kind = "implication"
 
     @property
     def operands(self) -> tuple[Expression, ...]:
-        """The expressions that it reads."""
+        """The condition and the constraint's expression."""
         return (self.condition, self.constraint.expression)
 
-    @property
-    def model(self) -> Model:
-        """The model of its variables."""
-        return self.constraint.model
+    def violation(self, point: Array) -> Array:
+        """The constraint's relative violation where the condition is 1."""
+        return np.where(self.condition.evaluate(point) > 0.5, self.constraint.relative_violation(point), 0.0)
+
+    def check(self, place: str) -> None:
+        """Check the constraint as if it stood alone; the condition is affine."""
+        self.constraint.check(place)
 
 
 @dataclass(eq=False)
-class Connected:
+class Connected(Condition):
     """The chosen nodes induce a connected subgraph; made by `connected`.
 
     Attributes:
@@ -129,13 +186,12 @@ class Connected:
 
     edges: Array
     member: Expression
-    name: str = ""
 
     kind = "connected"
 
     @property
     def operands(self) -> tuple[Expression, ...]:
-        """The expressions that it reads."""
+        """The member expression."""
         return (self.member,)
 
     def pieces(self, point: Array) -> int:
@@ -149,10 +205,9 @@ class Connected:
         _, label = connected_components(graph, directed=False)
         return max(len(set(label[chosen].tolist())), 1)
 
-    @property
-    def model(self) -> Model:
-        """The model of its variables."""
-        return self.member.model
+    def violation(self, point: Array) -> float:
+        """How many pieces there are too many."""
+        return float(self.pieces(point) - 1)
 
 
 @dataclass(eq=False)
@@ -188,10 +243,10 @@ def implies(condition: Expression, constraint: Constraint) -> Implication:
     require_binary(condition, "the condition of implies")
     if not isinstance(constraint, Constraint):
         raise DeclarationError(f"implies(b, constraint) needs a constraint, not {constraint!r}")
+    condition._same_model(constraint.expression)
     try:
-        np.broadcast_shapes(condition.shape, constraint.shape)
         wide = condition.broadcast_to(constraint.shape)
-    except ValueError:
+    except DeclarationError:
         raise DeclarationError(
             f"implies: the condition's shape {condition.shape} does not broadcast to {constraint.shape}"
         ) from None
@@ -215,12 +270,15 @@ def connected(graph: nx.Graph[Any], member: Expression) -> Connected:
     >>> m.solve().objective
     5.0
     """
-    nodes = list(graph.nodes)
-    if member.shape != (len(nodes),):
-        raise DeclarationError(f"connected: member has shape {member.shape}, the graph {len(nodes)} nodes")
     require_binary(member, "the member expression of connected")
-    place = {node: i for i, node in enumerate(nodes)}
-    pairs = [(place[a], place[b]) for a, b in graph.edges if a != b]
+    if graph.is_directed():
+        raise DeclarationError(
+            "connected: the graph is directed; it must be undirected (graph.to_undirected())"
+        )
+    place = {node: i for i, node in enumerate(graph.nodes)}
+    if member.shape != (len(place),):
+        raise DeclarationError(f"connected: member has shape {member.shape}, the graph {len(place)} nodes")
+    pairs = [(place[a], place[b]) for a, b in graph.edges() if a != b]
     return Connected(np.array(pairs, dtype=np.int64).reshape(-1, 2), member)
 
 
@@ -233,12 +291,12 @@ def require_binary(expression: Any, what: str) -> None:
     if not isinstance(expression, Expression):
         raise DeclarationError(f"{what} must be an expression of a binary variable, not {expression!r}")
     lower, upper = expression.model.interval(expression)
-    bad = (lower < 0) | (upper > 1) | ~expression.model.is_integral(expression)
+    whole = expression.model.is_integral(expression)
+    bad = (lower < 0) | (upper > 1) | ~whole
     if bad.any():
         at = int(np.argmax(bad))
+        element = expression[np.unravel_index(at, expression.shape)]
         raise DeclarationError(
-            f"{what}{describe_entry(expression.shape, at)} must be binary: "
-            f"{expression[np.unravel_index(at, expression.shape)]._short()} ranges over "
-            f"[{lower.flat[at]:g}, {upper.flat[at]:g}]"
-            + ("" if expression.model.is_integral(expression).flat[at] else " and is not integer")
+            f"{what}{describe_entry(expression.shape, at)} must be binary: {element._short()} ranges over "
+            f"[{lower.flat[at]:g}, {upper.flat[at]:g}]" + ("" if whole.flat[at] else " and is not integer")
         )

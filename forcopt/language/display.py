@@ -8,13 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forcopt.language.expression import Expression
-from forcopt.language.terms import Array, Gather, Rows
 
 if TYPE_CHECKING:
     from forcopt.language.constraint import Constraint
     from forcopt.language.model import Model
 
-__all__ = ["constraint_latex", "constraint_text", "element_text", "expression_latex", "model_html", "model_summary"]
+__all__ = [
+    "constraint_latex",
+    "constraint_text",
+    "element_text",
+    "expression_latex",
+    "model_html",
+    "model_summary",
+]
 
 _MOST_TERMS = 6
 
@@ -23,12 +29,13 @@ def _first_row(expression: Expression) -> tuple[list[tuple[float, str]], bool, f
     """The named coefficients of the first element (cut after a few), whether cut, and its constant."""
     if expression.size == 0:
         return [], False, 0.0
-    first = expression.ravel()[:1]
-    pairs: list[tuple[float, str]] = []
+    first = expression[(0,) * expression.ndim]
     rows = first.linear_rows()
-    for column, value in zip(rows.indices[:_MOST_TERMS], rows.data[:_MOST_TERMS], strict=True):
-        pairs.append((float(value), expression.model.column_name(int(column))))
-    return pairs, rows.indices.size > _MOST_TERMS, float(first.constant[0])
+    pairs = [
+        (float(value), expression.model.column_name(int(column)))
+        for column, value in zip(rows.indices[:_MOST_TERMS], rows.data[:_MOST_TERMS], strict=True)
+    ]
+    return pairs, rows.indices.size > _MOST_TERMS, float(first.constant)
 
 
 def _signed(value: float, text: str, leading: bool, times: str) -> str:
@@ -76,12 +83,17 @@ def constraint_text(constraint: Constraint) -> str:
     return before + _join(pairs, "+ ..." if cut else "", 0.0, " ") + after + rest
 
 
+_LATEX = str.maketrans(
+    {c: f"\\{c}" for c in "_#%&${}"} | {"\\": r"\backslash ", "^": r"\hat{\ }", "~": r"\sim "}
+)
+
+
 def _latex_name(name: str) -> str:
     head, _, index = name.partition("[")
-    head = head.replace("_", r"\_").replace("#", r"\#")
+    text = head.translate(_LATEX)
     if len(head) > 1:
-        head = rf"\mathrm{{{head}}}"
-    return f"{head}_{{{index.rstrip(']')}}}" if index else head
+        text = rf"\mathrm{{{text}}}"
+    return f"{text}_{{{index.rstrip(']').translate(_LATEX)}}}" if index else text
 
 
 def expression_latex(expression: Expression) -> str:
@@ -100,18 +112,6 @@ def constraint_latex(constraint: Constraint) -> str:
     return before + _join(named, r"+ \dots" if cut else "", 0.0, r"\,") + after + rest
 
 
-def _coefficients(model: Model) -> list[Array]:
-    parts: list[Array] = []
-    for constraint in model.constraints:
-        for term in constraint.expression.terms:
-            parts.append(np.abs(term.values if isinstance(term, Gather) else term.data))
-    return parts
-
-
-def _nonzeros(expression: Expression) -> int:
-    return sum(t.columns.size if isinstance(t, Gather) else t.data.size for t in expression.terms)
-
-
 def model_summary(model: Model) -> str:
     """Rows, columns, nonzeros, relations and coefficient range of a model, one a line."""
     columns = model.columns()
@@ -120,7 +120,7 @@ def model_summary(model: Model) -> str:
     relations: dict[str, int] = {}
     for relation in [*model.relations, *model.lazies]:
         relations[relation.kind] = relations.get(relation.kind, 0) + 1
-    sizes = [p[p > 0] for p in _coefficients(model)]
+    sizes = [np.abs(c.expression.linear_rows().data) for c in model.constraints]
     low = min((float(p.min()) for p in sizes if p.size), default=0.0)
     high = max((float(p.max()) for p in sizes if p.size), default=0.0)
     objective = model.objective
@@ -129,10 +129,11 @@ def model_summary(model: Model) -> str:
         f"model {model.name}",
         f"  columns    {model.column_count} ({integers} integer, of these {binaries} binary)",
         f"  rows       {model.row_count}",
-        f"  nonzeros   {sum(_nonzeros(c.expression) for c in model.constraints)}",
+        f"  nonzeros   {sum(p.size for p in sizes)}",
         f"  relations  {', '.join(f'{n} {kind}' for kind, n in relations.items()) or 'none'}",
         f"  range      {low:g} to {high:g}",
-        f"  objective  {objective.kind if objective else 'none'}" + (f", {stages} stages" if stages > 1 else ""),
+        f"  objective  {objective.kind if objective else 'none'}"
+        + (f", {stages} stages" if stages > 1 else ""),
     ]
     return "\n".join(lines)
 
@@ -143,9 +144,9 @@ def model_html(model: Model) -> str:
     if model.objective:
         for stage in model.objective.stages[:3]:
             verb = r"\max" if stage.maximize else r"\min"
-            rows.append(f"$${verb}\\quad {expression_latex(stage.expression)}$$")
+            rows.append(f"$${verb}\\quad {html.escape(expression_latex(stage.expression))}$$")
     shown = model.constraints[:8]
-    rows += [f"<div>{html.escape(c.name)}: ${constraint_latex(c)}$</div>" for c in shown]
+    rows += [f"<div>{html.escape(c.name)}: ${html.escape(constraint_latex(c))}$</div>" for c in shown]
     if len(model.constraints) > len(shown):
         rows.append(f"<div>and {len(model.constraints) - len(shown)} more</div>")
     return "\n".join(rows)

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import prod
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from forcopt.errors import CurvatureError, DeclarationError
-from forcopt.language.terms import Array, Gather, Rows, Term, compact
+from forcopt.language.terms import Array, Gather, Rows, Term, compact, merged
 
 if TYPE_CHECKING:
     from forcopt.language.constraint import Constraint
     from forcopt.language.model import Model
 
-__all__ = ["Expression", "as_numbers", "concatenate", "describe_entry", "stack"]
+__all__ = [
+    "Expression",
+    "as_bounds",
+    "as_numbers",
+    "broadcast_shapes",
+    "check_order",
+    "concatenate",
+    "describe_entry",
+    "stack",
+]
 
 Operand = Any
 """An expression, a number, or anything numpy reads as an array of numbers."""
@@ -38,51 +50,128 @@ def as_numbers(data: Any, what: str, *, infinite: bool = False) -> Array:
         DeclarationError: for entries that are not numbers, NaN, or infinite, naming the first such entry.
     """
     try:
-        values = np.array(data, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise DeclarationError(f"{what} must be numbers: {error}") from None
+        given = np.asarray(data)
+        _check_real(given.dtype, what)
+        values = np.array(given, dtype=float)
+    except DeclarationError:
+        raise
+    except (TypeError, ValueError, OverflowError) as error:
+        hint = "; fo.stack makes one expression of several" if _holds_expressions(data) else ""
+        raise DeclarationError(f"{what} must be real numbers: {error}{hint}") from None
     # min and max are NaN or infinite exactly if an entry is; they allocate nothing.
     if values.size and not (np.isfinite(values.min()) and np.isfinite(values.max())):
         bad = np.isnan(values) if infinite else ~np.isfinite(values)
         if bad.any():
             first = int(np.argmax(bad))
-            entry = describe_entry(values.shape, first)
-            rule = "a number" if infinite else "finite"
-            raise DeclarationError(f"{what}{entry} is {values.flat[first]}; it must be {rule}")
+            _refuse_entry(values.shape, first, values.flat[first], what, "a number" if infinite else "finite")
     return values
 
 
+def _refuse_entry(shape: tuple[int, ...], flat: int, value: float, what: str, rule: str) -> NoReturn:
+    raise DeclarationError(f"{what}{describe_entry(shape, flat)} is {value}; it must be {rule}")
+
+
+def _check_real(dtype: np.dtype[Any], what: str) -> None:
+    if dtype.kind not in "biufO":
+        raise DeclarationError(f"{what} must be real numbers, not {dtype}")
+
+
+def _holds_expressions(data: Any) -> bool:
+    return isinstance(data, list | tuple | np.ndarray) and any(isinstance(d, Expression) for d in data)
+
+
+def as_bounds(lower: Any, upper: Any, what: str) -> tuple[Array, Array]:
+    """Read lower and upper bounds, which may be infinite, but not on the wrong side.
+
+    Raises:
+        DeclarationError: naming the bound and its entry; see `as_numbers`.
+    """
+    low = as_numbers(lower, f"{what}lower", infinite=True)
+    high = as_numbers(upper, f"{what}upper", infinite=True)
+    for which, values, wrong in (("lower", low, np.inf), ("upper", high, -np.inf)):
+        if (values == wrong).any():
+            first = int(np.argmax(values == wrong))
+            rule = f"a number or {-wrong}"
+            _refuse_entry(values.shape, first, wrong, what + which, rule)
+    return low, high
+
+
+def check_order(lower: Array, upper: Array, shape: tuple[int, ...], what: str) -> None:
+    """Check that no lower bound is above its upper bound; both must broadcast to the shape.
+
+    Raises:
+        DeclarationError: naming the first entry where one is.
+    """
+    crossed = np.broadcast_to(lower > upper, shape)
+    if crossed.any():
+        at = int(np.argmax(crossed))
+        a, b = np.broadcast_to(lower, shape).flat[at], np.broadcast_to(upper, shape).flat[at]
+        raise DeclarationError(f"{what}{describe_entry(shape, at)}: lower {a:g} is above upper {b:g}")
+
+
 def _is_sparse(data: Any) -> bool:
-    return sp.issparse(data)
+    return bool(sp.issparse(data))
 
 
-def _csr(matrix: Any, what: str) -> sp.csr_array:
-    """Read a dense or sparse matrix of finite numbers as canonical CSR."""
-    if _is_sparse(matrix):
-        rows = sp.csr_array(matrix, dtype=float)
-        if rows.nnz:
-            as_numbers(rows.data, what)
-        if not rows.has_canonical_format:
-            rows = rows.copy()
-            rows.sum_duplicates()
-        return rows
-    return sp.csr_array(as_numbers(matrix, what))
+def _dense(data: Operand) -> Any:
+    """Give an elementwise operand as something numpy reads."""
+    return data.toarray() if _is_sparse(data) else data
 
 
-def _broadcast_shapes(left: tuple[int, ...], right: tuple[int, ...], verb: str) -> tuple[int, ...]:
-    if left == right:
-        return left
+def _matrix(data: Any) -> Any:
+    """Read one side of ``@``: a dense vector, or a canonical CSR matrix (which may share memory)."""
+    what = "the multiplying array"
+    if not _is_sparse(data) or data.ndim != 2:
+        values = as_numbers(_dense(data), what)
+        return sp.csr_array(values) if values.ndim == 2 else values
+    _check_real(data.dtype, what)
+    rows = sp.csr_array(data, dtype=float)
+    if not np.isfinite(rows.data).all():
+        entries = rows.tocoo()
+        at = int(np.argmax(~np.isfinite(entries.data)))
+        where = f"[{entries.row[at]}, {entries.col[at]}]"
+        raise DeclarationError(f"{what}{where} is {entries.data[at]}; it must be finite")
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
+
+
+def broadcast_shapes(shapes: Sequence[tuple[int, ...]], what: str) -> tuple[int, ...]:
+    """The shape that all broadcast to.
+
+    Raises:
+        DeclarationError: showing all shapes, after `what` needs them.
+    """
+    if len(set(shapes)) == 1:
+        return shapes[0]
     try:
-        return np.broadcast_shapes(left, right)
+        return np.broadcast_shapes(*shapes)
     except ValueError:
-        raise DeclarationError(f"cannot {verb} shapes {left} and {right}: they do not broadcast") from None
+        raise DeclarationError(f"{what}: shapes {' and '.join(map(str, shapes))} do not broadcast") from None
+
+
+def _axes(axes: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Read one or several axes of an array of that shape."""
+    try:
+        return tuple(int(a) for a in normalize_axis_tuple(axes, len(shape)))
+    except (TypeError, ValueError) as error:
+        raise DeclarationError(f"axis {axes} does not fit shape {shape}: {error}") from None
+
+
+def _repeats_nothing(key: Any) -> bool:
+    """Whether an index picks no element twice, judged by its type."""
+    return isinstance(key, int | np.integer | slice | EllipsisType | None) or (
+        isinstance(key, np.ndarray) and key.dtype == bool
+    )
 
 
 class Expression:
     """An affine map of a model's columns, with a numpy shape.
 
-    Arithmetic, indexing, broadcasting, ``sum`` and ``@`` work as in numpy and never loop over elements.
-    Comparing two expressions gives a `Constraint`.
+    Arithmetic, indexing, broadcasting, ``sum`` and ``@`` work as in numpy and never loop over elements. The
+    other operand may be a number, an array, a scipy sparse matrix, or a pandas series or frame (but pandas
+    refuses on the left of ``@``: write ``df.to_numpy() @ x``). Comparing gives a `Constraint`.
 
     Attributes:
         model: the model whose columns it uses.
@@ -99,8 +188,11 @@ class Expression:
 
     __slots__ = ("constant", "model", "shape", "terms")
     __array_ufunc__ = None  # numpy arrays on the left leave the operation to us
+    __pandas_priority__ = 10_000  # and so do series and frames
 
-    def __init__(self, model: Model, shape: tuple[int, ...], terms: tuple[Term, ...], constant: Array) -> None:
+    def __init__(
+        self, model: Model, shape: tuple[int, ...], terms: tuple[Term, ...], constant: Array
+    ) -> None:
         self.model = model
         self.shape = shape
         self.terms = terms
@@ -111,7 +203,7 @@ class Expression:
     @property
     def size(self) -> int:
         """The number of elements."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        return prod(self.shape)
 
     @property
     def ndim(self) -> int:
@@ -119,7 +211,7 @@ class Expression:
         return len(self.shape)
 
     @property
-    def T(self) -> Expression:  # noqa: N802
+    def T(self) -> Expression:
         """The transpose."""
         return self.transpose()
 
@@ -128,14 +220,24 @@ class Expression:
         """Whether it has no linear part."""
         return not self.terms
 
-    def _rearrange(self, move: Callable[[Array], Array], keeps_distinct: bool = True) -> Expression:
-        """Apply a rearrangement of elements; `move` acts on arrays with one more, last, axis left alone."""
+    def _rearrange(
+        self, move: Callable[[Array], Array], keeps_distinct: bool = True, keeps_order: bool = False
+    ) -> Expression:
+        """Apply a rearrangement of elements.
+
+        Args:
+            move: acts on arrays with one more, last, axis left alone.
+            keeps_distinct: it repeats no element.
+            keeps_order: the elements stay the same, in the same C order.
+        """
         constant = move(self.constant[..., None])[..., 0]
         terms: list[Term] = []
         order: Array | None = None
         for term in self.terms:
             if isinstance(term, Gather):
                 terms.append(term.rearrange(move, keeps_distinct))
+            elif keeps_order:
+                terms.append(term)
             else:
                 if order is None:
                     order = move(np.arange(self.size).reshape(*self.shape, 1)).reshape(-1)
@@ -146,35 +248,42 @@ class Expression:
         """Repeat along new or unit axes, as `numpy.broadcast_to`."""
         if shape == self.shape:
             return self
-        _broadcast_shapes(self.shape, shape, "broadcast")
+        if broadcast_shapes([self.shape, shape], "broadcast_to") != shape:
+            raise DeclarationError(f"cannot broadcast shape {self.shape} to {shape}")
         return self._rearrange(lambda a: np.broadcast_to(a, (*shape, a.shape[-1])), keeps_distinct=False)
 
-    def reshape(self, *shape: int | tuple[int, ...]) -> Expression:
-        """Give the elements another shape, in C order."""
-        target = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+    def reshape(self, *shape: int | Sequence[int]) -> Expression:
+        """Give the elements another shape, in C order; one length may be -1, to be inferred."""
+        target: Any = shape[0] if len(shape) == 1 else shape
         try:
-            target = np.empty(self.shape, dtype=bool).reshape(target).shape  # type: ignore[arg-type]
-        except ValueError:
+            full = np.empty(self.shape, dtype=bool).reshape(target).shape
+        except (TypeError, ValueError):
             raise DeclarationError(f"cannot reshape {self.shape} to {target}") from None
-        return self._rearrange(lambda a: a.reshape(*target, a.shape[-1]))
+        if full == self.shape:
+            return self
+        return self._rearrange(lambda a: a.reshape(*full, a.shape[-1]), keeps_order=True)
 
     def ravel(self) -> Expression:
         """Give the elements as a vector, in C order."""
         return self.reshape(self.size)
 
-    def transpose(self, *axes: int) -> Expression:
+    def transpose(self, *axes: int | Sequence[int]) -> Expression:
         """Permute the axes; reverse them by default."""
-        order = tuple(a % self.ndim for a in axes) if axes else tuple(range(self.ndim))[::-1]
+        given: Any = axes[0] if len(axes) == 1 else axes
+        order = _axes(given, self.shape) if axes else tuple(range(self.ndim))[::-1]
+        if len(order) != self.ndim:
+            raise DeclarationError(f"transpose needs all {self.ndim} axes of shape {self.shape}, not {given}")
+        if order == tuple(range(self.ndim)):
+            return self
         return self._rearrange(lambda a: a.transpose(*order, a.ndim - 1))
 
     def __getitem__(self, index: Any) -> Expression:
         key = index if isinstance(index, tuple) else (index,)
-        full = (*key, slice(None)) if any(k is Ellipsis for k in key) else key
-        repeats = any(isinstance(k, list | np.ndarray) and np.asarray(k).dtype != bool for k in key)
+        full = (*key, slice(None)) if any(k is Ellipsis for k in key) else (*key, Ellipsis, slice(None))
         try:
-            return self._rearrange(lambda a: a[full], keeps_distinct=not repeats)
-        except IndexError as error:
-            raise IndexError(f"index {index!r} does not fit shape {self.shape}: {error}") from None
+            return self._rearrange(lambda a: a[full], keeps_distinct=all(map(_repeats_nothing, key)))
+        except IndexError:
+            raise IndexError(f"index {index!r} does not fit shape {self.shape}") from None
 
     def __len__(self) -> int:
         if not self.shape:
@@ -199,21 +308,25 @@ class Expression:
                 "all variables must belong to the same model"
             )
 
-    def _plus(self, other: Operand, sign: float) -> Expression:
+    def _plus(
+        self, other: Operand, sign: float, verb: str = "adding", what: str = "the added array"
+    ) -> Expression:
         if isinstance(other, Expression):
             self._same_model(other)
             right_constant, right_terms, right_shape = other.constant, other.terms, other.shape
         else:
-            right_constant = as_numbers(_dense(other), "the added array")
+            right_constant = as_numbers(_dense(other), what)
             right_terms, right_shape = (), right_constant.shape
-        shape = _broadcast_shapes(self.shape, right_shape, "add")
+        shape = broadcast_shapes([self.shape, right_shape], verb)
         left = self.broadcast_to(shape)
         if right_terms and right_shape != shape:
             right_terms = other.broadcast_to(shape).terms
         if sign < 0:
             minus = np.full((1,) * len(shape), -1.0)
             right_terms = tuple(_scale(term, minus) for term in right_terms)
-        constant = _padded(compact(left.constant), len(shape)) + sign * _padded(compact(right_constant), len(shape))
+        constant = _padded(compact(left.constant), len(shape)) + sign * _padded(
+            compact(right_constant), len(shape)
+        )
         return Expression(self.model, shape, left.terms + right_terms, constant)
 
     def __add__(self, other: Operand) -> Expression:
@@ -240,63 +353,80 @@ class Expression:
                 return self * other.constant
             if self.is_constant:
                 return other * self.constant
-            raise CurvatureError(
-                f"a product of two expressions ({self._short()} and {other._short()}) is not convex; "
-                "use fo.product(b, x) for a binary b, or fo.sum_squares, fo.quad_form, fo.quad_over_lin"
+            self._refuse_product(other)
+        if isinstance(other, sp.spmatrix | np.matrix):
+            raise DeclarationError(
+                f"* with a {type(other).__name__} could mean the matrix product or elements; "
+                "write @, or multiply by an array (scipy.sparse.csr_array, numpy.asarray)"
             )
         factor = as_numbers(_dense(other), "the multiplying array")
-        shape = _broadcast_shapes(self.shape, factor.shape, "multiply")
+        shape = broadcast_shapes([self.shape, factor.shape], "multiplying")
         return self.broadcast_to(shape)._scaled(factor)
 
     __rmul__ = __mul__
 
+    def _refuse_product(self, other: Expression) -> NoReturn:
+        raise CurvatureError(
+            f"a product of two expressions ({self._short()} and {other._short()}) is not convex; "
+            "use fo.product(b, x) for a binary b, or fo.sum_squares, fo.quad_form, fo.quad_over_lin"
+        )
+
     def _scaled(self, factor: Array) -> Expression:
         factor = _padded(factor, self.ndim)
+        constant = compact(self.constant)
         return Expression(
             self.model,
             self.shape,
             tuple(_scale(term, factor, self.shape) for term in self.terms),
-            self.constant * factor if self.constant.any() else np.zeros(()),
+            constant * factor if constant.any() else np.zeros(()),
         )
 
     def __truediv__(self, other: Operand) -> Expression:
         if isinstance(other, Expression):
             if not other.is_constant:
                 raise CurvatureError(
-                    f"dividing by the expression {other._short()} is not convex; see fo.inverse and fo.quad_over_lin"
+                    f"dividing by the expression {other._short()} is not convex; "
+                    "see fo.inverse and fo.quad_over_lin"
                 )
             other = other.constant
         divisor = as_numbers(_dense(other), "the divisor")
-        if not divisor.all():
-            entry = describe_entry(divisor.shape, int(np.argmin(divisor != 0)))
-            raise DeclarationError(f"the divisor{entry} is 0")
-        return self * (1.0 / divisor)
+        with np.errstate(divide="ignore", over="ignore"):
+            factor = 1.0 / divisor
+        if not np.isfinite(factor).all():
+            at = int(np.argmax(~np.isfinite(factor)))
+            _refuse_entry(
+                divisor.shape, at, divisor.flat[at], "the divisor", "a number that can be divided by"
+            )
+        return self * factor
 
     def __rtruediv__(self, other: Operand) -> Expression:
         from forcopt.language.atoms import inverse
 
-        return inverse(self) * other
+        result: Expression = inverse(self) * other
+        return result
 
     def __matmul__(self, other: Operand) -> Expression:
         if isinstance(other, Expression):
+            self._same_model(other)
+            if self.is_constant:
+                return other._left_multiplied(self.constant)
             if not other.is_constant:
-                return self * other  # raises, with the alternatives
+                self._refuse_product(other)
             other = other.constant
-        if self.ndim == 2 and np.ndim(other) == 1 and not _is_sparse(other):
-            weights = as_numbers(other, "the multiplying vector")
-            _match(self.shape, weights.shape, self.shape[1], weights.shape[0])
-            return (self * weights).sum(axis=1)
-        return (other.T.__matmul__(self.T) if _is_sparse(other) else self.T.__rmatmul__(np.asarray(other).T)).T
+        data = _matrix(other)
+        _match(self.shape, data.shape)
+        return self.T._left_multiplied(data.T).T
 
     def __rmatmul__(self, other: Operand) -> Expression:
-        if self.ndim not in (1, 2):
-            raise DeclarationError(f"@ takes expressions with one or two axes, not shape {self.shape}")
-        if np.ndim(other) == 1 and not _is_sparse(other):
-            weights = as_numbers(other, "the multiplying vector")
-            _match(weights.shape, self.shape, weights.shape[0], self.shape[0])
-            return (self * weights.reshape(-1, *(1,) * (self.ndim - 1))).sum(axis=0)
-        matrix = _csr(other, "the multiplying matrix")
-        _match(matrix.shape, self.shape, matrix.shape[1], self.shape[0])
+        return self._left_multiplied(other)
+
+    def _left_multiplied(self, other: Operand) -> Expression:
+        data = _matrix(other)
+        _match(data.shape, self.shape)
+        if data.ndim == 1:
+            weighted: Expression = self * data.reshape(-1, *(1,) * (self.ndim - 1))
+            return weighted.sum(axis=0)
+        matrix = sp.csr_array(data)
         shape = (matrix.shape[0], *self.shape[1:])
         flat = self.ravel()
         if self.ndim == 2:
@@ -308,27 +438,26 @@ class Expression:
     def __pow__(self, exponent: float) -> Expression:
         from forcopt.language.atoms import power
 
-        return power(self, exponent)
+        result: Expression = power(self, exponent)
+        return result
 
     def __abs__(self) -> Expression:
         from forcopt.language.atoms import abs as absolute
 
-        return absolute(self)
+        result: Expression = absolute(self)
+        return result
 
     # -- reductions ----------------------------------------------------------------------------------------
 
     def sum(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Expression:
         """Sum over all elements, or over one or several axes."""
-        axes = tuple(range(self.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
-        if any(not -self.ndim <= a < self.ndim for a in axes):
-            raise DeclarationError(f"axis {axis} does not exist in shape {self.shape}")
-        axes = tuple(sorted(a % self.ndim for a in axes))
+        axes = tuple(range(self.ndim)) if axis is None else tuple(sorted(_axes(axis, self.shape)))
         kept = tuple(a for a in range(self.ndim) if a not in axes)
         shape = tuple(self.shape[a] for a in kept)
-        count = int(np.prod([self.shape[a] for a in axes], dtype=np.int64))
+        groups, count = prod(shape), prod(self.shape[a] for a in axes)
         flat = self.transpose(*kept, *axes).reshape(*shape, count) if self.ndim else self.reshape(1)
         terms = tuple(
-            term.merge_last_axis() if isinstance(term, Gather) else term.merge_groups(count)
+            term.merge_last_axis() if isinstance(term, Gather) else term.merge_groups(groups, count)
             for term in flat.terms
         )
         out = Expression(self.model, shape, terms, flat.constant.sum(axis=-1))
@@ -338,20 +467,25 @@ class Expression:
 
     def mean(self, axis: int | tuple[int, ...] | None = None) -> Expression:
         """Average over all elements, or over one or several axes."""
-        total = self.sum(axis)
-        return total / (self.size / max(total.size, 1))
+        axes = tuple(range(self.ndim)) if axis is None else _axes(axis, self.shape)
+        count = prod(self.shape[a] for a in axes)
+        if count == 0:
+            raise DeclarationError(f"mean of no elements: axis {axis} of shape {self.shape}")
+        return self.sum(axes) / count
 
     def max(self, axis: int | None = None) -> Expression:
         """The largest element (convex), of all or along an axis."""
         from forcopt.language.atoms import maximum
 
-        return maximum(self, axis=axis) if axis is not None else maximum(self.ravel(), axis=0)
+        result: Expression = maximum(self.ravel() if axis is None else self, axis=axis or 0)
+        return result
 
     def min(self, axis: int | None = None) -> Expression:
         """The smallest element (concave), of all or along an axis."""
         from forcopt.language.atoms import minimum
 
-        return minimum(self, axis=axis) if axis is not None else minimum(self.ravel(), axis=0)
+        result: Expression = minimum(self.ravel() if axis is None else self, axis=axis or 0)
+        return result
 
     # -- comparison ----------------------------------------------------------------------------------------
 
@@ -364,22 +498,16 @@ class Expression:
         """
         from forcopt.language.constraint import Constraint
 
-        low = as_numbers(lower, "the lower bound", infinite=True)
-        high = as_numbers(upper, "the upper bound", infinite=True)
-        shape = _broadcast_shapes(_broadcast_shapes(self.shape, low.shape, "compare"), high.shape, "compare")
-        low, high = np.broadcast_to(low, shape), np.broadcast_to(high, shape)
-        if (low > high).any():
-            where = int(np.argmax(low > high))
-            entry = describe_entry(shape, where)
-            raise DeclarationError(f"the lower bound{entry} {low.flat[where]} is above the upper {high.flat[where]}")
-        return Constraint(self.broadcast_to(shape), low, high)
+        low, high = as_bounds(_dense(lower), _dense(upper), "between: ")
+        shape = broadcast_shapes([self.shape, low.shape, high.shape], "between")
+        check_order(low, high, shape, "between")
+        return Constraint(self.broadcast_to(shape), np.broadcast_to(low, shape), np.broadcast_to(high, shape))
 
     def _compare(self, other: Operand, lower: float, upper: float) -> Constraint:
         from forcopt.language.constraint import Constraint
 
-        other_shape = other.shape if isinstance(other, Expression) else np.shape(_dense(other))
-        _broadcast_shapes(self.shape, other_shape, "compare")
-        return Constraint(self - other, np.float64(lower), np.float64(upper))
+        difference = self._plus(other, -1.0, "comparing", "the compared array")
+        return Constraint(difference, np.array(lower), np.array(upper))
 
     def __le__(self, other: Operand) -> Constraint:
         return self._compare(other, -np.inf, 0.0)
@@ -407,37 +535,23 @@ class Expression:
     # -- reading -------------------------------------------------------------------------------------------
 
     def evaluate(self, point: Array) -> Array:
-        """Evaluate at `point`, the values of all of the model's columns; an array of the expression's shape."""
-        total = np.array(self.constant)
+        """Evaluate at `point`, the values of all columns; an array of the expression's shape."""
+        total = np.array(self.constant, dtype=float)
         for term in self.terms:
-            total = total + term.dot(point).reshape(self.shape)
+            total += term.dot(point).reshape(self.shape)
         return total
 
     def linear_rows(self) -> Rows:
         """Merge the linear part into one sparse row for each element, each column at most once, no zeros."""
-        if len(self.terms) == 1 and isinstance(self.terms[0], Rows) and self.terms[0].distinct:
-            rows = self.terms[0]
-        elif not self.terms:
-            rows = Rows(np.zeros(self.size + 1, np.int32), np.zeros(0, np.int32), np.zeros(0), True)
-        else:
-            parts = [t.rows() if isinstance(t, Gather) else t for t in self.terms]
-            width = 1 + max((int(p.indices.max()) for p in parts if p.indices.size), default=0)
-            total = parts[0].matrix(width)
-            for part in parts[1:]:
-                total = total + part.matrix(width)
-            # scipy's own flags may be stale on arrays that we hand over: look afresh.
-            total = sp.csr_array((total.data, total.indices, total.indptr), shape=total.shape, copy=True)
-            total.sum_duplicates()
-            rows = Rows(total.indptr, total.indices, total.data, True)
-        if rows.data.size and not rows.data.all():
-            matrix = sp.csr_array(rows.matrix(), copy=True)
-            matrix.eliminate_zeros()
-            rows = Rows.of(matrix)
-        return rows
+        return merged(self.terms, self.size)
+
+    @property
+    def coefficient_count(self) -> int:
+        """The number of coefficients held; more than are left once they are merged."""
+        return sum(t.columns.size if isinstance(t, Gather) else t.data.size for t in self.terms)
 
     def __repr__(self) -> str:
-        count = sum(t.columns.size if isinstance(t, Gather) else t.data.size for t in self.terms)
-        text = f"{type(self).__name__.lower()} of shape {self.shape}, {count} coefficients"
+        text = f"{type(self).__name__.lower()} of shape {self.shape}, {self.coefficient_count} coefficients"
         return f"<{text}: {self._short()}>" if self.size == 1 else f"<{text}>"
 
     def _short(self) -> str:
@@ -452,17 +566,15 @@ class Expression:
         return f"${expression_latex(self)}$"
 
 
-def _dense(data: Operand) -> Any:
-    return data.toarray() if _is_sparse(data) else data
-
-
 def _padded(values: Array, axes: int) -> Array:
     return values.reshape((1,) * (axes - values.ndim) + values.shape)
 
 
-def _match(left: tuple[int, ...], right: tuple[int, ...], inner_left: int, inner_right: int) -> None:
-    if inner_left != inner_right:
-        raise DeclarationError(f"@: shapes {left} and {right} do not match ({inner_left} against {inner_right})")
+def _match(left: tuple[int, ...], right: tuple[int, ...]) -> None:
+    if not (1 <= len(left) <= 2 and 1 <= len(right) <= 2):
+        raise DeclarationError(f"@ takes one or two axes on each side, not shapes {left} and {right}")
+    if left[-1] != right[0]:
+        raise DeclarationError(f"@: shapes {left} and {right} do not match ({left[-1]} against {right[0]})")
 
 
 def _scale(term: Term, factor: Array, shape: tuple[int, ...] = ()) -> Term:
@@ -471,7 +583,7 @@ def _scale(term: Term, factor: Array, shape: tuple[int, ...] = ()) -> Term:
     return term.scale(factor.reshape(-1) if factor.size == 1 else np.broadcast_to(factor, shape).reshape(-1))
 
 
-def concatenate(parts: Sequence[Operand], axis: int = 0) -> Expression:
+def concatenate(parts: Iterable[Operand], axis: int = 0) -> Expression:
     """Join expressions (and arrays) along an axis that exists, as `numpy.concatenate`.
 
     >>> import forcopt as fo
@@ -480,15 +592,14 @@ def concatenate(parts: Sequence[Operand], axis: int = 0) -> Expression:
     >>> fo.concatenate([x, 2 * y]).shape
     (5,)
     """
+    parts = list(parts)
     model = next((p.model for p in parts if isinstance(p, Expression)), None)
     if model is None:
         raise DeclarationError("concatenate needs at least one expression; use numpy for arrays")
     exprs = [
-        p if isinstance(p, Expression) else Expression(model, np.shape(p), (), as_numbers(p, "the joined array"))
+        model.lift(p, "a joined expression" if isinstance(p, Expression) else "the joined array")
         for p in parts
     ]
-    for e in exprs:
-        exprs[0]._same_model(e)
     try:
         constant = np.concatenate([e.constant for e in exprs], axis=axis)
     except ValueError:
@@ -501,15 +612,16 @@ def concatenate(parts: Sequence[Operand], axis: int = 0) -> Expression:
         return Expression(model, constant.shape, (Gather(columns, values, False),), constant)
     offsets = np.cumsum([0] + [e.size for e in exprs])
     order = np.concatenate(
-        [np.arange(a, a + e.size).reshape(e.shape) for a, e in zip(offsets, exprs, strict=False)], axis=axis
+        [np.arange(a, a + e.size).reshape(e.shape) for a, e in zip(offsets[:-1], exprs, strict=True)],
+        axis=axis,
     ).reshape(-1)
-    parts_rows = [e.linear_rows() for e in exprs]
-    width = 1 + max((int(r.indices.max()) for r in parts_rows if r.indices.size), default=0)
-    rows = Rows.of(sp.csr_array(sp.vstack([r.matrix(width) for r in parts_rows], format="csr"))).take(order)
+    merged_rows = [e.linear_rows() for e in exprs]
+    width = 1 + max((int(r.indices.max()) for r in merged_rows if r.indices.size), default=0)
+    rows = Rows.of(sp.csr_array(sp.vstack([r.matrix(width) for r in merged_rows], format="csr"))).take(order)
     return Expression(model, constant.shape, (rows,), constant)
 
 
-def stack(parts: Sequence[Operand], axis: int = 0) -> Expression:
+def stack(parts: Iterable[Operand], axis: int = 0) -> Expression:
     """Join expressions of one shape along a new axis, as `numpy.stack`.
 
     >>> import forcopt as fo
@@ -518,9 +630,12 @@ def stack(parts: Sequence[Operand], axis: int = 0) -> Expression:
     >>> fo.stack([x.sum(), x[0] - x[1]]).shape
     (2,)
     """
+    parts = list(parts)
     shapes = {p.shape if isinstance(p, Expression) else np.shape(p) for p in parts}
-    if len(shapes) > 1:
-        raise DeclarationError(f"stack needs equal shapes, not {sorted(shapes)}")
-    where = axis % (len(next(iter(shapes))) + 1)
+    if len(shapes) != 1:
+        raise DeclarationError(f"stack needs one or more parts of one shape, not {sorted(shapes)}")
+    (where,) = _axes(axis, (*shapes.pop(), len(parts)))
     index = (slice(None),) * where + (None,)
-    return concatenate([p[index] if isinstance(p, Expression) else np.expand_dims(p, where) for p in parts], where)
+    return concatenate(
+        [p[index] if isinstance(p, Expression) else np.expand_dims(p, where) for p in parts], where
+    )

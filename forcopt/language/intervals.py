@@ -30,13 +30,19 @@ def _per_row(rows: Rows, entries: Array, reduce: np.ufunc, empty: float | bool) 
     return out
 
 
-def interval(expression: Expression, lower: Array, upper: Array) -> tuple[Array, Array]:
-    """Bounds on each element of `expression`, for columns within ``lower`` and ``upper``.
+def _only_gather(expression: Expression) -> Gather | None:
+    """The linear part, if it is held in one piece that repeats no column in an element."""
+    term = expression.terms[0] if len(expression.terms) == 1 else None
+    return term if isinstance(term, Gather) and (term.distinct or term.width == 1) else None
 
-    Columns that occur in several terms are merged first, so that ``x - x`` is 0.
+
+def interval(expression: Expression, lower: Array, upper: Array) -> tuple[Array, Array]:
+    """Bounds on each element of `expression`, for columns within `lower` and `upper` (which may be infinite).
+
+    Columns that an element repeats are merged first, so that ``x - x`` is 0.
     """
-    if len(expression.terms) == 1 and isinstance(expression.terms[0], Gather):
-        term = expression.terms[0]
+    term = _only_gather(expression)
+    if term is not None:
         low, high = _ends(term.columns, term.values, lower, upper)
         a, b = low.sum(axis=-1), high.sum(axis=-1)
     else:
@@ -49,9 +55,10 @@ def interval(expression: Expression, lower: Array, upper: Array) -> tuple[Array,
 
 def integral(expression: Expression, integer: Array) -> Array:
     """Whether each element can only be an integer, given which columns are (a boolean array)."""
-    if len(expression.terms) == 1 and isinstance(expression.terms[0], Gather):
-        term = expression.terms[0]
-        linear = (integer[term.columns] & (np.mod(term.values, 1.0) == 0)).all(axis=-1)
+    term = _only_gather(expression)
+    if term is not None:
+        whole = np.mod(term.values, 1.0) == 0
+        linear = (integer[term.columns] & whole | (term.values == 0)).all(axis=-1)
     else:
         rows = expression.linear_rows()
         entries = integer[rows.indices] & (np.mod(rows.data, 1.0) == 0)

@@ -2,63 +2,35 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from math import prod
+from operator import attrgetter, index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from forcopt.errors import CurvatureError, DeclarationError
 from forcopt.language import objective as objectives
-from forcopt.language.constraint import Connected, Constraint, Implication, Lazy, Separator
-from forcopt.language.expression import Expression, as_numbers, describe_entry
+from forcopt.language.columns import Block, Columns, Growing, consecutive
+from forcopt.language.constraint import Condition, Constraint, Lazy, Separator
+from forcopt.language.expression import Expression, as_bounds, as_numbers, check_order, describe_entry
 from forcopt.language.intervals import integral, interval
 from forcopt.language.objective import Objective
 from forcopt.language.relations import AtomRelation, Product
-from forcopt.language.terms import Array, Gather
+from forcopt.language.terms import Array, Gather, mark
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from forcopt.language.atoms import Atom
     from forcopt.loops.solution import ModelSolution
 
-__all__ = ["Columns", "Model", "Variable"]
+__all__ = ["Model", "Variable"]
 
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Consecutive columns that were made together: a variable, or the results of an atom."""
-
-    name: str
-    start: int
-    shape: tuple[int, ...]
-    lower: Array  # compact: broadcasts to the shape
-    upper: Array
-    integer: int  # see Columns.integer
-    curvature: int
-    labels: Sequence[str] | None = None  # names of the columns, if they have their own
-
-    @property
-    def size(self) -> int:
-        """The number of columns."""
-        return int(np.prod(self.shape, dtype=np.int64))
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """All columns of a model as arrays.
-
-    Attributes:
-        lower, upper: float bounds.
-        integer: int8; 0 continuous, 1 integer, 2 integer at some optimum without being told (an implied
-            integer: backends that only take integers may declare it so, others need not).
-        curvature: int8; 1 where only convex uses are exact, -1 for concave, 0 for any.
-    """
-
-    lower: Array
-    upper: Array
-    integer: Array
-    curvature: Array
+Relation = AtomRelation | Product | Condition
+_START = attrgetter("start")
+_FIELDS: dict[str, type] = {"lower": float, "upper": float, "integer": np.int8, "curvature": np.int8}
 
 
 class Variable(Expression):
@@ -73,7 +45,7 @@ class Variable(Expression):
     __slots__ = ("integer", "name", "start")
 
     def __init__(self, model: Model, name: str, shape: tuple[int, ...], start: int, integer: bool) -> None:
-        super().__init__(model, shape, (_gather(start, shape),), np.zeros(()))
+        super().__init__(model, shape, (consecutive(start, shape),), np.zeros(()))
         self.name = name
         self.start = start
         self.integer = integer
@@ -83,10 +55,18 @@ class Variable(Expression):
         return f"<{kind}variable {self.name} of shape {self.shape}>"
 
 
-def _gather(start: int, shape: tuple[int, ...]) -> Gather:
-    size = int(np.prod(shape, dtype=np.int64))
-    columns = np.arange(start, start + size, dtype=np.int32).reshape(*shape, 1)
-    return Gather(columns, np.ones((1,) * columns.ndim), True)
+def _is_several(condition: Any) -> bool:
+    return isinstance(condition, Iterable) and not isinstance(condition, str | Expression)
+
+
+def _shape(name: str, shape: Any) -> tuple[int, ...]:
+    try:
+        full = tuple(index(n) for n in (shape if np.iterable(shape) else (shape,)))
+    except TypeError:
+        raise DeclarationError(f"variable {name!r}: shape {shape!r} must be an integer or several") from None
+    if any(n < 0 for n in full):
+        raise DeclarationError(f"variable {name!r}: shape {full} has a negative length")
+    return full
 
 
 class Model:
@@ -109,14 +89,16 @@ class Model:
         self.name = name
         self.blocks: list[Block] = []
         self.constraints: list[Constraint] = []
-        self.relations: list[AtomRelation | Product | Implication | Connected] = []
+        self.relations: list[Relation] = []
         self.lazies: list[Lazy] = []
         self.objective: Objective | None = None
         self.column_count = 0
         self.row_count = 0
-        self._names: dict[str, Variable | Constraint | Implication | Connected | Lazy] = {}
+        self._names: dict[str, Variable | Constraint | Condition | Lazy] = {}
         self._labels: dict[str, int] = {}
-        self._columns: tuple[int, Columns] | None = None
+        self._atoms: dict[int, AtomRelation] = {}  # by the first column of the result
+        self._grown = {f: Growing(np.empty(0, t)) for f, t in _FIELDS.items()}
+        self._ranges = Growing(np.empty(0)), Growing(np.empty(0))
 
     # -- variables -----------------------------------------------------------------------------------------
 
@@ -143,37 +125,29 @@ class Model:
             labels: a name for each column, in C order; ``name[i,j]`` by default.
 
         Raises:
-            DeclarationError: for a name in use, bounds of another shape, NaN, or a lower bound above an upper.
+            DeclarationError: for a name in use, and for bounds that are NaN, crossed or of another shape.
         """
-        full = (int(shape),) if isinstance(shape, int | np.integer) else tuple(int(n) for n in shape)
-        if any(n < 0 for n in full):
-            raise DeclarationError(f"variable {name!r}: shape {full} has a negative length")
-        name = self._fresh_name(name or f"x{len(self.blocks) + 1}")
-        low = self._bound(lower, name, "lower", full)
-        high = self._bound(upper, name, "upper", full)
+        if not isinstance(name, str):
+            raise DeclarationError(f"variable: the name is {name!r}; it must be a string")
+        full = _shape(name, shape)
+        name = self._fresh_name(name) if name else self.unused_name(f"x{len(self.blocks) + 1}")
+        low, high = as_bounds(lower, upper, f"variable {name}: ")
+        for which, bound in (("lower", low), ("upper", high)):
+            if bound.ndim > len(full) or any(
+                m not in (1, n) for m, n in zip(bound.shape[::-1], full[::-1], strict=False)
+            ):
+                raise DeclarationError(
+                    f"variable {name}: {which} has shape {bound.shape}, which does not broadcast to {full}"
+                )
         if binary:
             low, high, integer = np.maximum(low, 0.0), np.minimum(high, 1.0), True
-        crossed = np.broadcast_to(low > high, full)
-        if crossed.any():
-            at = int(np.argmax(crossed))
-            a, b = np.broadcast_to(low, full).flat[at], np.broadcast_to(high, full).flat[at]
-            raise DeclarationError(f"variable {name}{describe_entry(full, at)}: lower {a:g} is above upper {b:g}")
-        if labels is not None and len(labels) != int(np.prod(full, dtype=np.int64)):
+        check_order(low, high, full, f"variable {name}")
+        if labels is not None and len(labels) != prod(full):
             raise DeclarationError(f"variable {name}: {len(labels)} labels for shape {full}")
         start = self._add_block(name, full, low, high, int(integer), 0, labels)
-        out = Variable(self, name, full, start, integer)
+        out = Variable(self, name, full, start, bool(integer))
         self._names[name] = out
         return out
-
-    def _bound(self, data: Any, name: str, which: str, shape: tuple[int, ...]) -> Array:
-        values = as_numbers(data, f"variable {name}: {which}", infinite=True)
-        try:
-            np.broadcast_to(values, shape)
-        except ValueError:
-            raise DeclarationError(
-                f"variable {name}: {which} has shape {values.shape}, which does not broadcast to {shape}"
-            ) from None
-        return values
 
     def unused_name(self, name: str) -> str:
         """Give `name`, with ``#2``, ``#3``, ... if it is in use: for blocks that a model may hold twice.
@@ -220,29 +194,99 @@ class Model:
         curvature: int = 0,
         implied_integer: bool = False,
     ) -> Expression:
-        """Add the result columns of an atom; for atoms, not for users."""
+        """Add columns that are not a variable, such as the results of a product; for atoms, not for users.
+
+        Args:
+            label: for their name, which a number makes unique.
+            shape: of the expression.
+            lower, upper: numbers that broadcast to the shape, or flat.
+            curvature, implied_integer: see `Columns`.
+        """
         self._labels[label] = self._labels.get(label, 0) + 1
         name = f"{label}#{self._labels[label]}"
         low, high = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
         low, high = low.reshape(shape) if low.ndim else low, high.reshape(shape) if high.ndim else high
         start = self._add_block(name, shape, low, high, 2 * implied_integer, curvature)
-        return Expression(self, shape, (_gather(start, shape),), np.zeros(()))
+        return Expression(self, shape, (consecutive(start, shape),), np.zeros(()))
+
+    def add_atom(
+        self,
+        label: str,
+        atom: Atom,
+        shape: tuple[int, ...],
+        arguments: tuple[Expression, ...],
+        parameter: Any,
+    ) -> Expression:
+        """Add the result columns of an atom and the relation that ties them to its arguments; for atoms.
+
+        Args:
+            label: what the user called.
+            atom: which function.
+            shape: of the result.
+            arguments: see `AtomRelation`.
+            parameter: the atom's own.
+        """
+        start = self.column_count
+        result = self.add_columns(
+            label,
+            shape,
+            lower=0.0 if atom.nonnegative else -np.inf,
+            curvature=atom.curvature,
+            implied_integer=atom.integral and all(bool(self.is_integral(a).all()) for a in arguments),
+        )
+        if result.size:
+            self._atoms[start] = AtomRelation(atom, result.ravel(), arguments, parameter)
+            self.relations.append(self._atoms[start])
+        return result
 
     def columns(self) -> Columns:
         """Give the bounds, integrality and curvature of all columns."""
-        if self._columns is None or self._columns[0] != len(self.blocks):
+        filled = len(self._grown["lower"].view)
+        for block in self.blocks[bisect_left(self.blocks, filled, key=_START) :]:
+            for field, grown in self._grown.items():
+                grown.extend(block.shape, getattr(block, field))
+        return Columns(**{field: grown.view for field, grown in self._grown.items()})
 
-            def fill(field: str, dtype: type) -> Array:
-                out = np.empty(self.column_count, dtype=dtype)
-                for b in self.blocks:
-                    out[b.start : b.start + b.size] = np.broadcast_to(getattr(b, field), b.shape).reshape(-1)
-                return out
+    def ranges(self) -> tuple[Array, Array]:
+        """Give bounds on all columns, those on atoms' results derived from their arguments.
 
-            self._columns = (
-                len(self.blocks),
-                Columns(fill("lower", float), fill("upper", float), fill("integer", np.int8), fill("curvature", np.int8)),
-            )
-        return self._columns[1]
+        They hold for the values of the atoms, not for every number that a program may give a result column.
+        """
+        if not self._atoms:
+            columns = self.columns()
+            return columns.lower, columns.upper
+        least, greatest = self._ranges
+        for block in self.blocks[bisect_left(self.blocks, len(least.view), key=_START) :]:
+            relation = self._atoms.get(block.start) if block.curvature else None
+            if relation is None:
+                low, high, shape = block.lower, block.upper, block.shape
+            else:
+                ends = [interval(a, least.view, greatest.view) for a in relation.arguments]
+                low, high = relation.atom.range(ends, relation.parameter)
+                shape = relation.result.shape
+            least.extend(shape, low)
+            greatest.extend(shape, high)
+        return least.view, greatest.view
+
+    def needed_relations(self) -> list[Relation]:
+        """Give the relations that matter: an atom that no constraint, condition or objective uses does not.
+
+        A product is kept if there are lazy families, whose constraints may use it.
+        """
+        used = np.zeros(self.column_count, dtype=bool)
+        for constraint in self.constraints if self.relations else ():
+            mark(constraint.expression.terms, used)
+        for stage in self.objective.stages if self.objective and self.relations else ():
+            mark(stage.expression.terms, used)
+        needed: list[Relation] = []
+        for relation in reversed(self.relations):  # an argument's columns are older than the result's
+            optional = AtomRelation if self.lazies else AtomRelation | Product
+            if isinstance(relation, optional) and not used[relation.result_columns].any():
+                continue
+            needed.append(relation)
+            for operand in relation.operands:
+                mark(operand.terms, used)
+        return needed[::-1]
 
     @property
     def variables(self) -> list[Variable]:
@@ -251,16 +295,17 @@ class Model:
 
     def column_name(self, column: int) -> str:
         """Name a column, such as ``x[1,2]``."""
-        starts = [b.start for b in self.blocks]
-        block = self.blocks[int(np.searchsorted(starts, column, side="right")) - 1]
+        block = self._block(column)
         if block.labels is not None:
             return block.labels[column - block.start]
         return block.name + describe_entry(block.shape, column - block.start).replace(" ", "")
 
+    def _block(self, column: int) -> Block:
+        return self.blocks[bisect_right(self.blocks, column, key=_START) - 1]
+
     def row_name(self, row: int) -> str:
         """Name a row, such as ``need[0]``."""
-        starts = [c.start for c in self.constraints]
-        constraint = self.constraints[int(np.searchsorted(starts, row, side="right")) - 1]
+        constraint = self.constraints[bisect_right(self.constraints, row, key=_START) - 1]
         if constraint.labels is not None:
             return constraint.labels[row - constraint.start]
         return constraint.name + describe_entry(constraint.shape, row - constraint.start).replace(" ", "")
@@ -280,8 +325,7 @@ class Model:
 
     def interval(self, expression: Expression) -> tuple[Array, Array]:
         """Bounds on each element of an expression that follow from the bounds of the columns."""
-        columns = self.columns()
-        return interval(expression, columns.lower, columns.upper)
+        return interval(expression, *self.ranges())
 
     def is_integral(self, expression: Expression) -> Array:
         """Whether each element can only take integer values."""
@@ -293,7 +337,7 @@ class Model:
 
     def _curved(self, expression: Expression) -> tuple[Array, Array, Array] | None:
         """The curved columns of an expression, their coefficients, and the coefficients' convexity signs."""
-        if not any(b.curvature for b in self.blocks):
+        if not self._atoms:
             return None
         curvature = self.columns().curvature
         found: list[tuple[Array, Array]] = []
@@ -341,47 +385,43 @@ class Model:
 
     def subject_to(
         self,
-        *conditions: Constraint | Implication | Connected | Iterable[Any],
+        *conditions: Constraint | Condition | Iterable[Any],
         name: str = "",
     ) -> Any:
         """Add constraints.
 
         Args:
             conditions: comparisons, `implies`, `connected`, or iterables of them.
-            name: for messages, files and duals; numbered if several are given. Without it a condition
-                keeps the name that it brings, or is numbered.
+            name: for messages, files and duals; numbered (``name[0]``, ...) unless one constraint is given
+                by itself. Without it a condition keeps the name that it brings, or is numbered.
 
         Returns:
-            What was given: one constraint, or a list of them.
+            The constraint that was given, or a list of all of them.
         """
         flat: list[Any] = []
         for condition in conditions:
-            if isinstance(condition, Constraint | Implication | Connected):
-                flat.append(condition)
-            elif isinstance(condition, Iterable) and not isinstance(condition, str | Expression | np.ndarray):
-                flat.extend(condition)
-            else:
-                flat.append(condition)
+            several: Any = condition if _is_several(condition) else [condition]
+            flat.extend(several)
+        alone = len(conditions) == 1 and not _is_several(conditions[0])
         for position, condition in enumerate(flat):
-            label = name if len(flat) == 1 else f"{name}[{position}]" if name else ""
-            self._add_condition(condition, label)
-        return flat[0] if len(flat) == 1 and len(conditions) == 1 else flat
+            self._add_condition(condition, name if alone or not name else f"{name}[{position}]")
+        return flat[0] if alone else flat
 
     def _add_condition(self, condition: Any, name: str) -> None:
-        if not isinstance(condition, Constraint | Implication | Connected):
-            hint = "; a comparison of two numbers is no constraint" if isinstance(condition, bool | np.bool_) else ""
-            raise DeclarationError(f"subject_to needs constraints, not {condition!r}{hint}")
-        if condition.model is not self:
-            raise DeclarationError(
-                f"a constraint of model {condition.model.name!r} cannot join model {self.name!r}"
+        if not isinstance(condition, Constraint | Condition):
+            hint = (
+                "; a comparison of two numbers is no constraint"
+                if isinstance(condition, bool | np.bool_)
+                else ""
             )
-        if isinstance(condition, Constraint) and condition.start >= 0:
+            raise DeclarationError(f"subject_to needs constraints, not {condition!r}{hint}")
+        for operand in [condition.expression] if isinstance(condition, Constraint) else condition.operands:
+            self.lift(operand, f"the constraint {name!r}" if name else "the constraint")
+        if condition.name and self._names.get(condition.name) is condition:
             raise DeclarationError(f"the constraint {condition.name!r} already is in the model")
         position = len(self.constraints) + len(self.relations) + 1
         name = self._fresh_name(name) if name else self.unused_name(condition.name or f"c{position}")
-        row = condition.constraint if isinstance(condition, Implication) else condition
-        if isinstance(row, Constraint):
-            self._check_row(row, f"constraint {name}")
+        condition.check(f"constraint {name}")
         condition.name = name
         self._names[name] = condition
         if isinstance(condition, Constraint):
@@ -390,11 +430,6 @@ class Model:
             self.constraints.append(condition)
         else:
             self.relations.append(condition)
-
-    def _check_row(self, row: Constraint, place: str) -> None:
-        has_lower, has_upper = bool(np.isfinite(row.lower).any()), bool(np.isfinite(row.upper).any())
-        if has_lower or has_upper:
-            self.check_curvature(row.expression, has_upper - has_lower, place)
 
     def lazy(self, separate: Separator, name: str = "") -> Lazy:
         """Add a family of constraints too large to list.
@@ -416,7 +451,7 @@ class Model:
         >>> m.solve().objective
         6.0
         """
-        name = self._fresh_name(name or f"lazy{len(self.lazies) + 1}")
+        name = self._fresh_name(name) if name else self.unused_name(f"lazy{len(self.lazies) + 1}")
         family = Lazy(self, separate, name)
         self.lazies.append(family)
         self._names[name] = family
@@ -426,6 +461,8 @@ class Model:
 
     def optimize(self, objective: Objective) -> None:
         """Set the objective, replacing any other."""
+        if not isinstance(objective, Objective):
+            raise DeclarationError(f"optimize needs an objective such as fo.minimize(x), not {objective!r}")
         for number, stage in enumerate(objective.stages, 1):
             self.lift(stage.expression, "the objective")
             place = objective.kind + (f" (stage {number})" if len(objective.stages) > 1 else "")
@@ -462,26 +499,36 @@ class Model:
         """
         out = np.zeros(self.column_count)
         for variable, value in values.items():
-            self.lift(variable)
-            numbers = np.broadcast_to(as_numbers(value, f"the value of {variable.name}"), variable.shape)
-            out[variable.start : variable.start + variable.size] = numbers.reshape(-1)
+            if not isinstance(variable, Variable):
+                raise DeclarationError(f"a point gives values to variables, not to {variable!r}")
+            self.lift(variable, f"variable {variable.name}")
+            numbers = as_numbers(value, f"the value of {variable.name}")
+            try:
+                wide = np.broadcast_to(numbers, variable.shape)
+            except ValueError:
+                raise DeclarationError(
+                    f"the value of {variable.name} has shape {numbers.shape}, "
+                    f"which does not broadcast to {variable.shape}"
+                ) from None
+            out[variable.start : variable.start + variable.size] = wide.reshape(-1)
         return self.complete(out)
 
     def complete(self, point: Array) -> Array:
-        """Recompute the result columns of atoms and products from the variables' values."""
-        out = np.array(point)
-        with np.errstate(all="ignore"):  # outside its domain an atom is NaN or infinite, as it should be
+        """Recompute the result columns of atoms and products from the variables' values.
+
+        Args:
+            point: the values of all columns. Outside its domain an atom takes its value at the nearest point
+                of the closed domain, which may be infinite.
+        """
+        out = np.array(point, dtype=float)
+        with np.errstate(invalid="ignore"):  # an infinite value of an atom may be multiplied by 0
             for relation in self.relations:
                 if isinstance(relation, AtomRelation):
                     arguments = [a.evaluate(out) for a in relation.arguments]
-                    value = relation.atom.value(*arguments, relation.parameter)
+                    out[relation.result_columns] = relation.atom.evaluate(arguments, relation.parameter)
                 elif isinstance(relation, Product):
-                    value = relation.binary.evaluate(out) * relation.factor.evaluate(out)
-                else:
-                    continue
-                target = relation.result.terms[0]
-                assert isinstance(target, Gather)
-                out[target.columns.reshape(-1)] = value
+                    binary, factor = relation.binary.evaluate(out), relation.factor.evaluate(out)
+                    out[relation.result_columns] = binary * factor
         return out
 
     def violations(self, point: Array) -> dict[str, float]:
@@ -492,31 +539,33 @@ class Model:
 
         Returns:
             For each violated constraint, variable's bounds or integrality, and atom's domain its name and the
-            largest violation. Rows are relative to the larger of 1 and their bound.
+            largest violation. Rows are relative to the larger of 1 and their bound. Atoms that nothing uses
+            demand nothing.
         """
         found: dict[str, float] = {}
 
-        def note(name: str, amount: Array) -> None:
+        def note(name: str, amount: Array | float) -> None:
             worst = float(np.max(np.nan_to_num(amount, nan=np.inf), initial=0.0))
             if worst > 0:
                 found[name] = max(worst, found.get(name, 0.0))
 
         for block in self.blocks:
-            values = point[block.start : block.start + block.size].reshape(block.shape)
             if block.curvature:
-                note(f"domain of {block.name}", np.where(np.isfinite(values), 0.0, np.inf))
-                continue
+                continue  # bounded by the atom itself
+            values = point[block.start : block.start + block.size].reshape(block.shape)
             note(f"bounds of {block.name}", np.maximum(block.lower - values, values - block.upper))
             if block.integer == 1:
                 note(f"integrality of {block.name}", np.abs(values - np.round(values)))
         for constraint in self.constraints:
             note(constraint.name, constraint.relative_violation(point))
-        for relation in self.relations:
-            if isinstance(relation, Implication):
-                on = relation.condition.evaluate(point) > 0.5
-                note(relation.name, np.where(on, relation.constraint.relative_violation(point), 0.0))
-            elif isinstance(relation, Connected):
-                note(relation.name, np.float64(relation.pieces(point) - 1))
+        for relation in self.needed_relations():
+            if isinstance(relation, AtomRelation):
+                block = self._block(relation.result_columns[0])
+                outside = relation.atom.outside([a.evaluate(point) for a in relation.arguments])
+                poles = ~np.isfinite(point[relation.result_columns])
+                note(f"domain of {block.name}", np.where(poles, np.inf, outside))
+            elif isinstance(relation, Condition):
+                note(relation.name, relation.violation(point))
         for family in self.lazies:
             for constraint in family.separate(lambda e: self.lift(e).evaluate(point)):
                 note(family.name, constraint.relative_violation(point))
@@ -529,7 +578,7 @@ class Model:
 
         Args:
             backend: a name that ``forcopt backends`` lists.
-            options: ``time_limit``, ``gap``, ``seed``, ``threads``, ``log``, ``start``, ``on_improvement``, ...
+            options: ``time_limit``, ``gap``, ``seed``, ``threads``, ``log``, ``start``, ...
         """
         from forcopt.loops.solve import solve_model
 

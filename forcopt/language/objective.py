@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+import numpy as np
 
 from forcopt.errors import DeclarationError
 from forcopt.language.atoms import sum_largest, sum_smallest
 from forcopt.language.expression import Expression
 
-__all__ = ["Objective", "Stage", "leximax", "leximin", "lexicographic", "maximize", "minimize"]
+__all__ = ["Objective", "Stage", "lexicographic", "leximax", "leximin", "maximize", "minimize"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +37,12 @@ class Objective:
     kind: str
     tolerance: float = 1e-7
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.tolerance < np.inf:
+            raise DeclarationError(
+                f"{self.kind}: the tolerance is {self.tolerance}; it must be finite and >= 0"
+            )
+
 
 def _scalar(expression: Expression, verb: str) -> Expression:
     if not isinstance(expression, Expression):
@@ -54,7 +62,7 @@ def maximize(expression: Expression) -> Objective:
     return Objective((Stage(_scalar(expression, "maximize"), True),), "maximize")
 
 
-def lexicographic(objectives: Sequence[Objective], tolerance: float = 1e-7) -> Objective:
+def lexicographic(objectives: Iterable[Objective], tolerance: float = 1e-7) -> Objective:
     """Optimise the first, then the second among the optima of the first, and so on.
 
     Args:
@@ -69,8 +77,14 @@ def lexicographic(objectives: Sequence[Objective], tolerance: float = 1e-7) -> O
     >>> m.solve()[x].round(6).tolist()
     [0.5, 1.0]
     """
+    objectives = list(objectives)
     if not objectives:
         raise DeclarationError("lexicographic needs at least one objective")
+    for number, objective in enumerate(objectives, 1):
+        if not isinstance(objective, Objective):
+            raise DeclarationError(
+                f"lexicographic: part {number} must be an objective such as fo.minimize(x), not {objective!r}"
+            )
     return Objective(tuple(s for o in objectives for s in o.stages), "lexicographic", tolerance)
 
 

@@ -1,6 +1,6 @@
-"""Relations between expressions that are not rows: what atoms and semantic constraints leave for bridges.
+"""Relations between expressions that are not rows: what atoms and conditions leave for bridges.
 
-Each has a ``kind``; a backend says which kinds it takes, and a bridge which kind it rewrites into which others.
+Each has a ``kind``; a backend says which kinds it takes, a bridge which kind it rewrites into which others.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from forcopt.language.expression import Expression
+from forcopt.language.terms import Array, Gather
 
 if TYPE_CHECKING:
     from forcopt.language.atoms import Atom
@@ -20,7 +21,15 @@ __all__ = [
     "PowerCone",
     "Product",
     "SecondOrderCone",
+    "only_columns",
 ]
+
+
+def only_columns(expression: Expression) -> Array:
+    """The columns of an expression that is one column for each element, flat."""
+    (term,) = expression.terms
+    assert isinstance(term, Gather) and term.width == 1
+    return term.columns.reshape(-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +58,11 @@ class AtomRelation:
         """The expressions that it reads."""
         return self.arguments
 
+    @property
+    def result_columns(self) -> Array:
+        """The columns of the result, flat."""
+        return only_columns(self.result)
+
 
 @dataclass(frozen=True, eq=False)
 class Product:
@@ -65,10 +79,22 @@ class Product:
         """The expressions that it reads."""
         return (self.binary, self.factor)
 
+    @property
+    def result_columns(self) -> Array:
+        """The columns of the result, flat."""
+        return only_columns(self.result)
+
 
 @dataclass(frozen=True, eq=False)
 class Indicator:
-    """``binary = active`` implies ``lower <= row <= upper``; shapes ``(n,)``; `binary` has one column each."""
+    """``binary = active`` implies ``lower <= row <= upper``.
+
+    Attributes:
+        binary: shape ``(n,)``; one integer column within [0, 1] for each element, and nothing else.
+        active: 0 or 1.
+        row: shape ``(n,)``.
+        lower, upper: bounds on the row, including its constant; broadcast to ``(n,)``; may be infinite.
+    """
 
     binary: Expression
     active: int

@@ -2,21 +2,22 @@
 
 An expression of shape ``S`` is a constant plus a sum of terms. A `Gather` holds the same number ``w`` of
 coefficients for every element, as a column array of shape ``S + (w,)``: a variable is one with ``w = 1``, a
-row sum of an m-by-n variable has shape ``(m,)`` and ``w = n``. Slicing, broadcasting, transposing, scaling and
-summing are numpy views of it, without copies. `Rows` (compressed sparse rows) holds what a sparse matrix product
-gives. Terms are only merged when a program is filled.
+row sum of an m-by-n variable has shape ``(m,)`` and ``w = n``. Slicing, broadcasting, transposing, scaling
+and summing are numpy views of it, without copies. `Rows` (compressed sparse rows) holds what a sparse matrix
+product gives. Terms are only merged when a program is filled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["Array", "Gather", "Rows", "Term", "compact"]
+__all__ = ["Array", "Gather", "Rows", "Term", "compact", "mark", "merged"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Rearrange = Callable[[Array], Array]
@@ -74,18 +75,13 @@ class Gather:
         """Give ``matrix @ element``, for an expression of shape ``(n,)``."""
         picked = matrix.indices
         columns = self.columns[picked]
-        values = matrix.data[:, None] * (
-            self.values if self.values.shape[0] == 1 else np.broadcast_to(self.values, self.columns.shape)[picked]
-        )
-        values = np.broadcast_to(values, columns.shape)
-        indptr = matrix.indptr if self.width == 1 else matrix.indptr * self.width
-        return Rows(indptr, columns.reshape(-1), values.reshape(-1), self.distinct)
+        factor = self.values if len(self.values) == 1 else self.values[picked]
+        values = np.broadcast_to(matrix.data[:, None] * factor, columns.shape)
+        return Rows(matrix.indptr * self.width, columns.reshape(-1), values.reshape(-1), self.distinct)
 
     def rows(self) -> Rows:
         """Give the same as compressed sparse rows."""
-        size = self.columns.size // self.width if self.width else 0
-        count = size if self.width else int(np.prod(self.columns.shape[:-1], dtype=np.int64))
-        indptr = np.arange(count + 1, dtype=np.int32) * np.int32(self.width)
+        indptr = np.arange(prod(self.columns.shape[:-1]) + 1, dtype=np.int32) * np.int32(self.width)
         values = np.broadcast_to(self.values, self.columns.shape).astype(float).reshape(-1)
         return Rows(indptr, self.columns.reshape(-1), values, self.distinct or self.width <= 1)
 
@@ -130,9 +126,10 @@ class Rows:
         product = sp.csr_array(matrix @ self.matrix())
         return Rows(product.indptr, product.indices, product.data, True)
 
-    def merge_groups(self, count: int) -> Rows:
-        """Sum every `count` consecutive rows."""
-        return Rows(self.indptr[::count] if count else np.zeros(1, np.int32), self.indices, self.data, False)
+    def merge_groups(self, groups: int, count: int) -> Rows:
+        """Sum every `count` consecutive rows, `groups` times."""
+        indptr = self.indptr[::count] if count else np.zeros(groups + 1, np.int32)
+        return Rows(indptr, self.indices, self.data, False)
 
     def dot(self, point: Array) -> Array:
         """Evaluate at `point`; a flat array."""
@@ -140,3 +137,30 @@ class Rows:
 
 
 Term = Gather | Rows
+
+
+def merged(terms: Sequence[Term], count: int) -> Rows:
+    """Merge terms into one sparse row for each of `count` elements, each column at most once, no zeros."""
+    parts = [t.rows() if isinstance(t, Gather) else t for t in terms]
+    if not parts:
+        rows = Rows(np.zeros(count + 1, np.int32), np.zeros(0, np.int32), np.zeros(0), True)
+    elif len(parts) == 1 and parts[0].distinct:
+        rows = parts[0]
+    else:
+        place = [np.repeat(np.arange(count, dtype=np.int32), np.diff(p.indptr)) for p in parts]
+        indices = np.concatenate([p.indices for p in parts])
+        width = int(indices.max(initial=0)) + 1
+        data = np.concatenate([p.data for p in parts])
+        rows = Rows.of(sp.coo_array((data, (np.concatenate(place), indices)), shape=(count, width)).tocsr())
+    if not rows.data.all():
+        # A copy, since the arrays may belong to an expression; scipy removes zeros in place.
+        matrix = sp.csr_array(rows.matrix(), copy=True)
+        matrix.eliminate_zeros()
+        rows = Rows.of(matrix)
+    return rows
+
+
+def mark(terms: Sequence[Term], used: Array) -> None:
+    """Set the entries of the boolean array `used` that belong to columns of the terms."""
+    for term in terms:
+        used[term.columns if isinstance(term, Gather) else term.indices] = True

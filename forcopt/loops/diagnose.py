@@ -12,7 +12,7 @@ from forcopt.backends.base import RawResult, SolveOptions
 from forcopt.backends.registry import get_backend
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program, RowBlock, StageCost
-from forcopt.language.constraint import Connected, Implication
+from forcopt.language.constraint import Condition
 from forcopt.language.model import Model
 from forcopt.status import Status
 
@@ -49,7 +49,7 @@ def irreducible_subset(model: Model, backend: str = "highs") -> list[str]:
         backend: solves the checks.
     """
     items: list[Any] = [*model.constraints]
-    items += [r for r in model.relations if isinstance(r, Implication | Connected)]
+    items += [r for r in model.relations if isinstance(r, Condition)]
 
     def infeasible(chosen: list[Any]) -> bool:
         return _subset_status(model, chosen, backend) is Status.INFEASIBLE
@@ -76,7 +76,7 @@ def _subset_status(model: Model, chosen: list[Any], backend: str) -> Status:
     part = copy.copy(model)
     kept = {id(c) for c in chosen}
     part.constraints = [c for c in model.constraints if id(c) in kept]
-    part.relations = [r for r in model.relations if not isinstance(r, Implication | Connected) or id(r) in kept]
+    part.relations = [r for r in model.relations if not isinstance(r, Condition) or id(r) in kept]
     part.objective = None
     part.lazies = []
     return _solve(part, backend, None).status

@@ -1,4 +1,4 @@
-"""Rewritings of what a backend lacks, one a file; each says what it takes, what it gives and when it is exact."""
+"""Rewritings of what a backend lacks, one a file; each says what it takes and gives, and when it is exact."""
 
 from forcopt.compile.bridges import (
     absolute,
@@ -27,6 +27,8 @@ __all__ = [
     "Bridge",
     "absolute",
     "big_m",
+    "bridge",
+    "bridges",
     "connected_flow",
     "entropy_cone",
     "exp_cone",
@@ -44,6 +46,4 @@ __all__ = [
     "quad_over_lin_cone",
     "sum_largest_rows",
     "sum_squares_cone",
-    "bridge",
-    "bridges",
 ]

@@ -1,7 +1,8 @@
 """``b = 1`` implies ``lower <= x <= upper``, by rows that the least sufficient constants switch off.
 
-``x <= upper + (U - upper) (1 - b)`` and ``x >= lower - (lower - L) (1 - b)``, with ``L <= x <= U`` derived from the
-columns' bounds, never guessed. Takes ``indicator``, gives rows: one for each finite side. Exact.
+``x <= upper + (U - upper) (1 - b)`` and ``x >= lower - (lower - L) (1 - b)``, with ``L <= x <= U`` derived
+from the columns' bounds, never guessed. Takes ``indicator``, gives rows: one for each finite side that the
+bounds do not guarantee anyway. Exact.
 """
 
 from __future__ import annotations
@@ -18,13 +19,9 @@ def big_m(relation: Indicator, draft: Draft) -> None:
     """Write each finite side with its own constant."""
     off = 1 - relation.binary if relation.active else relation.binary
     x = relation.row
-    low, high = draft.interval(x)
-    for side, reach, sign in ((relation.upper, high, 1.0), (relation.lower, low, -1.0)):
-        needed = np.isfinite(side) & (sign * (reach - side) > 0)  # other rows hold anyway
-        if not needed.any():
-            continue
-        at = np.flatnonzero(needed)
-        if not np.isfinite(reach[at]).all():
-            draft.finite_interval(x[at], "big_m")
-        row = x[at] - off[at] * (reach - np.where(needed, side, 0.0))[at]
-        draft.row(row.between(-np.inf, side[at]) if sign > 0 else row.between(side[at], np.inf))
+    for sign, bound in ((1, relation.upper), (-1, -np.asarray(relation.lower))):
+        side = np.broadcast_to(bound, x.shape)
+        at = np.flatnonzero(np.isfinite(side) & (draft.interval(sign * x)[1] > side))  # others hold anyway
+        if at.size:
+            row = sign * x[at]
+            draft.row(row - off[at] * (draft.greatest(row, "big_m") - side[at]) <= side[at])

@@ -1,9 +1,9 @@
 """A connected set of nodes, as a single-commodity flow from one root among them.
 
-One chosen node may be the root (``r``); it sends one unit to every chosen node, through chosen nodes only:
-flow into a node, plus what it is given as root, equals its membership plus what flows out, and arcs into nodes that
-are not chosen carry nothing. Takes ``connected``, gives rows: n + n + 2 m + 1 with n new binaries and 2 m + n new
-columns. Exact; a weak relaxation (each arc's capacity is n - 1).
+One chosen node may be the root; it sends one unit to every chosen node, through chosen nodes only: flow into
+a node, plus what it is given as root, equals its membership plus what flows out, and arcs that touch a node
+not chosen carry nothing. For n nodes and m edges: takes ``connected``, gives 2 n + 4 m + 1 rows with n new
+binaries and n + 2 m other new columns. Exact; a weak relaxation (each arc's capacity is n - 1).
 """
 
 from __future__ import annotations

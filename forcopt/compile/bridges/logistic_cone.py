@@ -1,7 +1,7 @@
 """``t >= log(1 + exp(x))`` as ``exp(-t) + exp(x - t) <= 1``.
 
-Takes ``logistic``, gives ``exponential`` and rows: two cones and one row for each element, with two new columns.
-Exact.
+Takes ``logistic``, gives ``exponential`` and rows: two cones and one row for each element, with two new
+columns. Exact.
 """
 
 from __future__ import annotations

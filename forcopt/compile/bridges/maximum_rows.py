@@ -1,6 +1,7 @@
 """``t >= max(x_1, ..., x_d)`` as ``t >= x_j`` for every j.
 
-Takes ``maximum``, gives rows: d for each element. Exact, since the result is only used where smaller is better.
+Takes ``maximum``, gives rows: d for each element. Exact, since the result is only used where smaller is
+better.
 """
 
 from __future__ import annotations

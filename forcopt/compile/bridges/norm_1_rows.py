@@ -5,6 +5,8 @@ Takes ``norm_1``, gives rows: 2 d + 1 for each element, with d new columns. Exac
 
 from __future__ import annotations
 
+import numpy as np
+
 from forcopt.compile.bridges.base import bridge
 from forcopt.compile.draft import Draft
 from forcopt.language.relations import AtomRelation
@@ -14,7 +16,8 @@ from forcopt.language.relations import AtomRelation
 def norm_1_rows(relation: AtomRelation, draft: Draft) -> None:
     """Bound each coordinate's size, and the result by their sum."""
     (x,) = relation.arguments
-    size = draft.column("size", x.shape, lower=0.0, implied_integer=draft.is_integral(x))
+    low, high = draft.reach(x)
+    size = draft.column("size", x.shape, 0.0, np.maximum(-low, high), implied_integer=draft.is_integral(x))
     draft.row(size >= x)
     draft.row(size >= -x)
     draft.row(relation.result >= size.sum(axis=1))

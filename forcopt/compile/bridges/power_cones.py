@@ -1,7 +1,7 @@
 """Powers ``x**p`` as power cones.
 
-Each takes one kind of power and gives ``power_cone`` (and a row ``x >= 0`` where the domain needs it): one cone for
-each element. All are exact.
+Each takes one kind of power and gives ``power_cone`` (and a row ``x >= 0`` where the domain needs it): one
+cone for each element. All are exact.
 """
 
 from __future__ import annotations

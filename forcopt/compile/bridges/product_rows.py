@@ -1,7 +1,7 @@
 """``z = b x`` for a binary b and a bounded x, by its four McCormick rows.
 
-``L b <= z <= U b`` and ``x - U (1 - b) <= z <= x - L (1 - b)`` with ``L <= x <= U`` derived from the columns' bounds.
-Takes ``product``, gives rows: four for each element. Exact for binary b.
+``L b <= z <= U b`` and ``x - U (1 - b) <= z <= x - L (1 - b)`` with ``L <= x <= U`` derived from the columns'
+bounds. Takes ``product``, gives rows: four for each element. Exact for binary b.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """``t >= sum_j x_j**2 / y``, ``y >= 0``, as ``norm2(2 x, t - y) <= t + y``.
 
-Takes ``quad_over_lin``, gives ``second_order``: one cone for each element. Exact on the closure (y may be 0 if x is).
+Takes ``quad_over_lin``, gives ``second_order``: one cone for each element. Exact on the closure (y may be 0
+if x is).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``t >= sum_j x_j**2`` as ``norm2(2 x, t - 1) <= t + 1``.
 
-Takes ``sum_squares``, gives ``second_order``: one cone for each element. Exact. A sum of squares that occurs in the
-objective only is passed to quadratic backends as it is; then this bridge is not used.
+Takes ``sum_squares``, gives ``second_order``: one cone for each element. Exact. A sum of squares that occurs
+in the objective only is passed to quadratic backends as it is; then this bridge is not used.
 """
 
 from __future__ import annotations
