@@ -53,8 +53,9 @@ class Atom:
     Attributes:
         name: also the kind of its relation.
         curvature: 1 for convex, -1 for concave.
-        monotone: for each argument 1 (nondecreasing), -1 (nonincreasing), 0 (neither), or 2 (even and
-            nondecreasing in the absolute value, so that the sign of the argument decides).
+        monotone: for each argument 1 (nondecreasing), -1 (nonincreasing), 0 (neither), or 2 (nondecreasing in
+            the absolute value, so that the sign of the argument decides). Outside the domain the value counts
+            as infinite, so that a convex function with a domain is never nondecreasing everywhere.
         value: evaluates it: arrays of arguments within the domain and the parameter to an array.
         reduces: whether the first argument has one more, last, axis, which the function reduces.
         domain: positions of the arguments that must not be negative.
@@ -73,18 +74,21 @@ class Atom:
 
     def evaluate(self, arguments: Sequence[Array], parameter: Any) -> Array:
         """Evaluate at arguments, moved into the domain where they are outside; infinite or NaN at poles."""
-        inside = [np.maximum(a, 0.0) if i in self.domain else a for i, a in enumerate(arguments)]
         with np.errstate(all="ignore"):
-            return np.asarray(self.value(*inside, parameter))
+            return np.asarray(self.value(*map(self._inside, range(len(arguments)), arguments), parameter))
+
+    def _inside(self, position: int, argument: Array) -> Array:
+        return np.maximum(argument, 0.0) if position in self.domain else argument
 
     def outside(self, arguments: Sequence[Array]) -> Array:
         """By how much the arguments are outside the domain."""
         return reduce(np.maximum, (-arguments[i] for i in self.domain), np.zeros(()))
 
-    def range(self, ends: Sequence[tuple[Array, Array]], parameter: Any) -> tuple[Array, Array]:
+    def bounds(self, ends: Sequence[tuple[Array, Array]], parameter: Any) -> tuple[Array, Array]:
         """Bounds on the value for arguments between `ends`; infinite where monotonicity tells nothing."""
         least, most = [], []
-        for (lower, upper), monotone in zip(ends, self.monotone, strict=True):
+        for position, monotone in enumerate(self.monotone):
+            lower, upper = (self._inside(position, end) for end in ends[position])
             if monotone == 2:
                 near, far = np.maximum(np.maximum(lower, -upper), 0.0), np.maximum(-lower, upper)
             else:
@@ -140,7 +144,7 @@ KL_DIV = Atom(
     "kl_div", 1, (0, 0), lambda x, y, _: _times_log(x, x / y) - x + y, domain=(0, 1), nonnegative=True
 )
 EVEN_POWER = Atom("even_power", 1, (2,), lambda x, p: np.abs(x) ** p, nonnegative=True)
-CONVEX_POWER = Atom("convex_power", 1, (1,), lambda x, p: x**p, domain=(0,), nonnegative=True)
+CONVEX_POWER = Atom("convex_power", 1, (2,), lambda x, p: x**p, domain=(0,), nonnegative=True)
 CONCAVE_POWER = Atom("concave_power", -1, (1,), lambda x, p: x**p, domain=(0,), nonnegative=True)
 NEGATIVE_POWER = Atom("negative_power", 1, (-1,), lambda x, p: x**p, domain=(0,), nonnegative=True)
 
@@ -156,7 +160,7 @@ def _apply(atom: Atom, *arguments: Operand, parameter: Any = None, label: str = 
     if model is None:
         numbers = [as_numbers(a, f"the argument of {label}") for a in arguments]
         value = atom.evaluate(numbers, parameter)
-        return np.where(atom.outside(numbers) > 0, atom.curvature * np.inf, value)
+        return np.where(atom.outside(numbers) > 0, atom.curvature * np.inf, value)[()]
     exprs = [model.lift(a, f"the argument of {label}") for a in arguments]
     for expr, monotone in zip(exprs, atom.monotone, strict=True):
         direction = monotone
@@ -410,7 +414,8 @@ def product(binary: Expression, factor: Operand) -> Expression:
         return scaled
     model = binary.model
     model.lift(factor, "the second argument of product")
-    model.check_curvature(factor, 0, "inside product")
+    for argument in (binary, factor):
+        model.check_curvature(argument, 0, "inside product")
     shape = broadcast_shapes([binary.shape, factor.shape], "product")
     wide_binary, wide_factor = binary.broadcast_to(shape).ravel(), factor.broadcast_to(shape).ravel()
     lower, upper = model.interval(wide_factor)

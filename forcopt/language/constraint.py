@@ -171,7 +171,8 @@ class Implication(Condition):
         return np.where(self.condition.evaluate(point) > 0.5, self.constraint.relative_violation(point), 0.0)
 
     def check(self, place: str) -> None:
-        """Check the constraint as if it stood alone; the condition is affine."""
+        """Check the constraint as if it stood alone, and that a greater condition only demands more."""
+        self.model.check_curvature(self.condition, 1, place)
         self.constraint.check(place)
 
 

@@ -96,6 +96,7 @@ class Model:
         self.row_count = 0
         self._names: dict[str, Variable | Constraint | Condition | Lazy] = {}
         self._labels: dict[str, int] = {}
+        self._condition_count = 0
         self._atoms: dict[int, AtomRelation] = {}  # by the first column of the result
         self._grown = {f: Growing(np.empty(0, t)) for f, t in _FIELDS.items()}
         self._ranges = Growing(np.empty(0)), Growing(np.empty(0))
@@ -262,7 +263,7 @@ class Model:
                 low, high, shape = block.lower, block.upper, block.shape
             else:
                 ends = [interval(a, least.view, greatest.view) for a in relation.arguments]
-                low, high = relation.atom.range(ends, relation.parameter)
+                low, high = relation.atom.bounds(ends, relation.parameter)
                 shape = relation.result.shape
             least.extend(shape, low)
             greatest.extend(shape, high)
@@ -419,10 +420,11 @@ class Model:
             self.lift(operand, f"the constraint {name!r}" if name else "the constraint")
         if condition.name and self._names.get(condition.name) is condition:
             raise DeclarationError(f"the constraint {condition.name!r} already is in the model")
-        position = len(self.constraints) + len(self.relations) + 1
-        name = self._fresh_name(name) if name else self.unused_name(condition.name or f"c{position}")
+        free = condition.name or f"c{self._condition_count + 1}"
+        name = self._fresh_name(name) if name else self.unused_name(free)
         condition.check(f"constraint {name}")
         condition.name = name
+        self._condition_count += 1
         self._names[name] = condition
         if isinstance(condition, Constraint):
             condition.start = self.row_count
