@@ -57,7 +57,7 @@ def as_numbers(data: Any, what: str, *, infinite: bool = False) -> Array:
         raise
     except (TypeError, ValueError, OverflowError) as error:
         hint = "; fo.stack makes one expression of several" if _holds_expressions(data) else ""
-        raise DeclarationError(f"{what} must be real numbers: {error}{hint}") from None
+        raise DeclarationError(f"{what} must be numbers: {error}{hint}") from None
     # min and max are NaN or infinite exactly if an entry is; they allocate nothing.
     if values.size and not (np.isfinite(values.min()) and np.isfinite(values.max())):
         bad = np.isnan(values) if infinite else ~np.isfinite(values)
@@ -73,7 +73,7 @@ def _refuse_entry(shape: tuple[int, ...], flat: int, value: float, what: str, ru
 
 def _check_real(dtype: np.dtype[Any], what: str) -> None:
     if dtype.kind not in "biufO":
-        raise DeclarationError(f"{what} must be real numbers, not {dtype}")
+        raise DeclarationError(f"{what} must be numbers, not {dtype}")
 
 
 def _holds_expressions(data: Any) -> bool:
