@@ -135,6 +135,36 @@ class Declared(BaseModel):
         assert isinstance(made, cls)
         return made
 
+    @classmethod
+    def file_schema(cls) -> dict[str, Any]:
+        """The JSON schema of a file that declares this class; a subclass may stand wherever its base may."""
+        top, found = cls._own_schema()
+        definitions: dict[str, Any] = {}
+        while found:
+            name, schema = found.popitem()
+            if name in definitions:
+                continue
+            if name in Declared._registry:
+                base = Declared._registry[name]
+                kinds = [c for c in Declared._registry.values() if issubclass(c, base) and not isabstract(c)]
+                schemas = [c._own_schema() for c in kinds]
+                schema = schemas[0][0] if kinds == [base] else {"anyOf": [own for own, _ in schemas]}
+                for _, more in schemas:
+                    found |= more
+            definitions[name] = schema
+        top["required"] = [cls.tag, *top.get("required", [])]
+        return {**top, "$defs": dict(sorted(definitions.items()))} if definitions else top
+
+    @classmethod
+    def _own_schema(cls) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The schema of this class alone, and those that it refers to by name."""
+        schema = cls.model_json_schema()
+        named = schema.pop("$defs", {})
+        if "$ref" in schema:  # it refers to itself
+            schema = dict(named[cls.__name__])
+        schema["properties"] = {cls.tag: {"const": cls.__name__}, **schema.get("properties", {})}
+        return schema, named
+
     def to_dict(self) -> dict[str, Any]:
         """Give the declaration as plain data, ready for JSON."""
         nested = {n: v for n in type(self).model_fields if _holds_declared(v := getattr(self, n))}
