@@ -7,7 +7,6 @@ import json
 import math
 import sys
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -43,7 +42,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON for program
 
 def is_model_file(spec: str) -> bool:
     """Whether `spec` names a file that holds a bare model instead of a problem's declaration."""
-    return Path(spec).suffix.lower() in (".mps", ".lp")
+    return spec.lower().endswith((".mps", ".lp", ".mps.gz", ".lp.gz"))
 
 
 def console() -> Console:

@@ -50,17 +50,18 @@ def solve(
     as_json: JsonOption = False,
 ) -> None:
     """Solve a problem or a bare model, and show the answer as the problem itself judges it."""
-    from forcopt.loops.exchange import read
-    from forcopt.problem import load
-
     solution: Solution | ModelSolution
     if is_model_file(spec):
         for name, value in (("--method", method), ("--option", option), ("--plot", plot)):
             if value:
                 raise DeclarationError(f"{name} is {value}, but {spec} holds a bare model, not a problem")
+        from forcopt.loops.exchange import read
+
         said = read(spec).solve(backend or "highs", time_limit=time_limit, seed=seed)
         solution, known = said, _model_record(spec, said)
     else:
+        from forcopt.problem import load
+
         own = dict(_parsed(text) for text in option or [])
         common: dict[str, Any] = {"backend": backend, "time_limit": time_limit, "seed": seed}
         judged = load(spec).solve(method, **common, progress=sys.stderr.isatty(), **own)
@@ -128,8 +129,14 @@ def _model_record(spec: str, s: ModelSolution) -> dict[str, Any]:
         "bridges": list(s.bridges),
         "message": s.message,
         "reason": s.reason,
-        "values": s.values() if s.status.has_solution else {},
+        "values": _values(s) if s.status.has_solution else {},
     }
+
+
+def _values(s: ModelSolution) -> dict[str, float]:
+    columns = (c for v in s.model.variables for c in range(v.start, v.start + v.size))
+    assert s.point is not None
+    return {s.model.column_name(c): float(s.point[c]) for c in columns}
 
 
 def _draw(decision: Any, path: Path) -> None:
@@ -172,15 +179,8 @@ def _lines(known: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _show_values(values: dict[str, Any]) -> None:
-    import numpy as np
-
-    nonzero = [
-        (name + (str(list(index)) if index else ""), value)
-        for name, array in values.items()
-        for index, value in np.ndenumerate(array)
-        if value != 0
-    ]
+def _show_values(values: dict[str, float]) -> None:
+    nonzero = [(name, value) for name, value in values.items() if value != 0]
     out = table("variable", "value")
     for name, value in nonzero[:_MOST_VALUES]:
         out.add_row(name, f"{value:.10g}")

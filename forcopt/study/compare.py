@@ -66,8 +66,15 @@ def compare(
         DeclarationError: if a problem's class cannot be found by another process, or a limit is not positive.
 
     >>> import forcopt as fo
-    >>> from forcopt.study import Comparison
-    >>> rows = fo.compare("postprocessing/compas", ["as-predicted", "lp@highs"]).rows  # doctest: +SKIP
+    >>> from forcopt.fairness import EqualizedOdds
+    >>> from forcopt.models import FairPostprocessing
+    >>> counts = [[[36, 4], [9, 5]], [[4, 16], [6, 20]]]
+    >>> p = FairPostprocessing(counts=counts, constraint=EqualizedOdds(0.1))
+    >>> c = fo.compare(p, ["as-predicted", "lp"])
+    >>> [(row.label, str(row.status), round(row.objective, 3), round(row.violation, 3)) for row in c.rows]
+    [('as-predicted', 'approximate', 0.19, 0.2), ('lp@highs', 'optimal', 0.261, 0.0)]
+    >>> c.best.label
+    'lp@highs'
     """
     if isolation.importing_main:
         raise DeclarationError(
@@ -103,9 +110,11 @@ def _expanded(problem: Problem, methods: Sequence[str]) -> list[tuple[str, str]]
         if backend == "*":
             found += [(method.name, other) for other in _capable(problem, method.name)]
             continue
+        if at and not backend:
+            raise DeclarationError(f"methods: {entry!r} names no backend after the @")
         if not backend and method.kind == "formulation":
             backend = "highs"
-        if at or backend:
+        if backend:
             _check_backend(backend)
         found.append((method.name, backend))
     twice = next((pair for pair in found if found.count(pair) > 1), None)

@@ -72,7 +72,11 @@ def _draw_seconds(axes: Any, rows: Sequence[Run]) -> None:
     if not known:
         return
     places, seconds = zip(*known, strict=True)
-    axes.set_xscale("log")
-    axes.hlines(places, min(seconds) / 2, seconds, color="#bbbbbb", linewidth=2)
+    wide = max(seconds) > 10 * min(seconds)
+    least = min(seconds) / 2 if wide else 0.0
+    axes.hlines(places, least, seconds, color="#bbbbbb", linewidth=2)
     axes.plot(seconds, places, "o", color="#555555", markersize=5)
-    axes.set_xlim(min(seconds) / 2, max(seconds) * 2)
+    if wide:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.set_xlim(least, max(seconds) * (2 if wide else 1.15))

@@ -247,7 +247,7 @@ def _number(value: float, form: str = ".8g") -> str:
 def _percent(value: float) -> str:
     if not np.isfinite(value):
         return "-"
-    if value == 0:
+    if abs(value) < 1e-9:  # rounding
         return "0%"
     return f"{value:.2%}" if abs(value) >= 5e-5 else "<0.01%"
 
@@ -281,7 +281,7 @@ _COLUMNS = [
     _numeric("bound", "bound", _number, shown=True),
     _numeric("gap", "gap", _percent, shown=True),
     _numeric("to best", "gap_to_best", _percent),
-    _numeric("violation", "violation", lambda v: "0" if v == 0 else _number(v, ".1e"), shown=True),
+    _numeric("violation", "violation", lambda v: "0" if v == 0 else _number(v, ".2g"), shown=True),
     _numeric("seconds", "seconds", _seconds, shown=True),
     _numeric("MB", "peak_memory", _megabytes),
 ]

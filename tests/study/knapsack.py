@@ -6,6 +6,7 @@ import signal
 import time
 
 import numpy as np
+from pydantic import Field
 
 import forcopt as fo
 from forcopt.backends import Backend, RawResult, Session, register_backend
@@ -14,14 +15,19 @@ from forcopt.declaration import Numbers
 
 
 class Knapsack(fo.Problem):
-    """Choose items of the largest total value within a weight limit."""
+    """Choose items of the largest total value within a weight limit.
+
+    Attributes:
+        values, weights: of the items.
+        capacity: what fits.
+    """
 
     sense = "max"
     default_method = "milp"
     family = "knapsack"
     values: Numbers
     weights: Numbers
-    capacity: float
+    capacity: float = Field(gt=0)
 
     def evaluate(self, decision):
         over = float(self.weights @ decision) - self.capacity
@@ -29,9 +35,9 @@ class Knapsack(fo.Problem):
 
 
 @Knapsack.formulation("milp", exact=True, cites="Dantzig (1957)")
-def milp(problem, model, *, cap=1.0):
+def milp(problem, model, *, cap=1.0, least=0.0):
     """Choose by integer programming."""
-    take = model.variable("take", len(problem.values), upper=cap, integer=True, lower=0)
+    take = model.variable("take", len(problem.values), lower=least, upper=cap, integer=True)
     model.subject_to(problem.weights @ take <= problem.capacity, name="capacity")
     return fo.Handles(objective=problem.values @ take, decision=lambda s: s[take], take=take)
 
@@ -43,7 +49,8 @@ def greedy(problem, *, seed=None):
     fits = np.cumsum(problem.weights[order]) <= problem.capacity
     chosen = np.zeros(len(order))
     chosen[order[: np.argmin(np.append(fits, False))]] = 1
-    return fo.Outcome(chosen, message="" if seed is None else f"seed {seed}")
+    drawn = "" if seed is None else f"drew {np.random.default_rng(seed).integers(10**6)}"
+    return fo.Outcome(chosen, message=drawn)
 
 
 class Bad(Knapsack):
@@ -71,10 +78,16 @@ def quits(problem):
     raise SystemExit("no licence")
 
 
+def _tell(pid):
+    """Leave the number of a process where the test looks for it."""
+    with open(os.environ["FORCOPT_TEST_PID"], "w") as file:
+        file.write(str(pid))
+
+
 @Bad.algorithm("hang", exact=True)
 def hang(problem):
     """Hang in C without ever giving the interpreter back, with a program of its own running."""
-    os.posix_spawn("/bin/sh", ["sh", "-c", "sleep 1000 # forcopt-orphan"], os.environ)
+    _tell(os.posix_spawn("/bin/sleep", ["sleep", "1000"], os.environ))
     ctypes.PyDLL(None).sleep(1000)
 
 
@@ -90,7 +103,7 @@ def weigh(problem):
     return fo.Outcome(np.zeros(len(problem.values)))
 
 
-@Bad.algorithm("lambda", exact=False)
+@Bad.algorithm("keep", exact=False)
 def unpicklable(problem):
     class Local(np.ndarray):
         pass
@@ -100,7 +113,9 @@ def unpicklable(problem):
 
 @Bad.algorithm("wait", exact=False)
 def wait(problem):
-    time.sleep(30)
+    """Take long."""
+    _tell(os.getpid())
+    time.sleep(60)
     return fo.Outcome(np.zeros(len(problem.values)))
 
 
