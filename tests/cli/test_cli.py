@@ -108,7 +108,7 @@ def test_solve_for_programs(forcopt):
         "highs",
     )
     assert data["objective"] == data["bound"] == 260 and data["status"] == "optimal" and data["gap"] == 0
-    assert data["decision"] == [0, 2, 0] and data["violations"] == {} and data["guarantee"] is None
+    assert data["decision"] == [1, 2, 0] and data["violations"] == {} and data["guarantee"] is None
     greedy = json.loads(forcopt("solve", "p.json", "-m", "greedy", "--json").stdout)
     assert greedy["bound"] is None and greedy["gap"] is None and greedy["guarantee"] == 120
 
