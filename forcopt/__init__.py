@@ -29,16 +29,20 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     from forcopt import data, fairness, models
     from forcopt.problem import Evaluation, Handles, Method, Outcome, Problem, Solution, examples, load
+    from forcopt.study.compare import compare
+    from forcopt.study.report import Comparison
 
 __version__ = "0.1.0"
 
 _LATER = {
+    "Comparison": "forcopt.study",
     "Evaluation": "forcopt.problem",
     "Handles": "forcopt.problem",
     "Method": "forcopt.problem",
     "Outcome": "forcopt.problem",
     "Problem": "forcopt.problem",
     "Solution": "forcopt.problem",
+    "compare": "forcopt.study",
     "examples": "forcopt.problem",
     "load": "forcopt.problem",
 }
@@ -50,6 +54,7 @@ _LATER_MODULES = ("data", "fairness", "models")
 __all__ = [
     *_language,
     "BackendError",
+    "Comparison",
     "CurvatureError",
     "DeclarationError",
     "Evaluation",
@@ -64,6 +69,7 @@ __all__ = [
     "UnboundedExpressionError",
     "UnknownNameError",
     "UnsupportedError",
+    "compare",
     "data",
     "examples",
     "fairness",

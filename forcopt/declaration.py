@@ -20,6 +20,7 @@ from pydantic import (
     ValidationError,
     WithJsonSchema,
 )
+from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
 from forcopt.errors import DeclarationError, unknown
@@ -135,6 +136,52 @@ class Declared(BaseModel):
         assert isinstance(made, cls)
         return made
 
+    @classmethod
+    def file_schema(cls) -> dict[str, Any]:
+        """The JSON schema of a file that declares this class; a subclass may stand wherever its base may."""
+        top, todo = cls._own_schema()
+        definitions: dict[str, Any] = {}
+        while todo:
+            name = todo.pop()
+            if name in definitions:
+                continue
+            base = Declared._registry[name]
+            kinds = [c for c in Declared._registry.values() if issubclass(c, base) and not isabstract(c)]
+            schemas = [c._own_schema() for c in kinds]
+            todo = todo.union(*(needed for _, needed in schemas))
+            if kinds == [base]:
+                definitions[name] = schemas[0][0]
+            else:  # then a file has to say which
+                own = [{**s, "required": [base.tag, *s.get("required", [])]} for s, _ in schemas]
+                definitions[name] = {"anyOf": own}
+        top["required"] = [cls.tag, *top.get("required", [])]
+        return {**top, "$defs": {**top.get("$defs", {}), **definitions}} if definitions else top
+
+    @classmethod
+    def _own_schema(cls) -> tuple[dict[str, Any], set[str]]:
+        """The schema of this class alone, and the declared classes that it refers to by name."""
+        schema = cls.model_json_schema(schema_generator=_OneClass)
+        needed: set[str] = set()
+
+        def link(node: Any) -> Any:
+            if isinstance(node, list):
+                return [link(item) for item in node]
+            if not isinstance(node, dict):
+                return node
+            name = node.get("$declared") or named.get(node.get("$ref", ""), {}).get("$declared")
+            if name is None:
+                return {key: link(item) for key, item in node.items()}
+            needed.add(name)
+            return {**{k: v for k, v in node.items() if k != "$declared"}, "$ref": f"#/$defs/{name}"}
+
+        named = {f"#/$defs/{name}": item for name, item in schema.pop("$defs", {}).items()}
+        rest = {k.rpartition("/")[2]: link(v) for k, v in named.items() if "$declared" not in v}
+        out = link(schema)
+        out["properties"] = {cls.tag: {"const": cls.__name__}, **out.get("properties", {})}
+        if "description" in out:
+            out["description"] = " ".join(out["description"].partition("\n\n")[0].split())
+        return out | ({"$defs": rest} if rest else {}), needed
+
     def to_dict(self) -> dict[str, Any]:
         """Give the declaration as plain data, ready for JSON."""
         nested = {n: v for n in type(self).model_fields if _holds_declared(v := getattr(self, n))}
@@ -146,6 +193,18 @@ class Declared(BaseModel):
         return type(other) is type(self) and isinstance(other, Declared) and self.to_dict() == other.to_dict()
 
     __hash__ = object.__hash__
+
+
+class _OneClass(GenerateJsonSchema):
+    """Writes the schema of one class, and a mark in place of each declared class within it."""
+
+    inside = False
+
+    def model_schema(self, schema: Any) -> dict[str, Any]:
+        if self.inside and issubclass(schema["cls"], Declared):
+            return {"$declared": schema["cls"].__name__}
+        self.inside = True
+        return super().model_schema(schema)
 
 
 def _holds_declared(value: Any) -> bool:

@@ -56,4 +56,4 @@ def unknown(kind: str, name: str, known: list[str]) -> UnknownNameError:
 
     near = get_close_matches(name, known, n=1, cutoff=0.5)
     hint = f" did you mean '{near[0]}'?" if near else ""
-    return UnknownNameError(f"unknown {kind} '{name}';{hint} known: {', '.join(sorted(known))}")
+    return UnknownNameError(f"unknown {kind} '{name}';{hint} known: {', '.join(sorted(known)) or 'none'}")

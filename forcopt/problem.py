@@ -243,6 +243,24 @@ class Problem(Declared):
         assert isinstance(handles, Handles)
         return handles
 
+    def to_model(self, method: str | None = None, **options: Any) -> Model:
+        """Give the model, with its objective, that a formulation solves: to look at, write or hand over.
+
+        Args:
+            method: a formulation; the default method if that is one.
+            options: of the formulation.
+        """
+        return self._written(self.method(method), options)[0]
+
+    def _written(self, method: Method, options: Mapping[str, Any]) -> tuple[Model, Handles]:
+        model = Model(type(self).__name__)
+        handles = self.declare(model, method.name, **options)
+        goal = handles.objective
+        if isinstance(goal, Expression):
+            goal = minimize(goal) if self.sense == "min" else maximize(goal)
+        model.optimize(goal)
+        return model, handles
+
     def solve(
         self,
         method: str | None = None,
@@ -295,12 +313,7 @@ class Problem(Declared):
                     raise DeclarationError(f"method {chosen.name!r} has no option {unused!r}")
             outcome = chosen.function(self, **own, **_wanted(chosen, common))
             return self._from_outcome(chosen, outcome, where, time.perf_counter() - began)
-        model = Model(type(self).__name__)
-        handles = self.declare(model, chosen.name, **own)
-        goal = handles.objective
-        if isinstance(goal, Expression):
-            goal = minimize(goal) if self.sense == "min" else maximize(goal)
-        model.optimize(goal)
+        model, handles = self._written(chosen, own)
         whole_seed = int(seed.integers(2**31 - 1)) if isinstance(seed, np.random.Generator) else seed
         said = model.solve(
             where or "highs",
@@ -540,8 +553,8 @@ def load(spec: str | Path) -> Problem:
                 f"no file or example {str(spec)!r}; examples: {', '.join(known) or 'none'}"
             )
         path = known[str(spec)]
-    text = path.read_text()
     try:
+        text = path.read_text(encoding="utf-8")
         data = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
     except ValueError as error:
         raise DeclarationError(

@@ -1,0 +1,79 @@
+"""The command line: ``forcopt``, or ``python -m forcopt``.
+
+Exit codes: 0 solved, 1 no solution (infeasible, unbounded, a limit, a failed solver), 2 bad input.
+Commands import what they need when they run, so that help comes quickly.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from forcopt import __version__
+from forcopt.cli import backends, catalogue, compare, export, solve
+from forcopt.errors import BackendError, ForcoptError
+
+__all__ = ["app", "main"]
+
+
+class _Commands(TyperGroup):
+    """Says in one line what is wrong with the input, instead of a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # the reader, such as head, has seen enough
+            raise
+        except (ForcoptError, OSError) as error:
+            if isinstance(error, OSError) and error.filename:
+                said = f"{error.filename}: {error.strerror}"
+            else:
+                said = str(error)
+            print(f"error: {said}", file=sys.stderr)
+            raise typer.Exit(1 if isinstance(error, BackendError) else 2) from None
+
+
+app = typer.Typer(
+    cls=_Commands,
+    name="forcopt",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"forcopt {__version__}")
+        raise typer.Exit()
+
+
+@app.callback(
+    epilog="Exit codes: 0 solved, 1 no solution (infeasible, unbounded, a limit), 2 bad input. "
+    "A start: forcopt examples; forcopt solve postprocessing/compas"
+)
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Optimization for responsible computing: declare a problem, solve it, compare the methods."""
+
+
+app.command("models")(catalogue.models)
+app.command("examples")(catalogue.examples)
+app.command("backends")(backends.backends)
+app.command("describe")(catalogue.describe)
+app.command("schema")(catalogue.schema)
+app.command("solve")(solve.solve)
+app.command("compare")(compare.compare)
+app.command("export")(export.export)
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="forcopt")

@@ -1,0 +1,133 @@
+"""``forcopt models | examples | describe | schema``: what can be declared."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from forcopt.cli.output import console, table
+from forcopt.errors import unknown
+
+if TYPE_CHECKING:
+    from forcopt.problem import Problem
+
+__all__ = ["describe", "examples", "models", "schema"]
+
+ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="A name that 'forcopt models' lists.")]
+
+
+def models() -> None:
+    """List the models: the classes of problems that can be declared."""
+    from forcopt.problem import problem_classes
+
+    out = table("model", "what", "methods")
+    for name, cls in sorted(problem_classes().items()):
+        out.add_row(name, _text(cls)[0], ", ".join(cls._methods))
+    console().print(out)
+
+
+def examples() -> None:
+    """List the examples that ship with the models; solve and compare take their names."""
+    from forcopt import problem
+
+    out = table("example", "model")
+    for name, path in problem.examples().items():
+        out.add_row(name, type(problem.load(path)).__name__)
+    console().print(out)
+
+
+def describe(model: ModelArgument) -> None:
+    """Describe a model: what it is, its fields with their types and rules, its methods and their options."""
+    from forcopt import problem
+
+    cls = _class(model)
+    _, text, meanings = _text(cls)
+    screen = console()
+    screen.print(f"[bold]{model}[/bold]", end="\n\n")
+    screen.print(text, markup=False)
+
+    layout = cls.file_schema()
+    fields = table("field", "type", "default", "rule", "meaning", title="Fields")
+    for name, field in layout["properties"].items():
+        if name != cls.tag:
+            default = "required" if name in layout["required"] else json.dumps(field.get("default"))
+            fields.add_row(name, _type(field, layout), default, _rule(field), meanings.get(name, ""))
+    screen.print(fields, markup=False)
+
+    methods = table(
+        "method", "kind", "proof", "options", "what", "source", title="Methods (* is the default)"
+    )
+    for name, method in cls._methods.items():
+        star = "*" if name == cls.default_method else ""
+        proof = "exact" if method.exact else "approximate" if method.guarantee is None else "with a guarantee"
+        options = ", ".join(f"{k}={v!r}" for k, v in method.options.items())
+        methods.add_row(name + star, method.kind, proof, options, method.summary, method.cites)
+    screen.print(methods, markup=False)
+    known = [name for name, path in problem.examples().items() if isinstance(problem.load(path), cls)]
+    screen.print(f"Examples: {', '.join(known) or 'none'}", markup=False)
+
+
+def schema(model: ModelArgument) -> None:
+    """Write the JSON schema of a model's declarations."""
+    draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    print(json.dumps({**draft, **_class(model).file_schema()}, indent=1))
+
+
+def _class(name: str) -> type[Problem]:
+    from forcopt.problem import problem_classes
+
+    known = problem_classes()
+    if name not in known:
+        raise unknown("model", name, list(known))
+    return known[name]
+
+
+def _text(cls: type) -> tuple[str, str, dict[str, str]]:
+    """A class's documentation: its first sentence, its paragraphs, and what it says of each field."""
+    first, _, rest = (inspect.getdoc(cls) or "").partition("\n")
+    paragraphs, meanings = [first], dict[str, str]()
+    for block in re.split(r"\n\s*\n", rest.strip()):
+        if re.match(r"(Attributes|Args):\n", block):
+            for entry in re.split(r"\n {4}(?=\S)", block)[1:]:
+                name, _, meaning = entry.partition(":")
+                meanings |= dict.fromkeys(name.split(", "), " ".join(meaning.split()))
+        elif not re.match(r"\w+:\n|>>>", block):
+            paragraphs.append(" ".join(block.split()))
+    return first, "\n\n".join(filter(None, paragraphs)), meanings
+
+
+def _type(field: dict[str, Any], layout: dict[str, Any]) -> str:
+    """A JSON schema's type in words."""
+    if "$ref" in field:
+        name = str(field["$ref"]).rpartition("/")[2]
+        kinds = layout["$defs"][name].get("anyOf", [])
+        return name + (f" ({', '.join(k['title'] for k in kinds)})" if kinds else "")
+    if "anyOf" in field:
+        return " or ".join(_type(kind, layout) for kind in field["anyOf"])
+    if "enum" in field or "const" in field:
+        return " or ".join(json.dumps(v) for v in field.get("enum", [field.get("const")]))
+    if field.get("type") == "array":
+        return f"list of {_type(field['items'], layout)}" if field.get("items") else "array of numbers"
+    if field.get("type") == "object" and isinstance(field.get("additionalProperties"), dict):
+        return f"mapping to {_type(field['additionalProperties'], layout)}"
+    return str(field.get("type", "anything"))
+
+
+_RULES = {
+    "minimum": ">= {}",
+    "exclusiveMinimum": "> {}",
+    "maximum": "<= {}",
+    "exclusiveMaximum": "< {}",
+    "minItems": "at least {} items",
+    "maxItems": "at most {} items",
+    "multipleOf": "a multiple of {}",
+    "pattern": "matches {}",
+}
+
+
+def _rule(field: dict[str, Any]) -> str:
+    return ", ".join(text.format(field[key]) for key, text in _RULES.items() if key in field)

@@ -1,0 +1,87 @@
+"""How results are written: for people with rich, for programs as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import sys
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+__all__ = [
+    "JsonOption",
+    "SeedOption",
+    "SpecArgument",
+    "TimeLimitOption",
+    "console",
+    "is_model_file",
+    "plain",
+    "print_json",
+    "table",
+]
+
+SpecArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="SPEC", help="A declaration (JSON or TOML), an example's name, or an .mps or .lp file."
+    ),
+]
+TimeLimitOption = Annotated[
+    float | None, typer.Option("--time-limit", "-t", metavar="SECONDS", help="Stop after so many seconds.")
+]
+SeedOption = Annotated[int | None, typer.Option(help="Of whatever is random.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON for programs.")]
+
+
+def is_model_file(spec: str) -> bool:
+    """Whether `spec` names a file that holds a bare model instead of a problem's declaration."""
+    return spec.lower().endswith((".mps", ".lp", ".mps.gz", ".lp.gz"))
+
+
+def console() -> Console:
+    """The output; text is not folded to a terminal's width where there is no terminal."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+
+
+def table(*headings: str, title: str | None = None) -> Table:
+    """An empty table in the style of all commands."""
+    from rich import box
+    from rich.table import Table
+
+    out = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
+    for heading in headings:
+        out.add_column(heading, overflow="fold")
+    return out
+
+
+def print_json(data: Any) -> None:
+    """Write plain data; what is no finite number becomes null."""
+    print(json.dumps(plain(data), indent=1, allow_nan=False, ensure_ascii=False))
+
+
+def plain(value: Any) -> Any:
+    """Give any value as what JSON can hold: arrays as lists, objects by their fields, otherwise as text."""
+    if hasattr(value, "to_dict"):
+        return plain(value.to_dict())
+    if hasattr(value, "tolist"):  # numpy's arrays and scalars
+        return plain(value.tolist())
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, str):
+        return str(value)
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return [plain(v) for v in value] if isinstance(value, Iterable) else str(value)

@@ -1,0 +1,191 @@
+"""``forcopt solve``: a problem, or a bare model from a file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from forcopt.cli.output import (
+    JsonOption,
+    SeedOption,
+    SpecArgument,
+    TimeLimitOption,
+    console,
+    is_model_file,
+    print_json,
+    table,
+)
+from forcopt.errors import DeclarationError
+
+if TYPE_CHECKING:
+    from forcopt.loops.solution import ModelSolution
+    from forcopt.problem import Solution
+
+__all__ = ["solve"]
+
+_MOST_VALUES = 40
+"""How many values of a bare model are shown; JSON has all."""
+
+
+def solve(
+    spec: SpecArgument,
+    method: Annotated[
+        str | None, typer.Option("--method", "-m", help="NAME or NAME@BACKEND; see 'forcopt describe'.")
+    ] = None,
+    backend: Annotated[str | None, typer.Option("--backend", "-b", help="See 'forcopt backends'.")] = None,
+    time_limit: TimeLimitOption = None,
+    seed: SeedOption = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option", "-O", metavar="NAME=VALUE", help="An option of the method; repeat for more."
+        ),
+    ] = None,
+    certify: Annotated[bool, typer.Option("--certify", help="Check it in exact arithmetic.")] = False,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the decision.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Solve a problem or a bare model, and show the answer as the problem itself judges it."""
+    solution: Solution | ModelSolution
+    if is_model_file(spec):
+        for name, value in (("--method", method), ("--option", option), ("--plot", plot)):
+            if value:
+                raise DeclarationError(f"{name} is {value}, but {spec} holds a bare model, not a problem")
+        from forcopt.loops.exchange import read
+
+        said = read(spec).solve(backend or "highs", time_limit=time_limit, seed=seed)
+        solution, known = said, _model_record(spec, said)
+    else:
+        from forcopt.problem import load
+
+        own = dict(_parsed(text) for text in option or [])
+        common: dict[str, Any] = {"backend": backend, "time_limit": time_limit, "seed": seed}
+        judged = load(spec).solve(method, **common, progress=sys.stderr.isatty(), **own)
+        solution, known = judged, _record(spec, judged)
+    if certify and solution.status.has_solution:
+        known["certificate"] = str(solution.certify())
+    if as_json:
+        print_json(known)
+    else:
+        _show(known)
+    if plot is not None and solution.status.has_solution:
+        _draw(known["decision"], plot)
+    if not solution.status.has_solution:
+        raise typer.Exit(1)
+
+
+def _parsed(text: str) -> tuple[str, Any]:
+    """Read ``NAME=VALUE``; a value that is no JSON is text."""
+    name, given, value = text.partition("=")
+    if not given:
+        raise DeclarationError(f"--option is {text!r}; it must be NAME=VALUE")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+def _record(spec: str, s: Solution) -> dict[str, Any]:
+    """The fields of the JSON output for a problem."""
+    judged = s.evaluation
+    return {
+        "spec": spec,
+        "model": type(s.problem).__name__,
+        "method": s.method,
+        "backend": s.backend,
+        "status": str(s.status),
+        "objective": s.objective,
+        "bound": s.bound,
+        "gap": s.gap,
+        "guarantee": s.guarantee,
+        "violations": dict(judged.violations) if judged else {},
+        "metrics": dict(judged.metrics) if judged else {},
+        "seconds": s.seconds,
+        "iterations": s.iterations,
+        "bridges": list(s.bridges),
+        "message": s.message,
+        "reason": s.reason,
+        "decision": s.decision,
+    }
+
+
+def _model_record(spec: str, s: ModelSolution) -> dict[str, Any]:
+    """The fields of the JSON output for a bare model."""
+    return {
+        "spec": spec,
+        "model": s.model.name,
+        "backend": s.backend,
+        "status": str(s.status),
+        "objective": s.objective,
+        "bound": s.bound,
+        "gap": s.gap,
+        "violation": s.violation,
+        "seconds": s.seconds,
+        "iterations": s.iterations,
+        "bridges": list(s.bridges),
+        "message": s.message,
+        "reason": s.reason,
+        "values": _values(s) if s.status.has_solution else {},
+    }
+
+
+def _values(s: ModelSolution) -> dict[str, float]:
+    columns = (c for v in s.model.variables for c in range(v.start, v.start + v.size))
+    assert s.point is not None
+    return {s.model.column_name(c): float(s.point[c]) for c in columns}
+
+
+def _draw(decision: Any, path: Path) -> None:
+    if not hasattr(decision, "plot"):
+        raise DeclarationError(f"--plot: a {type(decision).__name__} cannot be drawn")
+    decision.plot(path)
+
+
+def _show(known: dict[str, Any]) -> None:
+    screen = console()
+    where = "@".join(filter(None, (known.get("method"), known["backend"])))
+    screen.print(f"[bold]{known['spec']}[/bold]: {known['model']} by {where}")
+    width = max(map(len, rows := _lines(known)))
+    for name, text in rows.items():
+        screen.print(f"  {name:{width}}  {text}", markup=False, soft_wrap=True)
+    if "values" in known:
+        _show_values(known["values"])
+    elif known["decision"] is not None:
+        screen.print()
+        screen.print(repr(known["decision"]), markup=False, soft_wrap=True)
+
+
+def _lines(known: dict[str, Any]) -> dict[str, str]:
+    """What is worth saying of a solution, by name."""
+    lines: dict[str, str] = {"status": known["status"]}
+    for name in ("objective", "bound"):
+        if abs(known[name]) < float("inf"):
+            lines[name] = f"{known[name]:.10g}"
+    if known["status"] == "feasible":
+        lines["gap"] = f"{known['gap']:.2%}"
+    if known.get("guarantee") is not None:
+        lines["guarantee"] = f"within {known['guarantee']:.6g} of the optimum"
+    lines["seconds"] = f"{known['seconds']:.3g}"
+    lines |= {name: known[name] for name in ("reason", "message", "certificate") if known.get(name)}
+    if known["bridges"]:
+        lines["bridges"] = ", ".join(known["bridges"])
+    lines |= {name: f"{value:.6g}" for name, value in known.get("metrics", {}).items()}
+    return lines | {
+        f"violates {name}": f"by {value:.3g}" for name, value in known.get("violations", {}).items()
+    }
+
+
+def _show_values(values: dict[str, float]) -> None:
+    nonzero = [(name, value) for name, value in values.items() if value != 0]
+    out = table("variable", "value")
+    for name, value in nonzero[:_MOST_VALUES]:
+        out.add_row(name, f"{value:.10g}")
+    screen = console()
+    screen.print(out, markup=False)
+    if len(nonzero) > _MOST_VALUES:
+        screen.print(f"and {len(nonzero) - _MOST_VALUES} more; --json has all")
+    screen.print("variables that are not listed are 0")

@@ -1,0 +1,179 @@
+"""Run a job in a process of its own: a crash, a hang or a greedy solver costs one row and nothing else."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from forcopt.backends.registry import backends
+from forcopt.errors import DeclarationError
+from forcopt.status import Status
+from forcopt.study.run import Job, Run
+
+__all__ = ["Parcel", "pack", "run_isolated", "stop_all"]
+
+GRACE = 5.0
+"""A run may overrun its time limit by so many seconds before its process is killed."""
+
+_STARTUP = 120.0
+"""Seconds that a process may take to import what it needs; the time limit counts from then on."""
+
+importing_main = False
+"""Whether this is the process of a run that is importing the script which asked for it."""
+
+_LIVE: set[subprocess.Popen[bytes]] = set()
+
+# The child sees the modules that this process sees, without running the main module again.
+_BOOT = "import sys; sys.path[:] = sys.argv[2:]; from forcopt.study.child import main; main(sys.argv[1])"
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A job ready to be sent.
+
+    Attributes:
+        modules: those that define the problem, the method and the backend; importing them registers these.
+        main: where the main module comes from, if it is among these: a module name or a path.
+        job: pickled, because it can only be read once the modules are there.
+        memory_limit: bytes, or None.
+        time_limit: seconds, or None.
+        failed: the row if the run dies.
+    """
+
+    modules: tuple[str, ...]
+    main: tuple[str, str]
+    job: bytes
+    memory_limit: int | None
+    time_limit: float | None
+    failed: Run
+
+
+def pack(job: Job) -> Parcel:
+    """Make a job ready to be sent to another process.
+
+    Raises:
+        DeclarationError: if another process could not read the problem.
+    """
+    parts = [type(job.problem), job.problem.method(job.method).function]
+    if job.backend in backends():
+        parts.append(type(backends()[job.backend]))
+    modules = dict.fromkeys(str(part.__module__) for part in parts)
+    main = _main_module() if "__main__" in modules else ("", "")
+    try:
+        data = pickle.dumps(job)
+    except Exception as error:  # pickle raises whatever an object's own code raises
+        name = type(job.problem).__name__
+        raise DeclarationError(
+            f"{name} cannot be sent to another process: {error}; define it in a module, or use isolate=False"
+        ) from None
+    failed = job.row(Status.FAILED, "")
+    return Parcel(tuple(modules), main, data, job.memory_limit, job.time_limit, failed)
+
+
+def _main_module() -> tuple[str, str]:
+    main = sys.modules["__main__"]
+    spec, path = getattr(main, "__spec__", None), getattr(main, "__file__", None)
+    if spec is not None:
+        return "name", str(spec.name)
+    if path is None:
+        raise DeclarationError(
+            "the problem or its method is defined at the prompt, where another process cannot find it; "
+            "define it in a module, or use isolate=False"
+        )
+    return "path", os.path.abspath(path)
+
+
+def run_isolated(parcel: Parcel) -> Run:
+    """Run a job in a new process; however that ends, there is a row."""
+    with tempfile.TemporaryDirectory(prefix="forcopt-") as name:
+        folder = Path(name)
+        (folder / "parcel").write_bytes(pickle.dumps(parcel))
+        began = time.monotonic()
+        with (folder / "output").open("wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-c", _BOOT, name, *sys.path],
+                stdin=subprocess.PIPE,  # the child ends when this end closes: no orphans
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # a group of its own: can be killed with the solvers that it started
+            )
+        _LIVE.add(process)
+        try:
+            overdue = _wait(process, folder, parcel.time_limit)
+        finally:
+            _LIVE.discard(process)
+            _kill(process)
+        if (folder / "answer").exists():
+            run = pickle.loads((folder / "answer").read_bytes())
+            assert isinstance(run, Run)
+            return run
+        died = replace(parcel.failed, seconds=time.monotonic() - began)
+        if overdue:
+            return replace(died, status=Status.LIMIT, message=overdue)
+        said = (folder / "output").read_text(errors="replace")
+        return replace(died, message=_cause(process.returncode, said, parcel.memory_limit))
+
+
+def stop_all() -> None:
+    """Kill all runs of this process, whatever thread waits for them."""
+    for process in list(_LIVE):
+        _kill(process)
+
+
+def _wait(process: subprocess.Popen[bytes], folder: Path, limit: float | None) -> str:
+    """Wait for the answer or the end; say so if it took too long."""
+    deadline, late = time.monotonic() + _STARTUP, f"killed: not started after {_STARTUP:g} s"
+    begun = answered = False
+    while process.poll() is None:
+        now = time.monotonic()
+        if not begun and (folder / "ready").exists():
+            begun, deadline = True, now + (float("inf") if limit is None else limit + GRACE)
+            late = f"killed: still running {GRACE:g} s after its time limit of {limit} s"
+        if not answered and (folder / "answer").exists():
+            answered, deadline = True, now + GRACE
+        if now > deadline:
+            return late
+        time.sleep(0.02)
+    return ""
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a child and every solver that it started."""
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError, PermissionError):  # nothing is left; macOS says so by the second
+            os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+    process.wait()
+    assert process.stdin is not None
+    process.stdin.close()
+
+
+def _cause(code: int, output: str, memory_limit: int | None) -> str:
+    """Say how a child died, from its exit code and its last words."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    if code < 0:
+        said = f"killed by {signal.Signals(-code).name}"
+        place = re.search(r'most recent call first\):\s+File "(.+)", line (\d+) in (\S+)', output)
+        if place:
+            said += f" at {Path(place[1]).name}:{place[2]} in {place[3]}"
+        words = [line for line in lines if line.startswith(("terminate called", "what():", "Fatal"))]
+    else:
+        said = f"exited with code {code} and no answer"
+        words = lines[-1:]
+    if words:
+        said += ": " + " ".join(words)
+    if code < 0 and memory_limit is not None:
+        said += f" (memory limit {memory_limit / 1e6:g} MB)"
+    elif code == -signal.SIGKILL:
+        said += ", which the system does when memory runs out"
+    return said

@@ -1,0 +1,344 @@
+"""Rows side by side: as text, in notebooks, as data frames and files."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from forcopt.loops.solution import relative_gap
+from forcopt.status import Status
+from forcopt.study.run import TOLERANCE, Run
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["Comparison"]
+
+
+class _Shown(str):
+    """Text that a prompt shows as it is."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@dataclass(frozen=True, init=False)
+class Comparison:
+    """What several runs gave, side by side.
+
+    Attributes:
+        rows: one a run, in the order asked for, each told its gap to the best.
+
+    >>> from forcopt.status import Status
+    >>> from forcopt.study import Comparison, Run
+    >>> known = {"exact": True, "violation": 0.0, "seconds": 0.5}
+    >>> a = Run("toy", "milp", "highs", Status.OPTIMAL, "min", objective=4.0, bound=4.0, gap=0.0, **known)
+    >>> b = Run("toy", "greedy", "", Status.APPROXIMATE, "min", objective=5.0, **{**known, "exact": False})
+    >>> Comparison((a, b))
+    <comparison of 2 runs: best 4 by milp@highs>
+    >>> Comparison((a, b)).table()
+    method      status       objective  bound  gap  to best  violation  seconds
+    milp@highs  optimal              4      4   0%       0%          0      0.5
+    greedy      approximate          5      -    -   25.00%          0      0.5
+    """
+
+    rows: tuple[Run, ...]
+
+    def __init__(self, rows: Sequence[Run]) -> None:
+        object.__setattr__(self, "rows", tuple(_ranked(rows)))
+
+    @property
+    def best(self) -> Run | None:
+        """The best objective among runs that meet the demands; of equals a proved one, then the fastest."""
+        return _best(self.rows)
+
+    @property
+    def disagreements(self) -> tuple[str, ...]:
+        """Where two runs cannot both be right: a proof by one that an answer of the other refutes."""
+        pairs = ((a, b) for a, b in combinations(self.rows, 2) if a.instance == b.instance)
+        return tuple(said for a, b in pairs if (said := _contradiction(a, b) or _contradiction(b, a)))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the table cannot say: disagreements, and why runs have no solution."""
+        lost = [f"{r.label}: {r.message or r.status}" for r in self.rows if not r.solved]
+        return (*(f"disagreement: {d}" for d in self.disagreements), *lost)
+
+    # -- as text -------------------------------------------------------------------------------------------
+
+    def table(self) -> str:
+        """A row a run, with notes below on those without a solution and on disagreements."""
+        lines = [[c.title for c in self._columns], *([c.text(r) for c in self._columns] for r in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        pads = [str.rjust if c.number else str.ljust for c in self._columns]
+        text = "\n".join(
+            "  ".join(pad(cell, width) for pad, cell, width in zip(pads, line, widths, strict=True)).rstrip()
+            for line in lines
+        )
+        return _Shown("\n".join([text, *self.notes]))
+
+    def __rich__(self) -> Table:
+        from rich import box
+        from rich.table import Table
+
+        table = Table(box=box.SIMPLE_HEAD, caption_justify="left", caption="\n".join(self.notes) or None)
+        best = self.best
+        for column in self._columns:
+            table.add_column(column.title, justify="right" if column.number else "left")
+        for row in self.rows:
+            style = "bold" if row is best else "" if row.solved else "dim"
+            table.add_row(*(column.text(row) for column in self._columns), style=style)
+        return table
+
+    def __repr__(self) -> str:
+        best, lost = self.best, sum(not r.solved for r in self.rows)
+        parts = [f"best {best.objective:.8g} by {best.label}" if best else "no solution"]
+        parts += [f"{lost} without a solution"] if lost and best else []
+        parts += [f"{len(self.disagreements)} disagreements"] if self.disagreements else []
+        return f"<comparison of {len(self.rows)} runs: {', '.join(parts)}>"
+
+    @property
+    def _columns(self) -> list[_Column]:
+        return [c for c in _COLUMNS if any(map(c.shown, self.rows))]
+
+    # -- as files ------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON: the rows, the best one's position, and the disagreements."""
+        best = self.best
+        return {
+            "rows": [row.record() for row in self.rows],
+            "best": None if best is None else self.rows.index(best),
+            "disagreements": list(self.disagreements),
+        }
+
+    def to_pandas(self) -> Any:
+        """A `pandas.DataFrame` with a row a run; lists are joined by commas, what is unknown is NaN."""
+        import pandas as pd
+
+        frame = pd.DataFrame([row.record() for row in self.rows])
+        numbers = ["objective", "bound", "gap", "gap_to_best", "violation", "guarantee", "peak_memory"]
+        numbers += ["build_seconds", "solve_seconds", "seconds"]
+        frame[numbers] = frame[numbers].astype(float)
+        frame["bridges"] = [", ".join(row.bridges) for row in self.rows]
+        frame["versions"] = [", ".join(f"{k} {v}" for k, v in row.versions.items()) for row in self.rows]
+        return frame
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write what `to_pandas` gives."""
+        self.to_pandas().to_csv(path, index=False)
+
+    def to_html(self, path: str | Path) -> None:
+        """Write a page that needs nothing else: a click on a heading sorts by it."""
+        title = "Comparison on " + ", ".join(dict.fromkeys(row.instance for row in self.rows))
+        page = _PAGE.format(
+            title=html.escape(title), table=self._html_table(full=True), notes=self._html_notes()
+        )
+        Path(path).write_text(page, encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        return self._html_table(full=False) + self._html_notes()
+
+    def _html_table(self, full: bool) -> str:
+        columns = [*self._columns, *(_MORE if full else ())]
+        head = "".join(f"<th>{html.escape(c.title)}</th>" for c in columns)
+        best = self.best
+        body = []
+        for row in self.rows:
+            cells = "".join(
+                f'<td data-value="{html.escape(str(c.value(row)))}"{" class=number" if c.number else ""}>'
+                f"{html.escape(c.text(row))}</td>"
+                for c in columns
+            )
+            kind = "best" if row is best else "solved" if row.solved else "lost"
+            body.append(f'<tr class="{kind}">{cells}</tr>')
+        lines = ["<table>", f"<thead><tr>{head}</tr></thead>", "<tbody>", *body, "</tbody>", "</table>"]
+        return "\n".join(lines)
+
+    def _html_notes(self) -> str:
+        return "".join(f"<p>{html.escape(note)}</p>\n" for note in self.notes)
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Draw objective and bound of each run, and its seconds beside them.
+
+        Args:
+            path: where to write it, too; the suffix (``.png``, ``.svg``, ``.pdf``) says how.
+
+        Returns:
+            A `matplotlib.figure.Figure`.
+        """
+        from forcopt.study.plots import plot_runs
+
+        figure = plot_runs(self.rows)
+        if path is not None:
+            figure.savefig(path, dpi=150)
+        return figure
+
+
+# -- judging -----------------------------------------------------------------------------------------------
+
+
+def _signed(run: Run, value: float) -> float:
+    """In the sense in which less is better."""
+    return value if run.sense == "min" else -value
+
+
+def _best(rows: Sequence[Run]) -> Run | None:
+    fit = [r for r in rows if r.solved and r.violation <= TOLERANCE]
+    if not fit:
+        return None
+    least = min(_signed(r, r.objective) for r in fit)
+    # Objectives that differ by rounding only are equal.
+    equal = [r for r in fit if _signed(r, r.objective) <= least + 1e-6 * max(1.0, abs(least))]
+    return min(equal, key=lambda r: (r.status is not Status.OPTIMAL, r.seconds))
+
+
+def _ranked(rows: Sequence[Run]) -> list[Run]:
+    """The same rows, told their gap to the best of their instance."""
+    best = {name: _best([r for r in rows if r.instance == name]) for name in {r.instance for r in rows}}
+    out = []
+    for row in rows:
+        top = best[row.instance]
+        gap = float("nan")
+        if top is not None and row.solved:
+            worse = _signed(row, row.objective) >= _signed(top, top.objective)
+            gap = relative_gap(top.objective, row.objective) * (1 if worse else -1)
+        out.append(replace(row, gap_to_best=gap))
+    return out
+
+
+def _contradiction(a: Run, b: Run) -> str:
+    """Say what `a` claims and an answer of `b` refutes; empty if nothing."""
+    if not b.solved or b.violation > TOLERANCE:
+        return ""
+    if a.exact and a.status is Status.INFEASIBLE:
+        return f"{a.label} says infeasible, but {b.label} found {b.objective:.8g}"
+    proved = a.objective if a.exact and a.status is Status.OPTIMAL else a.bound
+    if not np.isfinite(proved):
+        return ""
+    if _signed(a, proved) - _signed(a, b.objective) > TOLERANCE * max(1.0, abs(proved)):
+        return f"{a.label} says that nothing beats {proved:.8g}, but {b.label} found {b.objective:.8g}"
+    return ""
+
+
+# -- columns -----------------------------------------------------------------------------------------------
+
+
+class _Column(NamedTuple):
+    title: str
+    value: Callable[[Run], Any]
+    text: Callable[[Run], str]
+    number: bool = True
+    shown: Callable[[Run], bool] = lambda _: True
+
+
+def _number(value: float, form: str = ".8g") -> str:
+    return f"{value:{form}}" if np.isfinite(value) else "-"
+
+
+def _percent(value: float) -> str:
+    if not np.isfinite(value):
+        return "-"
+    if abs(value) < 1e-9:  # rounding
+        return "0%"
+    return f"{value:.2%}" if abs(value) >= 5e-5 else "<0.01%"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else _number(value, ".3g")
+
+
+def _plain(name: str) -> Callable[[Run], Any]:
+    return lambda run: getattr(run, name)
+
+
+def _numeric(title: str, name: str, form: Callable[[float], str], shown: bool = False) -> _Column:
+    """A column of numbers; left out where no row has one, unless always `shown`."""
+    return _Column(
+        title,
+        _plain(name),
+        lambda run: form(float(getattr(run, name))),
+        shown=lambda run: shown or bool(np.isfinite(getattr(run, name))),
+    )
+
+
+def _megabytes(value: float) -> str:
+    return _number(value / 1e6, ".0f")
+
+
+_COLUMNS = [
+    _Column("method", _plain("label"), _plain("label"), number=False),
+    _Column("status", lambda r: r.status, lambda r: str(r.status or "not run"), number=False),
+    _numeric("objective", "objective", _number, shown=True),
+    _numeric("bound", "bound", _number, shown=True),
+    _numeric("gap", "gap", _percent, shown=True),
+    _numeric("to best", "gap_to_best", _percent),
+    _numeric("violation", "violation", lambda v: "0" if v == 0 else _number(v, ".2g"), shown=True),
+    _numeric("seconds", "seconds", _seconds, shown=True),
+    _numeric("MB", "peak_memory", _megabytes),
+]
+
+_MORE = [
+    _numeric("build seconds", "build_seconds", _seconds),
+    _numeric("solve seconds", "solve_seconds", _seconds),
+    _Column("iterations", _plain("iterations"), lambda r: str(r.iterations)),
+    _Column("bridges", lambda r: ", ".join(r.bridges), lambda r: ", ".join(r.bridges), number=False),
+    _Column("message", _plain("message"), _plain("message"), number=False),
+    _Column(
+        "versions",
+        lambda r: r.versions.get(r.backend, ""),
+        lambda r: ", ".join(f"{k} {v}" for k, v in r.versions.items()),
+        number=False,
+    ),
+]
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>{title}</title>
+<style>
+body {{ font: 15px/1.45 system-ui, sans-serif; margin: 2em; color: #222; background: #fff; }}
+table {{ border-collapse: collapse; display: block; overflow-x: auto; }}
+th, td {{ padding: .35em .8em; text-align: left; border-bottom: 1px solid #ddd; white-space: nowrap; }}
+th {{ cursor: pointer; user-select: none; border-bottom: 2px solid #888; }}
+th[data-order="1"]::after {{ content: " \\25B2"; }}
+th[data-order="-1"]::after {{ content: " \\25BC"; }}
+td.number {{ text-align: right; font-variant-numeric: tabular-nums; }}
+tr.best {{ font-weight: 600; background: #eef6ee; }}
+tr.lost {{ color: #888; }}
+</style>
+</head>
+<body>
+<h1>{title}</h1>
+{table}
+{notes}
+<script>
+// A click on a heading sorts by it, a second one the other way round; what is unknown stays last.
+document.querySelectorAll("th").forEach((head, column) => head.addEventListener("click", () => {{
+  const order = head.dataset.order === "1" ? -1 : 1;
+  document.querySelectorAll("th").forEach(other => delete other.dataset.order);
+  head.dataset.order = order;
+  const value = row => row.cells[column].dataset.value;
+  const unknown = v => v === "nan" || v === "inf" || v === "-inf" || v === "None" || v === "";
+  const body = head.closest("table").tBodies[0];
+  [...body.rows].sort((a, b) => {{
+    const [x, y] = [value(a), value(b)];
+    if (unknown(x) || unknown(y)) return unknown(x) - unknown(y);
+    const numbers = row => row.cells[column].classList.contains("number");
+    return order * (numbers(a) ? Number(x) - Number(y) : x.localeCompare(y));
+  }}).forEach(row => body.append(row));
+}}));
+</script>
+</body>
+</html>
+"""

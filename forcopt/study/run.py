@@ -1,0 +1,183 @@
+"""One run of one method on one problem: what to do, and the row that it gives."""
+
+from __future__ import annotations
+
+import copy
+import platform
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+import numpy as np
+
+from forcopt.backends.base import Improvement
+from forcopt.backends.registry import backends
+from forcopt.problem import Problem, Solution
+from forcopt.status import Status
+
+__all__ = ["TOLERANCE", "Job", "Run", "measure"]
+
+TOLERANCE = 1e-4
+"""How far solvers' tolerances let objectives differ, relative to max(1, value), and demands be violated."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A row: what one method said of one problem, and what it took.
+
+    Attributes:
+        instance: the problem's name.
+        method, backend: what ran; the backend is empty for an algorithm that uses none.
+        status: how far the answer can be trusted; None if the run did not take place.
+        sense: of the problem.
+        exact: whether the method proves optimality.
+        objective: as the problem evaluates the decision; NaN without one.
+        bound: on the optimum; infinite or NaN if none is known.
+        gap: the relative gap between the two.
+        gap_to_best: by how much the objective is worse than the best of all runs on the instance, relative
+            to that; NaN if either is missing.
+        violation: the largest violation of a demand, as the problem evaluates the decision.
+        guarantee: the theorem's bound on the distance from the optimum, if the method has one.
+        build_seconds: writing the model; NaN for an algorithm.
+        solve_seconds: compiling and solving it; NaN for an algorithm.
+        seconds: all together, without starting the process; with it for a run that died.
+        peak_memory: of its process, in bytes, with some 100 MB for Python and its libraries; NaN if unknown.
+        iterations: as the method counts them.
+        bridges: rewritings applied on the way to the backend.
+        message: the solver's or method's own words, or what went wrong.
+        versions: of what was used.
+        trace: what was known when.
+        decision: what it found; None without a solution.
+    """
+
+    instance: str
+    method: str
+    backend: str
+    status: Status | None
+    sense: Literal["min", "max"]
+    exact: bool
+    objective: float = float("nan")
+    bound: float = float("nan")
+    gap: float = float("inf")
+    gap_to_best: float = float("nan")
+    violation: float = float("nan")
+    guarantee: float | None = None
+    build_seconds: float = float("nan")
+    solve_seconds: float = float("nan")
+    seconds: float = float("nan")
+    peak_memory: float = float("nan")
+    iterations: int = 0
+    bridges: tuple[str, ...] = ()
+    message: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict, repr=False)
+    trace: tuple[Improvement, ...] = field(default=(), repr=False)
+    decision: Any = field(default=None, repr=False, compare=False)
+
+    @property
+    def label(self) -> str:
+        """``method@backend``, or the method alone."""
+        return f"{self.method}@{self.backend}" if self.backend else self.method
+
+    @property
+    def solved(self) -> bool:
+        """Whether there is a decision."""
+        return self.status is not None and self.status.has_solution
+
+    def record(self) -> dict[str, Any]:
+        """All fields but decision and trace as plain data; what is unknown or infinite is None."""
+        row = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("decision", "trace")}
+        row["status"] = "not run" if self.status is None else str(self.status)
+        row["bridges"], row["versions"] = list(self.bridges), dict(self.versions)
+        return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in row.items()}
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to run.
+
+    Attributes:
+        instance: the problem's name.
+        problem: which.
+        method, backend: what solves it; the backend may be empty for an algorithm.
+        time_limit: seconds, or None.
+        memory_limit: bytes, or None.
+        seed: an int or a generator, of which the run gets a copy.
+        options: the method's own.
+    """
+
+    instance: str
+    problem: Problem
+    method: str
+    backend: str
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    seed: int | np.random.Generator | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """``method@backend``, or the method alone."""
+        return f"{self.method}@{self.backend}" if self.backend else self.method
+
+    def row(self, status: Status | None, message: str, **known: Any) -> Run:
+        """Give the row of a run with this status."""
+        return Run(
+            instance=self.instance,
+            method=self.method,
+            backend=self.backend,
+            status=status,
+            sense=self.problem.sense,
+            exact=self.problem.method(self.method).exact,
+            message=message,
+            **{"versions": _versions(""), **known},
+        )
+
+
+def measure(job: Job) -> Run:
+    """Run a job in this process; whatever it raises becomes a row."""
+    began = time.perf_counter()
+    try:
+        solution = job.problem.solve(
+            job.method,
+            backend=job.backend or None,
+            time_limit=job.time_limit,
+            seed=copy.deepcopy(job.seed),
+            **job.options,
+        )
+        return _row(job, solution)
+    except (Exception, SystemExit) as error:  # a row keeps the error's own words
+        said = f"{type(error).__name__}: {error}".removesuffix(": ")
+        return job.row(Status.FAILED, said, seconds=time.perf_counter() - began)
+
+
+def _row(job: Job, solution: Solution) -> Run:
+    model = solution.model_solution
+    judged = solution.evaluation
+    return job.row(
+        solution.status,
+        solution.message,
+        objective=solution.objective,
+        bound=solution.bound,
+        gap=solution.gap,
+        violation=float("nan") if judged is None else judged.violation,
+        guarantee=solution.guarantee,
+        build_seconds=float("nan") if model is None else solution.seconds - model.seconds,
+        solve_seconds=float("nan") if model is None else model.seconds,
+        seconds=solution.seconds,
+        iterations=solution.iterations,
+        bridges=solution.bridges,
+        versions=_versions(solution.backend),
+        trace=tuple(solution.trace),
+        decision=solution.decision,
+    )
+
+
+def _versions(backend: str) -> dict[str, str]:
+    from forcopt import __version__
+
+    found = {"forcopt": __version__, "python": platform.python_version(), "system": sys.platform}
+    if backend in backends():
+        found[backend] = backends()[backend].version()
+    return found

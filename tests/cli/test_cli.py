@@ -1,0 +1,259 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import knapsack
+import pytest
+from knapsack import SMALL, Knapsack
+from typer.testing import CliRunner
+
+import forcopt as fo
+from forcopt.backends import registry
+from forcopt.cli import app
+from forcopt.cli.output import plain
+
+STUDY = Path(knapsack.__file__).parent
+
+
+@pytest.fixture
+def forcopt(monkeypatch, tmp_path):
+    """Run a command in an empty folder, with the knapsack as the only model."""
+    monkeypatch.setattr("forcopt.problem.problem_classes", lambda: {"Knapsack": Knapsack})
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words):
+        result = CliRunner().invoke(app, [str(word) for word in words])
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result
+
+    return run
+
+
+def save(name="p.json", **changes):
+    Path(name).write_text(json.dumps({"model": "Knapsack", **SMALL, **changes}))
+    return name
+
+
+# -- the catalogue -----------------------------------------------------------------------------------------
+
+
+def test_help_at_each_level(forcopt):
+    top = forcopt("--help")
+    assert top.exit_code == 0 and "Exit codes" in top.stdout
+    for command in ("models", "examples", "backends", "describe", "schema", "solve", "compare", "export"):
+        assert command in top.stdout
+        assert "Usage: root" in forcopt(command, "--help").stdout.replace("forcopt", "root")
+    assert forcopt("--version").stdout == f"forcopt {fo.__version__}\n"
+
+
+def test_models_and_examples(forcopt):
+    said = forcopt("models").stdout
+    assert "Choose items of the largest total value within a weight limit." in said and "milp, greedy" in said
+    assert forcopt("examples").stdout.split()[-2:] == ["knapsack/small", "Knapsack"]
+
+
+def test_backends_say_what_is_missing_and_how_to_install_it(forcopt):
+    lines = {line.split()[0]: line for line in forcopt("backends").stdout.splitlines() if line.strip()}
+    assert "LP, MILP, QP" in lines["highs"] and registry.backends()["highs"].version() in lines["highs"]
+    assert "the package absent is missing; install it with: pip install broken" in lines["absent"]
+    rows = {row["backend"]: row for row in json.loads(forcopt("backends", "--json").stdout)}
+    assert rows["highs"]["missing"] is None and rows["highs"]["through"] == "highspy"
+    assert rows["absent"]["version"] is None and rows["absent"]["install"] == "pip install broken"
+
+
+def test_describe(forcopt):
+    said = " ".join(forcopt("describe", "Knapsack").stdout.split())
+    for part in (
+        "Choose items of the largest total value",
+        "capacity number required",
+        "> 0",
+        "what fits",
+        "milp* formulation exact cap=1.0, least=0.0 Choose by integer programming. Dantzig (1957)",
+        "greedy algorithm with a guarantee",
+        "Examples: knapsack/small",
+    ):
+        assert part in said
+
+
+def test_schema_is_that_of_a_file(forcopt):
+    schema = json.loads(forcopt("schema", "Knapsack").stdout)
+    assert schema["required"] == ["model", "values", "weights", "capacity"]
+    assert schema["properties"]["model"] == {"const": "Knapsack"}
+    assert schema["properties"]["capacity"]["exclusiveMinimum"] == 0
+    assert schema["additionalProperties"] is False
+
+
+# -- solving -----------------------------------------------------------------------------------------------
+
+
+def test_solve_for_people(forcopt):
+    said = forcopt("solve", "knapsack/small")
+    assert said.exit_code == 0
+    words = " ".join(said.stdout.split())
+    assert "knapsack/small: Knapsack by milp@highs status optimal objective 220 bound 220" in words
+    assert "array([0., 1., 1.])" in words
+    greedy = " ".join(forcopt("solve", "knapsack/small", "-m", "greedy").stdout.split())
+    assert "status approximate objective 160 guarantee within 120 of the optimum" in greedy
+
+
+def test_solve_for_programs(forcopt):
+    data = json.loads(forcopt("solve", save(), "--json", "-O", "cap=2", "--seed", 1).stdout)
+    assert (data["spec"], data["model"], data["method"], data["backend"]) == (
+        "p.json",
+        "Knapsack",
+        "milp",
+        "highs",
+    )
+    assert data["objective"] == data["bound"] == 260 and data["status"] == "optimal" and data["gap"] == 0
+    assert data["decision"] == [1, 2, 0] and data["violations"] == {} and data["guarantee"] is None
+    greedy = json.loads(forcopt("solve", "p.json", "-m", "greedy", "--json").stdout)
+    assert greedy["bound"] is None and greedy["gap"] is None and greedy["guarantee"] == 120
+
+
+def test_solve_takes_toml(forcopt):
+    Path("p.toml").write_text('model = "Knapsack"\nvalues = [1, 2]\nweights = [1, 1]\ncapacity = 1\n')
+    assert json.loads(forcopt("solve", "p.toml", "--json").stdout)["objective"] == 2
+
+
+def test_no_solution_is_exit_code_1_with_its_reason(forcopt):
+    said = forcopt("solve", save(), "--option", "cap=4", "--option", "least=4")
+    assert said.exit_code == 1
+    assert "infeasible" in said.stdout
+    data = json.loads(forcopt("solve", "p.json", "-O", "cap=4", "-O", "least=4", "--json").stdout)
+    assert data["status"] == "infeasible" and data["objective"] is None and data["decision"] is None
+    assert data["reason"] == "these constraints cannot hold together: capacity"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["solve", "nope.json"], "no file or example 'nope.json'; examples: knapsack/small"),
+        (["solve", "knapsack/small", "-m", "mlip"], "did you mean 'milp'?"),
+        (["solve", "knapsack/small", "-m", "milp@hihgs"], "did you mean 'highs'?"),
+        (["solve", "knapsack/small", "-b", "absent"], "install it with: pip install broken"),
+        (["solve", "knapsack/small", "-O", "cup=1"], "did you mean 'cap'?"),
+        (["solve", "knapsack/small", "-O", "cap"], "it must be NAME=VALUE"),
+        (["solve", "knapsack/small", "--plot", "x.png"], "a ndarray cannot be drawn"),
+        (["solve", "knapsack/small", "-m", "greedy", "-b", "highs"], "uses no backend"),
+        (["solve", "bad.json"], "bad.json: Knapsack: capacity is -1; input should be greater than 0"),
+        (["solve", "broken.json"], "broken.json is not valid JSON"),
+        (["solve", "binary.json"], "binary.json is not valid JSON"),
+        (["solve", "."], ".: Is a directory"),
+        (["solve", "x.mps", "-m", "milp"], "holds a bare model, not a problem"),
+        (["describe", "Knapsak"], "did you mean 'Knapsack'?"),
+        (["schema", "x"], "unknown model 'x'"),
+        (["compare", "knapsack/small", "--methods", "mlip"], "did you mean 'milp'?"),
+        (["export", "knapsack/small", "-o", "x.mps", "-m", "greedy"], "is no formulation"),
+        (["export", "knapsack/small", "-o", "x.mps", "-f", "lp"], "must end in .lp"),
+        (["export", "knapsack/small", "-o", "x.txt"], "must end in .mps or .lp"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(forcopt, words, said):
+    save("bad.json", capacity=-1)
+    Path("broken.json").write_text("{")
+    Path("binary.json").write_bytes(b"\xff\xfe\x00")
+    result = forcopt(*words)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1 and said in result.stderr
+
+
+def test_a_solver_that_fails_is_exit_code_1(forcopt, monkeypatch):
+    def fail(self, options):
+        raise fo.BackendError("broken: no licence")
+
+    monkeypatch.setattr(knapsack.BrokenSession, "solve", fail)
+    result = forcopt("solve", "knapsack/small", "-b", "broken")
+    assert (result.exit_code, result.stderr) == (1, "error: broken: no licence\n")
+
+
+# -- bare models -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["x.mps", "x.lp"])
+def test_export_and_solve_a_bare_model(forcopt, name):
+    assert forcopt("export", "knapsack/small", "-o", name).exit_code == 0
+    said = forcopt("solve", name)
+    assert said.exit_code == 0
+    assert "status optimal objective 220" in " ".join(said.stdout.split())
+    data = json.loads(forcopt("solve", name, "--json").stdout)
+    assert sorted(data["values"].values()) == [0, 1, 1] and data["violation"] == 0
+    assert [name.startswith("take") for name in data["values"]] == [True] * 3
+
+
+def test_export_turns_one_format_into_the_other(forcopt):
+    forcopt("export", "knapsack/small", "--format", "mps", "-o", "x.mps", "--method", "milp")
+    assert forcopt("export", "x.mps", "-o", "y.lp").exit_code == 0
+    assert json.loads(forcopt("solve", "y.lp", "--json").stdout)["objective"] == 220
+
+
+# -- comparing ---------------------------------------------------------------------------------------------
+
+
+def test_compare_writes_all_it_is_asked_for(forcopt):
+    files = ["--html", "x.html", "--csv", "x.csv", "--plot", "x.png"]
+    said = forcopt("compare", save(), "--methods", "milp, greedy", "--time-limit", 60, "--json", *files)
+    assert said.exit_code == 0
+    data = json.loads(said.stdout)
+    assert [row["objective"] for row in data["rows"]] == [220, 160] and data["best"] == 0
+    assert data["rows"][0]["instance"] == "p.json" and data["rows"][0]["versions"]["highs"]
+    assert "milp@highs" in Path("x.html").read_text() and "milp" in Path("x.csv").read_text()
+    assert Path("x.png").stat().st_size > 10_000
+
+
+def test_compare_without_any_solution(forcopt):
+    said = forcopt("compare", "knapsack/small", "-m", "milp@absent")
+    assert said.exit_code == 1 and "milp@absent  failed" in said.stdout
+    assert "install it with: pip install broken" in said.stdout
+
+
+# -- real processes ----------------------------------------------------------------------------------------
+
+
+def real(*words, extra=()):
+    folders = os.pathsep.join([*map(str, extra), *filter(None, sys.path)])
+    command = [sys.executable, "-m", "forcopt", *words]
+    environment = {**os.environ, "PYTHONPATH": folders}
+    return subprocess.run(command, env=environment, text=True, capture_output=True, timeout=60)
+
+
+def test_a_package_of_a_stranger_adds_its_model(tmp_path):
+    metadata = tmp_path / "stranger-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: stranger\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[forcopt.models]\nKnapsack = knapsack:Knapsack\n")
+    said = real("solve", "knapsack/small", "--json", extra=[tmp_path, STUDY])
+    assert json.loads(said.stdout)["objective"] == 220 and said.returncode == 0
+
+
+def test_an_error_has_no_traceback():
+    said = real("solve", "nope")
+    assert said.returncode == 2 and said.stdout == ""
+    assert said.stderr.startswith("error: no file or example 'nope'") and said.stderr.count("\n") == 1
+
+
+def test_help_imports_no_solver_and_no_drawing():
+    heavy = "'highspy', 'cvxpy', 'ortools', 'pyomo', 'pandas', 'matplotlib', 'rich.table', 'pydantic'"
+    code = f"import sys, forcopt.cli; print([m for m in ({heavy}) if m in sys.modules])"
+    said = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=True)
+    assert said.stdout == "[]\n"
+
+
+# -- plain data --------------------------------------------------------------------------------------------
+
+
+def test_plain_data():
+    import numpy as np
+
+    values = {
+        1: np.array([1.0, np.nan]),
+        "s": fo.Status.OPTIMAL,
+        "n": np.int64(3),
+        "t": (True, None, -np.inf),
+    }
+    assert plain(values) == {"1": [1.0, None], "s": "optimal", "n": 3, "t": [True, None, None]}
+    assert plain(Knapsack(**SMALL))["capacity"] == 50
+    assert plain(fo.Evaluation(1.0)) == {"objective": 1.0, "violations": {}, "metrics": {}}
+    assert plain(object).startswith("<class")

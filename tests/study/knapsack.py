@@ -1,0 +1,156 @@
+"""A small problem whose methods also misbehave, in a module that a run's process can import."""
+
+import ctypes
+import os
+import signal
+import time
+
+import numpy as np
+from pydantic import Field
+
+import forcopt as fo
+from forcopt.backends import Backend, RawResult, Session, register_backend
+from forcopt.compile import Capabilities
+from forcopt.declaration import Numbers
+
+
+class Knapsack(fo.Problem):
+    """Choose items of the largest total value within a weight limit.
+
+    Attributes:
+        values, weights: of the items.
+        capacity: what fits.
+    """
+
+    sense = "max"
+    default_method = "milp"
+    family = "knapsack"
+    values: Numbers
+    weights: Numbers
+    capacity: float = Field(gt=0)
+
+    def evaluate(self, decision):
+        over = float(self.weights @ decision) - self.capacity
+        return fo.Evaluation(float(self.values @ decision), {"capacity": over} if over > 0 else {})
+
+
+@Knapsack.formulation("milp", exact=True, cites="Dantzig (1957)")
+def milp(problem, model, *, cap=1.0, least=0.0):
+    """Choose by integer programming."""
+    take = model.variable("take", len(problem.values), lower=least, upper=cap, integer=True)
+    model.subject_to(problem.weights @ take <= problem.capacity, name="capacity")
+    return fo.Handles(objective=problem.values @ take, decision=lambda s: s[take], take=take)
+
+
+@Knapsack.algorithm("greedy", exact=False, guarantee=lambda p: float(p.values.max()), cites="Dantzig (1957)")
+def greedy(problem, *, seed=None):
+    """Take by value per weight while it fits."""
+    order = np.argsort(-problem.values / problem.weights)
+    fits = np.cumsum(problem.weights[order]) <= problem.capacity
+    chosen = np.zeros(len(order))
+    chosen[order[: np.argmin(np.append(fits, False))]] = 1
+    drawn = "" if seed is None else f"drew {np.random.default_rng(seed).integers(10**6)}"
+    return fo.Outcome(chosen, message=drawn)
+
+
+class Bad(Knapsack):
+    """The same, with methods that misbehave."""
+
+
+@Bad.algorithm("crash", exact=True)
+def crash(problem):
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+@Bad.algorithm("leave", exact=True)
+def leave(problem):
+    print("the licence has expired", flush=True)
+    os._exit(3)
+
+
+@Bad.algorithm("raise", exact=True)
+def throw(problem):
+    raise ArithmeticError("<pivot> too small")
+
+
+@Bad.algorithm("quit", exact=True)
+def quits(problem):
+    raise SystemExit("no licence")
+
+
+def _tell(pid):
+    """Leave the number of a process where the test looks for it."""
+    with open(os.environ["FORCOPT_TEST_PID"], "w") as file:
+        file.write(str(pid))
+
+
+@Bad.algorithm("hang", exact=True)
+def hang(problem):
+    """Hang in C without ever giving the interpreter back, with a program of its own running."""
+    _tell(os.posix_spawn("/bin/sleep", ["sleep", "1000"], os.environ))
+    ctypes.PyDLL(None).sleep(1000)
+
+
+@Bad.algorithm("eat", exact=True)
+def eat(problem):
+    held = [np.ones(10_000_000) for _ in range(1000)]
+    return fo.Outcome(np.zeros(len(held)))
+
+
+@Bad.algorithm("weigh", exact=False)
+def weigh(problem):
+    np.ones(40_000_000)  # 320 MB
+    return fo.Outcome(np.zeros(len(problem.values)))
+
+
+@Bad.algorithm("keep", exact=False)
+def unpicklable(problem):
+    class Local(np.ndarray):
+        pass
+
+    return fo.Outcome(np.zeros(len(problem.values)).view(Local))
+
+
+@Bad.algorithm("wait", exact=False)
+def wait(problem):
+    """Take long."""
+    _tell(os.getpid())
+    time.sleep(60)
+    return fo.Outcome(np.zeros(len(problem.values)))
+
+
+class Broken(Backend):
+    """A solver that dies."""
+
+    name, through, install = "broken", "nothing", "pip install broken"
+    capabilities = Capabilities(frozenset({"rows", "integer"}))
+
+    def missing(self):
+        return None
+
+    def version(self):
+        return "0"
+
+    def session(self, program):
+        return BrokenSession(program)
+
+
+class BrokenSession(Session):
+    def solve(self, options):
+        os.abort()
+        return RawResult(fo.Status.FAILED)
+
+
+class Absent(Broken):
+    """A solver that is not installed."""
+
+    name = "absent"
+
+    def missing(self):
+        return "the package absent is missing"
+
+
+register_backend(Broken())
+register_backend(Absent())
+
+SMALL = {"values": [60, 100, 120], "weights": [10, 20, 30], "capacity": 50}

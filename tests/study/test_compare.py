@@ -1,0 +1,244 @@
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import pytest
+from knapsack import SMALL, Bad, Knapsack
+
+import forcopt as fo
+from forcopt.study import Run, isolate
+from forcopt.study.compare import _expanded
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def dies(pid: int, seconds: float = 10.0) -> bool:
+    end = time.monotonic() + seconds
+    while alive(pid) and time.monotonic() < end:
+        time.sleep(0.05)
+    return not alive(pid)
+
+
+@pytest.fixture
+def told(tmp_path, monkeypatch):
+    """Where a method leaves the number of a process."""
+    path = tmp_path / "pid"
+    monkeypatch.setenv("FORCOPT_TEST_PID", str(path))
+    return path
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    """Every method, the misbehaving ones too, in processes of their own, a few at a time."""
+    path = tmp_path_factory.mktemp("told") / "pid"
+    methods = ["milp@broken", "milp@absent", "milp", "greedy", "crash", "leave", "raise", "quit", "hang"]
+    methods += ["eat", "weigh", "keep"]
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(3) as executor:
+        patch.setenv("FORCOPT_TEST_PID", str(path))
+        patch.setattr(isolate, "GRACE", 0.5)
+        result = fo.compare(
+            Bad(**SMALL), methods, time_limit=1, memory_limit=10**9, executor=executor, seed=1
+        )
+    assert [row.method for row in result.rows] == [m.partition("@")[0] for m in methods]
+    found = {row.label: row for row in result.rows}
+    found["hang"] = (found["hang"], int(path.read_text()))
+    return found
+
+
+def test_sound_methods_survive_bad_neighbours(rows):
+    milp, greedy = rows["milp@highs"], rows["greedy"]
+    assert (milp.status, milp.objective, milp.bound, milp.gap) == ("optimal", 220, 220, 0)
+    assert (greedy.status, greedy.objective, greedy.guarantee) == ("approximate", 160, 120)
+    assert list(milp.decision) == [0, 1, 1]
+    assert milp.exact and not greedy.exact and milp.sense == "max" and milp.instance == "Bad"
+    assert milp.gap_to_best == 0 and greedy.gap_to_best == pytest.approx(60 / 220)
+    assert milp.seconds == pytest.approx(milp.build_seconds + milp.solve_seconds)
+    assert np.isnan(greedy.build_seconds) and greedy.seconds > 0
+    assert set(milp.versions) == {"forcopt", "python", "system", "highs"}
+    assert milp.versions["forcopt"] == fo.__version__
+
+
+@pytest.mark.parametrize(
+    ("label", "status", "words"),
+    [
+        ("crash", "failed", ["SIGSEGV", "knapsack.py", "in crash"]),
+        ("milp@broken", "failed", ["SIGABRT", "knapsack.py", "in solve"]),
+        ("milp@absent", "failed", ["NotInstalledError", "pip install broken"]),
+        ("leave", "failed", ["exited with code 3", "the licence has expired"]),
+        ("raise", "failed", ["ArithmeticError: <pivot> too small"]),
+        ("quit", "failed", ["SystemExit: no licence"]),
+        ("eat", "failed", ["MemoryError"]),
+    ],
+)
+def test_a_failure_is_a_row_in_its_own_words(rows, label, status, words):
+    row = rows[label]
+    assert row.status == status and np.isnan(row.objective) and row.decision is None
+    assert [word for word in words if word not in row.message] == []
+
+
+def test_a_hang_is_killed_with_the_programs_it_started(rows):
+    row, pid = rows["hang"]
+    assert row.status == "limit" and "time limit of 1 s" in row.message
+    assert row.seconds < 20
+    assert dies(pid)
+
+
+def test_peak_memory_is_that_of_the_run_alone(rows):
+    held = np.ones(100_000_000)  # 800 MB here must not count there
+    assert held.sum() == 1e8
+    assert 320e6 < rows["weigh"].peak_memory < 600e6
+    assert 20e6 < rows["greedy"].peak_memory < 200e6
+    assert rows["eat"].peak_memory < 1.2e9
+    again = fo.compare(Bad(**SMALL), ["greedy"]).rows[0]
+    assert again.peak_memory < 200e6
+
+
+def test_a_decision_that_cannot_travel_is_told(rows):
+    row = rows["keep"]
+    assert row.status == "approximate" and row.objective == 0 and row.decision is None
+    assert "cannot be pickled" in row.message
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_an_interrupt_keeps_what_is_finished_and_kills_the_rest(told, workers):
+    def interrupt():
+        while not told.exists() or not told.read_text():
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    executor = ThreadPoolExecutor(workers) if workers else None
+    began = time.monotonic()
+    result = fo.compare(Bad(**SMALL), ["greedy", "wait", "milp"], executor=executor)
+    if executor:
+        executor.shutdown()
+    assert time.monotonic() - began < 30
+    assert dies(int(told.read_text()))
+    assert [row.status for row in result.rows] == ["approximate", None, None]
+    assert result.rows[2].message == "not run: interrupted" and result.best.method == "greedy"
+    assert "not run" in result.table()
+
+
+def test_runs_end_with_a_parent_that_is_killed(told):
+    code = "import forcopt as fo; from knapsack import *; fo.compare(Bad(**SMALL), ['wait'])"
+    folders = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
+    parent = subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": folders})
+    while not told.exists() or not told.read_text():
+        assert parent.poll() is None
+        time.sleep(0.05)
+    child = int(told.read_text())
+    assert alive(child)
+    parent.kill()
+    parent.wait()
+    assert dies(child)
+
+
+SCRIPT = """
+import forcopt as fo
+from knapsack import Knapsack, SMALL
+
+class Mine(Knapsack):
+    pass
+
+@Mine.algorithm("nothing", exact=False)
+def nothing(problem):
+    return fo.Outcome([0, 0, 0])
+
+{guard}print(fo.compare(Mine(**SMALL), ["nothing"]).table())
+"""
+
+
+def test_a_script_may_define_its_own_problem(tmp_path):
+    folders = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
+
+    def said(name, guard):
+        path = tmp_path / name
+        path.write_text(SCRIPT.format(guard=guard))
+        environment = {**os.environ, "PYTHONPATH": folders}
+        return subprocess.run([sys.executable, path], env=environment, text=True, capture_output=True).stdout
+
+    assert "approximate" in said("guarded.py", "if __name__ == '__main__': ")
+    assert "put its call of compare under" in said("bare.py", "")
+
+
+def test_a_problem_that_cannot_be_imported_is_refused():
+    class Local(Knapsack):
+        pass
+
+    with pytest.raises(fo.DeclarationError, match=r"Local cannot be sent to another process.*isolate=False"):
+        fo.compare(Local(**SMALL), ["milp"])
+    assert fo.compare(Local(**SMALL), ["milp"], isolate=False).best.objective == 220
+
+
+def test_without_isolation_errors_still_become_rows():
+    result = fo.compare(Bad(**SMALL), ["raise", "quit", "milp@absent", "milp"], isolate=False)
+    assert [row.status for row in result.rows] == ["failed", "failed", "failed", "optimal"]
+    assert result.rows[0].message == "ArithmeticError: <pivot> too small"
+
+
+def test_a_pool_whose_worker_dies_gives_rows():
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
+        result = fo.compare(Bad(**SMALL), ["leave", "greedy"], isolate=False, executor=executor)
+    assert [row.status for row in result.rows] == ["failed", "failed"]
+    assert "the executor lost it: BrokenProcessPool" in result.rows[0].message
+
+
+def test_all_methods_by_default_with_their_options_and_seed():
+    result = fo.compare(Knapsack(**SMALL), isolate=False, options={"milp": {"cap": 2.0}}, seed=7)
+    assert [row.label for row in result.rows] == ["milp@highs", "greedy"]
+    assert result.rows[0].objective == 260  # the second item twice
+    generator = np.random.default_rng(7)
+    drawn = [
+        fo.compare(Knapsack(**SMALL), ["greedy"], isolate=False, seed=s).rows[0].message
+        for s in (generator, generator, 7)
+    ]
+    assert drawn[0] == drawn[1] == drawn[2] == result.rows[1].message
+
+
+def test_a_star_stands_for_every_backend_that_can():
+    found = _expanded(Knapsack(**SMALL), ["greedy", "milp@*"])
+    assert found[0] == ("greedy", "")
+    assert ("milp", "highs") in found and ("milp", "broken") in found
+    assert ("milp", "absent") not in found and ("milp", "highs:simplex") not in found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"methods": ["mlip"]}, fo.UnknownNameError, "did you mean 'milp'"),
+        ({"methods": ["milp@hihgs"]}, fo.UnknownNameError, "did you mean 'highs'"),
+        ({"methods": ["milp@"]}, fo.DeclarationError, "'milp@'"),
+        ({"methods": ["greedy@*"]}, fo.DeclarationError, "'greedy' is no formulation"),
+        ({"methods": ["milp", "milp@highs"]}, fo.DeclarationError, "milp@highs is named twice"),
+        ({"methods": []}, fo.DeclarationError, "methods is empty"),
+        ({"methods": "milp"}, fo.DeclarationError, "a list of names"),
+        ({"time_limit": 0}, fo.DeclarationError, "time_limit is 0"),
+        ({"memory_limit": -1}, fo.DeclarationError, "memory_limit is -1"),
+        ({"memory_limit": 10**9, "isolate": False}, fo.DeclarationError, "needs isolate=True"),
+        ({"options": {"milp": {"cup": 1}}}, fo.UnknownNameError, "did you mean 'cap'"),
+        ({"options": {"mlip": {}}}, fo.UnknownNameError, "did you mean 'milp'"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_runs(arguments, error, words):
+    with pytest.raises(error, match=words):
+        fo.compare(Knapsack(**SMALL), **arguments)
+
+
+def test_a_run_is_immutable():
+    row = Run("toy", "lp", "highs", fo.Status.OPTIMAL, "min", True)
+    with pytest.raises(AttributeError):
+        row.objective = 1.0
