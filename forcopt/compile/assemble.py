@@ -18,7 +18,14 @@ Row = tuple[Expression, Array, Array]
 """An affine expression and the flat bounds of its linear part."""
 
 
-def _overlap(gathers: Sequence[Gather]) -> bool:
+_FEW = 4
+"""Up to this many single-column terms are compared with the rest of their row instead of sorting it."""
+
+_MOVED = -1
+"""Marks the place of an entry that was merged into another; its value is zero."""
+
+
+def _repeats(gathers: Sequence[Gather]) -> bool:
     """Whether a row might repeat a column, judged without looking at every entry."""
     if any(not g.distinct and g.width > 1 for g in gathers):
         return True
@@ -26,22 +33,24 @@ def _overlap(gathers: Sequence[Gather]) -> bool:
     return any(right[0] <= left[1] for left, right in pairwise(spans))
 
 
-def _merge_equal(columns: Array, values: Array) -> bool:
-    """Merge equal columns among the few entries of each row, in place; say whether there were any."""
+def _merge_singles(columns: Array, values: Array, singles: Sequence[int]) -> bool:
+    """Merge single-column terms into equal columns of their rows, in place; say whether there were any.
+
+    Args:
+        columns, values: one row for each element, shape ``(n, width)``.
+        singles: where in the rows the single-column terms stand; the others repeat nothing among themselves.
+    """
     found = False
-    width = columns.shape[1]
-    for a in range(width):
-        for b in range(a + 1, width):
-            same = columns[:, a] == columns[:, b]
-            if same.any():
-                found = True
-                values[same, a] += values[same, b]
-                values[same, b] = 0.0
+    for single in singles:
+        same = columns == columns[:, single, None]
+        same[:, single] = False
+        rows = np.flatnonzero(same.any(axis=1))
+        if rows.size:
+            found = True
+            values[rows, same[rows].argmax(axis=1)] += values[rows, single]
+            values[rows, single] = 0.0
+            columns[rows, single] = _MOVED
     return found
-
-
-_FEW = 4
-"""Rows of up to this many single-column terms are compared pair by pair instead of sorted."""
 
 
 def assemble(rows: Sequence[Row]) -> RowBlock:
@@ -75,24 +84,24 @@ def assemble(rows: Sequence[Row]) -> RowBlock:
 def _fill(expression: Expression, ends: Array, indices: Array, data: Array) -> int:
     """Write an expression's rows from the start of the arrays; give the number of coefficients written."""
     gathers = [t for t in expression.terms if isinstance(t, Gather)]
-    few = len(gathers) <= _FEW and all(g.width == 1 for g in gathers)
-    overlap = _overlap(gathers)
-    if len(gathers) < len(expression.terms) or (overlap and not few) or not gathers:
+    starts = np.cumsum([0, *(g.width for g in gathers)])
+    singles = [int(at) for at, g in zip(starts, gathers, strict=False) if g.width == 1]
+    repeats = _repeats(gathers)
+    merge = repeats and len(singles) <= _FEW and not _repeats([g for g in gathers if g.width > 1])
+    if len(gathers) < len(expression.terms) or (repeats and not merge) or not gathers:
         rows = expression.linear_rows()
         indices[: rows.indices.size] = rows.indices
         data[: rows.data.size] = rows.data
         ends[:] = rows.indptr[1:]
         return int(rows.data.size)
-    width = sum(g.width for g in gathers)
+    width = int(starts[-1])
     size, total = expression.size, expression.size * width
     columns = indices[:total].reshape(*expression.shape, width)
     values = data[:total].reshape(*expression.shape, width)
-    start = 0
-    for g in gathers:
+    for start, g in zip(starts, gathers, strict=False):
         columns[..., start : start + g.width] = g.columns
         values[..., start : start + g.width] = g.values
-        start += g.width
-    merged = overlap and _merge_equal(columns.reshape(size, width), values.reshape(size, width))
+    merged = merge and _merge_singles(columns.reshape(size, width), values.reshape(size, width), singles)
     if not merged and all(g.values.all() for g in gathers):
         ends[:] = np.arange(1, size + 1, dtype=np.int32) * np.int32(width)
         return total

@@ -281,7 +281,11 @@ class Expression:
         key = index if isinstance(index, tuple) else (index,)
         full = (*key, slice(None)) if any(k is Ellipsis for k in key) else (*key, Ellipsis, slice(None))
         try:
-            return self._rearrange(lambda a: a[full], keeps_distinct=all(map(_repeats_nothing, key)))
+            return self._rearrange(
+                # numpy picks single numbers faster than rows of one number
+                lambda a: a[..., 0][key][..., None] if a.shape[-1] == 1 else a[full],
+                keeps_distinct=all(map(_repeats_nothing, key)),
+            )
         except IndexError:
             raise IndexError(f"index {index!r} does not fit shape {self.shape}") from None
 
