@@ -16,7 +16,7 @@ from forcopt.errors import DeclarationError
 from forcopt.language.terms import Array
 from forcopt.status import Status
 
-__all__ = ["Backend", "Improvement", "RawResult", "Session", "SolveOptions"]
+__all__ = ["Backend", "Improvement", "RawResult", "Session", "SolveOptions", "without_solver"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +150,46 @@ class Session(ABC):
             stages=(StageCost(np.concatenate([stage.cost, cost]), stage.offset, stage.maximize, quadratic),),
             cones=tuple(_widened(c, program.columns + count) for c in program.cones),
         )
+
+
+def without_solver(program: Program, accuracy: float) -> RawResult | None:
+    """Decide what other libraries stumble over: rows without columns that cannot hold, and nothing to decide.
+
+    Args:
+        program: any.
+        accuracy: by how much a row may be violated.
+
+    Returns:
+        The answer, or None if a solver is needed.
+    """
+    rows = program.rows
+    empty = np.diff(rows.indptr) == 0
+    wrong = np.flatnonzero(empty & (rows.excess(np.zeros(program.columns)) > accuracy))
+    if wrong.size:
+        name = program.row_name(int(wrong[0]))
+        return RawResult(Status.INFEASIBLE, message=f"the row {name} has no column to meet it")
+    stage = program.stages[0]
+    binding = ~empty & (np.isfinite(rows.lower) | np.isfinite(rows.upper))
+    if (
+        binding.any()
+        or program.cones
+        or program.indicators
+        or stage.cost.any()
+        or stage.quadratic is not None
+    ):
+        return None
+    whole = program.integer == 1
+    lower, upper = (
+        np.where(whole, np.ceil(program.lower), program.lower),
+        np.where(whole, np.floor(program.upper), program.upper),
+    )
+    if (lower > upper).any():
+        name = program.column_name(int(np.argmax(lower > upper)))
+        return RawResult(Status.INFEASIBLE, message=f"no integer is within the bounds of {name}")
+    x = np.clip(np.zeros(program.columns), lower, upper)
+    return RawResult(
+        Status.OPTIMAL, x, stage.offset, stage.offset, message="any point within the bounds will do"
+    )
 
 
 def _widened(cone: Cone, columns: int) -> Cone:

@@ -10,13 +10,13 @@ from forcopt.backends.base import Backend
 from forcopt.compile.capabilities import Capabilities
 from forcopt.errors import NotInstalledError, unknown
 
-__all__ = ["all_capabilities", "backends", "get_backend", "register_backend"]
+__all__ = ["all_capabilities", "backends", "families", "get_backend", "register_backend", "register_family"]
 
-_MODULES = ("highs",)
+_MODULES = ("highs", "cvxpy", "pyomo")
 """One module a solver family; each calls `register_backend` for its backends when imported."""
 
 _BACKENDS: dict[str, Backend] = {}
-_FAMILIES: dict[str, Callable[[str], Backend]] = {}
+_FAMILIES: dict[str, tuple[Callable[[str], Backend], Callable[[], list[str]]]] = {}
 
 
 def register_backend(backend: Backend) -> Backend:
@@ -25,9 +25,15 @@ def register_backend(backend: Backend) -> Backend:
     return backend
 
 
-def register_family(prefix: str, make: Callable[[str], Backend]) -> None:
-    """Make every name ``prefix:NAME`` known; `make` is given NAME."""
-    _FAMILIES[prefix] = make
+def register_family(prefix: str, make: Callable[[str], Backend], members: Callable[[], list[str]]) -> None:
+    """Make every name ``prefix:NAME`` known.
+
+    Args:
+        prefix: before the colon.
+        make: is given NAME.
+        members: gives the NAMEs that are found here; must be quick and import nothing heavy.
+    """
+    _FAMILIES[prefix] = make, members
 
 
 @cache
@@ -42,6 +48,12 @@ def backends() -> dict[str, Backend]:
     return dict(_BACKENDS)
 
 
+def families() -> dict[str, list[str]]:
+    """For each family of backends the names that are found here, such as ``cvxpy:SCIP``; others may work, too."""
+    _load()
+    return {prefix: [f"{prefix}:{name}" for name in members()] for prefix, (_, members) in _FAMILIES.items()}
+
+
 def get_backend(name: str) -> Backend:
     """Give the backend of that name, ready to run.
 
@@ -52,13 +64,15 @@ def get_backend(name: str) -> Backend:
     _load()
     prefix, _, rest = name.partition(":")
     if name not in _BACKENDS and rest and prefix in _FAMILIES:
-        register_backend(_FAMILIES[prefix](rest))
+        register_backend(_FAMILIES[prefix][0](rest))
     if name not in _BACKENDS:
         raise unknown("backend", name, list(_BACKENDS))
     backend = _BACKENDS[name]
     lack = backend.missing()
     if lack:
-        raise NotInstalledError(f"backend {name!r} is not installed: {lack}; install it with: {backend.install}")
+        raise NotInstalledError(
+            f"backend {name!r} is not installed: {lack}; install it with: {backend.install}"
+        )
     return backend
 
 

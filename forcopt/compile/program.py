@@ -14,6 +14,13 @@ from forcopt.language.terms import Array
 __all__ = ["Cone", "IndicatorRows", "Program", "RowBlock", "StageCost"]
 
 
+def _excess(value: Array, lower: Array, upper: Array) -> Array:
+    size = np.maximum(
+        np.where(np.isfinite(lower), np.abs(lower), 0.0), np.where(np.isfinite(upper), np.abs(upper), 0.0)
+    )
+    return np.asarray(np.maximum(np.maximum(lower - value, value - upper), 0.0) / np.maximum(1.0, size))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class RowBlock:
     """Linear rows ``lower <= A x <= upper``, A in compressed sparse rows (int32 indices)."""
@@ -32,6 +39,10 @@ class RowBlock:
     def matrix(self, columns: int) -> sp.csr_array:
         """Give A as a scipy matrix; shares memory."""
         return sp.csr_array((self.data, self.indices, self.indptr), shape=(self.count, columns))
+
+    def excess(self, x: Array) -> Array:
+        """By how much each row is violated at a point, relative to its bounds where they are above 1."""
+        return _excess(self.matrix(len(x)) @ x, self.lower, self.upper)
 
     def extended(self, other: RowBlock) -> RowBlock:
         """These rows, then the others."""
@@ -86,6 +97,23 @@ class Cone:
     offset: Array
     alpha: float = 0.0
 
+    def excess(self, x: Array) -> Array:
+        """By how much each cone is violated at a point, relative to its largest entry where that is above 1."""
+        entries = (self.matrix @ x + self.offset).reshape(-1, self.size)
+        if self.kind == "second_order":
+            over = np.sqrt((entries[:, 1:] ** 2).sum(axis=1)) - entries[:, 0]
+        else:
+            a, b, c = entries.T
+            with np.errstate(all="ignore"):  # the closure at b = 0 holds a <= 0, c >= 0
+                if self.kind == "exponential":
+                    over = np.maximum(
+                        np.where(b > 0, b * np.exp(a / b), np.where(a > 0, np.inf, 0.0)) - c, -b
+                    )
+                else:
+                    reach = np.maximum(a, 0.0) ** self.alpha * np.maximum(b, 0.0) ** (1 - self.alpha)
+                    over = np.maximum.reduce([np.abs(c) - reach, -a, -b])
+        return np.asarray(np.maximum(over, 0.0) / np.maximum(1.0, np.abs(entries).max(axis=1)))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndicatorRows:
@@ -139,6 +167,20 @@ class Program:
     def matrix(self) -> sp.csr_array:
         """The linear rows as a scipy matrix; shares memory."""
         return self.rows.matrix(self.columns)
+
+    def violation(self, x: Array) -> float:
+        """By how much a point violates bounds, rows, cones, indicators or integrality at most.
+
+        Relative to the bound's or the cone's size where that is above 1; NaN if the point has one.
+        """
+        parts = [
+            _excess(x, self.lower, self.upper),
+            self.rows.excess(x),
+            np.abs(x - np.round(x))[self.integer == 1],
+        ]
+        parts += [cone.excess(x) for cone in self.cones]
+        parts += [i.rows.excess(x)[np.round(x[i.columns]) == i.active] for i in self.indicators]
+        return float(np.max(np.concatenate(parts), initial=0.0))
 
     def with_rows(self, rows: RowBlock) -> Program:
         """The program with more rows."""

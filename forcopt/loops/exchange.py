@@ -11,10 +11,20 @@ __all__ = ["to_native"]
 
 def to_native(model: Model, library: str) -> Any:
     """Give the model as another library's own object, not solved."""
+    from forcopt.compile.compiler import compile_model
+
+    if library == "cvxpy":
+        from forcopt.backends import cvxpy
+
+        return cvxpy.native(compile_model(model, cvxpy.CONVEX, library))
+    if library == "pyomo":
+        from forcopt.backends import pyomo
+
+        return pyomo.native(compile_model(model, pyomo.SMOOTH, library))
+
     import highspy
 
     from forcopt.backends.highs import Highs, pass_program
-    from forcopt.compile.compiler import compile_model
 
     program = compile_model(model, Highs.capabilities, "highs")
     out = highspy.Highs()

@@ -99,7 +99,10 @@ def _disambiguate(backend: Backend, program: Program, options: SolveOptions, ela
     """Tell infeasible from unbounded by solving without an objective."""
     empty = StageCost(np.zeros(program.columns), 0.0, False)
     result = backend.session(program.with_stage(empty)).solve(options.within(elapsed()))
-    return Status.UNBOUNDED if result.status.has_solution else Status.INFEASIBLE
+    if result.status.has_solution:
+        return Status.UNBOUNDED
+    # Nothing is unbounded without an objective, so a solver that still says so found no feasible point.
+    return Status.INFEASIBLE if result.ambiguous or result.status is Status.UNBOUNDED else result.status
 
 
 def _judge(

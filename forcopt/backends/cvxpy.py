@@ -1,0 +1,430 @@
+"""Convex solvers through cvxpy: Clarabel, SCS and OSQP by name, and ``cvxpy:NAME`` for any that cvxpy finds.
+
+Rows and column bounds go over as one matrix in at most three constraints (equalities, lower sides, upper sides), so
+that their duals come back as arrays: ``d optimum / d rhs`` of the rows, and of the bounds as reduced costs.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from importlib.util import find_spec
+from threading import get_ident
+from typing import TYPE_CHECKING, Any, TextIO
+
+import numpy as np
+import scipy.sparse as sp
+
+from forcopt.backends.base import Backend, RawResult, Session, SolveOptions, without_solver
+from forcopt.backends.registry import register_backend, register_family
+from forcopt.compile.capabilities import Capabilities
+from forcopt.compile.program import Cone, Program
+from forcopt.errors import BackendError, UnsupportedError, unknown
+from forcopt.language.terms import Array
+from forcopt.status import Status
+
+if TYPE_CHECKING:
+    import cvxpy
+
+__all__ = ["CONVEX", "Cvxpy", "CvxpySession", "native"]
+
+CONVEX = Capabilities(
+    frozenset({"rows", "integer", "quadratic", "second_order", "exponential", "power_cone"})
+)
+"""What a `cvxpy.Problem` can hold, whoever solves it."""
+
+
+@dataclass(frozen=True)
+class _Traits:
+    """What cvxpy does not know about a solver.
+
+    Attributes:
+        package: what brings it, as pip and Python call it.
+        accuracy: see `Backend`.
+        own: our options by the solver's own names; ``group.name`` is nested in a dictionary.
+        defaults: options that make its answers as accurate as stated.
+        printed: it prints through Python, where its words can be kept.
+        duals: those that cvxpy reads from it can be trusted.
+    """
+
+    package: str
+    accuracy: float = 1e-6
+    own: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    printed: bool = False
+    duals: bool = True
+
+
+_EPS = {"eps_abs": 1e-6, "eps_rel": 1e-6}
+
+_SOLVERS = {
+    "CLARABEL": _Traits(
+        "clarabel",
+        own={"time_limit": "time_limit", "threads": "max_threads"},
+        defaults={
+            "accept_unknown": True
+        },  # where it got stuck it still gives its point, which is then judged
+        printed=True,
+    ),
+    "SCS": _Traits("scs", 1e-4, {"time_limit": "time_limit_secs"}, _EPS, printed=True),
+    "OSQP": _Traits(
+        "osqp",
+        1e-5,
+        {"time_limit": "time_limit"},
+        # Adapting its step every 50 iterations, as OSQP 1.1 does unless told, ends in cycles on linear programs.
+        {**_EPS, "max_iter": 100_000, "adaptive_rho_interval": 500},
+        printed=True,
+    ),
+    "SCIP": _Traits(
+        "pyscipopt",
+        own={
+            "time_limit": "scip_params.limits/time",
+            "gap": "scip_params.limits/gap",
+            "seed": "scip_params.randomization/randomseedshift",
+            "threads": "scip_params.parallel/maxnthreads",
+        },
+        printed=True,
+        duals=False,  # by cvxpy's own account
+    ),
+    "HIGHS": _Traits(
+        "highspy",
+        own={"time_limit": "time_limit", "gap": "mip_rel_gap", "seed": "random_seed", "threads": "threads"},
+    ),
+    "SCIPY": _Traits(
+        "scipy", own={"time_limit": "scipy_options.time_limit", "gap": "scipy_options.mip_rel_gap"}
+    ),
+    "GLOP": _Traits("ortools", own={"time_limit": "time_limit_sec"}),
+    "PDLP": _Traits("ortools", 1e-4, {"time_limit": "time_limit_sec"}),
+    "ECOS": _Traits("ecos"),
+    "CVXOPT": _Traits("cvxopt", printed=True),
+    "QOCO": _Traits("qoco"),
+    "PIQP": _Traits("piqp"),
+    "GUROBI": _Traits(
+        "gurobipy", own={"time_limit": "TimeLimit", "gap": "MIPGap", "seed": "Seed", "threads": "Threads"}
+    ),
+    "MOSEK": _Traits(
+        "mosek",
+        own={
+            "time_limit": "mosek_params.MSK_DPAR_OPTIMIZER_MAX_TIME",
+            "gap": "mosek_params.MSK_DPAR_MIO_TOL_REL_GAP",
+            "seed": "mosek_params.MSK_IPAR_MIO_SEED",
+            "threads": "mosek_params.MSK_IPAR_NUM_THREADS",
+        },
+    ),
+}
+
+
+@dataclass(frozen=True)
+class _Built:
+    """A `cvxpy.Problem` and its parts.
+
+    Attributes:
+        linear: for each constraint the rows it has of rows-then-bounds, and what turns its dual into the change of
+            the optimum per unit of right-hand side.
+    """
+
+    problem: cvxpy.Problem
+    x: cvxpy.Variable
+    linear: tuple[tuple[Array, float, cvxpy.Constraint], ...]
+
+
+def native(program: Program) -> cvxpy.Problem:
+    """Give a program's first stage as a `cvxpy.Problem` in the model's own sense, over one vector ``x``."""
+    return _build(program, natural=True).problem
+
+
+def _build(program: Program, natural: bool = False) -> _Built:
+    import cvxpy as cp
+
+    whole = np.flatnonzero(program.integer == 1)
+    x = cp.Variable(program.columns, name="x", integer=[whole] if whole.size else False)
+    stage = program.stages[0]
+    value = stage.cost @ x + (stage.offset if natural else 0.0)
+    if stage.quadratic is not None:
+        value = value + 0.5 * cp.quad_form(x, cp.psd_wrap(stage.quadratic))
+    objective = cp.Maximize(-value) if natural and stage.maximize else cp.Minimize(value)
+    matrix = sp.csr_array(sp.vstack([program.matrix(), sp.eye_array(program.columns)], format="csr"))
+    lower = np.concatenate([program.rows.lower, program.lower])
+    upper = np.concatenate([program.rows.upper, program.upper])
+    equal = lower == upper
+    told = np.full(len(lower), natural) | (
+        np.diff(matrix.indptr) > 0
+    )  # cvxpy's SCIP stumbles over empty rows
+    linear = []
+    for mask, side, relate, sign in (
+        (equal, lower, operator.eq, -1.0),
+        (np.isfinite(lower) & ~equal, lower, operator.ge, 1.0),
+        (np.isfinite(upper) & ~equal, upper, operator.le, -1.0),
+    ):
+        at = np.flatnonzero(mask & told)
+        if at.size:
+            linear.append((at, sign, relate(matrix[at] @ x, side[at])))
+    constraints = [*(c for _, _, c in linear), *(_cone(cone, x) for cone in program.cones)]
+    if not constraints and not natural:  # SCS wants one: a column below another that is free
+        constraints = [x[:1] <= cp.Variable(1)]
+    return _Built(cp.Problem(objective, constraints), x, tuple(linear))
+
+
+def _cone(cone: Cone, x: cvxpy.Variable) -> cvxpy.Constraint:
+    """All cones of a block as one constraint."""
+    import cvxpy as cp
+
+    def entry(start: int, stop: int) -> cvxpy.Expression:
+        """Entries start to stop of every cone, one cone after the other."""
+        rows = np.arange(cone.matrix.shape[0]).reshape(-1, cone.size)[:, start:stop].reshape(-1)
+        return cone.matrix[rows] @ x + cone.offset[rows]
+
+    if cone.kind == "second_order":
+        head, tail = entry(0, 1), entry(1, cone.size)
+        return cp.SOC(head, cp.reshape(tail, (cone.size - 1, head.size), order="F"), axis=0)
+    first, second, third = (entry(i, i + 1) for i in range(3))
+    if cone.kind == "exponential":
+        return cp.ExpCone(first, second, third)
+    return cp.PowCone3D(first, second, third, cone.alpha)
+
+
+class CvxpySession(Session):
+    """A program that is translated anew at every solve."""
+
+    def __init__(self, program: Program, backend: Cvxpy) -> None:
+        super().__init__(program)
+        self.backend = backend
+
+    def solve(self, options: SolveOptions) -> RawResult:
+        """Translate, solve and read the answer; the time limit covers all three."""
+        began = time.perf_counter()
+        backend, solver = self.backend, self.backend.solver
+        known = without_solver(self.program, backend.accuracy)
+        if known is not None:
+            return known
+        settings = backend.settings(options)
+        try:
+            built = _build(self.program)
+            data, chain, inverse = built.problem.get_problem_data(
+                solver, ignore_dpp=True, solver_opts=settings
+            )
+            left = options.within(time.perf_counter() - began)
+            if left.time_limit == 0:  # to some solvers 0 means no limit
+                return RawResult(Status.LIMIT, message=f"{solver}: no time was left to call it")
+            verbose = options.log or backend.traits.printed
+            with _printed(options.log) as lines:
+                raw = chain.solve_via_data(built.problem, data, False, verbose, backend.settings(left))
+            solution = chain.invert(raw, inverse)
+        except Exception as error:  # whatever a solver throws is its own words
+            raise BackendError(f"{solver} through cvxpy: {type(error).__name__}: {error}") from error
+        late = options.time_limit is not None and time.perf_counter() - began >= 0.99 * options.time_limit
+        result = _read(self.program, backend, built, raw, solution, late)
+        result.log = "".join(lines)
+        return result
+
+
+def _read(program: Program, backend: Cvxpy, built: _Built, raw: Any, solution: Any, late: bool) -> RawResult:
+    """Translate cvxpy's answer.
+
+    Only a plain "optimal" is taken as a proof. After a limit or an "inaccurate" solve the point is kept if it is
+    feasible. An unbounded ray proves nothing until some point is feasible, so "unbounded" is ambiguous.
+    """
+    import cvxpy.settings as said
+
+    words = _words(raw) or solution.status
+    result = RawResult(Status.FAILED, message=f"{backend.solver}: {words}")
+    result.iterations = int(np.max(solution.attr.get(said.NUM_ITERS, 0)))
+    optimal = solution.status == said.OPTIMAL or words == "gaplimit"
+    if solution.status in said.SOLUTION_PRESENT:
+        built.problem.unpack(solution)
+        x = np.asarray(built.x.value, dtype=float).reshape(-1)
+        if optimal or program.violation(x) <= backend.accuracy:
+            result.x, result.objective = x, program.stages[0].value(x)
+            result.status = Status.OPTIMAL if optimal else Status.FEASIBLE
+            if optimal or program.is_integer:
+                result.bound = _bound(program, raw, result.objective if optimal else -np.inf)
+            if optimal and backend.traits.duals and not program.is_integer:
+                dual = _duals(program, built)
+                result.row_dual, result.reduced_cost = np.split(dual, [program.rows.count])
+            return result
+    elif solution.status == said.INFEASIBLE:
+        result.status = Status.INFEASIBLE
+        return result
+    elif (
+        solution.status in (said.UNBOUNDED, said.INFEASIBLE_OR_UNBOUNDED)
+        or "unbounded or infeasible" in words
+    ):
+        result.status, result.ambiguous = Status.UNBOUNDED, True
+        return result
+    if late or solution.status == said.USER_LIMIT or "reached" in words:
+        result.status = Status.LIMIT
+    return result
+
+
+def _duals(program: Program, built: _Built) -> Array:
+    """The change of the optimum per unit of each row's right-hand side, then of each column's bound."""
+    out = np.zeros(program.rows.count + program.columns)
+    for at, sign, constraint in built.linear:
+        out[at] += sign * np.asarray(constraint.dual_value, dtype=float).reshape(-1)
+    return out
+
+
+def _dig(raw: Any, path: str) -> Any:
+    """Follow ``a.b`` through dictionaries and attributes; None where it ends early."""
+    for name in path.split("."):
+        raw = raw.get(name) if isinstance(raw, dict) else getattr(raw, name, None)
+    return raw
+
+
+def _words(raw: Any) -> str:
+    """The solver's own status, wherever it keeps it."""
+    paths = ("scip_status", "model_status", "info.status", "message", "status")
+    return next((str(word) for word in (_dig(raw, p) for p in paths) if word is not None), "")
+
+
+def _bound(program: Program, raw: Any, objective: float) -> float:
+    """The bound that a search proved, or the dual objective; the solver was not told the objective's constant."""
+    if program.is_integer:
+        found = [_dig(raw, "info.mip_dual_bound"), _dig(raw, "mip_dual_bound")]
+        if _dig(raw, "scip_status") is not None:
+            found.append(raw["model"].getDualbound())
+    else:
+        found = [_dig(raw, "obj_val_dual"), _dig(raw, "info.dobj"), _dig(raw, "info.dual_obj_val")]
+    told = [float(f) + program.stages[0].offset for f in found if f is not None]
+    return min([objective, *told]) if np.isfinite(objective) else max([objective, *told])
+
+
+class _Tee:
+    """Stands in for standard output: keeps what one thread writes and passes on what others do."""
+
+    def __init__(self, stream: TextIO, show: bool) -> None:
+        self.stream, self.show, self.thread = stream, show, get_ident()
+        self.lines: list[str] = []
+
+    def write(self, text: str) -> int:
+        if get_ident() != self.thread:
+            return self.stream.write(text)
+        self.lines.append(text)
+        return self.stream.write(text) if self.show else len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+@contextmanager
+def _printed(show: bool) -> Iterator[list[str]]:
+    """Collect what is printed through Python."""
+    tee = _Tee(sys.stdout, show)
+    sys.stdout = tee  # type: ignore[assignment]
+    try:
+        yield tee.lines
+    finally:
+        sys.stdout = tee.stream
+
+
+class Cvxpy(Backend):
+    """A solver that cvxpy calls.
+
+    Args:
+        name: of the backend.
+        solver: its name in cvxpy.
+        capabilities: read from cvxpy if left out, which imports it.
+    """
+
+    through = "cvxpy"
+
+    def __init__(self, name: str, solver: str, capabilities: Capabilities | None = None) -> None:
+        self.name, self.solver = name, solver
+        self.traits = _SOLVERS.get(solver, _Traits("", 1e-5))
+        self.accuracy = self.traits.accuracy
+        self.install = f"pip install cvxpy {self.traits.package}".strip()
+        self.capabilities = capabilities or _capabilities(solver)
+
+    def missing(self) -> str | None:
+        """Whether cvxpy and the solver's package are there."""
+        for package in ("cvxpy", self.traits.package):
+            if package and find_spec(package) is None:
+                return f"the package {package} is missing"
+        if not self.traits.package and self.solver not in _installed():
+            return f"cvxpy finds no {self.solver}"
+        return None
+
+    def version(self) -> str:
+        """The version of the solver's package."""
+        return version(self.traits.package or "cvxpy")
+
+    def session(self, program: Program) -> CvxpySession:
+        """Hold the program; it is translated when solved."""
+        return CvxpySession(program, self)
+
+    def settings(self, options: SolveOptions) -> dict[str, Any]:
+        """Spell the options as the solver does.
+
+        A gap, a seed or a thread count that changes nothing in a known solver is left out.
+
+        Raises:
+            UnsupportedError: for a time limit that the solver cannot keep, or any option of an unknown solver.
+        """
+        out: dict[str, Any] = dict(self.traits.defaults)
+        for option in ("time_limit", "gap", "seed", "threads"):
+            value = getattr(options, option)
+            path = self.traits.own.get(option)
+            if value is None:
+                continue
+            if path is not None:
+                group, _, name = path.rpartition(".")
+                (out.setdefault(group, {}) if group else out)[name] = value
+            elif option == "time_limit" or not self.traits.package:
+                raise UnsupportedError(
+                    f"backend {self.name!r}: {option} has no translation for {self.solver}; "
+                    "leave it out, or pass the solver's own option in options={...}"
+                )
+        for name, value in options.extra.items():
+            out[name] = {**out[name], **value} if isinstance(out.get(name), dict) else value
+        return out
+
+
+def _installed() -> list[str]:
+    import cvxpy
+
+    return list(cvxpy.installed_solvers())
+
+
+def _capabilities(solver: str) -> Capabilities:
+    """Read from cvxpy what a solver takes."""
+    if find_spec("cvxpy") is None:
+        return Capabilities(frozenset({"rows"}))
+    from cvxpy.constraints import SOC, ExpCone, PowCone3D
+    from cvxpy.reductions.solvers.defines import SOLVER_MAP_CONIC, SOLVER_MAP_QP
+
+    conic, quadratic = SOLVER_MAP_CONIC.get(solver), SOLVER_MAP_QP.get(solver)
+    if conic is None and quadratic is None:
+        raise unknown("solver of cvxpy", solver, list({**SOLVER_MAP_CONIC, **SOLVER_MAP_QP}))
+    cones = {SOC: "second_order", ExpCone: "exponential", PowCone3D: "power_cone"}
+    takes = {"rows"}
+    conflicts = []
+    if conic is not None:
+        takes |= {kind for cone, kind in cones.items() if cone in conic.SUPPORTED_CONSTRAINTS}
+        with_integers = getattr(conic, "MI_SUPPORTED_CONSTRAINTS", conic.SUPPORTED_CONSTRAINTS)
+        conflicts = [
+            {"integer", kind} for cone, kind in cones.items() if kind in takes and cone not in with_integers
+        ]
+    direct = conic is not None and conic.is_installed() and conic.supports_quad_obj()
+    if direct or quadratic is not None:
+        takes.add("quadratic")
+    if any(s is not None and s.MIP_CAPABLE for s in (conic, quadratic)):
+        takes.add("integer")
+        if not (direct or (quadratic is not None and quadratic.MIP_CAPABLE)):
+            conflicts.append({"integer", "quadratic"})
+    return Capabilities(frozenset(takes), tuple(frozenset(c) for c in conflicts if c <= takes))
+
+
+def _members() -> list[str]:
+    return [name for name, traits in _SOLVERS.items() if find_spec("cvxpy") and find_spec(traits.package)]
+
+
+_CONIC = frozenset({"rows", "quadratic", "second_order", "exponential", "power_cone"})
+register_backend(Cvxpy("clarabel", "CLARABEL", Capabilities(_CONIC)))
+register_backend(Cvxpy("scs", "SCS", Capabilities(_CONIC)))
+register_backend(Cvxpy("osqp", "OSQP", Capabilities(frozenset({"rows", "quadratic"}))))
+register_family("cvxpy", lambda name: Cvxpy(f"cvxpy:{name}", name.upper()), _members)

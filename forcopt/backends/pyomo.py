@@ -1,0 +1,517 @@
+"""Solvers through Pyomo: ``pyomo:NAME`` for any that Pyomo finds; most are run as programs that read a file.
+
+GLPK and CBC take linear and integer models. Ipopt takes continuous convex ones, cones as smooth inequalities; an
+interior point method stays where these are smooth.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from forcopt.backends.base import Backend, RawResult, Session, SolveOptions, without_solver
+from forcopt.backends.registry import register_backend, register_family
+from forcopt.compile.capabilities import Capabilities
+from forcopt.compile.program import Cone, Program
+from forcopt.errors import BackendError, DeclarationError, UnsupportedError, unknown
+from forcopt.language.terms import Array
+from forcopt.status import Status
+
+if TYPE_CHECKING:
+    import pyomo.environ as pyo
+
+__all__ = ["SMOOTH", "Pyomo", "PyomoSession", "native"]
+
+SMOOTH = Capabilities(
+    frozenset({"rows", "integer", "quadratic", "second_order", "exponential", "power_cone"})
+)
+"""What a `ConcreteModel` can hold, whoever solves it."""
+
+
+@dataclass(frozen=True)
+class _Traits:
+    """What Pyomo does not know about a solver.
+
+    Attributes:
+        program: the executable, if it is one.
+        package: else the package that brings it.
+        install: the command that installs it.
+        kinds: see `Capabilities`.
+        own: our options by the solver's own names; a time limit is Pyomo's to pass on unless named here.
+        defaults: options that make its answers as accurate as stated.
+        whole_seconds: it counts time in integers.
+        ends: lines of its log that tell better than Pyomo how it ended: `TerminationCondition` by text.
+        bound: finds in its log the bounds that a search proved; the last one counts.
+        refuses: what it says of an option that it does not know, and then goes on without.
+        local: it proves things near its last point only; of linear rows that is enough.
+    """
+
+    program: str = ""
+    package: str = ""
+    install: str = ""
+    kinds: frozenset[str] = frozenset({"rows", "integer"})
+    own: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    whole_seconds: bool = False
+    ends: Mapping[str, str] = field(default_factory=dict)
+    bound: str = ""
+    refuses: str = ""
+    local: bool = False
+
+
+_SOLVERS = {
+    "glpk": _Traits(
+        "glpsol",
+        install="apt-get install glpk-utils",
+        own={"gap": "mipgap", "seed": "seed"},
+        whole_seconds=True,
+        ends={  # Pyomo says "optimal" of any feasible basis, "unbounded" of some infeasible ones, or just "other"
+            "LIMIT EXCEEDED": "maxTimeLimit",
+            "HAS NO PRIMAL FEASIBLE SOLUTION": "infeasible",
+            "HAS UNBOUNDED PRIMAL SOLUTION": "unbounded",
+            "HAS NO DUAL FEASIBLE SOLUTION": "infeasibleOrUnbounded",
+            "MIP GAP TOLERANCE REACHED": "optimal",
+        },
+        bound=r"mip =.* >= +(\S+) ",
+    ),
+    "cbc": _Traits(
+        "cbc",
+        install="apt-get install coinor-cbc",
+        own={"gap": "ratioGap", "seed": "randomCbcSeed", "threads": "threads"},
+        refuses="No match for",
+    ),
+    "ipopt": _Traits(
+        "ipopt",
+        install="conda install -c conda-forge ipopt",
+        kinds=SMOOTH.kinds - {"integer"},
+        own={"time_limit": "max_cpu_time"},
+        defaults={"constr_viol_tol": 1e-7},  # 1e-4 unless told
+        local=True,
+    ),
+    "appsi_highs": _Traits(
+        package="highspy",
+        install="pip install 'highspy>=1.14,<1.15'",
+        own={"gap": "mip_rel_gap", "seed": "random_seed", "threads": "threads"},
+    ),
+}
+
+
+@dataclass(frozen=True)
+class _Built:
+    """A `ConcreteModel` and its parts.
+
+    Attributes:
+        columns: its variables, one for each column.
+        rows: a constraint for each row, None for rows without bounds or columns.
+        entries: for each cone, the constraint that defines each of its entries, None where it is a constant.
+    """
+
+    model: pyo.ConcreteModel
+    columns: list[Any]
+    rows: list[Any]
+    entries: list[list[Any]]
+
+
+def native(program: Program) -> pyo.ConcreteModel:
+    """Give a program's first stage as a `ConcreteModel` in the model's own sense.
+
+    Its columns are ``x[name]``, its rows ``rows[name]``, its objective is ``objective``.
+
+    Raises:
+        DeclarationError: if two columns or two rows have the same name.
+    """
+    names = [program.column_name(j) for j in range(program.columns)]
+    row_names = [program.row_name(i) for i in range(program.rows.count)]
+    for what, given in (("columns", names), ("rows", row_names)):
+        twice = (
+            next((name for name in given if given.count(name) > 1), None)
+            if len(set(given)) < len(given)
+            else None
+        )
+        if twice is not None:
+            raise DeclarationError(f"two {what} are called {twice!r}; a Pyomo model needs names of their own")
+    return _build(program, names, row_names, natural=True).model
+
+
+def _build(program: Program, names: Sequence[Any], row_names: Sequence[Any], natural: bool = False) -> _Built:
+    import pyomo.environ as pyo
+
+    model = pyo.ConcreteModel(name=program.name)
+    model.x = pyo.Var(names)
+    columns = [model.x[name] for name in names]
+    for variable, lower, upper, kind in zip(
+        columns, program.lower.tolist(), program.upper.tolist(), program.integer.tolist(), strict=True
+    ):
+        variable.setlb(None if lower == -math.inf else lower)
+        variable.setub(None if upper == math.inf else upper)
+        if kind == 1:
+            variable.domain = pyo.Integers
+    stage = program.stages[0]
+    value = _linear(columns, np.flatnonzero(stage.cost), stage.cost, stage.offset if natural else 0.0)
+    if stage.quadratic is not None:
+        q = stage.quadratic.tocoo()
+        parts = zip(q.data.tolist(), q.row.tolist(), q.col.tolist(), strict=True)
+        value = value + pyo.quicksum(0.5 * a * columns[i] * columns[j] for a, i, j in parts)
+    flip = natural and stage.maximize
+    model.objective = pyo.Objective(
+        expr=-value if flip else value, sense=pyo.maximize if flip else pyo.minimize
+    )
+    model.rows = pyo.Constraint(row_names)
+    rows = program.rows
+    held = []
+    for i, name in enumerate(row_names):
+        at = slice(rows.indptr[i], rows.indptr[i + 1])
+        lower, upper = float(rows.lower[i]), float(rows.upper[i])
+        if rows.indptr[i] == rows.indptr[i + 1] or (lower == -math.inf and upper == math.inf):
+            held.append(None)
+            continue
+        body = _linear([columns[j] for j in rows.indices[at].tolist()], None, rows.data[at], 0.0)
+        held.append(model.rows.add(name, _between(lower, body, upper)))
+    entries = [_add_cone(model, f"cone{k}", cone, columns, natural) for k, cone in enumerate(program.cones)]
+    return _Built(model, columns, held, entries)
+
+
+def _linear(variables: Sequence[Any], at: Array | None, coefficients: Array, constant: float) -> Any:
+    from pyomo.core.expr.numeric_expr import LinearExpression
+
+    if at is not None:
+        variables, coefficients = [variables[j] for j in at.tolist()], coefficients[at]
+    return LinearExpression(
+        constant=constant, linear_coefs=coefficients.tolist(), linear_vars=list(variables)
+    )
+
+
+def _between(lower: float, body: Any, upper: float) -> tuple[Any, ...]:
+    if lower == upper:
+        return (body, lower)
+    return (None if lower == -math.inf else lower, body, None if upper == math.inf else upper)
+
+
+# -- cones as smooth inequalities ------------------------------------------------------------------------------
+
+
+def _add_cone(
+    model: pyo.ConcreteModel, name: str, cone: Cone, columns: list[Any], natural: bool
+) -> list[Any]:
+    """Write all cones of a block over variables that equal their entries; give the equations."""
+    import pyomo.environ as pyo
+
+    count = cone.matrix.shape[0]
+    lower, start = _SHAPES[cone.kind]
+    positions = [min(i % cone.size, len(lower) - 1) for i in range(count)]
+    variables = pyo.Var(range(count))
+    equations = pyo.Constraint(range(count))
+    inequalities = pyo.ConstraintList()
+    for suffix, part in (("", variables), ("_entries", equations), ("_inside", inequalities)):
+        model.add_component(name + suffix, part)
+    entries: list[Any] = []
+    defined: list[Any] = []
+    matrix, offset = cone.matrix, cone.offset.tolist()
+    for i, position in enumerate(positions):
+        at = slice(matrix.indptr[i], matrix.indptr[i + 1])
+        if matrix.indptr[i] == matrix.indptr[i + 1]:
+            entries.append(offset[i])
+            defined.append(None)
+            continue
+        entry = variables[i]
+        entry.setlb(lower[position])
+        entry.set_value(start[position])
+        body = _linear([columns[j] for j in matrix.indices[at].tolist()], None, matrix.data[at], 0.0)
+        defined.append(equations.add(i, (body - entry, -offset[i])))
+        entries.append(entry)
+    inside = _quadratic if natural and cone.kind == "second_order" else _INSIDE[cone.kind]
+    for first in range(0, count, cone.size):
+        for inequality in inside(entries[first : first + cone.size], cone.alpha):
+            if inequality is not True:
+                inequalities.add(pyo.Constraint.Infeasible if inequality is False else inequality)
+    return defined
+
+
+_SHAPES: dict[str, tuple[tuple[float | None, ...], tuple[float, ...]]] = {
+    "second_order": ((0.0, None), (1.0, 0.0)),
+    "exponential": ((None, 0.0, 0.0), (0.0, 1.0, 1.0)),
+    "power_cone": ((0.0, 0.0, None), (1.0, 1.0, 0.5)),
+}
+"""Lower bounds and starting values of a cone's entries; the last one holds for all that follow."""
+
+
+def _quadratic(entries: Sequence[Any], _: float) -> list[Any]:
+    """``|v|^2 <= t^2`` with ``t >= 0``: what other solvers know a cone by."""
+    t, *v = entries
+    return [sum(e * e for e in v) <= t * t]
+
+
+def _norm(entries: Sequence[Any], _: float) -> list[Any]:
+    """``sqrt(|v|^2 + 1e-16) <= t``: convex, smooth at the apex too, and stricter than the cone by 1e-8 at most."""
+    t, *v = entries
+    return [(sum(e * e for e in v) + 1e-16) ** 0.5 <= t]
+
+
+def _exponential(entries: Sequence[Any], _: float) -> list[Any]:
+    """``x <= y log(z / y)``, whose right-hand side is concave; ``x <= 0`` where y is the constant 0."""
+    x, y, z = entries
+    if isinstance(y, float) and y == 0:
+        return [x <= 0, z >= 0]
+    return [x <= y * (_logarithm(z) - _logarithm(y))]
+
+
+def _power(entries: Sequence[Any], alpha: float) -> list[Any]:
+    """``x >= |z|**(1 / alpha) y**(1 - 1 / alpha)``, whose right-hand side is convex; a constant x goes right."""
+    x, y, z = entries
+    if isinstance(x, float):
+        x, y, alpha = y, x, 1 - alpha
+    p = 1 / alpha
+    whole = abs(p - round(p)) < 1e-9 and round(p) % 2 == 0
+    size = z ** round(p) if whole else abs(z) ** p
+    return [x >= size * y ** (1 - p)]
+
+
+def _logarithm(value: Any) -> Any:
+    import pyomo.environ as pyo
+
+    return math.log(value) if isinstance(value, float) else pyo.log(value)
+
+
+_INSIDE: dict[str, Callable[[Sequence[Any], float], list[Any]]] = {
+    "second_order": _norm,
+    "exponential": _exponential,
+    "power_cone": _power,
+}
+
+
+# -- solving ---------------------------------------------------------------------------------------------------
+
+
+class PyomoSession(Session):
+    """A program that is translated anew at every solve."""
+
+    def __init__(self, program: Program, backend: Pyomo) -> None:
+        super().__init__(program)
+        self.backend = backend
+
+    def solve(self, options: SolveOptions) -> RawResult:
+        """Translate, solve and read the answer; the time limit covers all three."""
+        import pyomo.environ as pyo
+
+        began = time.perf_counter()
+        program, backend = self.program, self.backend
+        known = without_solver(program, backend.accuracy)
+        if known is not None:
+            return known
+        built = _build(program, range(program.columns), range(program.rows.count))
+        if not program.is_integer:
+            built.model.dual = pyo.Suffix(direction=pyo.Suffix.IMPORT)
+        solver = pyo.SolverFactory(backend.solver)
+        arguments: dict[str, Any] = {"tee": options.log, "load_solutions": False}
+        if options.start is not None:
+            for variable, value in zip(built.columns, options.start.tolist(), strict=True):
+                if not math.isnan(value):
+                    variable.set_value(value, skip_validation=True)
+            if solver.warm_start_capable():
+                arguments["warmstart"] = True
+        left = options.within(time.perf_counter() - began)
+        if left.time_limit == 0:
+            return RawResult(Status.LIMIT, message=f"{backend.solver}: no time was left to call it")
+        if left.time_limit is not None:
+            arguments["timelimit"] = (
+                math.ceil(left.time_limit) if backend.traits.whole_seconds else left.time_limit
+            )
+        try:
+            answer = solver.solve(built.model, options=backend.settings(left), **arguments)
+        except subprocess.TimeoutExpired as error:
+            return RawResult(Status.LIMIT, message=f"{backend.solver}: stopped from outside: {error}")
+        except Exception as error:  # whatever a solver or its interface throws is its own words
+            said = f"; it printed: {_log(solver)[-2000:]}" if _log(solver) else ""
+            raise BackendError(
+                f"{backend.solver} through Pyomo: {type(error).__name__}: {error}{said}"
+            ) from error
+        result = _read(program, backend, built, answer, _log(solver))
+        result.log = _log(solver)
+        return result
+
+
+def _log(solver: Any) -> str:
+    """What a solver run as a program printed."""
+    return getattr(solver, "_log", None) or ""
+
+
+def _read(program: Program, backend: Pyomo, built: _Built, answer: Any, log: str) -> RawResult:
+    """Translate Pyomo's answer.
+
+    An unbounded ray proves nothing until some point is feasible, so "unbounded" is ambiguous. After a limit the
+    point is kept if it is feasible.
+    """
+    from pyomo.opt import SolverStatus, TerminationCondition
+
+    end, traits = TerminationCondition, backend.traits
+    if traits.refuses and traits.refuses in log:
+        line = next(line for line in log.splitlines() if traits.refuses in line)
+        raise BackendError(f"{backend.solver} through Pyomo refuses an option: {line}")
+    told = next((text for text in traits.ends if text in log), "")
+    said = end(traits.ends[told]) if told else answer.solver.termination_condition
+    nodes = str(answer.solver.statistics.branch_and_bound.number_of_bounded_subproblems)
+    result = RawResult(
+        Status.FAILED, message=f"{backend.solver}: {told or said}", nodes=int(nodes) if nodes.isdigit() else 0
+    )
+    if said in (end.unbounded, end.infeasibleOrUnbounded):
+        result.status, result.ambiguous = Status.UNBOUNDED, True
+        return result
+    if said == end.infeasible:
+        result.status = Status.FAILED if traits.local and program.cones else Status.INFEASIBLE
+        return result
+    optimal = said in (end.optimal, end.locallyOptimal, end.globallyOptimal)
+    if len(answer.solution):
+        answer.solver.status = SolverStatus.ok  # so that Pyomo loads the point without a warning
+        built.model.solutions.load_from(answer)
+        x = np.array([math.nan if v.value is None else v.value for v in built.columns])
+        x = np.where(np.isnan(x), np.clip(0.0, program.lower, program.upper), x)  # columns that are not used
+        if optimal or program.violation(x) <= backend.accuracy:
+            result.x, result.objective = x, program.stages[0].value(x)
+            result.status = Status.OPTIMAL if optimal else Status.FEASIBLE
+            if optimal and not program.is_integer:
+                result.row_dual, result.reduced_cost = _duals(program, built, x)
+    limits = (
+        end.maxTimeLimit,
+        end.maxIterations,
+        end.maxEvaluations,
+        end.feasible,
+        end.intermediateNonInteger,
+    )
+    if result.x is None and said in limits:
+        result.status = Status.LIMIT
+    result.bound = _bound(program, traits, answer, log, result.objective if optimal else math.nan)
+    return result
+
+
+def _bound(program: Program, traits: _Traits, answer: Any, log: str, optimum: float) -> float:
+    """The bound that a search proved; the solver was not told the objective's constant."""
+    if not program.is_integer:
+        return -math.inf if math.isnan(optimum) else optimum
+    found = re.findall(traits.bound, log) if traits.bound else []
+    told = [float(text) for text in found[-1:] if _is_number(text)] or [answer.problem.lower_bound]
+    if isinstance(told[0], float) and math.isfinite(told[0]):
+        bound = told[0] + program.stages[0].offset
+        return bound if math.isnan(optimum) else min(bound, optimum)
+    return -math.inf if math.isnan(optimum) else optimum
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _duals(program: Program, built: _Built, x: Array) -> tuple[Array | None, Array | None]:
+    """The duals of the rows, and what they leave of the objective's gradient: the reduced costs."""
+    dual = built.model.dual
+    if not len(dual):
+        return None, None
+
+    def of(constraints: list[Any]) -> Array:
+        return np.array([0.0 if c is None else dual.get(c, 0.0) for c in constraints])
+
+    stage = program.stages[0]
+    row_dual = of(built.rows)
+    reduced = stage.cost - program.matrix().T @ row_dual
+    if stage.quadratic is not None:
+        reduced = reduced + stage.quadratic @ x
+    for cone, entries in zip(program.cones, built.entries, strict=True):
+        reduced = reduced - cone.matrix.T @ of(entries)
+    return row_dual, reduced
+
+
+class Pyomo(Backend):
+    """A solver that Pyomo calls.
+
+    Args:
+        name: of the backend.
+        solver: its name in Pyomo.
+    """
+
+    through = "pyomo"
+
+    def __init__(self, name: str, solver: str) -> None:
+        self.name, self.solver = name, solver
+        self.traits = _SOLVERS.get(solver, _Traits())
+        self.install = self.traits.install or "see the solver's own documentation"
+        self.capabilities = Capabilities(self.traits.kinds)
+
+    def missing(self) -> str | None:
+        """Whether Pyomo and the solver are there."""
+        if not find_spec("pyomo"):
+            return "the package pyomo is missing"
+        if self.traits.program:
+            found: Any = shutil.which(self.traits.program)
+        elif self.traits.package:
+            found = find_spec(self.traits.package)
+        else:
+            found = _available(self.solver)
+        lacking = f"executable {self.traits.program}" if self.traits.program else f"solver {self.solver}"
+        return None if found else f"the {lacking} is not found"
+
+    def version(self) -> str:
+        """The solver's version where Pyomo knows it, or else Pyomo's."""
+        import pyomo.environ as pyo
+
+        found = pyo.SolverFactory(self.solver).version()
+        return ".".join(str(part) for part in found) if found else f"Pyomo {version('pyomo')}"
+
+    def session(self, program: Program) -> PyomoSession:
+        """Hold the program; it is translated when solved."""
+        return PyomoSession(program, self)
+
+    def settings(self, options: SolveOptions) -> dict[str, Any]:
+        """Spell the options as the solver does.
+
+        A gap, a seed or a thread count that changes nothing in a known solver is left out.
+
+        Raises:
+            UnsupportedError: for such an option of an unknown solver.
+        """
+        out: dict[str, Any] = dict(self.traits.defaults)
+        for option in ("time_limit", "gap", "seed", "threads"):
+            value = getattr(options, option)
+            if value is None:
+                continue
+            if option in self.traits.own:
+                out[self.traits.own[option]] = value
+            elif option != "time_limit" and self.solver not in _SOLVERS:
+                raise UnsupportedError(
+                    f"backend {self.name!r}: {option} has no translation for {self.solver}; "
+                    "leave it out, or pass the solver's own option in options={...}"
+                )
+        return {**out, **options.extra}
+
+
+def _available(solver: str) -> bool:
+    """Ask Pyomo whether a solver is there.
+
+    Raises:
+        UnknownNameError: if Pyomo knows no such solver.
+    """
+    import pyomo.environ as pyo
+
+    known = list(pyo.SolverFactory)
+    if solver not in known and shutil.which(solver) is None:
+        raise unknown("solver of Pyomo", solver, [name for name in known if not name.startswith("_")])
+    return bool(pyo.SolverFactory(solver).available(exception_flag=False))
+
+
+def _members() -> list[str]:
+    return [name for name in _SOLVERS if Pyomo(name, name).missing() is None]
+
+
+for _name in ("glpk", "cbc", "ipopt"):
+    register_backend(Pyomo(f"pyomo:{_name}", _name))
+register_family("pyomo", lambda name: Pyomo(f"pyomo:{name}", name), _members)

@@ -1,0 +1,249 @@
+"""Options, words, cones and exports of the backends that go through Pyomo."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from typing import Any
+
+import numpy as np
+import pytest
+
+import forcopt as fo
+from forcopt.backends import backends, get_backend
+from forcopt.backends.base import SolveOptions
+from forcopt.backends.pyomo import SMOOTH, Pyomo, _build
+from forcopt.backends.registry import families
+from forcopt.compile import compile_model
+
+pyo = pytest.importorskip("pyomo.environ")
+
+needs_glpk = pytest.mark.skipif(shutil.which("glpsol") is None, reason="glpsol is not installed")
+needs_cbc = pytest.mark.skipif(shutil.which("cbc") is None, reason="cbc is not installed")
+
+
+def _small() -> tuple[fo.Model, fo.Variable]:
+    m = fo.Model("small")
+    x = m.variable("x", 2, lower=0, upper=9, integer=True)
+    m.subject_to(2 * x[0] + 5 * x[1] <= 16, name="room")
+    m.maximize(3 * x[0] + 8 * x[1])
+    return m, x
+
+
+@needs_glpk
+def test_log_and_message_of_glpk(capfd: pytest.CaptureFixture[str]) -> None:
+    m, _ = _small()
+    s = m.solve("pyomo:glpk")
+    assert "INTEGER OPTIMAL SOLUTION FOUND" in s.log
+    assert s.message == "glpk: optimal"
+    assert capfd.readouterr().out == ""
+    m.solve("pyomo:glpk", log=True)
+    assert "INTEGER OPTIMAL SOLUTION FOUND" in capfd.readouterr().out
+
+
+@needs_glpk
+@pytest.mark.parametrize(
+    ("integer", "rows", "word", "status"),
+    [
+        (False, [(1, 1, -1)], "HAS NO PRIMAL FEASIBLE SOLUTION", fo.Status.INFEASIBLE),
+        # Pyomo calls the next three "other".
+        (False, [(1, -1, -1), (-1, 1, -1)], "HAS NO PRIMAL FEASIBLE SOLUTION", fo.Status.INFEASIBLE),
+        (False, [(1, -1, 1)], "HAS UNBOUNDED PRIMAL SOLUTION", fo.Status.UNBOUNDED),
+        (True, [(1, -1, 1)], "HAS UNBOUNDED PRIMAL SOLUTION", fo.Status.UNBOUNDED),
+        (False, [(-1, 0, 4)], "HAS NO DUAL FEASIBLE SOLUTION", fo.Status.UNBOUNDED),
+    ],
+)
+def test_words_of_glpk(
+    integer: bool, rows: list[tuple[float, float, float]], word: str, status: fo.Status
+) -> None:
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, integer=integer)
+    for a, b, right in rows:
+        m.subject_to(a * x[0] + b * x[1] <= right)
+    m.maximize(x.sum())
+    s = m.solve("pyomo:glpk")
+    assert word in s.log
+    assert s.status is status
+
+
+@needs_glpk
+def test_undecided_feasibility_is_no_infeasibility() -> None:
+    """GLPK finds a ray of the relaxation, and then no point in time; nothing is proved."""
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, integer=True)
+    y = m.variable("y", lower=0)
+    m.subject_to(2 * x[0] - 2 * x[1] == 1)
+    m.maximize(x.sum() + y)
+    assert m.solve("pyomo:glpk", time_limit=1).status is fo.Status.LIMIT
+
+
+@needs_glpk
+def test_feasible_basis_at_the_time_limit_is_not_optimal() -> None:
+    """Without presolve GLPK hands over the feasible basis it has, which Pyomo calls optimal."""
+    rng = np.random.default_rng(0)
+    n = 1200
+    m = fo.Model()
+    x = m.variable("x", n, lower=0, upper=2)
+    matrix = rng.random((n // 2, n)) * (rng.random((n // 2, n)) < 0.1)
+    m.subject_to(matrix @ x <= matrix @ rng.random(n) + 0.1)
+    m.maximize((rng.random(n) * x).sum())
+    m.solve("pyomo:glpk", time_limit=0)  # the import is not what is measured
+    s = m.solve("pyomo:glpk", time_limit=0.5, options={"nopresol": None})
+    best = m.solve().objective
+    assert (s.status, s.message) == (fo.Status.FEASIBLE, "glpk: LIMIT EXCEEDED")
+    assert s.objective < best - 1e-3
+
+
+@needs_glpk
+@needs_cbc
+@pytest.mark.parametrize("name", ["pyomo:glpk", "pyomo:cbc"])
+def test_unknown_option_is_refused_in_the_solvers_words(name: str) -> None:
+    m, _ = _small()
+    with pytest.raises(fo.BackendError, match="nonsense"):
+        m.solve(name, options={"nonsense": 1})
+
+
+@needs_cbc
+def test_cbc_starts_from_a_point() -> None:
+    m, x = _small()
+    s = m.solve("pyomo:cbc", start={x: [0, 3]})
+    assert s[x].tolist() == [3, 2]
+    assert "MIPStart" in s.log
+
+
+def test_spelling_of_options() -> None:
+    options = SolveOptions(time_limit=3, gap=0.1, seed=4, threads=2, extra={"cuts": "on"})
+    assert Pyomo("pyomo:glpk", "glpk").settings(options) == {"mipgap": 0.1, "seed": 4, "cuts": "on"}
+    assert Pyomo("pyomo:cbc", "cbc").settings(options) == {
+        "ratioGap": 0.1,
+        "randomCbcSeed": 4,
+        "threads": 2,
+        "cuts": "on",
+    }
+    assert Pyomo("pyomo:ipopt", "ipopt").settings(SolveOptions(time_limit=3))["max_cpu_time"] == 3
+    with pytest.raises(fo.UnsupportedError, match="gap has no translation for conopt"):
+        Pyomo("pyomo:conopt", "conopt").settings(SolveOptions(gap=0.1))
+
+
+def test_names() -> None:
+    assert {"pyomo:glpk", "pyomo:cbc", "pyomo:ipopt"} <= set(backends())
+    assert "integer" not in backends()["pyomo:ipopt"].capabilities.kinds
+    assert ("pyomo:glpk" in families()["pyomo"]) == (shutil.which("glpsol") is not None)
+    with pytest.raises(fo.UnknownNameError, match="did you mean 'gurobi'"):
+        get_backend("pyomo:gurobii")
+    if shutil.which("ipopt") is None:
+        with pytest.raises(fo.NotInstalledError, match="conda install -c conda-forge ipopt"):
+            get_backend("pyomo:ipopt")
+
+
+def test_unused_column_stays_within_its_bounds() -> None:
+    name = next((n for n in ("pyomo:appsi_highs", "pyomo:glpk") if n in families()["pyomo"]), None)
+    if name is None:
+        pytest.skip("no linear solver for Pyomo")
+    m = fo.Model()
+    x, unused = m.variable("x", lower=1), m.variable("unused", lower=3, upper=5)
+    m.minimize(x + 0 * unused)
+    assert m.solve(name)[unused] == 3
+
+
+# -- cones as smooth inequalities: no solver needed ----------------------------------------------------------------
+
+
+def _holds(model: Any, program: Any, x: np.ndarray[Any, Any], built: Any) -> bool:
+    """Whether every constraint of a Pyomo model holds at the columns x, its other variables following."""
+    for variable, value in zip(built.columns, x.tolist(), strict=True):
+        variable.set_value(value, skip_validation=True)
+    for k, cone in enumerate(program.cones):
+        entries = cone.matrix @ x + cone.offset
+        variables = model.find_component(f"cone{k}")
+        for i, variable in variables.items():
+            variable.set_value(float(entries[i]), skip_validation=True)
+            if not built.entries[k][i] is None and variable.lb is not None and entries[i] < variable.lb:
+                return False
+    for constraint in model.component_data_objects(pyo.Constraint):
+        body = pyo.value(constraint.body)
+        low = -math.inf if constraint.lower is None else pyo.value(constraint.lower)
+        high = math.inf if constraint.upper is None else pyo.value(constraint.upper)
+        if not low - 1e-7 <= body <= high + 1e-7:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("natural", [False, True])
+@pytest.mark.parametrize(
+    "atom",
+    [
+        lambda x: fo.norm(x),
+        lambda x: fo.norm(fo.concatenate([x, [1.0]])),
+        lambda x: fo.sum_squares(x),
+        lambda x: fo.inverse(x).sum(),
+        lambda x: fo.exp(x).sum(),
+        lambda x: -fo.log(x).sum(),
+        lambda x: -fo.entropy(x).sum(),
+        lambda x: fo.kl_div(x[0], x[1]),
+        lambda x: fo.kl_div(0.0, x).sum(),
+        lambda x: fo.power(x, 3).sum(),
+        lambda x: fo.power(x, 4).sum(),
+        lambda x: -fo.power(x, 0.5).sum(),
+        lambda x: fo.power(x, -0.5).sum(),
+    ],
+)
+def test_cone_holds_where_the_atom_does(atom: Any, natural: bool) -> None:
+    """Rows ``atom(x) <= level`` hold in Pyomo exactly at the points where they hold by definition."""
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        at = rng.uniform(0.3, 2.0, 2)
+        for level, expected in ((1e-3, True), (-1e-3, False)):
+            m = fo.Model()
+            x = m.variable("x", 2, lower=0.1, upper=3)
+            value = atom(x)
+            exact = float(value.evaluate(m.point({x: at})))
+            m.subject_to(value <= exact + level)
+            program = compile_model(m, SMOOTH)
+            names, rows = range(program.columns), range(program.rows.count)
+            built = _build(program, names, rows, natural=natural)
+            # The columns that bridges added are known only up to inequality: these atoms need none, so that the
+            # point is complete.
+            assert program.columns == m.column_count
+            assert _holds(built.model, program, m.point({x: at}), built) is expected
+
+
+# -- export -----------------------------------------------------------------------------------------------------
+
+
+def test_export_has_names_and_the_models_sense() -> None:
+    m, _ = _small()
+    model = m.to_pyomo()
+    assert isinstance(model, pyo.ConcreteModel) and model.name == "small"
+    assert model.objective.sense == pyo.maximize
+    assert set(model.x) == {"x[0]", "x[1]"} and set(model.rows) == {"room"}
+    assert model.x["x[0]"].is_integer() and model.x["x[1]"].bounds == (0, 9)
+    model.x["x[0]"].value, model.x["x[1]"].value = 3, 2
+    assert pyo.value(model.objective) == 25
+    assert pyo.value(model.rows["room"].body) == 16 and model.rows["room"].upper == 16
+    with pytest.raises(KeyError):
+        model.rows["other"]
+
+
+def test_export_of_a_quadratic_objective() -> None:
+    m = fo.Model()
+    x = m.variable("x", 2)
+    m.maximize(1 - fo.quad_form(x - 1, np.array([[2.0, 1], [1, 3]])))
+    model = m.to_pyomo()
+    model.x["x[0]"].value, model.x["x[1]"].value = 2, 3
+    assert pyo.value(model.objective) == pytest.approx(1 - (2 + 2 * 2 + 3 * 4))
+
+
+def test_export_refuses_equal_names() -> None:
+    m = fo.Model()
+    m.variable("x", 2, labels=["a", "a"])
+    with pytest.raises(fo.DeclarationError, match="two columns are called 'a'"):
+        m.to_pyomo()
+
+
+@needs_glpk
+def test_export_solves() -> None:
+    m, _ = _small()
+    model = m.to_pyomo()
+    pyo.SolverFactory("glpk").solve(model)
+    assert pyo.value(model.objective) == pytest.approx(m.solve().objective)
