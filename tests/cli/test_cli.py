@@ -68,12 +68,11 @@ def test_describe(forcopt):
     said = " ".join(forcopt("describe", "Knapsack").stdout.split())
     for part in (
         "Choose items of the largest total value",
-        "capacity number required",
-        "> 0",
-        "what fits",
-        "milp* formulation exact cap=1.0, least=0.0 Choose by integer programming. Dantzig (1957)",
-        "greedy algorithm with a guarantee",
-        "Examples: knapsack/small",
+        "values array of numbers, required of the items.",
+        "capacity number, > 0, required what fits.",
+        "milp* formulation, exact, options: cap=1.0, least=0.0 Choose by integer programming. Dantzig (1957)",
+        "greedy algorithm, with a guarantee Take by value",
+        "Examples knapsack/small",
     ):
         assert part in said
 
