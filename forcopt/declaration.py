@@ -15,13 +15,14 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    ModelWrapValidatorHandler,
     PlainSerializer,
     PlainValidator,
     ValidationError,
     WithJsonSchema,
+    model_validator,
 )
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import core_schema
 
 from forcopt.errors import DeclarationError, unknown
 from forcopt.language.expression import as_numbers
@@ -108,16 +109,13 @@ class Declared(BaseModel):
         super().__pydantic_init_subclass__(**kwargs)
         Declared._registry[cls.__name__] = cls
 
+    @model_validator(mode="wrap")
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+    def _from_plain(cls, value: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
         """Let a field of a base class be given as a dict that names the subclass, as in a file."""
-        return core_schema.no_info_before_validator_function(cls._from_plain, handler(source))
-
-    @classmethod
-    def _from_plain(cls, value: Any) -> Any:
         if isinstance(value, Mapping) and (cls.tag in value or isabstract(cls)):
             return cls.from_dict(value)
-        return value
+        return validate(value)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -161,6 +159,10 @@ class Declared(BaseModel):
     def _own_schema(cls) -> tuple[dict[str, Any], set[str]]:
         """The schema of this class alone, and the declared classes that it refers to by name."""
         schema = cls.model_json_schema(schema_generator=_OneClass)
+        named = {f"#/$defs/{name}": item for name, item in schema.pop("$defs", {}).items()}
+        if "$ref" in schema:  # a class that refers to itself
+            own = schema["$ref"]
+            schema, named[own] = named[own], {"$declared": cls.__name__}
         needed: set[str] = set()
 
         def link(node: Any) -> Any:
@@ -174,13 +176,12 @@ class Declared(BaseModel):
             needed.add(name)
             return {**{k: v for k, v in node.items() if k != "$declared"}, "$ref": f"#/$defs/{name}"}
 
-        named = {f"#/$defs/{name}": item for name, item in schema.pop("$defs", {}).items()}
-        rest = {k.rpartition("/")[2]: link(v) for k, v in named.items() if "$declared" not in v}
         out = link(schema)
         out["properties"] = {cls.tag: {"const": cls.__name__}, **out.get("properties", {})}
         if "description" in out:
             out["description"] = " ".join(out["description"].partition("\n\n")[0].split())
-        return out | ({"$defs": rest} if rest else {}), needed
+        others = {k.rpartition("/")[2]: link(v) for k, v in named.items() if "$declared" not in v}
+        return out | ({"$defs": others} if others else {}), needed
 
     def to_dict(self) -> dict[str, Any]:
         """Give the declaration as plain data, ready for JSON."""

@@ -13,6 +13,8 @@ from forcopt.cli.output import console, table
 from forcopt.errors import unknown
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from forcopt.problem import Problem
 
 __all__ = ["describe", "examples", "models", "schema"]
@@ -51,24 +53,34 @@ def describe(model: ModelArgument) -> None:
     screen.print(text, markup=False)
 
     layout = cls.file_schema()
-    fields = table("field", "type", "default", "rule", "meaning", title="Fields")
+    screen.print("\n[bold]Fields[/bold]")
     for name, field in layout["properties"].items():
         if name != cls.tag:
-            default = "required" if name in layout["required"] else json.dumps(field.get("default"))
-            fields.add_row(name, _type(field, layout), default, _rule(field), meanings.get(name, ""))
-    screen.print(fields, markup=False)
+            needed = name in layout["required"]
+            default = "required" if needed else f"default {json.dumps(field.get('default'))}"
+            _entry(screen, name, [_type(field, layout), _rule(field), default], meanings.get(name, ""))
 
-    methods = table(
-        "method", "kind", "proof", "options", "what", "source", title="Methods (* is the default)"
-    )
+    screen.print("\n[bold]Methods[/bold] (* is the default)")
     for name, method in cls._methods.items():
         star = "*" if name == cls.default_method else ""
         proof = "exact" if method.exact else "approximate" if method.guarantee is None else "with a guarantee"
         options = ", ".join(f"{k}={v!r}" for k, v in method.options.items())
-        methods.add_row(name + star, method.kind, proof, options, method.summary, method.cites)
-    screen.print(methods, markup=False)
+        facts = [method.kind, proof, f"options: {options}" if options else ""]
+        _entry(screen, name + star, facts, method.summary, method.cites)
+
     known = [name for name, path in problem.examples().items() if isinstance(problem.load(path), cls)]
-    screen.print(f"Examples: {', '.join(known) or 'none'}", markup=False)
+    screen.print(f"\n[bold]Examples[/bold]\n  {', '.join(known) or 'none'}")
+
+
+def _entry(screen: Console, name: str, facts: list[str], *lines: str) -> None:
+    """A name, the facts beside it, and lines below."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    head = Text.assemble((name, "bold cyan"), "  ", ", ".join(filter(None, facts)))
+    screen.print(Padding(head, (0, 0, 0, 2)))
+    for line in filter(None, lines):
+        screen.print(Padding(Text(line), (0, 0, 0, 6)))
 
 
 def schema(model: ModelArgument) -> None:
@@ -88,7 +100,7 @@ def _class(name: str) -> type[Problem]:
 
 def _text(cls: type) -> tuple[str, str, dict[str, str]]:
     """A class's documentation: its first sentence, its paragraphs, and what it says of each field."""
-    first, _, rest = (inspect.getdoc(cls) or "").partition("\n")
+    first, _, rest = (inspect.getdoc(cls) or "").replace("``", "").partition("\n")
     paragraphs, meanings = [first], dict[str, str]()
     for block in re.split(r"\n\s*\n", rest.strip()):
         if re.match(r"(Attributes|Args):\n", block):

@@ -54,7 +54,8 @@ def _draw_values(axes: Any, rows: Sequence[Run]) -> None:
         else:
             said = str(row.status or "not run")
             place = {"xycoords": ("axes fraction", "data"), "ha": "center", "va": "center"}
-            axes.annotate(said, (0.5, at), color=_GREY, **place)
+            clear = {"facecolor": "white", "edgecolor": "none", "pad": 2}
+            axes.annotate(said, (0.5, at), color=_GREY, bbox=clear, **place)
     sense = {"min": "less is better", "max": "more is better"}
     axes.set_xlabel(f"objective ({sense[rows[0].sense]})" if rows else "objective")
     axes.margins(x=0.06)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -16,7 +16,9 @@ from forcopt.status import Status
 from forcopt.study.run import TOLERANCE, Run
 
 if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions
     from rich.table import Table
+    from rich.text import Text
 
 __all__ = ["Comparison"]
 
@@ -85,18 +87,27 @@ class Comparison:
         )
         return _Shown("\n".join([text, *self.notes]))
 
-    def __rich__(self) -> Table:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table | Text]:
+        """The table, without its least telling columns where the terminal is narrow, and the notes."""
         from rich import box
         from rich.table import Table
+        from rich.text import Text
 
-        table = Table(box=box.SIMPLE_HEAD, caption_justify="left", caption="\n".join(self.notes) or None)
+        columns = self._columns
+        for title in ("MB", "gap", "bound", "to best"):
+            widths = [max(len(c.title), *(len(c.text(r)) for r in self.rows)) for c in columns]
+            if sum(widths) + 3 * len(columns) > options.max_width:
+                columns = [c for c in columns if c.title != title]
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         best = self.best
-        for column in self._columns:
+        for column in columns:
             table.add_column(column.title, justify="right" if column.number else "left")
         for row in self.rows:
             style = "bold" if row is best else "" if row.solved else "dim"
-            table.add_row(*(column.text(row) for column in self._columns), style=style)
-        return table
+            table.add_row(*(column.text(row) for column in columns), style=style)
+        yield table
+        for note in self.notes:
+            yield Text(note)
 
     def __repr__(self) -> str:
         best, lost = self.best, sum(not r.solved for r in self.rows)

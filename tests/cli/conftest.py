@@ -1,4 +1,17 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "study"))  # the knapsack problem
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "study"))  # the rucksack problem
+
+
+@pytest.fixture(autouse=True)
+def bad_backends(monkeypatch):
+    from rucksack import BACKENDS
+
+    from forcopt.backends import registry
+
+    registry.backends()  # all sound ones first
+    for name, backend in BACKENDS.items():
+        monkeypatch.setitem(registry._BACKENDS, name, backend)

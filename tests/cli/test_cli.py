@@ -4,9 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import knapsack
 import pytest
-from knapsack import SMALL, Knapsack
+import rucksack
+from rucksack import SMALL, Rucksack
 from typer.testing import CliRunner
 
 import forcopt as fo
@@ -14,13 +14,13 @@ from forcopt.backends import registry
 from forcopt.cli import app
 from forcopt.cli.output import plain
 
-STUDY = Path(knapsack.__file__).parent
+STUDY = Path(rucksack.__file__).parent
 
 
 @pytest.fixture
 def forcopt(monkeypatch, tmp_path):
-    """Run a command in an empty folder, with the knapsack as the only model."""
-    monkeypatch.setattr("forcopt.problem.problem_classes", lambda: {"Knapsack": Knapsack})
+    """Run a command in an empty folder, with the rucksack as the only model."""
+    monkeypatch.setattr("forcopt.problem.problem_classes", lambda: {"Rucksack": Rucksack})
     monkeypatch.chdir(tmp_path)
 
     def run(*words):
@@ -33,7 +33,7 @@ def forcopt(monkeypatch, tmp_path):
 
 
 def save(name="p.json", **changes):
-    Path(name).write_text(json.dumps({"model": "Knapsack", **SMALL, **changes}))
+    Path(name).write_text(json.dumps({"model": "Rucksack", **SMALL, **changes}))
     return name
 
 
@@ -52,7 +52,7 @@ def test_help_at_each_level(forcopt):
 def test_models_and_examples(forcopt):
     said = forcopt("models").stdout
     assert "Choose items of the largest total value within a weight limit." in said and "milp, greedy" in said
-    assert forcopt("examples").stdout.split()[-2:] == ["knapsack/small", "Knapsack"]
+    assert forcopt("examples").stdout.split()[-2:] == ["rucksack/small", "Rucksack"]
 
 
 def test_backends_say_what_is_missing_and_how_to_install_it(forcopt):
@@ -65,23 +65,22 @@ def test_backends_say_what_is_missing_and_how_to_install_it(forcopt):
 
 
 def test_describe(forcopt):
-    said = " ".join(forcopt("describe", "Knapsack").stdout.split())
+    said = " ".join(forcopt("describe", "Rucksack").stdout.split())
     for part in (
         "Choose items of the largest total value",
-        "capacity number required",
-        "> 0",
-        "what fits",
-        "milp* formulation exact cap=1.0, least=0.0 Choose by integer programming. Dantzig (1957)",
-        "greedy algorithm with a guarantee",
-        "Examples: knapsack/small",
+        "values array of numbers, required of the items.",
+        "capacity number, > 0, required what fits.",
+        "milp* formulation, exact, options: cap=1.0, least=0.0 Choose by integer programming. Dantzig (1957)",
+        "greedy algorithm, with a guarantee Take by value",
+        "Examples rucksack/small",
     ):
         assert part in said
 
 
 def test_schema_is_that_of_a_file(forcopt):
-    schema = json.loads(forcopt("schema", "Knapsack").stdout)
+    schema = json.loads(forcopt("schema", "Rucksack").stdout)
     assert schema["required"] == ["model", "values", "weights", "capacity"]
-    assert schema["properties"]["model"] == {"const": "Knapsack"}
+    assert schema["properties"]["model"] == {"const": "Rucksack"}
     assert schema["properties"]["capacity"]["exclusiveMinimum"] == 0
     assert schema["additionalProperties"] is False
 
@@ -90,12 +89,12 @@ def test_schema_is_that_of_a_file(forcopt):
 
 
 def test_solve_for_people(forcopt):
-    said = forcopt("solve", "knapsack/small")
+    said = forcopt("solve", "rucksack/small")
     assert said.exit_code == 0
     words = " ".join(said.stdout.split())
-    assert "knapsack/small: Knapsack by milp@highs status optimal objective 220 bound 220" in words
+    assert "rucksack/small: Rucksack by milp@highs status optimal objective 220 bound 220" in words
     assert "array([0., 1., 1.])" in words
-    greedy = " ".join(forcopt("solve", "knapsack/small", "-m", "greedy").stdout.split())
+    greedy = " ".join(forcopt("solve", "rucksack/small", "-m", "greedy").stdout.split())
     assert "status approximate objective 160 guarantee within 120 of the optimum" in greedy
 
 
@@ -103,7 +102,7 @@ def test_solve_for_programs(forcopt):
     data = json.loads(forcopt("solve", save(), "--json", "-O", "cap=2", "--seed", 1).stdout)
     assert (data["spec"], data["model"], data["method"], data["backend"]) == (
         "p.json",
-        "Knapsack",
+        "Rucksack",
         "milp",
         "highs",
     )
@@ -114,7 +113,7 @@ def test_solve_for_programs(forcopt):
 
 
 def test_solve_takes_toml(forcopt):
-    Path("p.toml").write_text('model = "Knapsack"\nvalues = [1, 2]\nweights = [1, 1]\ncapacity = 1\n')
+    Path("p.toml").write_text('model = "Rucksack"\nvalues = [1, 2]\nweights = [1, 1]\ncapacity = 1\n')
     assert json.loads(forcopt("solve", "p.toml", "--json").stdout)["objective"] == 2
 
 
@@ -130,25 +129,25 @@ def test_no_solution_is_exit_code_1_with_its_reason(forcopt):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["solve", "nope.json"], "no file or example 'nope.json'; examples: knapsack/small"),
-        (["solve", "knapsack/small", "-m", "mlip"], "did you mean 'milp'?"),
-        (["solve", "knapsack/small", "-m", "milp@hihgs"], "did you mean 'highs'?"),
-        (["solve", "knapsack/small", "-b", "absent"], "install it with: pip install broken"),
-        (["solve", "knapsack/small", "-O", "cup=1"], "did you mean 'cap'?"),
-        (["solve", "knapsack/small", "-O", "cap"], "it must be NAME=VALUE"),
-        (["solve", "knapsack/small", "--plot", "x.png"], "a ndarray cannot be drawn"),
-        (["solve", "knapsack/small", "-m", "greedy", "-b", "highs"], "uses no backend"),
-        (["solve", "bad.json"], "bad.json: Knapsack: capacity is -1; input should be greater than 0"),
+        (["solve", "nope.json"], "no file or example 'nope.json'; examples: rucksack/small"),
+        (["solve", "rucksack/small", "-m", "mlip"], "did you mean 'milp'?"),
+        (["solve", "rucksack/small", "-m", "milp@hihgs"], "did you mean 'highs'?"),
+        (["solve", "rucksack/small", "-b", "absent"], "install it with: pip install broken"),
+        (["solve", "rucksack/small", "-O", "cup=1"], "did you mean 'cap'?"),
+        (["solve", "rucksack/small", "-O", "cap"], "it must be NAME=VALUE"),
+        (["solve", "rucksack/small", "--plot", "x.png"], "a ndarray cannot be drawn"),
+        (["solve", "rucksack/small", "-m", "greedy", "-b", "highs"], "uses no backend"),
+        (["solve", "bad.json"], "bad.json: Rucksack: capacity is -1; input should be greater than 0"),
         (["solve", "broken.json"], "broken.json is not valid JSON"),
         (["solve", "binary.json"], "binary.json is not valid JSON"),
         (["solve", "."], ".: Is a directory"),
         (["solve", "x.mps", "-m", "milp"], "holds a bare model, not a problem"),
-        (["describe", "Knapsak"], "did you mean 'Knapsack'?"),
+        (["describe", "Rucksak"], "did you mean 'Rucksack'?"),
         (["schema", "x"], "unknown model 'x'"),
-        (["compare", "knapsack/small", "--methods", "mlip"], "did you mean 'milp'?"),
-        (["export", "knapsack/small", "-o", "x.mps", "-m", "greedy"], "is no formulation"),
-        (["export", "knapsack/small", "-o", "x.mps", "-f", "lp"], "must end in .lp"),
-        (["export", "knapsack/small", "-o", "x.txt"], "must end in .mps or .lp"),
+        (["compare", "rucksack/small", "--methods", "mlip"], "did you mean 'milp'?"),
+        (["export", "rucksack/small", "-o", "x.mps", "-m", "greedy"], "is no formulation"),
+        (["export", "rucksack/small", "-o", "x.mps", "-f", "lp"], "must end in .lp"),
+        (["export", "rucksack/small", "-o", "x.txt"], "must end in .mps or .lp"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(forcopt, words, said):
@@ -164,8 +163,8 @@ def test_a_solver_that_fails_is_exit_code_1(forcopt, monkeypatch):
     def fail(self, options):
         raise fo.BackendError("broken: no licence")
 
-    monkeypatch.setattr(knapsack.BrokenSession, "solve", fail)
-    result = forcopt("solve", "knapsack/small", "-b", "broken")
+    monkeypatch.setattr(rucksack.BrokenSession, "solve", fail)
+    result = forcopt("solve", "rucksack/small", "-b", "broken")
     assert (result.exit_code, result.stderr) == (1, "error: broken: no licence\n")
 
 
@@ -174,7 +173,7 @@ def test_a_solver_that_fails_is_exit_code_1(forcopt, monkeypatch):
 
 @pytest.mark.parametrize("name", ["x.mps", "x.lp"])
 def test_export_and_solve_a_bare_model(forcopt, name):
-    assert forcopt("export", "knapsack/small", "-o", name).exit_code == 0
+    assert forcopt("export", "rucksack/small", "-o", name).exit_code == 0
     said = forcopt("solve", name)
     assert said.exit_code == 0
     assert "status optimal objective 220" in " ".join(said.stdout.split())
@@ -184,7 +183,7 @@ def test_export_and_solve_a_bare_model(forcopt, name):
 
 
 def test_export_turns_one_format_into_the_other(forcopt):
-    forcopt("export", "knapsack/small", "--format", "mps", "-o", "x.mps", "--method", "milp")
+    forcopt("export", "rucksack/small", "--format", "mps", "-o", "x.mps", "--method", "milp")
     assert forcopt("export", "x.mps", "-o", "y.lp").exit_code == 0
     assert json.loads(forcopt("solve", "y.lp", "--json").stdout)["objective"] == 220
 
@@ -204,7 +203,7 @@ def test_compare_writes_all_it_is_asked_for(forcopt):
 
 
 def test_compare_without_any_solution(forcopt):
-    said = forcopt("compare", "knapsack/small", "-m", "milp@absent")
+    said = forcopt("compare", "rucksack/small", "-m", "milp@absent")
     assert said.exit_code == 1 and "milp@absent  failed" in said.stdout
     assert "install it with: pip install broken" in said.stdout
 
@@ -223,8 +222,8 @@ def test_a_package_of_a_stranger_adds_its_model(tmp_path):
     metadata = tmp_path / "stranger-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: stranger\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[forcopt.models]\nKnapsack = knapsack:Knapsack\n")
-    said = real("solve", "knapsack/small", "--json", extra=[tmp_path, STUDY])
+    (metadata / "entry_points.txt").write_text("[forcopt.models]\nRucksack = rucksack:Rucksack\n")
+    said = real("solve", "rucksack/small", "--json", extra=[tmp_path, STUDY])
     assert json.loads(said.stdout)["objective"] == 220 and said.returncode == 0
 
 
@@ -254,6 +253,6 @@ def test_plain_data():
         "t": (True, None, -np.inf),
     }
     assert plain(values) == {"1": [1.0, None], "s": "optimal", "n": 3, "t": [True, None, None]}
-    assert plain(Knapsack(**SMALL))["capacity"] == 50
+    assert plain(Rucksack(**SMALL))["capacity"] == 50
     assert plain(fo.Evaluation(1.0)) == {"objective": 1.0, "violations": {}, "metrics": {}}
     assert plain(object).startswith("<class")

@@ -119,7 +119,17 @@ def test_rich_draws_it_too(mixed):
     console = Console(width=120, record=True, file=StringIO())
     console.print(mixed)
     text = console.export_text()
-    assert "milp@highs" in text and "killed by SIGSEGV <b>&" in text
+    assert "milp@highs" in text and "killed by SIGSEGV <b>&" in text and "MB" in text
+
+
+def test_a_narrow_terminal_loses_columns_not_letters(mixed):
+    from rich.console import Console
+
+    console = Console(width=64, record=True, file=StringIO())
+    console.print(mixed)
+    text = console.export_text()
+    assert "violation" in text and "approximate" in text and "…" not in text
+    assert "MB" not in text and "bound" not in text
 
 
 def test_csv_and_pandas_hold_every_run(mixed, tmp_path):

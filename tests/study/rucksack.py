@@ -3,6 +3,7 @@
 import ctypes
 import os
 import signal
+import sys
 import time
 
 import numpy as np
@@ -14,7 +15,7 @@ from forcopt.compile import Capabilities
 from forcopt.declaration import Numbers
 
 
-class Knapsack(fo.Problem):
+class Rucksack(fo.Problem):
     """Choose items of the largest total value within a weight limit.
 
     Attributes:
@@ -24,7 +25,7 @@ class Knapsack(fo.Problem):
 
     sense = "max"
     default_method = "milp"
-    family = "knapsack"
+    family = "rucksack"
     values: Numbers
     weights: Numbers
     capacity: float = Field(gt=0)
@@ -34,7 +35,7 @@ class Knapsack(fo.Problem):
         return fo.Evaluation(float(self.values @ decision), {"capacity": over} if over > 0 else {})
 
 
-@Knapsack.formulation("milp", exact=True, cites="Dantzig (1957)")
+@Rucksack.formulation("milp", exact=True, cites="Dantzig (1957)")
 def milp(problem, model, *, cap=1.0, least=0.0):
     """Choose by integer programming."""
     take = model.variable("take", len(problem.values), lower=least, upper=cap, integer=True)
@@ -42,7 +43,7 @@ def milp(problem, model, *, cap=1.0, least=0.0):
     return fo.Handles(objective=problem.values @ take, decision=lambda s: s[take], take=take)
 
 
-@Knapsack.algorithm("greedy", exact=False, guarantee=lambda p: float(p.values.max()), cites="Dantzig (1957)")
+@Rucksack.algorithm("greedy", exact=False, guarantee=lambda p: float(p.values.max()), cites="Dantzig (1957)")
 def greedy(problem, *, seed=None):
     """Take by value per weight while it fits."""
     order = np.argsort(-problem.values / problem.weights)
@@ -53,7 +54,7 @@ def greedy(problem, *, seed=None):
     return fo.Outcome(chosen, message=drawn)
 
 
-class Bad(Knapsack):
+class Bad(Rucksack):
     """The same, with methods that misbehave."""
 
 
@@ -150,7 +151,11 @@ class Absent(Broken):
         return "the package absent is missing"
 
 
-register_backend(Broken())
-register_backend(Absent())
+BACKENDS = {backend.name: backend for backend in (Broken(), Absent())}
+if (
+    "pytest" not in sys.modules
+):  # in the process of a run; tests add them for themselves, and others have to stay sound
+    for backend in BACKENDS.values():
+        register_backend(backend)
 
 SMALL = {"values": [60, 100, 120], "weights": [10, 20, 30], "capacity": 50}
