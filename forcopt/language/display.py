@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,91 +27,104 @@ __all__ = [
 _MOST_TERMS = 6
 
 
-def _first_row(expression: Expression) -> tuple[list[tuple[float, str]], bool, float]:
-    """The named coefficients of the first element (cut after a few), whether cut, and its constant."""
-    if expression.size == 0:
-        return [], False, 0.0
-    first = expression[(0,) * expression.ndim]
-    rows = first.linear_rows()
-    pairs = [
-        (float(value), expression.model.column_name(int(column)))
-        for column, value in zip(rows.indices[:_MOST_TERMS], rows.data[:_MOST_TERMS], strict=True)
-    ]
-    return pairs, rows.indices.size > _MOST_TERMS, float(first.constant)
+@dataclass(frozen=True)
+class _Style:
+    """How numbers, names and signs are written."""
+
+    number: Callable[[float], str]
+    name: Callable[[str], str]
+    times: str
+    space: str
+    dots: str
+    less: str
+    more: str
+    equal: str
+    free: str
 
 
-def _signed(value: float, text: str, leading: bool, times: str) -> str:
-    sign = "-" if value < 0 else "" if leading else "+"
-    space = "" if leading else " "
-    size = abs(value)
-    factor = "" if size == 1 and text else f"{size:.6g}" + (times if text else "")
-    return f"{sign}{space}{factor}{text}" if sign else f"{factor}{text}"
+def _text_number(value: float) -> str:
+    return f"{value + 0.0:.6g}"  # adding 0 drops the sign of -0
 
 
-def _join(pairs: list[tuple[float, str]], cut: str, constant: float, times: str) -> str:
-    parts = [_signed(value, name, i == 0, times) for i, (value, name) in enumerate(pairs)]
-    if cut:
-        parts.append(cut)
-    if constant or not parts:
-        parts.append(_signed(constant, "", not parts, times))
-    return " ".join(parts)
+def _latex_number(value: float) -> str:
+    digits, _, exponent = _text_number(value).partition("e")
+    return rf"{digits} \cdot 10^{{{int(exponent)}}}" if exponent else digits
 
 
-def element_text(expression: Expression) -> str:
-    """Write the first element of an expression, long sums cut."""
-    pairs, cut, constant = _first_row(expression)
-    return _join(pairs, "+ ..." if cut else "", constant, " ")
-
-
-def _bounds_text(constraint: Constraint, relations: tuple[str, str, str]) -> tuple[str, str]:
-    """What stands before and after the expression of the first row."""
-    if constraint.expression.size == 0:
-        return "", ""
-    le, ge, eq = relations
-    low, high = (float(b[0]) for b in constraint.row_bounds())
-    if low == high:
-        return "", f" {eq} {low:.6g}"
-    before = f"{low:.6g} {le} " if np.isfinite(low) and np.isfinite(high) else ""
-    if np.isfinite(high):
-        return before, f" {le} {high:.6g}"
-    return "", f" {ge} {low:.6g}" if np.isfinite(low) else " free"
-
-
-def constraint_text(constraint: Constraint) -> str:
-    """Write the first row of a constraint."""
-    pairs, cut, _ = _first_row(constraint.expression)
-    before, after = _bounds_text(constraint, ("<=", ">=", "=="))
-    rest = ", ..." if constraint.expression.size > 1 else ""
-    return before + _join(pairs, "+ ..." if cut else "", 0.0, " ") + after + rest
-
-
-_LATEX = str.maketrans(
+_SPECIAL = str.maketrans(
     {c: f"\\{c}" for c in "_#%&${}"} | {"\\": r"\backslash ", "^": r"\hat{\ }", "~": r"\sim "}
 )
 
 
 def _latex_name(name: str) -> str:
     head, _, index = name.partition("[")
-    text = head.translate(_LATEX)
+    text = head.translate(_SPECIAL)
     if len(head) > 1:
         text = rf"\mathrm{{{text}}}"
-    return f"{text}_{{{index.rstrip(']').translate(_LATEX)}}}" if index else text
+    return f"{text}_{{{index.rstrip(']').translate(_SPECIAL)}}}" if index else text
+
+
+_TEXT = _Style(_text_number, str, " ", " ", "...", "<=", ">=", "==", "free")
+_LATEX = _Style(_latex_number, _latex_name, r"\,", r"\ ", r"\dots", r"\le", r"\ge", "=", r"\text{ free}")
+
+
+def _sum(expression: Expression, style: _Style, with_constant: bool = True) -> str:
+    """Write the first element of an expression, long sums cut."""
+    if expression.size == 0:
+        return "0"
+    first = expression[(0,) * expression.ndim]
+    rows = first.linear_rows()
+    parts: list[tuple[float, str]] = [
+        (float(value), style.name(expression.model.column_name(int(column))))
+        for column, value in zip(rows.indices[:_MOST_TERMS], rows.data[:_MOST_TERMS], strict=True)
+    ]
+    if rows.indices.size > _MOST_TERMS:
+        parts.append((1.0, style.dots))
+    constant = float(first.constant) if with_constant else 0.0
+    if constant or not parts:
+        parts.append((constant, ""))
+    written = ""
+    for value, name in parts:
+        size = style.number(abs(value))
+        factor = name if size == "1" and name else f"{size}{style.times if name else ''}{name}"
+        sign = "-" if value < 0 else "+"
+        written += f" {sign} {factor}" if written else factor if value >= 0 else f"-{factor}"
+    return written
+
+
+def _row(constraint: Constraint, style: _Style) -> str:
+    """Write the first row of a constraint, the constant on the right."""
+    body = _sum(constraint.expression, style, with_constant=False)
+    if constraint.expression.size == 0:
+        return body
+    low, high = (float(b[0]) for b in constraint.row_bounds())
+    rest = f",{style.space}{style.dots}" if constraint.expression.size > 1 else ""
+    if low == high:
+        return f"{body} {style.equal} {style.number(low)}{rest}"
+    before = f"{style.number(low)} {style.less} " if np.isfinite(low) and np.isfinite(high) else ""
+    if np.isfinite(high):
+        return f"{before}{body} {style.less} {style.number(high)}{rest}"
+    return f"{body} {f'{style.more} {style.number(low)}' if np.isfinite(low) else style.free}{rest}"
+
+
+def element_text(expression: Expression) -> str:
+    """Write the first element of an expression, long sums cut."""
+    return _sum(expression, _TEXT)
 
 
 def expression_latex(expression: Expression) -> str:
     """LaTeX of the first element of an expression."""
-    pairs, cut, constant = _first_row(expression)
-    named = [(value, _latex_name(name)) for value, name in pairs]
-    return _join(named, r"+ \dots" if cut else "", constant, r"\,")
+    return _sum(expression, _LATEX)
+
+
+def constraint_text(constraint: Constraint) -> str:
+    """Write the first row of a constraint."""
+    return _row(constraint, _TEXT)
 
 
 def constraint_latex(constraint: Constraint) -> str:
     """LaTeX of the first row of a constraint."""
-    pairs, cut, _ = _first_row(constraint.expression)
-    named = [(value, _latex_name(name)) for value, name in pairs]
-    before, after = _bounds_text(constraint, (r"\le", r"\ge", "="))
-    rest = r",\ \dots" if constraint.expression.size > 1 else ""
-    return before + _join(named, r"+ \dots" if cut else "", 0.0, r"\,") + after + rest
+    return _row(constraint, _LATEX)
 
 
 def model_summary(model: Model) -> str:

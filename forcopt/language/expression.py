@@ -102,11 +102,11 @@ def check_order(lower: Array, upper: Array, shape: tuple[int, ...], what: str) -
     Raises:
         DeclarationError: naming the first entry where one is.
     """
-    crossed = np.broadcast_to(lower > upper, shape)
-    if crossed.any():
-        at = int(np.argmax(crossed))
-        a, b = np.broadcast_to(lower, shape).flat[at], np.broadcast_to(upper, shape).flat[at]
-        raise DeclarationError(f"{what}{describe_entry(shape, at)}: lower {a:g} is above upper {b:g}")
+    if (lower > upper).any():
+        low, high = np.broadcast_to(lower, shape), np.broadcast_to(upper, shape)
+        at = int(np.argmax(low > high))
+        entry = describe_entry(shape, at)
+        raise DeclarationError(f"{what}{entry}: lower {low.flat[at]:g} is above upper {high.flat[at]:g}")
 
 
 def _is_sparse(data: Any) -> bool:

@@ -547,7 +547,7 @@ class Model:
         found: dict[str, float] = {}
 
         def note(name: str, amount: Array | float) -> None:
-            worst = float(np.max(np.nan_to_num(amount, nan=np.inf), initial=0.0))
+            worst = float(np.max(np.where(np.isnan(amount), np.inf, amount), initial=0.0))
             if worst > 0:
                 found[name] = max(worst, found.get(name, 0.0))
 
