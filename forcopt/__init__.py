@@ -40,6 +40,7 @@ _LATER = {
     "Solution": "forcopt.problem",
     "examples": "forcopt.problem",
     "load": "forcopt.problem",
+    "read": "forcopt.loops.exchange",
 }
 """Names that are imported when first used, so that ``import forcopt`` stays quick."""
 
@@ -62,6 +63,7 @@ __all__ = [
     "UnsupportedError",
     "examples",
     "load",
+    "read",
 ]
 
 

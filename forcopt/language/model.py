@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -34,7 +35,7 @@ class Block:
     shape: tuple[int, ...]
     lower: Array  # compact: broadcasts to the shape
     upper: Array
-    integer: int  # see Columns.integer
+    integer: int | Array  # see Columns.integer; compact like the bounds
     curvature: int
     labels: Sequence[str] | None = None  # names of the columns, if they have their own
 
@@ -67,7 +68,7 @@ class Variable(Expression):
     Attributes:
         name: unique in its model.
         start: its first column; the others follow in C order.
-        integer: whether its values are integers.
+        integer: whether all its values are integers.
     """
 
     __slots__ = ("integer", "name", "start")
@@ -127,7 +128,7 @@ class Model:
         *,
         lower: Any = -np.inf,
         upper: Any = np.inf,
-        integer: bool = False,
+        integer: Any = False,
         binary: bool = False,
         labels: Sequence[str] | None = None,
     ) -> Variable:
@@ -138,7 +139,7 @@ class Model:
             shape: its numpy shape; ``()`` for a scalar.
             lower: numbers that broadcast to the shape; free by default.
             upper: numbers that broadcast to the shape; free by default.
-            integer: only integers.
+            integer: only integers; or booleans that broadcast to the shape, true where only integers.
             binary: 0 or 1; the bounds are then cut to [0, 1].
             labels: a name for each column, in C order; ``name[i,j]`` by default.
 
@@ -151,8 +152,9 @@ class Model:
         name = self._fresh_name(name or f"x{len(self.blocks) + 1}")
         low = self._bound(lower, name, "lower", full)
         high = self._bound(upper, name, "upper", full)
+        whole = self._bound(integer, name, "integer", full) != 0
         if binary:
-            low, high, integer = np.maximum(low, 0.0), np.minimum(high, 1.0), True
+            low, high, whole = np.maximum(low, 0.0), np.minimum(high, 1.0), np.array(True)
         crossed = np.broadcast_to(low > high, full)
         if crossed.any():
             at = int(np.argmax(crossed))
@@ -160,8 +162,8 @@ class Model:
             raise DeclarationError(f"variable {name}{describe_entry(full, at)}: lower {a:g} is above upper {b:g}")
         if labels is not None and len(labels) != int(np.prod(full, dtype=np.int64)):
             raise DeclarationError(f"variable {name}: {len(labels)} labels for shape {full}")
-        start = self._add_block(name, full, low, high, int(integer), 0, labels)
-        out = Variable(self, name, full, start, integer)
+        start = self._add_block(name, full, low, high, whole.astype(np.int8), 0, labels)
+        out = Variable(self, name, full, start, bool(whole.all()))
         self._names[name] = out
         return out
 
@@ -186,7 +188,7 @@ class Model:
         shape: tuple[int, ...],
         lower: Array,
         upper: Array,
-        integer: int,
+        integer: int | Array,
         curvature: int,
         labels: Sequence[str] | None = None,
     ) -> int:
@@ -237,16 +239,14 @@ class Model:
 
     def column_name(self, column: int) -> str:
         """Name a column, such as ``x[1,2]``."""
-        starts = [b.start for b in self.blocks]
-        block = self.blocks[int(np.searchsorted(starts, column, side="right")) - 1]
+        block = self.blocks[bisect_right(self.blocks, column, key=lambda b: b.start) - 1]
         if block.labels is not None:
             return block.labels[column - block.start]
         return block.name + describe_entry(block.shape, column - block.start).replace(" ", "")
 
     def row_name(self, row: int) -> str:
         """Name a row, such as ``need[0]``."""
-        starts = [c.start for c in self.constraints]
-        constraint = self.constraints[int(np.searchsorted(starts, row, side="right")) - 1]
+        constraint = self.constraints[bisect_right(self.constraints, row, key=lambda c: c.start) - 1]
         if constraint.labels is not None:
             return constraint.labels[row - constraint.start]
         return constraint.name + describe_entry(constraint.shape, row - constraint.start).replace(" ", "")
@@ -492,8 +492,9 @@ class Model:
                 note(f"domain of {block.name}", np.where(np.isfinite(values), 0.0, np.inf))
                 continue
             note(f"bounds of {block.name}", np.maximum(block.lower - values, values - block.upper))
-            if block.integer == 1:
-                note(f"integrality of {block.name}", np.abs(values - np.round(values)))
+            if np.any(block.integer == 1):
+                off = np.where(block.integer == 1, np.abs(values - np.round(values)), 0.0)
+                note(f"integrality of {block.name}", off)
         for constraint in self.constraints:
             note(constraint.name, constraint.relative_violation(point))
         for relation in self.relations:
