@@ -45,6 +45,7 @@ _LATER = {
     "compare": "forcopt.study",
     "examples": "forcopt.problem",
     "load": "forcopt.problem",
+    "read": "forcopt.loops.exchange",
 }
 """Names that are imported when first used, so that ``import forcopt`` stays quick."""
 
@@ -75,6 +76,7 @@ __all__ = [
     "fairness",
     "load",
     "models",
+    "read",
 ]
 
 

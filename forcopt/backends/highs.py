@@ -193,9 +193,11 @@ def _read(highs: highspy.Highs, program: Program, watch: _Watch) -> RawResult:
     info = highs.getInfo()
     kind = highspy.HighsModelStatus
     feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    rows = program.rows
+    holds = bool((rows.lower <= 0).all() and (rows.upper >= 0).all())  # HiGHS does not look at rows without columns
     settled = {
         kind.kOptimal: Status.OPTIMAL,
-        kind.kModelEmpty: Status.OPTIMAL,
+        kind.kModelEmpty: Status.OPTIMAL if holds else Status.INFEASIBLE,
         kind.kInfeasible: Status.INFEASIBLE,
         kind.kUnbounded: Status.UNBOUNDED,
         kind.kUnboundedOrInfeasible: Status.INFEASIBLE,

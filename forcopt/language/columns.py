@@ -23,7 +23,7 @@ class Block:
     shape: tuple[int, ...]
     lower: Array  # compact: broadcasts to the shape
     upper: Array
-    integer: int  # see Columns.integer
+    integer: int | Array  # see Columns.integer; compact like the bounds
     curvature: int
     labels: Sequence[str] | None = None  # names of the columns, if they have their own
 

@@ -39,7 +39,7 @@ class Variable(Expression):
     Attributes:
         name: unique in its model.
         start: its first column; the others follow in C order.
-        integer: whether its values are integers.
+        integer: whether all its values are integers.
     """
 
     __slots__ = ("integer", "name", "start")
@@ -110,7 +110,7 @@ class Model:
         *,
         lower: Any = -np.inf,
         upper: Any = np.inf,
-        integer: bool = False,
+        integer: Any = False,
         binary: bool = False,
         labels: Sequence[str] | None = None,
     ) -> Variable:
@@ -121,7 +121,7 @@ class Model:
             shape: its numpy shape; ``()`` for a scalar.
             lower: numbers that broadcast to the shape; free by default.
             upper: numbers that broadcast to the shape; free by default.
-            integer: only integers.
+            integer: only integers; or booleans that broadcast to the shape, true where only integers.
             binary: 0 or 1; the bounds are then cut to [0, 1].
             labels: a name for each column, in C order; ``name[i,j]`` by default.
 
@@ -133,7 +133,8 @@ class Model:
         full = _shape(name, shape)
         name = self._fresh_name(name) if name else self.unused_name(f"x{len(self.blocks) + 1}")
         low, high = as_bounds(lower, upper, f"variable {name}: ")
-        for which, bound in (("lower", low), ("upper", high)):
+        whole = np.asarray(integer, dtype=bool)
+        for which, bound in (("lower", low), ("upper", high), ("integer", whole)):
             if bound.ndim > len(full) or any(
                 m not in (1, n) for m, n in zip(bound.shape[::-1], full[::-1], strict=False)
             ):
@@ -141,12 +142,12 @@ class Model:
                     f"variable {name}: {which} has shape {bound.shape}, which does not broadcast to {full}"
                 )
         if binary:
-            low, high, integer = np.maximum(low, 0.0), np.minimum(high, 1.0), True
+            low, high, whole = np.maximum(low, 0.0), np.minimum(high, 1.0), np.array(True)
         check_order(low, high, full, f"variable {name}")
         if labels is not None and len(labels) != prod(full):
             raise DeclarationError(f"variable {name}: {len(labels)} labels for shape {full}")
-        start = self._add_block(name, full, low, high, int(integer), 0, labels)
-        out = Variable(self, name, full, start, bool(integer))
+        start = self._add_block(name, full, low, high, whole.astype(np.int8), 0, labels)
+        out = Variable(self, name, full, start, bool(whole.all()))
         self._names[name] = out
         return out
 
@@ -175,7 +176,7 @@ class Model:
         shape: tuple[int, ...],
         lower: Array,
         upper: Array,
-        integer: int,
+        integer: int | Array,
         curvature: int,
         labels: Sequence[str] | None = None,
     ) -> int:
@@ -556,8 +557,9 @@ class Model:
                 continue  # bounded by the atom itself
             values = point[block.start : block.start + block.size].reshape(block.shape)
             note(f"bounds of {block.name}", np.maximum(block.lower - values, values - block.upper))
-            if block.integer == 1:
-                note(f"integrality of {block.name}", np.abs(values - np.round(values)))
+            if np.any(block.integer == 1):
+                off = np.where(block.integer == 1, np.abs(values - np.round(values)), 0.0)
+                note(f"integrality of {block.name}", off)
         for constraint in self.constraints:
             note(constraint.name, constraint.relative_violation(point))
         for relation in self.needed_relations():

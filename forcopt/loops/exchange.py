@@ -1,18 +1,46 @@
-"""Hand a model over: to files and to other libraries' own objects."""
+"""Hand a model over, to files and to other libraries' own objects, and take one from a file."""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+import warnings
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import scipy.sparse as sp
+
+from forcopt.backends.highs import Highs, pass_program
+from forcopt.backends.registry import all_capabilities
+from forcopt.compile.capabilities import Capabilities
+from forcopt.compile.compiler import compile_model
+from forcopt.errors import BackendError, DeclarationError, UnsupportedError
+from forcopt.language.atoms import quad_form
+from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 
-__all__ = ["to_native"]
+if TYPE_CHECKING:
+    import highspy
+
+__all__ = ["read", "to_native", "write"]
+
+_FILE = Capabilities(frozenset({"rows", "integer", "quadratic"}))
+"""What the formats hold; unlike HiGHS itself they take integers and squares together."""
+
+_LP_NAME = re.compile(r"[A-Za-df-z_#@(].*|[eE]([^0-9eE].*)?")
+"""How a name may begin in an LP file: not as a number, nor as the exponent of one."""
+
+_LP_WORD = re.compile(
+    r"min(imize|imum)?|max(imize|imum)?|subject|st\.?|s\.t\.|bounds?|gen(erals?)?|int(egers?)?|bin(ary|aries)?|"
+    r"semis?|sec|sin|sos|end|free|inf(inity)?|nan",
+    re.IGNORECASE,
+)
+"""What means something else in an LP file."""
 
 
 def to_native(model: Model, library: str) -> Any:
     """Give the model as another library's own object, not solved."""
-    from forcopt.compile.compiler import compile_model
-
     if library == "cvxpy":
         from forcopt.backends import cvxpy
 
@@ -22,12 +50,185 @@ def to_native(model: Model, library: str) -> Any:
 
         return pyomo.native(compile_model(model, pyomo.SMOOTH, library))
 
+    out = _quiet()
+    pass_program(out, compile_model(model, Highs.capabilities, "highs"), natural=True)
+    return out
+
+
+def write(model: Model, path: str | Path) -> None:
+    """Write a model as MPS or LP, by HiGHS's writer: numbers with 15 significant digits.
+
+    Atoms and semantic constraints are written as the rows and columns that bridges give for them. Names are
+    kept as far as the format allows: MPS has no spaces; LP has round brackets for square ones, ``_`` for what
+    it cannot spell, and two rows, ``NAMElo`` and ``NAMEup``, for one with two different bounds.
+
+    Args:
+        model: linear or convex quadratic, with or without integers; one objective at most.
+        path: ends in ``.mps`` or ``.lp``.
+
+    Raises:
+        DeclarationError: for another ending.
+        UnsupportedError: for what the formats cannot hold: cones, lazy families, several objectives.
+        OSError: if the file cannot be written.
+
+    >>> import forcopt as fo, tempfile, os
+    >>> m = fo.Model()
+    >>> x = m.variable("x", shape=2, lower=0, integer=True)
+    >>> _ = m.subject_to(fo.maximum(x[0] - x[1], 1) <= 2.5, name="near")
+    >>> m.maximize(3 * x[0] - 4 * x[1])
+    >>> path = os.path.join(tempfile.mkdtemp(), "near.mps")
+    >>> m.write(path)
+    >>> m.solve().objective, fo.read(path).solve().objective
+    (6.0, 6.0)
+    """
+    path = Path(path)
+    if path.suffix not in (".mps", ".lp"):
+        raise DeclarationError(f"cannot write {path}: the name must end in .mps or .lp")
+    stages = model.objective.stages if model.objective else ()
+    if len(stages) > 1:
+        raise UnsupportedError(
+            f"cannot write {path}: {model.name!r} has {len(stages)} objectives in order of priority, a file "
+            "holds one; fix the values of the earlier ones by constraints and write the last"
+        )
+    if model.lazies:
+        names = ", ".join(repr(family.name) for family in model.lazies)
+        raise UnsupportedError(
+            f"cannot write {path}: the lazy family {names} is a function, not rows; Model.solve calls it"
+        )
+    try:
+        program = compile_model(model, _FILE, f"a {path.suffix} file", all_capabilities())
+    except UnsupportedError as error:
+        raise UnsupportedError(f"cannot write {path}: {error}") from None
+    path.open("w").close()  # HiGHS crashes on a file that it cannot open; Python says why
+    out = _quiet()
+    pass_program(out, program, natural=True)
+    twice = np.isfinite(program.rows.lower) & np.isfinite(program.rows.upper)
+    twice &= program.rows.lower < program.rows.upper
+    for position, name in enumerate(_spell(map(program.column_name, range(program.columns)), path.suffix)):
+        out.passColName(position, name)
+    for position, name in enumerate(
+        _spell(map(program.row_name, range(program.rows.count)), path.suffix, twice)
+    ):
+        out.passRowName(position, name)
+    _heard(out, lambda: out.writeModel(str(path)), f"writing {path}", BackendError)
+
+
+def _spell(names: Iterable[str], suffix: str, twice: Any = None) -> list[str]:
+    """Spell names as the format allows, each once; where `twice`, also those of the two LP rows are free."""
+    taken: set[str] = set()
+    out = []
+    for position, name in enumerate(names):
+        if suffix == ".lp":
+            name = re.sub(r"[^A-Za-z0-9_.,()#@]", "_", name.replace("[", "(").replace("]", ")"))
+            if _LP_WORD.fullmatch(name) or not _LP_NAME.fullmatch(name):
+                name = "_" + name
+        else:
+            name = re.sub(r"\s", "_", name) or "_"
+        ends = ("", "lo", "up") if twice is not None and twice[position] else ("",)
+        spelled, again = name, 1
+        while not taken.isdisjoint(spelled + end for end in ends):
+            again += 1
+            spelled = f"{name}_{again}"
+        taken.update(spelled + end for end in ends)
+        out.append(spelled)
+    return out
+
+
+def read(path: str | Path) -> Model:
+    """Read a model from an MPS or LP file, by HiGHS's reader.
+
+    The model has one variable ``x`` with a label for each column and one constraint ``rows`` with a label
+    for each row. What the reader ignores or changes (a repeated or tiny coefficient) is told by a warning;
+    rows of an MPS file that demand nothing are dropped.
+
+    Args:
+        path: a file that ends in ``.mps`` or ``.lp`` (also ``.gz`` where HiGHS was built with zlib).
+
+    Raises:
+        FileNotFoundError: if there is none.
+        DeclarationError: if HiGHS cannot read it, with its words; or if bounds contradict each other.
+        UnsupportedError: for semicontinuous columns.
+        CurvatureError: if the objective is quadratic and not convex.
+
+    >>> import forcopt as fo, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "diet.lp"
+    >>> _ = path.write_text("min cost: 3 bread + 4 milk\\nst\\n need: bread + 2 milk >= 4\\nend")
+    >>> m = fo.read(path)
+    >>> s = m.solve()
+    >>> s.objective, {m.column_name(i): float(value) for i, value in enumerate(s.point)}
+    (8.0, {'bread': 0.0, 'milk': 2.0})
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"no file {path}")
+    source = _quiet()
+    for words in _heard(source, lambda: source.readModel(str(path)), f"reading {path}", DeclarationError):
+        warnings.warn(f"{path}: HiGHS: {words}", stacklevel=2)
+    lp, hessian = source.getLp(), source.getModel().hessian_
+    kinds = np.array([int(kind) for kind in lp.integrality_] or [0] * lp.num_col_, dtype=int)
+    if (kinds > 1).any():
+        name = lp.col_names_[int(np.argmax(kinds > 1))]
+        raise UnsupportedError(
+            f"{path}: the column {name} is semicontinuous (0 or within its bounds); write it with a binary b "
+            "and the rows lower * b <= x <= upper * b"
+        )
+    model = Model(path.stem)
+    try:
+        x = model.variable(
+            "x",
+            lp.num_col_,
+            lower=lp.col_lower_,
+            upper=lp.col_upper_,
+            integer=kinds == 1,
+            labels=list(lp.col_names_),
+        )
+        if lp.num_row_:
+            rows = (_matrix(lp) @ x).between(lp.row_lower_, lp.row_upper_)
+            rows.labels = list(lp.row_names_)
+            model.subject_to(rows, name="rows")
+    except DeclarationError as error:
+        raise DeclarationError(f"{path}: {error}") from None
+    objective = np.array(lp.col_cost_) @ x + lp.offset_ + _square(x, hessian)
+    (model.maximize if int(lp.sense_) < 0 else model.minimize)(objective)
+    return model
+
+
+def _matrix(lp: highspy.HighsLp) -> sp.csr_array:
+    held = lp.a_matrix_
+    by_column = "kColwise" in str(held.format_)
+    make = sp.csc_array if by_column else sp.csr_array
+    return sp.csr_array(make((held.value_, held.index_, held.start_), shape=(lp.num_row_, lp.num_col_)))
+
+
+def _square(x: Expression, hessian: highspy.HighsHessian) -> Any:
+    """Half of ``x' Q x`` for the lower triangle of Q that HiGHS holds."""
+    if not hessian.dim_ or not np.any(hessian.value_):
+        return 0.0
+    lower = sp.csc_array((hessian.value_, hessian.index_, hessian.start_), shape=(hessian.dim_,) * 2)
+    full = sp.csr_array(lower + sp.tril(lower, -1).T)
+    used = np.unique(full.nonzero())
+    return 0.5 * quad_form(x[used], full[used][:, used])
+
+
+def _quiet() -> highspy.Highs:
     import highspy
 
-    from forcopt.backends.highs import Highs, pass_program
-
-    program = compile_model(model, Highs.capabilities, "highs")
     out = highspy.Highs()
-    out.setOptionValue("output_flag", False)
-    pass_program(out, program, natural=True)
+    out.setOptionValue("log_to_console", False)
     return out
+
+
+def _heard(highs: highspy.Highs, act: Callable[[], Any], doing: str, error: type[Exception]) -> list[str]:
+    """Let HiGHS do something and give its warnings, without their label; raise its errors."""
+    import highspy
+
+    lines: list[str] = []
+    highs.cbLogging.subscribe(lambda event: lines.append(event.message.strip()))
+    try:
+        status = act()
+    finally:
+        highs.clearCallbacks()
+    if status == highspy.HighsStatus.kError:
+        words = [re.sub(r"^ERROR:\s*", "", line) for line in lines if line.startswith("ERROR")]
+        raise error(f"HiGHS: error {doing}: {'; '.join(words)}")
+    return [re.sub(r"^WARNING:\s*", "", line) for line in lines if line.startswith("WARNING")]

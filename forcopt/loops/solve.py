@@ -21,7 +21,7 @@ from forcopt.loops.lexicographic import lexicographic
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status
 
-__all__ = ["solve_model"]
+__all__ = ["judge", "solve_model"]
 
 
 def solve_model(
@@ -80,7 +80,7 @@ def solve_model(
     result, results = lexicographic(session, program, run)
     if result.ambiguous:
         result.status = _disambiguate(chosen, program, settings, elapsed)
-    return _judge(model, chosen, program, result, results, elapsed())
+    return judge(model, chosen, program, result, results, elapsed())
 
 
 def _start(model: Model, start: Mapping[Variable, Any] | None) -> Array | None:
@@ -105,7 +105,7 @@ def _disambiguate(backend: Backend, program: Program, options: SolveOptions, ela
     return Status.INFEASIBLE if result.ambiguous or result.status is Status.UNBOUNDED else result.status
 
 
-def _judge(
+def judge(
     model: Model,
     backend: Backend,
     program: Program,

@@ -1,0 +1,213 @@
+"""Models go to files and come back as they were."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import forcopt as fo
+
+
+def random_model(seed: int, integers: bool = True) -> fo.Model:
+    """A feasible, bounded model with every kind of bound, row and column."""
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(2, 7)), int(rng.integers(1, 6))
+    model = fo.Model("random")
+    lower = rng.choice([-np.inf, -3.0, 0.0, 1.0, -2.0], n)
+    above = np.where(np.isfinite(lower), lower, -1.0) + rng.integers(0, 4, n)
+    upper = np.where(rng.random(n) < 0.4, np.inf, above)
+    x = model.variable("x", n, lower=lower, upper=upper, integer=integers & (rng.random(n) < 0.5))
+    y = model.variable("y", (2, 2), lower=-1, upper=1.5)
+    inside = np.clip(np.round(rng.normal(size=n)), np.maximum(lower, -9), np.minimum(upper, 9))
+    at = model.point({x: inside})
+    rows = sp.random_array(
+        (m, n), density=0.7, rng=rng, data_sampler=lambda size: rng.integers(-4, 5, size) / 4
+    )
+    body = rows @ x + y[0, 0] - y[1, 1]
+    value = body.evaluate(at)
+    kind = rng.integers(0, 4, m)
+    low = np.where(kind == 0, -np.inf, np.where(kind == 3, value, value - 1.25))
+    high = np.where(kind == 1, np.inf, np.where(kind == 3, value, value + 2.0))
+    model.subject_to(body.between(low, high), name="body")
+    model.subject_to(x.between(-20, 20), name="box")
+    objective = rng.integers(-8, 9, n) / 8 @ x - y.sum() + 2.5
+    (model.maximize if rng.random() < 0.5 else model.minimize)(objective)
+    return model
+
+
+def names(model: fo.Model) -> tuple[list[str], list[str]]:
+    columns = [model.column_name(i) for i in range(model.column_count)]
+    return columns, [model.row_name(i) for i in range(model.row_count)]
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(st.integers(0, 10**6), st.sampled_from([".mps", ".lp"]))
+def test_round_trip(tmp_path_factory: pytest.TempPathFactory, seed: int, suffix: str) -> None:
+    path = tmp_path_factory.mktemp("exchange") / f"model{suffix}"
+    model = random_model(seed)
+    model.write(path)
+    back = fo.read(path)
+    ours, theirs = model.solve(gap=0), back.solve(gap=0)
+    assert theirs.status == ours.status == "optimal"
+    assert theirs.objective == pytest.approx(ours.objective, abs=1e-7)
+    assert back.objective.stages[0].maximize == model.objective.stages[0].maximize
+    columns, rows = names(back)
+    if suffix == ".mps":
+        assert (columns, rows) == names(model)
+        a, b = model.columns(), back.columns()
+        for field in ("lower", "upper", "integer"):
+            np.testing.assert_array_equal(getattr(a, field), getattr(b, field))
+    else:
+        spelled = {name.replace("[", "(").replace("]", ")") for name in names(model)[0]}
+        assert set(columns) == spelled
+        kinds = dict(zip(columns, back.columns().integer, strict=True))
+        for i, name in enumerate(names(model)[0]):
+            assert kinds[name.replace("[", "(").replace("]", ")")] == model.columns().integer[i]
+
+
+@pytest.mark.parametrize("suffix", [".mps", ".lp"])
+@pytest.mark.parametrize("sense", [1, -1])
+def test_quadratic(tmp_path, suffix, sense):
+    m = fo.Model()
+    x = m.variable("x", 3, lower=-5, upper=5)
+    m.subject_to(x.sum() >= 1, name="s")
+    square = fo.quad_form(x[:2], [[2.0, -1.0], [-1.0, 3.0]]) + 3 * fo.sum_squares(x[1:] - 1) - x[2]
+    (m.minimize if sense > 0 else m.maximize)(sense * square + 7)
+    path = tmp_path / f"q{suffix}"
+    m.write(path)
+    back = fo.read(path)
+    assert back.solve().objective == pytest.approx(m.solve().objective, abs=1e-6)
+    assert back.objective.stages[0].maximize == (sense < 0)
+    point = np.array([0.5, -1.0, 2.0])
+    value = dict(zip(["x[0]", "x[1]", "x[2]"], point, strict=True))
+    labels = [back.column_name(i).replace("(", "[").replace(")", "]") for i in range(back.variables[0].size)]
+    ours = m.objective.stages[0].expression.evaluate(m.point({x: point}))
+    there = back.point({back.variables[0]: [value.get(name, 0.0) for name in labels]})
+    assert back.objective.stages[0].expression.evaluate(there) == pytest.approx(float(ours))
+
+
+def test_integers_and_squares_together(tmp_path):
+    m = fo.Model()
+    x = m.variable("x", 2, integer=True, lower=-3, upper=3)
+    m.minimize(fo.sum_squares(x - 0.6))
+    m.write(tmp_path / "miqp.lp")  # HiGHS does not solve it, others read it
+    back = fo.read(tmp_path / "miqp.lp")
+    assert (back.columns().integer == 1).sum() == 2
+    with pytest.raises(fo.UnsupportedError):
+        back.solve("highs")
+
+
+@pytest.mark.parametrize("suffix", [".mps", ".lp"])
+def test_bridges_are_applied(tmp_path, suffix):
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=10)
+    b = m.variable("b", binary=True)
+    m.subject_to(fo.implies(b, x[0] + x[1] <= 3), fo.abs(x[0] - x[1]) <= 2)
+    m.maximize(x.sum() + 5 * b - fo.maximum(x[0], 4))
+    m.write(tmp_path / f"m{suffix}")
+    assert fo.read(tmp_path / f"m{suffix}").solve().objective == pytest.approx(m.solve().objective)
+
+
+def test_awkward_names(tmp_path):
+    m = fo.Model()
+    labels = ["free", "2x", "e5", "St", "a b", "a_b", "x+y", "é", "x[1]", "x(1)", "-", "", ".5", "3 e", "end"]
+    x = m.variable("x", len(labels), lower=1, upper=9, labels=labels)
+    rows = x.between(2, 5)
+    rows.labels = [f"r {i % 2}" for i in range(len(labels))]
+    m.subject_to(rows, name="rows")
+    m.minimize(np.arange(1, len(labels) + 1) @ x)
+    for suffix in (".lp", ".mps"):
+        path = tmp_path / f"names{suffix}"
+        m.write(path)
+        back = fo.read(path)
+        columns, rows_back = names(back)
+        assert len(set(columns)) == len(labels)
+        assert len(set(rows_back)) == len(labels) * (2 if suffix == ".lp" else 1)
+        s = back.solve()
+        assert s.objective == pytest.approx(2 * sum(range(1, len(labels) + 1)))
+    assert columns[:6] == ["free", "2x", "e5", "St", "a_b", "a_b_2"]  # MPS minds only spaces
+
+
+def test_no_objective_no_rows(tmp_path):
+    m = fo.Model()
+    x = m.variable("x", 2, lower=1, upper=2)
+    m.write(tmp_path / "a.mps")
+    assert fo.read(tmp_path / "a.mps").solve().objective == 0.0
+    m.minimize(x.sum())
+    m.write(tmp_path / "a.lp")
+    assert fo.read(tmp_path / "a.lp").solve().objective == 2.0
+
+
+def test_refusals(tmp_path):
+    m = fo.Model("many")
+    x = m.variable("x", 2, lower=0, upper=1)
+    m.lexicographic([fo.minimize(x[0]), fo.maximize(x[1])])
+    with pytest.raises(fo.UnsupportedError, match="2 objectives"):
+        m.write(tmp_path / "m.mps")
+    m.minimize(fo.norm(x - 3))
+    with pytest.raises(fo.UnsupportedError, match="norm_2"):
+        m.write(tmp_path / "m.mps")
+    m = fo.Model("lazy")
+    x = m.variable("x", 2, lower=0, upper=1)
+    m.lazy(lambda value: [], name="family")
+    with pytest.raises(fo.UnsupportedError, match="'family'"):
+        m.write(tmp_path / "m.lp")
+    with pytest.raises(fo.DeclarationError, match=r"\.mps or \.lp"):
+        m.write(tmp_path / "m.txt")
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(FileNotFoundError):
+        fo.Model().write(tmp_path / "nowhere" / "m.lp")
+
+
+MPS = """NAME small
+ROWS
+ N  cost
+ G  need
+COLUMNS
+    bread  cost 3  need 1
+    milk   cost 4  need 2
+RHS
+    rhs need 4
+BOUNDS
+{bounds}{after}ENDATA
+"""
+
+
+def test_what_cannot_be_read(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"nothing\.lp"):
+        fo.read(tmp_path / "nothing.lp")
+    path = tmp_path / "m.mps"
+    path.write_text("not a model\n")
+    with pytest.raises(fo.DeclarationError, match=r"m\.mps.*Parser error"):
+        fo.read(path)
+    path.write_text(MPS.format(bounds="", after="QCMATRIX need\n    milk milk 1\n"))
+    with pytest.raises(fo.DeclarationError, match="Quadratic rows not supported"):
+        fo.read(path)
+    path.write_text(MPS.format(bounds=" SC BOUND milk 3\n", after=""))
+    with pytest.raises(fo.UnsupportedError, match="milk is semicontinuous"):
+        fo.read(path)
+    path.write_text(MPS.format(bounds=" LO BOUND milk 3\n UP BOUND milk 2\n", after=""))
+    with (
+        pytest.warns(UserWarning, match="inconsistent bounds"),
+        pytest.raises(fo.DeclarationError, match=r"m\.mps.*lower 3 is above upper 2"),
+    ):
+        fo.read(path)
+    path.write_text(MPS.format(bounds="", after="QUADOBJ\n    milk milk -1\n    bread bread 1\n"))
+    with pytest.raises(fo.CurvatureError, match="indefinite"):
+        fo.read(path)
+
+
+def test_what_the_reader_changes_is_told(tmp_path):
+    path = tmp_path / "m.mps"
+    path.write_text(MPS.format(bounds="", after="").replace("need 2", "need 2\n    milk   need 5"))
+    with pytest.warns(UserWarning, match="duplicate"):
+        assert fo.read(path).solve().objective == pytest.approx(8.0)
+    path.write_text(MPS.format(bounds="", after=""))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert fo.read(str(path)).solve().objective == pytest.approx(8.0)
