@@ -1,7 +1,7 @@
 """OR-Tools MathOpt: Glop, PDLP and OR-Tools' own copy of SCIP.
 
-Programs go over as protocol buffers filled from whole arrays. MathOpt's modelling classes take four times as long
-for an LP of a million coefficients, and forty times as long if its rows are added one at a time.
+Programs go over as protocol buffers filled from whole arrays. MathOpt's modelling classes take four times
+as long for an LP of a million coefficients, and forty times as long if its rows are added one at a time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NATIVE = Capabilities(frozenset({"rows", "integer", "quadratic", "second_order",
 
 
 def native(program: Program) -> Any:
-    """Give a program as an `ortools.math_opt.python.mathopt.Model`, with its names and in the model's own sense."""
+    """Give a program as an MathOpt `Model`, with its names and in the model's own sense."""
     from ortools.math_opt.python import mathopt
 
     proto = model_proto(program, natural=True)

@@ -7,6 +7,8 @@ arguments q and s are integral at an optimum (q is the k-th largest).
 
 from __future__ import annotations
 
+import numpy as np
+
 from forcopt.compile.bridges.base import bridge
 from forcopt.compile.draft import Draft
 from forcopt.language.relations import AtomRelation
@@ -17,7 +19,10 @@ def sum_largest_rows(relation: AtomRelation, draft: Draft) -> None:
     """Write the dual of choosing the k largest."""
     (x,) = relation.arguments
     whole = draft.is_integral(x)
-    threshold = draft.column("threshold", x.shape[0], implied_integer=whole)
+    # Some optimum has the k-th largest as threshold. Only integer models are told: a bound may take the multiplier
+    # that belongs to the arguments' own bounds.
+    low, high = draft.interval(x) if whole else (np.full((1, 1), -np.inf), np.full((1, 1), np.inf))
+    threshold = draft.column("threshold", x.shape[0], low.min(axis=1), high.max(axis=1), implied_integer=whole)
     excess = draft.column("excess", x.shape, lower=0.0, implied_integer=whole)
     draft.row(excess >= x - threshold[:, None])
     draft.row(relation.result >= relation.parameter * threshold + excess.sum(axis=1))
