@@ -1,10 +1,10 @@
 """OR-Tools CP-SAT: pure integer programs, solved in exact integer arithmetic.
 
 CP-SAT takes integers only. Each row is multiplied by the least common multiple of its coefficients'
-denominators, where a coefficient is read as the decimal it prints as (up to nine places) or as a ratio of small
-integers, whichever gives back the very same float; what is neither is refused, never rounded. A row's bounds
-need no such form: since its scaled activity is an integer, they are rounded inwards, after being loosened by 1e-9
-of their size for the rounding errors in computing them.
+denominators, where a coefficient is read as the decimal it prints as (up to nine places) or as a ratio of
+small integers, whichever gives back the very same float; what is neither is refused, never rounded. A row's
+bounds need no such form: since its scaled activity is an integer, they are rounded inwards, after being
+loosened by 1e-9 of their size for the rounding errors in computing them.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _scaled(values: list[float], name: Callable[[], str]) -> tuple[list[int], in
     if len(known) < len(ratios):
         raise UnsupportedError(
             f"{name()}: the coefficient {values[ratios.index(None)]!r} is neither a decimal of up to nine "
-            f"places nor a ratio with denominator up to {_DENOMINATOR}; cp-sat takes integers and does not round"
+            f"places nor a ratio of integers up to {_DENOMINATOR}; cp-sat computes with integers, unrounded"
         )
     scale = math.lcm(*(r.denominator for r in known))
     return [int(r * scale) for r in known], scale
@@ -74,8 +74,8 @@ def _check_size(size: float, scale: int, name: Callable[[], str]) -> None:
     """Refuse what may not fit into CP-SAT's integers."""
     if size * scale >= _LARGEST:
         raise UnsupportedError(
-            f"{name()}: scaled by {scale} to integers, it could reach {size * scale:.3g} within the bounds of its "
-            "variables; cp-sat computes with 64-bit integers"
+            f"{name()}: scaled by {scale} to integers, it could reach {size * scale:.3g} within the bounds "
+            "of its variables; cp-sat computes with 64-bit integers"
         )
 
 

@@ -1,12 +1,12 @@
 """Finite bounds for the columns of an all-integer program, for solvers that search finite domains only.
 
 Two rules are applied in rounds until they find nothing more. A *row* bounds a column if all its others are
-bounded. A column that costs nothing to decrease is *dominated* (an epigraph column such as the t of
-``t >= x``): whatever the others are, it may as well stand at its own lower bound or at the least value that some
-row forces on it, so the most that any row can force bounds it from above. Both keep at least one optimum: in a
-solution within the bounds found so far, moving one dominated column down to that value leaves every row
-satisfied, the other columns where they are and the objective no worse. Columns that cost nothing to increase
-mirror this.
+bounded. A column that costs nothing to decrease is *dominated* (such as the t of a row ``t >= x``):
+whatever the others are, it may as well stand at its own lower bound or at the least value that some
+row forces on it, so the most that any row can force bounds it from above. Both keep at least one optimum:
+in a solution within the bounds found so far, moving one dominated column down to that value leaves every
+row satisfied, the other columns where they are and the objective no worse. Columns that cost nothing to
+increase mirror this.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ _SUM_NOISE = 1e-12
 
 
 def loosened(bound: Array, sign: float, scale: float = 1.0) -> Array:
-    """Move bounds outwards (up for sign 1) by what rounding errors may have cost them, not to another integer.
+    """Move bounds outwards (up for sign 1) by what rounding errors may have cost them, not to another
+    integer.
 
     Args:
         bound: on something that, multiplied by `scale`, is an integer.
@@ -95,8 +96,8 @@ def finite_domains(program: Program) -> tuple[Array, Array]:
             owned = missing & (program.integer == 1)  # the user's own; others are computed from these
             first = int(np.argmax(owned if owned.any() else missing))
             raise UnboundedExpressionError(
-                f"{program.column_name(first)} has no {side} bound, and none follows from the rows; give it one, "
-                "or the variables that it is computed from, or use a backend that takes unbounded variables"
+                f"{program.column_name(first)} has no {side} bound, and none follows from the rows; give it "
+                "one, or the variables that it is computed from, or use a backend that takes it without"
             )
     return lower, upper
 

@@ -265,4 +265,5 @@ _SCIP = ("rows", "integer", "quadratic", "indicator")
 register_backend(MathOpt("glop", "glop", ["rows"]))
 register_backend(MathOpt("pdlp", "pdlp", ["rows"], accuracy=1e-4))
 register_backend(MathOpt("gscip", "gscip", _SCIP))
-register_backend(MathOpt("scip", "gscip", _SCIP))  # unless PySCIPOpt is there: it takes more, and the name
+if not find_spec("pyscipopt"):  # which takes more, and the name
+    register_backend(MathOpt("scip", "gscip", _SCIP))

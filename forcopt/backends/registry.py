@@ -12,7 +12,7 @@ from forcopt.errors import NotInstalledError, unknown
 
 __all__ = ["all_capabilities", "backends", "get_backend", "register_backend"]
 
-_MODULES = ("cpsat", "highs", "mathopt")
+_MODULES = ("cpsat", "highs", "mathopt", "pyscipopt")
 """One module a solver family; each calls `register_backend` for its backends when imported."""
 
 _BACKENDS: dict[str, Backend] = {}

@@ -15,9 +15,9 @@ def violated_constraints(model: Model, x: Array, tolerance: float) -> list[Const
     """Ask all lazy families of a model for what a point violates.
 
     Args:
-        model: its lazy families are asked in order.
-        x: the values of all columns (those of bridges may follow).
-        tolerance: a constraint violated by no more than this, relative to the larger of 1 and its bound, is left
+        model: its lazy families are asked in order. x: the values of all columns (those of bridges may
+        follow). tolerance: a constraint violated by no more than this, relative to the larger of 1 and its
+        bound, is left
             out: a solver of that accuracy could give the same point again.
 
     Raises:
@@ -32,7 +32,7 @@ def violated_constraints(model: Model, x: Array, tolerance: float) -> list[Const
     for family in model.lazies:
         for constraint in family.separate(value):
             if not isinstance(constraint, Constraint):
-                raise DeclarationError(f"lazy family {family.name!r} yielded {constraint!r}, not a constraint")
+                raise DeclarationError(f"lazy family {family.name!r} gave {constraint!r}, not a constraint")
             model.lift(constraint.expression)
             model.check_curvature(constraint.expression, 0, f"lazy family {family.name!r}")
             if constraint.relative_violation(point).max(initial=0.0) > tolerance:

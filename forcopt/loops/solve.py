@@ -74,7 +74,7 @@ def solve_model(
 
     def run(current: Session, last: bool) -> RawResult:
         if model.lazies and not native_lazy:
-            return cutting_planes(current, model, settings, elapsed)
+            return cutting_planes(current, model, settings, elapsed, chosen.accuracy)
         return current.solve(settings.within(elapsed()))
 
     result, results = lexicographic(session, program, run)
