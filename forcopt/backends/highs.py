@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -10,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from forcopt.backends.base import Backend, Improvement, RawResult, Session, SolveOptions
+from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.backends.registry import register_backend
+from forcopt.backends.watch import Watch
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.program import Program, RowBlock, StageCost
 from forcopt.errors import BackendError
@@ -110,15 +110,15 @@ class HighsSession(Session):
         """Run HiGHS and read its answer."""
         highs, program = self.highs, self.program
         _set_options(highs, options)
-        watch = _Watch(program.stages[0].sign, options)
-        watch.attach(highs)
+        watch = Watch(program, options)
+        _attach(highs, watch)
         try:
             if options.start is not None:
                 known = np.flatnonzero(~np.isnan(options.start)).astype(np.int32)
                 highs.setSolution(len(known), known, options.start[known])
             _check_run(highs)
         finally:
-            watch.detach(highs)
+            highs.clearCallbacks()
         return _read(highs, program, watch)
 
 
@@ -149,44 +149,22 @@ def _check_run(highs: highspy.Highs) -> None:
             raise BackendError(f"HiGHS: {highs.modelStatusToString(status)}")
 
 
-class _Watch:
-    """Collects the log and the improvements of a run, and stops it when asked."""
-
-    def __init__(self, sign: float, options: SolveOptions) -> None:
-        self.sign, self.options = sign, options
-        self.lines: list[str] = []
-        self.trace: list[Improvement] = []
-        self.stop = False
-        self.started = time.perf_counter()
-
-    def attach(self, highs: highspy.Highs) -> None:
-        highs.cbLogging.subscribe(self._line)
-        highs.cbMipImprovingSolution.subscribe(self._improved)
-        if self.options.on_improvement is not None:
-            highs.cbMipInterrupt.subscribe(self._interrupt)
-
-    def detach(self, highs: highspy.Highs) -> None:
-        highs.clearCallbacks()
-
-    def _line(self, event: Any) -> None:
-        self.lines.append(event.message)
-
-    def _improved(self, event: Any) -> None:
+def _attach(highs: highspy.Highs, watch: Watch) -> None:
+    def improved(event: Any) -> None:
         out = event.data_out
-        step = Improvement(
-            time.perf_counter() - self.started, float(out.objective_function_value), float(out.mip_dual_bound)
-        )
-        self.trace.append(step)
-        if self.options.on_improvement is not None:
-            told = Improvement(step.seconds, self.sign * step.objective, self.sign * step.bound)
-            self.stop = bool(self.options.on_improvement(told)) or self.stop
+        watch.improved(float(out.objective_function_value), float(out.mip_dual_bound))
 
-    def _interrupt(self, event: Any) -> None:
-        if self.stop:
+    def interrupt(event: Any) -> None:
+        if watch.stop:
             event.interrupt()
 
+    highs.cbLogging.subscribe(lambda event: watch.lines.append(event.message))
+    highs.cbMipImprovingSolution.subscribe(improved)
+    if watch.options.on_improvement is not None:
+        highs.cbMipInterrupt.subscribe(interrupt)
 
-def _read(highs: highspy.Highs, program: Program, watch: _Watch) -> RawResult:
+
+def _read(highs: highspy.Highs, program: Program, watch: Watch) -> RawResult:
     import highspy
 
     said = highs.getModelStatus()

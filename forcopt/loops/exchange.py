@@ -16,6 +16,10 @@ def to_native(model: Model, library: str) -> Any:
     from forcopt.backends.highs import Highs, pass_program
     from forcopt.compile.compiler import compile_model
 
+    if library == "mathopt":
+        from forcopt.backends import mathopt
+
+        return mathopt.native(compile_model(model, mathopt.NATIVE, library))
     program = compile_model(model, Highs.capabilities, "highs")
     out = highspy.Highs()
     out.setOptionValue("output_flag", False)
