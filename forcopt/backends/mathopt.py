@@ -18,7 +18,7 @@ from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.backends.registry import register_backend
 from forcopt.backends.watch import Watch
 from forcopt.compile.capabilities import Capabilities
-from forcopt.compile.program import Cone, IndicatorRows, Program
+from forcopt.compile.program import IndicatorRows, Program
 from forcopt.errors import BackendError
 from forcopt.language.terms import Array
 from forcopt.status import Status
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NATIVE", "MathOpt", "MathOptSession", "model_proto", "native"]
 
-NATIVE = Capabilities(frozenset({"rows", "integer", "quadratic", "second_order", "indicator"}))
+NATIVE = Capabilities(frozenset({"rows", "integer", "quadratic", "indicator"}))
 """What a MathOpt model can hold, whichever solver may take it then."""
 
 
@@ -74,8 +74,6 @@ def model_proto(program: Program, natural: bool = False) -> ModelProto:
         _matrix(proto.objective.quadratic_coefficients, sign * triangle)
     for indicator in program.indicators:
         _indicators(proto, indicator, columns)
-    for cone in program.cones:
-        _second_order(proto, cone)
     return proto
 
 
@@ -105,18 +103,6 @@ def _indicators(proto: ModelProto, indicator: IndicatorRows, columns: int) -> No
                 one.indicator_id, one.activate_on_zero = column, not indicator.active
                 one.lower_bound, one.upper_bound = low, high
                 _vector(one.expression, rows.indices[part], rows.data[part])
-
-
-def _second_order(proto: ModelProto, cone: Cone) -> None:
-    matrix = cone.matrix
-    for first in range(0, matrix.shape[0], cone.size):
-        one = proto.second_order_cone_constraints[len(proto.second_order_cone_constraints)]
-        for row in range(first, first + cone.size):
-            expression = one.upper_bound if row == first else one.arguments_to_norm.add()
-            part = slice(matrix.indptr[row], matrix.indptr[row + 1])
-            expression.ids.extend(matrix.indices[part].tolist())
-            expression.coefficients.extend(matrix.data[part].tolist())
-            expression.offset = float(cone.offset[row])
 
 
 class MathOptSession(Session):
