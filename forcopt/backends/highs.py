@@ -138,6 +138,8 @@ def _set_options(highs: highspy.Highs, options: SolveOptions) -> None:
     for name, value in {**values, **options.extra}.items():
         if highs.setOptionValue(name, value) == highspy.HighsStatus.kError:
             raise BackendError(f"HiGHS refuses the option {name}={value!r}")
+    if not options.log and highs.getOptionValue("solver")[1] == "pdlp":
+        highs.setOptionValue("output_flag", False)  # it prints past the callback for the log
 
 
 def _check_run(highs: highspy.Highs) -> None:

@@ -70,7 +70,6 @@ class _Run:
         self.program, self.watch = program, watch
         self.scip = scip = pyscipopt.Model(program.name)
         self.columns: list[Any] = []
-        self.rows: list[Any] = []
         bounded = (program.lower >= 0) & (program.upper <= 1)
         kinds = np.where(program.integer == 1, np.where(bounded, "B", "I"), "C")
         ends = zip(kinds.tolist(), program.lower.tolist(), program.upper.tolist(), strict=True)
@@ -95,13 +94,14 @@ class _Run:
         terms = dict(zip((self.terms[j] for j in columns), values, strict=True))
         return ExprCons(Expr(terms), _finite(low), _finite(high))
 
-    def add_rows(self, rows: RowBlock) -> list[Any]:
+    def add_rows(self, rows: RowBlock) -> None:
         """Add linear rows, also while SCIP runs."""
-        return [self.scip.addCons(self._linear(*row)) for row in _each(rows)]
+        for row in _each(rows):
+            self.scip.addCons(self._linear(*row))
 
     def _add_constraints(self) -> None:
         program, scip = self.program, self.scip
-        self.rows = self.add_rows(program.rows)
+        self.add_rows(program.rows)
         for indicator in program.indicators:
             switches = [self.columns[j] for j in indicator.columns.tolist()]
             for switch, (columns, data, low, high) in zip(switches, _each(indicator.rows), strict=True):
@@ -155,13 +155,6 @@ class _Run:
         scip.includeConshdlr(handler, "lazy", "lazy families", 0, last, last, needscons=False)
 
     def _set_options(self, options: SolveOptions) -> None:
-        import pyscipopt
-
-        scip = self.scip
-        if self._has_duals():  # as long as nothing but the simplex method has touched it
-            scip.setPresolve(pyscipopt.SCIP_PARAMSETTING.OFF)
-            scip.setHeuristics(pyscipopt.SCIP_PARAMSETTING.OFF)
-            scip.disablePropagation()
         values: dict[str, Any] = {}
         if options.time_limit is not None:
             values["limits/time"] = min(options.time_limit, 1e20)
@@ -171,20 +164,9 @@ class _Run:
             values["randomization/randomseedshift"] = options.seed
         for name, value in {**values, **options.extra}.items():
             try:
-                scip.setParam(name, value)
+                self.scip.setParam(name, value)
             except (KeyError, TypeError, ValueError, LookupError) as error:
                 raise BackendError(f"SCIP refuses the option {name}={value!r}: {error}") from None
-
-    def _has_duals(self) -> bool:
-        """Whether it is a linear program."""
-        program = self.program
-        return not (
-            program.is_integer
-            or program.stages[0].quadratic is not None
-            or program.cones
-            or program.indicators
-            or program.lazies
-        )
 
     def _give_start(self, start: Array | None) -> None:
         if start is None:
@@ -232,9 +214,6 @@ class _Run:
         )
         if status.has_solution:
             result.x, result.objective = x, program.stages[0].value(x)
-            if status is Status.OPTIMAL and self._has_duals():
-                result.row_dual = np.array([scip.getDualsolLinear(row) for row in self.rows])
-                result.reduced_cost = np.array([scip.getVarRedcost(x) for x in self.columns])
         return result
 
 
@@ -336,7 +315,8 @@ def _finite(bound: float) -> float | None:
 class Scip(Backend):
     """SCIP; options by its own names such as ``limits/nodes``.
 
-    It searches with one thread whatever is asked for.
+    It searches with one thread whatever is asked for. It gives no duals: even without presolving, SCIP turns
+    rows of one column into bounds, and their multipliers are lost.
     """
 
     through = "pyscipopt"

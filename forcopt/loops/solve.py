@@ -80,6 +80,10 @@ def solve_model(
     result, results = lexicographic(session, program, run)
     if result.ambiguous:
         result.status = _disambiguate(chosen, program, settings, elapsed)
+    if model.lazies and result.status is Status.UNBOUNDED:
+        # The families may bound it, but an oracle can only be asked about a point.
+        result.status = Status.FAILED
+        result.message += "; without its lazy families the model is unbounded: give the variables bounds"
     return _judge(model, chosen, program, result, results, elapsed())
 
 
@@ -99,7 +103,7 @@ def _disambiguate(backend: Backend, program: Program, options: SolveOptions, ela
     """Tell infeasible from unbounded by solving without an objective."""
     empty = StageCost(np.zeros(program.columns), 0.0, False)
     result = backend.session(program.with_stage(empty)).solve(options.within(elapsed()))
-    return Status.UNBOUNDED if result.status.has_solution else Status.INFEASIBLE
+    return Status.UNBOUNDED if result.status.has_solution else result.status
 
 
 def _judge(
