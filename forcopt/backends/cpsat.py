@@ -196,7 +196,7 @@ class _Run:
 
         def said(line: str) -> None:
             with watch.guard():
-                watch.said([line])
+                watch.said(line + "\n")
 
         def bounded(bound: float) -> None:
             self.bound = max(self.bound, unscaled(bound))
@@ -222,7 +222,7 @@ class _Run:
             message=f"CP-SAT: {said} {self.solver.solution_info()}".rstrip(),
             iterations=answer.num_conflicts,
             nodes=answer.num_branches,
-            log="".join(self.watch.lines),
+            log=self.watch.log,
             trace=self.watch.trace,
         )
         if result.status.has_solution:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -127,7 +128,8 @@ def _set_options(highs: highspy.Highs, options: SolveOptions) -> None:
 
     spent = highs.getRunTime()  # HiGHS counts its limit over all runs of an instance
     limit = float("inf") if options.time_limit is None else spent + options.time_limit
-    values: dict[str, Any] = {"time_limit": limit, "output_flag": True, "log_to_console": options.log}
+    # HiGHS calls back with its log only if it also writes it somewhere.
+    values: dict[str, Any] = {"time_limit": limit, "output_flag": True, "log_file": os.devnull}
     if options.gap is not None:
         values["mip_rel_gap"] = options.gap
     if options.seed is not None:
@@ -160,7 +162,7 @@ def _attach(highs: highspy.Highs, watch: Watch) -> None:
         if watch.stop:
             event.interrupt()
 
-    highs.cbLogging.subscribe(lambda event: watch.lines.append(event.message))
+    highs.cbLogging.subscribe(lambda event: watch.said(event.message))
     highs.cbMipImprovingSolution.subscribe(improved)
     if watch.options.on_improvement is not None:
         highs.cbMipInterrupt.subscribe(interrupt)
@@ -193,7 +195,7 @@ def _read(highs: highspy.Highs, program: Program, watch: Watch) -> RawResult:
         message=f"HiGHS: {highs.modelStatusToString(said)}",
         iterations=max(info.simplex_iteration_count, 0) + max(info.ipm_iteration_count, 0),
         nodes=max(int(info.mip_node_count), 0),
-        log="".join(watch.lines),
+        log=watch.log,
         trace=watch.trace,
     )
     if status.has_solution:
@@ -216,7 +218,7 @@ class Highs(Backend):
     """HiGHS, with its own choice of algorithm or a given one for LPs."""
 
     through = "highspy"
-    install = "pip install 'highspy>=1.14,<1.15'"
+    install = "pip install 'highspy>=1.13,<1.14'"
     capabilities = Capabilities(
         frozenset({"rows", "integer", "quadratic"}), conflicts=(frozenset({"integer", "quadratic"}),)
     )

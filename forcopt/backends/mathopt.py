@@ -137,7 +137,7 @@ class MathOptSession(Session):
                 parameters_pb2.SolverInitializerProto(),
                 _parameters(self.solver, options),
                 hints,
-                watch.said,
+                lambda lines: watch.said("".join(f"{line}\n" for line in lines)),
                 registration,
                 improved,
                 None,
@@ -211,7 +211,7 @@ def _read(answer: SolveResultProto, program: Program, watch: Watch, solver: str)
         message=f"MathOpt ({solver}): {reason}{limit} {end.detail}".rstrip(),
         iterations=stats.simplex_iterations + stats.barrier_iterations + stats.first_order_iterations,
         nodes=stats.node_count,
-        log="".join(watch.lines),
+        log=watch.log,
         trace=watch.trace,
     )
     if status.has_solution:

@@ -55,7 +55,7 @@ class ScipSession(Session):
                 raise BackendError(f"SCIP: {error}") from error
             finally:
                 run.scip.setLogfile(None)
-                watch.lines.append(log.read_text(errors="replace") if log.exists() else "")
+                watch.log = log.read_text(errors="replace") if log.exists() else ""
         watch.settle()
         return run.read()
 
@@ -97,7 +97,8 @@ class _Run:
     def add_rows(self, rows: RowBlock) -> None:
         """Add linear rows, also while SCIP runs."""
         for row in _each(rows):
-            self.scip.addCons(self._linear(*row))
+            if np.isfinite(row[2:]).any():
+                self.scip.addCons(self._linear(*row))
 
     def _add_constraints(self) -> None:
         program, scip = self.program, self.scip
@@ -209,7 +210,7 @@ class _Run:
             message=f"SCIP: {said}",
             iterations=scip.getNLPIterations(),
             nodes=scip.getNTotalNodes(),
-            log="".join(self.watch.lines),
+            log=self.watch.log,
             trace=self.watch.trace,
         )
         if status.has_solution:

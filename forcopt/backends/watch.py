@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -23,25 +23,24 @@ class Watch:
     `guard` is kept, stops the run, and is raised again by `settle`.
 
     Attributes:
-        lines: of the log.
+        log: what the solver printed.
         trace: improvements in minimised terms.
         stop: the run should end as soon as it can.
     """
 
     def __init__(self, program: Program, options: SolveOptions) -> None:
         self.sign, self.options = program.stages[0].sign, options
-        self.lines: list[str] = []
+        self.log = ""
         self.trace: list[Improvement] = []
         self.stop = False
         self.started = time.perf_counter()
         self._error: BaseException | None = None
 
-    def said(self, lines: Iterable[str]) -> None:
-        """Keep lines of the log, and show them if that was asked for."""
-        for line in lines:
-            self.lines.append(line + "\n")
-            if self.options.log:
-                print(line)
+    def said(self, text: str) -> None:
+        """Keep a part of the log, and show it if that was asked for."""
+        self.log += text
+        if self.options.log:
+            print(text, end="")
 
     def improved(self, objective: float, bound: float) -> None:
         """Note a point of this (minimised) value, if it is the best so far."""
