@@ -128,8 +128,8 @@ def _set_options(highs: highspy.Highs, options: SolveOptions) -> None:
 
     spent = highs.getRunTime()  # HiGHS counts its limit over all runs of an instance
     limit = float("inf") if options.time_limit is None else spent + options.time_limit
-    # HiGHS calls back with its log only if it also writes it somewhere.
-    values: dict[str, Any] = {"time_limit": limit, "output_flag": True, "log_file": os.devnull}
+    values: dict[str, Any] = {"time_limit": limit, "output_flag": True, "log_to_console": False}
+    values["log_file"] = os.devnull  # HiGHS calls back with its log only if it also writes it somewhere
     if options.gap is not None:
         values["mip_rel_gap"] = options.gap
     if options.seed is not None:
