@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import time
+import os
 from collections.abc import Sequence
+from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from forcopt.backends.base import Backend, Improvement, RawResult, Session, SolveOptions
+from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.backends.registry import register_backend
+from forcopt.backends.watch import Watch
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.program import Program, RowBlock, StageCost
 from forcopt.errors import BackendError
@@ -110,15 +112,15 @@ class HighsSession(Session):
         """Run HiGHS and read its answer."""
         highs, program = self.highs, self.program
         _set_options(highs, options)
-        watch = _Watch(program.stages[0].sign, options)
-        watch.attach(highs)
+        watch = Watch(program, options)
+        _attach(highs, watch)
         try:
             if options.start is not None:
                 known = np.flatnonzero(~np.isnan(options.start)).astype(np.int32)
                 highs.setSolution(len(known), known, options.start[known])
             _check_run(highs)
         finally:
-            watch.detach(highs)
+            highs.clearCallbacks()
         return _read(highs, program, watch)
 
 
@@ -127,7 +129,8 @@ def _set_options(highs: highspy.Highs, options: SolveOptions) -> None:
 
     spent = highs.getRunTime()  # HiGHS counts its limit over all runs of an instance
     limit = float("inf") if options.time_limit is None else spent + options.time_limit
-    values: dict[str, Any] = {"time_limit": limit, "output_flag": True, "log_to_console": options.log}
+    values: dict[str, Any] = {"time_limit": limit, "output_flag": True, "log_to_console": False}
+    values["log_file"] = os.devnull  # HiGHS calls back with its log only if it also writes it somewhere
     if options.gap is not None:
         values["mip_rel_gap"] = options.gap
     if options.seed is not None:
@@ -138,6 +141,8 @@ def _set_options(highs: highspy.Highs, options: SolveOptions) -> None:
     for name, value in {**values, **options.extra}.items():
         if highs.setOptionValue(name, value) == highspy.HighsStatus.kError:
             raise BackendError(f"HiGHS refuses the option {name}={value!r}")
+    if not options.log and highs.getOptionValue("solver")[1] == "pdlp":
+        highs.setOptionValue("output_flag", False)  # it prints past the callback for the log
 
 
 def _check_run(highs: highspy.Highs) -> None:
@@ -149,44 +154,22 @@ def _check_run(highs: highspy.Highs) -> None:
             raise BackendError(f"HiGHS: {highs.modelStatusToString(status)}")
 
 
-class _Watch:
-    """Collects the log and the improvements of a run, and stops it when asked."""
-
-    def __init__(self, sign: float, options: SolveOptions) -> None:
-        self.sign, self.options = sign, options
-        self.lines: list[str] = []
-        self.trace: list[Improvement] = []
-        self.stop = False
-        self.started = time.perf_counter()
-
-    def attach(self, highs: highspy.Highs) -> None:
-        highs.cbLogging.subscribe(self._line)
-        highs.cbMipImprovingSolution.subscribe(self._improved)
-        if self.options.on_improvement is not None:
-            highs.cbMipInterrupt.subscribe(self._interrupt)
-
-    def detach(self, highs: highspy.Highs) -> None:
-        highs.clearCallbacks()
-
-    def _line(self, event: Any) -> None:
-        self.lines.append(event.message)
-
-    def _improved(self, event: Any) -> None:
+def _attach(highs: highspy.Highs, watch: Watch) -> None:
+    def improved(event: Any) -> None:
         out = event.data_out
-        step = Improvement(
-            time.perf_counter() - self.started, float(out.objective_function_value), float(out.mip_dual_bound)
-        )
-        self.trace.append(step)
-        if self.options.on_improvement is not None:
-            told = Improvement(step.seconds, self.sign * step.objective, self.sign * step.bound)
-            self.stop = bool(self.options.on_improvement(told)) or self.stop
+        watch.improved(float(out.objective_function_value), float(out.mip_dual_bound))
 
-    def _interrupt(self, event: Any) -> None:
-        if self.stop:
+    def interrupt(event: Any) -> None:
+        if watch.stop:
             event.interrupt()
 
+    highs.cbLogging.subscribe(lambda event: watch.said(event.message))
+    highs.cbMipImprovingSolution.subscribe(improved)
+    if watch.options.on_improvement is not None:
+        highs.cbMipInterrupt.subscribe(interrupt)
 
-def _read(highs: highspy.Highs, program: Program, watch: _Watch) -> RawResult:
+
+def _read(highs: highspy.Highs, program: Program, watch: Watch) -> RawResult:
     import highspy
 
     said = highs.getModelStatus()
@@ -215,7 +198,7 @@ def _read(highs: highspy.Highs, program: Program, watch: _Watch) -> RawResult:
         message=f"HiGHS: {highs.modelStatusToString(said)}",
         iterations=max(info.simplex_iteration_count, 0) + max(info.ipm_iteration_count, 0),
         nodes=max(int(info.mip_node_count), 0),
-        log="".join(watch.lines),
+        log=watch.log,
         trace=watch.trace,
     )
     if status.has_solution:
@@ -238,7 +221,7 @@ class Highs(Backend):
     """HiGHS, with its own choice of algorithm or a given one for LPs."""
 
     through = "highspy"
-    install = "pip install 'highspy>=1.14,<1.15'"
+    install = "pip install 'highspy>=1.13,<1.14'"
     capabilities = Capabilities(
         frozenset({"rows", "integer", "quadratic"}), conflicts=(frozenset({"integer", "quadratic"}),)
     )
@@ -249,8 +232,12 @@ class Highs(Backend):
             self.capabilities = Capabilities(frozenset(kinds))
 
     def missing(self) -> str | None:
-        """Whether highspy is there."""
-        return None if find_spec("highspy") else "the package highspy is missing"
+        """Whether highspy is there, in a version that can be trusted."""
+        if not find_spec("highspy"):
+            return "the package highspy is missing"
+        if version("highspy").startswith("1.14."):  # ERGO-Code/HiGHS#2957
+            return "highspy 1.14 takes wrong points for optima of mixed-integer programs"
+        return None
 
     def version(self) -> str:
         """HiGHS's own version."""

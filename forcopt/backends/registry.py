@@ -12,7 +12,7 @@ from forcopt.errors import NotInstalledError, unknown
 
 __all__ = ["all_capabilities", "backends", "families", "get_backend", "register_backend", "register_family"]
 
-_MODULES = ("highs", "cvxpy", "pyomo")
+_MODULES = ("highs", "cvxpy", "cpsat", "mathopt", "pyscipopt", "pyomo")
 """One module a solver family; each calls `register_backend` for its backends when imported."""
 
 _BACKENDS: dict[str, Backend] = {}

@@ -9,44 +9,13 @@ import numpy as np
 
 from forcopt.backends.base import RawResult, Session, SolveOptions
 from forcopt.compile.assemble import assemble
-from forcopt.errors import BackendError, DeclarationError
-from forcopt.language.constraint import Constraint
-from forcopt.language.expression import Expression
+from forcopt.compile.separation import violated_constraints
+from forcopt.errors import BackendError
 from forcopt.language.model import Model
 from forcopt.language.terms import Array
 from forcopt.status import Status
 
-__all__ = ["cutting_planes", "violated_constraints"]
-
-_TOO_SMALL = 1e-9
-"""A cut that the point violates by less than this (relative to its bound) would not move it."""
-
-
-def violated_constraints(model: Model, x: Array) -> list[Constraint]:
-    """Ask all lazy families of a model for what a point violates.
-
-    Args:
-        model: its lazy families are asked in order.
-        x: the values of all columns (those of bridges may follow).
-
-    Raises:
-        DeclarationError: if an oracle yields something else than an affine constraint of the model.
-    """
-    point = model.complete(x[: model.column_count])
-
-    def value(expression: Expression) -> Array:
-        return model.lift(expression).evaluate(point)
-
-    found: list[Constraint] = []
-    for family in model.lazies:
-        for constraint in family.separate(value):
-            if not isinstance(constraint, Constraint):
-                raise DeclarationError(f"lazy family {family.name!r} yielded {constraint!r}, not a constraint")
-            model.lift(constraint.expression)
-            model.check_curvature(constraint.expression, 0, f"lazy family {family.name!r}")
-            if constraint.relative_violation(point).max(initial=0.0) > _TOO_SMALL:
-                found.append(constraint)
-    return found
+__all__ = ["cutting_planes"]
 
 
 def cutting_planes(
@@ -54,6 +23,7 @@ def cutting_planes(
     model: Model,
     options: SolveOptions,
     elapsed: Callable[[], float],
+    tolerance: float,
     rounds: int = 100_000,
 ) -> RawResult:
     """Minimise over the session's program and all lazy families of the model.
@@ -66,6 +36,7 @@ def cutting_planes(
         model: gives the oracles.
         options: the time limit is for all rounds together.
         elapsed: seconds since the solve began.
+        tolerance: violations up to this, relative, are accepted; the session's solver may not get below.
         rounds: give up after so many.
 
     Raises:
@@ -83,7 +54,7 @@ def cutting_planes(
             return result
         assert result.x is not None
         bound = max(bound, result.bound)
-        cuts = violated_constraints(model, _rounded(result.x, session))
+        cuts = violated_constraints(model, _rounded(result.x, session), tolerance)
         if not cuts:
             result.bound = bound
             return result

@@ -45,6 +45,10 @@ def to_native(model: Model, library: str) -> Any:
         from forcopt.backends import cvxpy
 
         return cvxpy.native(compile_model(model, cvxpy.CONVEX, library))
+    if library == "mathopt":
+        from forcopt.backends import mathopt
+
+        return mathopt.native(compile_model(model, mathopt.NATIVE, library))
     if library == "pyomo":
         from forcopt.backends import pyomo
 

@@ -74,12 +74,16 @@ def solve_model(
 
     def run(current: Session, last: bool) -> RawResult:
         if model.lazies and not native_lazy:
-            return cutting_planes(current, model, settings, elapsed)
+            return cutting_planes(current, model, settings, elapsed, chosen.accuracy)
         return current.solve(settings.within(elapsed()))
 
     result, results = lexicographic(session, program, run)
     if result.ambiguous:
         result.status = _disambiguate(chosen, program, settings, elapsed)
+    if model.lazies and result.status is Status.UNBOUNDED:
+        # The families may bound it, but an oracle can only be asked about a point.
+        result.status = Status.FAILED
+        result.message += "; without its lazy families the model is unbounded: give the variables bounds"
     return judge(model, chosen, program, result, results, elapsed())
 
 

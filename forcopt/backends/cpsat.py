@@ -1,0 +1,260 @@
+"""OR-Tools CP-SAT: pure integer programs, solved in exact integer arithmetic.
+
+CP-SAT takes integers only. Each row is multiplied by the least common multiple of its coefficients'
+denominators, where a coefficient is read as the decimal it prints as (up to nine places) or as a ratio of
+small integers, whichever gives back the very same float; what is neither is refused, never rounded. A row's
+bounds need no such form: since its scaled activity is an integer, they are rounded inwards, after being
+loosened by 1e-9 of their size for the rounding errors in computing them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache, partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
+from forcopt.backends.finite_domains import finite_domains, loosened
+from forcopt.backends.registry import register_backend
+from forcopt.backends.watch import Watch
+from forcopt.compile.capabilities import Capabilities
+from forcopt.compile.program import Program, RowBlock
+from forcopt.errors import BackendError, UnsupportedError
+from forcopt.language.terms import Array
+from forcopt.status import Status
+
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
+
+__all__ = ["CpSat", "CpSatSession", "rational"]
+
+_PLACES, _DENOMINATOR = 10**9, 10**6
+_LARGEST = 2**62
+"""CP-SAT refuses rows and objectives whose value could be larger."""
+
+
+@cache
+def rational(value: float) -> Fraction | None:
+    """Read a float as the decimal or the ratio of small integers that it stands for; None if it is neither.
+
+    >>> rational(0.19), rational(1 / 3), rational(2.0 ** 0.5)
+    (Fraction(19, 100), Fraction(1, 3), None)
+    """
+    decimal = Fraction(repr(value))
+    if decimal.denominator <= _PLACES:
+        return decimal
+    # The denominators of ratios must be smaller: up to 1e9 every float would be close enough to some ratio.
+    ratio = Fraction(value).limit_denominator(_DENOMINATOR)
+    return ratio if float(ratio) == value else None
+
+
+def _scaled(values: list[float], name: Callable[[], str]) -> tuple[list[int], int]:
+    """Multiply coefficients by the least integer that makes them integers, and give it.
+
+    Raises:
+        UnsupportedError: if one is not rational; `name` says whose it is.
+    """
+    ratios = [rational(v) for v in values]
+    known = [r for r in ratios if r is not None]
+    if len(known) < len(ratios):
+        raise UnsupportedError(
+            f"{name()}: the coefficient {values[ratios.index(None)]!r} is neither a decimal of up to nine "
+            f"places nor a ratio of integers up to {_DENOMINATOR}; cp-sat computes with integers, unrounded"
+        )
+    scale = math.lcm(*(r.denominator for r in known))
+    return [int(r * scale) for r in known], scale
+
+
+def _check_size(size: float, scale: int, name: Callable[[], str]) -> None:
+    """Refuse what may not fit into CP-SAT's integers."""
+    if size * scale >= _LARGEST:
+        raise UnsupportedError(
+            f"{name()}: scaled by {scale} to integers, it could reach {size * scale:.3g} within the bounds "
+            "of its variables; cp-sat computes with 64-bit integers"
+        )
+
+
+class CpSatSession(Session):
+    """A program that is translated to CP-SAT anew for every run."""
+
+    def solve(self, options: SolveOptions) -> RawResult:
+        """Run CP-SAT and read its answer."""
+        from ortools.sat.python import cp_model
+
+        lower, upper = finite_domains(self.program)
+        crossed = np.flatnonzero(lower > upper)
+        if crossed.size:
+            name = self.program.column_name(int(crossed[0]))
+            return RawResult(Status.INFEASIBLE, message=f"CP-SAT: no integer is within the bounds of {name}")
+        model = cp_model.CpModel()
+        scale = _translate(self.program, lower, upper, model.proto)
+        if options.start is not None:
+            known = np.flatnonzero(~np.isnan(options.start))
+            model.proto.solution_hint.vars.extend(known.tolist())
+            model.proto.solution_hint.values.extend(np.rint(options.start[known]).astype(int).tolist())
+        solver = cp_model.CpSolver()
+        _set_options(solver, options)
+        run = _Run(self.program, options, solver, scale)
+        status = solver.solve(model, run.callback)
+        run.watch.settle()
+        return run.read(solver.status_name(status))
+
+
+def _translate(program: Program, lower: Array, upper: Array, proto: Any) -> int:
+    """Fill CP-SAT's protocol buffer and give the factor by which the objective was scaled."""
+    for domain in zip(map(int, lower.tolist()), map(int, upper.tolist()), strict=True):
+        proto.variables.add().domain.extend(domain)
+    reach = np.maximum(1.0, np.maximum(np.abs(lower), np.abs(upper)))
+    _add_rows(program.rows, reach, lambda i: f"row {program.row_name(i)}", None, proto)
+    for number, indicator in enumerate(program.indicators):
+        called = partial("row {1} of indicator {0}".format, number)
+        literals = indicator.columns if indicator.active else ~indicator.columns
+        _add_rows(indicator.rows, reach, called, literals.tolist(), proto)
+    cost = program.stages[0].cost
+    used = np.flatnonzero(cost)
+    whole, scale = _scaled(cost[used].tolist(), lambda: "the objective")
+    _check_size(float(np.abs(cost) @ reach), scale, lambda: "the objective")
+    if used.size:
+        proto.objective.vars.extend(used.tolist())
+        proto.objective.coeffs.extend(whole)
+    return scale
+
+
+def _add_rows(
+    rows: RowBlock, reach: Array, name: Callable[[int], str], literals: list[int] | None, proto: Any
+) -> None:
+    """Add rows, each enforced by its literal if there are any; `reach` bounds the size of each column."""
+    owner = np.repeat(np.arange(rows.count), np.diff(rows.indptr))
+    sizes = np.bincount(owner, np.abs(rows.data) * reach[rows.indices], rows.count).tolist()
+    fractional = np.bincount(owner, rows.data != np.rint(rows.data), rows.count).tolist()
+    low, high = loosened(rows.lower, -1.0).tolist(), loosened(rows.upper, 1.0).tolist()
+    ends, columns, data = rows.indptr.tolist(), rows.indices.tolist(), rows.data.tolist()
+    for i in range(rows.count):
+        part = slice(ends[i], ends[i + 1])
+        called = partial(name, i)
+        if fractional[i]:
+            whole, scale = _scaled(data[part], called)
+            low[i] = float(loosened(rows.lower[i], -1.0, scale))
+            high[i] = float(loosened(rows.upper[i], 1.0, scale))
+        else:
+            whole, scale = [int(v) for v in data[part]], 1
+        _check_size(sizes[i], scale, called)
+        far = int(1.001 * sizes[i] * scale) + 1  # beyond what the row can be: stands for an infinite bound
+        first = math.ceil(Fraction(low[i]) * scale) if low[i] * scale > -far else -far
+        last = math.floor(Fraction(high[i]) * scale) if high[i] * scale < far else far
+        constraint = proto.constraints.add()
+        if literals is not None:
+            constraint.enforcement_literal.append(literals[i])
+        if first > last:  # 0 == 1
+            constraint.linear.domain.extend((1, 1))
+            continue
+        constraint.linear.vars.extend(columns[part])
+        constraint.linear.coeffs.extend(whole)
+        constraint.linear.domain.extend((first, last))
+
+
+def _set_options(solver: cp_model.CpSolver, options: SolveOptions) -> None:
+    values: dict[str, Any] = {"log_search_progress": True, "log_to_stdout": False}
+    if options.time_limit is not None:
+        values["max_time_in_seconds"] = options.time_limit
+    if options.gap is not None:
+        values["relative_gap_limit"] = options.gap
+    if options.seed is not None:
+        values["random_seed"] = options.seed
+    if options.threads is not None:
+        values["num_workers"] = options.threads
+    for name, value in {**values, **options.extra}.items():
+        try:
+            setattr(solver.parameters, name, value)
+        except (AttributeError, TypeError) as error:
+            words = str(error).splitlines()[0]
+            raise BackendError(f"CP-SAT refuses the option {name}={value!r}: {words}") from None
+
+
+class _Run:
+    """What CP-SAT is asked to call back, and its answer."""
+
+    def __init__(
+        self, program: Program, options: SolveOptions, solver: cp_model.CpSolver, scale: int
+    ) -> None:
+        from ortools.sat.python import cp_model
+
+        self.program, self.solver, self.scale = program, solver, scale
+        self.watch = watch = Watch(program, options)
+        self.bound = -np.inf
+        unscaled = self._unscaled
+
+        class Callback(cp_model.CpSolverSolutionCallback):  # type: ignore[misc, unused-ignore]
+            def on_solution_callback(self) -> None:
+                with watch.guard(self.stop_search):
+                    watch.improved(unscaled(self.objective_value), unscaled(self.best_objective_bound))
+
+        def said(line: str) -> None:
+            with watch.guard():
+                watch.said(line + "\n")
+
+        def bounded(bound: float) -> None:
+            self.bound = max(self.bound, unscaled(bound))
+
+        self.callback = Callback()
+        solver.log_callback, solver.best_bound_callback = said, bounded
+
+    def _unscaled(self, value: float) -> float:
+        return value / self.scale + self.program.stages[0].offset
+
+    def read(self, said: str) -> RawResult:
+        """Translate the answer."""
+        known = {
+            "OPTIMAL": Status.OPTIMAL,
+            "FEASIBLE": Status.FEASIBLE,
+            "INFEASIBLE": Status.INFEASIBLE,
+            "UNKNOWN": Status.LIMIT,
+        }
+        answer = self.solver.response_proto
+        result = RawResult(
+            known.get(said, Status.FAILED),
+            bound=self.bound,
+            message=f"CP-SAT: {said} {self.solver.solution_info()}".rstrip(),
+            iterations=answer.num_conflicts,
+            nodes=answer.num_branches,
+            log=self.watch.log,
+            trace=self.watch.trace,
+        )
+        if result.status.has_solution:
+            result.x = np.array(answer.solution, dtype=float)
+            result.objective = self.program.stages[0].value(result.x)
+            # Only with a point is the bound in the answer more than a number that was never set.
+            result.bound = self._unscaled(answer.best_objective_bound)
+        return result
+
+
+class CpSat(Backend):
+    """CP-SAT; options by its own names are the fields of ``SatParameters``."""
+
+    name = "cp-sat"
+    through = "ortools"
+    install = "pip install 'ortools>=9.12'"
+    capabilities = Capabilities(frozenset({"rows", "integer", "indicator"}), only_integer=True)
+    accuracy = 1e-8
+
+    def missing(self) -> str | None:
+        """Whether ortools is there."""
+        return None if find_spec("ortools") else "the package ortools is missing"
+
+    def version(self) -> str:
+        """The version of OR-Tools."""
+        import ortools
+
+        return str(ortools.__version__)
+
+    def session(self, program: Program) -> CpSatSession:
+        """Hold the program for CP-SAT."""
+        return CpSatSession(program)
+
+
+register_backend(CpSat())

@@ -1,0 +1,69 @@
+"""What a backend hears from its solver while it runs: lines of its log, and improvements."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from forcopt.backends.base import Improvement, SolveOptions
+from forcopt.compile.program import Program
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Watch"]
+
+
+class Watch:
+    """Collects a run's log and improvements, tells the caller, and remembers whether to stop.
+
+    Solvers call back from their own code, which often cannot carry a Python exception: what is raised within
+    `guard` is kept, stops the run, and is raised again by `settle`.
+
+    Attributes:
+        log: what the solver printed.
+        trace: improvements in minimised terms.
+        stop: the run should end as soon as it can.
+    """
+
+    def __init__(self, program: Program, options: SolveOptions) -> None:
+        self.sign, self.options = program.stages[0].sign, options
+        self.log = ""
+        self.trace: list[Improvement] = []
+        self.stop = False
+        self.started = time.perf_counter()
+        self._error: BaseException | None = None
+
+    def said(self, text: str) -> None:
+        """Keep a part of the log, and show it if that was asked for."""
+        self.log += text
+        if self.options.log:
+            print(text, end="")
+
+    def improved(self, objective: float, bound: float) -> None:
+        """Note a point of this (minimised) value, if it is the best so far."""
+        if self.trace and objective >= self.trace[-1].objective:
+            return
+        step = Improvement(time.perf_counter() - self.started, objective, bound)
+        self.trace.append(step)
+        if self.options.on_improvement is not None:
+            told = Improvement(step.seconds, self.sign * objective, self.sign * bound)
+            self.stop = bool(self.options.on_improvement(told)) or self.stop
+
+    @contextmanager
+    def guard(self, interrupt: Callable[[], object] | None = None) -> Iterator[None]:
+        """Keep an exception for `settle`, and call `interrupt` if the run should end."""
+        try:
+            yield
+        except BaseException as error:  # raised again by `settle`, once the solver has returned
+            self._error = self._error or error
+            self.stop = True
+        if self.stop and interrupt is not None:
+            interrupt()
+
+    def settle(self) -> None:
+        """Raise what was kept."""
+        if self._error is not None:
+            raise self._error

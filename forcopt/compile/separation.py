@@ -1,0 +1,40 @@
+"""Ask the oracles of families of constraints that are too large to list."""
+
+from __future__ import annotations
+
+from forcopt.errors import DeclarationError
+from forcopt.language.constraint import Constraint
+from forcopt.language.expression import Expression
+from forcopt.language.model import Model
+from forcopt.language.terms import Array
+
+__all__ = ["violated_constraints"]
+
+
+def violated_constraints(model: Model, x: Array, tolerance: float) -> list[Constraint]:
+    """Ask all lazy families of a model for what a point violates.
+
+    Args:
+        model: its lazy families are asked in order. x: the values of all columns (those of bridges may
+        follow). tolerance: a constraint violated by no more than this, relative to the larger of 1 and its
+        bound, is left
+            out: a solver of that accuracy could give the same point again.
+
+    Raises:
+        DeclarationError: if an oracle yields something else than an affine constraint of the model.
+    """
+    point = model.complete(x[: model.column_count])
+
+    def value(expression: Expression) -> Array:
+        return model.lift(expression).evaluate(point)
+
+    found: list[Constraint] = []
+    for family in model.lazies:
+        for constraint in family.separate(value):
+            if not isinstance(constraint, Constraint):
+                raise DeclarationError(f"lazy family {family.name!r} gave {constraint!r}, not a constraint")
+            model.lift(constraint.expression)
+            model.check_curvature(constraint.expression, 0, f"lazy family {family.name!r}")
+            if constraint.relative_violation(point).max(initial=0.0) > tolerance:
+                found.append(constraint)
+    return found
