@@ -106,7 +106,8 @@ class RawResult:
 class Session(ABC):
     """A program inside a solver, which may be changed and solved again.
 
-    The defaults change the program and translate it anew; a backend whose solver is incremental overrides them.
+    The defaults change the program and translate it anew; a backend whose solver is incremental overrides
+    them.
     """
 
     def __init__(self, program: Program) -> None:

@@ -1,7 +1,8 @@
 """Convex solvers through cvxpy: Clarabel, SCS and OSQP by name, and ``cvxpy:NAME`` for any that cvxpy finds.
 
-Rows and column bounds go over as one matrix in at most three constraints (equalities, lower sides, upper sides), so
-that their duals come back as arrays: ``d optimum / d rhs`` of the rows, and of the bounds as reduced costs.
+Rows and column bounds go over as one matrix in at most three constraints (equalities, lower sides, upper
+sides), so that their duals come back as arrays: the change of the optimum per unit of right-hand side.
+A time limit is the solver's own: the first-order methods do not look at the clock while they factorise.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ _SOLVERS = {
         "osqp",
         1e-5,
         {"time_limit": "time_limit"},
-        # Adapting its step every 50 iterations, as OSQP 1.1 does unless told, ends in cycles on linear programs.
+        # OSQP 1.1 adapts its step every 50 iterations unless told; on linear programs that ends in cycles.
         {**_EPS, "max_iter": 100_000, "adaptive_rho_interval": 500},
         printed=True,
     ),
@@ -124,8 +125,8 @@ class _Built:
     """A `cvxpy.Problem` and its parts.
 
     Attributes:
-        linear: for each constraint the rows it has of rows-then-bounds, and what turns its dual into the change of
-            the optimum per unit of right-hand side.
+        linear: each constraint's positions among the rows and then the columns, the sign that turns its dual
+            into the change of the optimum per unit of right-hand side, and the constraint.
     """
 
     problem: cvxpy.Problem
@@ -226,8 +227,9 @@ class CvxpySession(Session):
 def _read(program: Program, backend: Cvxpy, built: _Built, raw: Any, solution: Any, late: bool) -> RawResult:
     """Translate cvxpy's answer.
 
-    Only a plain "optimal" is taken as a proof. After a limit or an "inaccurate" solve the point is kept if it is
-    feasible. An unbounded ray proves nothing until some point is feasible, so "unbounded" is ambiguous.
+    Only a plain "optimal" is taken as a proof. After a limit or an "inaccurate" solve the point is kept if it
+    is feasible; an "inaccurate" certificate is none. An unbounded ray proves nothing until some point is
+    feasible, so "unbounded" is ambiguous.
     """
     import cvxpy.settings as said
 
@@ -242,7 +244,7 @@ def _read(program: Program, backend: Cvxpy, built: _Built, raw: Any, solution: A
             result.x, result.objective = x, program.stages[0].value(x)
             result.status = Status.OPTIMAL if optimal else Status.FEASIBLE
             if optimal or program.is_integer:
-                result.bound = _bound(program, raw, result.objective if optimal else -np.inf)
+                result.bound = _bound(program, raw, result.objective if optimal else np.inf)
             if optimal and backend.traits.duals and not program.is_integer:
                 dual = _duals(program, built)
                 result.row_dual, result.reduced_cost = np.split(dual, [program.rows.count])
@@ -282,16 +284,24 @@ def _words(raw: Any) -> str:
     return next((str(word) for word in (_dig(raw, p) for p in paths) if word is not None), "")
 
 
-def _bound(program: Program, raw: Any, objective: float) -> float:
-    """The bound that a search proved, or the dual objective; the solver was not told the objective's constant."""
+def _bound(program: Program, raw: Any, optimum: float) -> float:
+    """The bound that a search proved, or the dual objective, plus the constant that the solver was not told.
+
+    Args:
+        program: was solved.
+        raw: the solver's answer.
+        optimum: infinite if none is proved; the bound where the solver tells none.
+    """
     if program.is_integer:
-        found = [_dig(raw, "info.mip_dual_bound"), _dig(raw, "mip_dual_bound")]
+        told = [_dig(raw, "info.mip_dual_bound"), _dig(raw, "mip_dual_bound")]
         if _dig(raw, "scip_status") is not None:
-            found.append(raw["model"].getDualbound())
+            told.append(raw["model"].getDualbound())
     else:
-        found = [_dig(raw, "obj_val_dual"), _dig(raw, "info.dobj"), _dig(raw, "info.dual_obj_val")]
-    told = [float(f) + program.stages[0].offset for f in found if f is not None]
-    return min([objective, *told]) if np.isfinite(objective) else max([objective, *told])
+        told = [_dig(raw, "obj_val_dual"), _dig(raw, "info.dobj"), _dig(raw, "info.dual_obj_val")]
+    for bound in told:
+        if bound is not None:
+            return min(float(bound) + program.stages[0].offset, optimum)
+    return optimum if np.isfinite(optimum) else -np.inf
 
 
 class _Tee:
@@ -315,7 +325,7 @@ class _Tee:
 def _printed(show: bool) -> Iterator[list[str]]:
     """Collect what is printed through Python."""
     tee = _Tee(sys.stdout, show)
-    sys.stdout = tee  # type: ignore[assignment]
+    sys.stdout = tee
     try:
         yield tee.lines
     finally:
@@ -363,7 +373,7 @@ class Cvxpy(Backend):
         A gap, a seed or a thread count that changes nothing in a known solver is left out.
 
         Raises:
-            UnsupportedError: for a time limit that the solver cannot keep, or any option of an unknown solver.
+            UnsupportedError: for a time limit that the solver cannot keep, or any of an unknown solver.
         """
         out: dict[str, Any] = dict(self.traits.defaults)
         for option in ("time_limit", "gap", "seed", "threads"):

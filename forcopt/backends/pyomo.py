@@ -1,7 +1,7 @@
 """Solvers through Pyomo: ``pyomo:NAME`` for any that Pyomo finds; most are run as programs that read a file.
 
-GLPK and CBC take linear and integer models. Ipopt takes continuous convex ones, cones as smooth inequalities; an
-interior point method stays where these are smooth.
+GLPK and CBC take linear and integer models. Ipopt takes continuous convex ones, with cones as inequalities
+that are smooth where an interior point method looks at them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -75,7 +76,8 @@ _SOLVERS = {
         install="apt-get install glpk-utils",
         own={"gap": "mipgap", "seed": "seed"},
         whole_seconds=True,
-        ends={  # Pyomo says "optimal" of any feasible basis, "unbounded" of some infeasible ones, or just "other"
+        # Pyomo says "optimal" of any feasible basis, "unbounded" of some infeasible models, or just "other".
+        ends={
             "LIMIT EXCEEDED": "maxTimeLimit",
             "HAS NO PRIMAL FEASIBLE SOLUTION": "infeasible",
             "HAS UNBOUNDED PRIMAL SOLUTION": "unbounded",
@@ -125,7 +127,8 @@ class _Built:
 def native(program: Program) -> pyo.ConcreteModel:
     """Give a program's first stage as a `ConcreteModel` in the model's own sense.
 
-    Its columns are ``x[name]``, its rows ``rows[name]``, its objective is ``objective``.
+    Its columns are ``x[name]``, its rows ``rows[name]``, its objective is ``objective``; cones come as
+    variables ``cone0``, ``cone1``, ... with constraints of their own.
 
     Raises:
         DeclarationError: if two columns or two rows have the same name.
@@ -133,13 +136,9 @@ def native(program: Program) -> pyo.ConcreteModel:
     names = [program.column_name(j) for j in range(program.columns)]
     row_names = [program.row_name(i) for i in range(program.rows.count)]
     for what, given in (("columns", names), ("rows", row_names)):
-        twice = (
-            next((name for name in given if given.count(name) > 1), None)
-            if len(set(given)) < len(given)
-            else None
-        )
-        if twice is not None:
-            raise DeclarationError(f"two {what} are called {twice!r}; a Pyomo model needs names of their own")
+        for name, times in Counter(given).items():
+            if times > 1:
+                raise DeclarationError(f"{times} {what} are called {name!r}; in Pyomo names must differ")
     return _build(program, names, row_names, natural=True).model
 
 
@@ -157,7 +156,8 @@ def _build(program: Program, names: Sequence[Any], row_names: Sequence[Any], nat
         if kind == 1:
             variable.domain = pyo.Integers
     stage = program.stages[0]
-    value = _linear(columns, np.flatnonzero(stage.cost), stage.cost, stage.offset if natural else 0.0)
+    priced = np.flatnonzero(stage.cost)
+    value = _linear(columns, priced, stage.cost[priced], stage.offset if natural else 0.0)
     if stage.quadratic is not None:
         q = stage.quadratic.tocoo()
         parts = zip(q.data.tolist(), q.row.tolist(), q.col.tolist(), strict=True)
@@ -168,27 +168,27 @@ def _build(program: Program, names: Sequence[Any], row_names: Sequence[Any], nat
     )
     model.rows = pyo.Constraint(row_names)
     rows = program.rows
-    held = []
+    held: list[Any] = []
     for i, name in enumerate(row_names):
         at = slice(rows.indptr[i], rows.indptr[i + 1])
+        indices, coefficients = rows.indices[at], rows.data[at]
         lower, upper = float(rows.lower[i]), float(rows.upper[i])
-        if rows.indptr[i] == rows.indptr[i + 1] or (lower == -math.inf and upper == math.inf):
+        if natural and not len(indices):  # Pyomo takes no constraint without a variable
+            indices, coefficients = np.zeros(1, int), np.zeros(1)
+        if not len(indices) or (lower == -math.inf and upper == math.inf):
             held.append(None)
-            continue
-        body = _linear([columns[j] for j in rows.indices[at].tolist()], None, rows.data[at], 0.0)
-        held.append(model.rows.add(name, _between(lower, body, upper)))
+        else:
+            body = _linear(columns, indices, coefficients)
+            held.append(model.rows.add(name, _between(lower, body, upper)))
     entries = [_add_cone(model, f"cone{k}", cone, columns, natural) for k, cone in enumerate(program.cones)]
     return _Built(model, columns, held, entries)
 
 
-def _linear(variables: Sequence[Any], at: Array | None, coefficients: Array, constant: float) -> Any:
+def _linear(columns: list[Any], indices: Array, coefficients: Array, constant: float = 0.0) -> Any:
     from pyomo.core.expr.numeric_expr import LinearExpression
 
-    if at is not None:
-        variables, coefficients = [variables[j] for j in at.tolist()], coefficients[at]
-    return LinearExpression(
-        constant=constant, linear_coefs=coefficients.tolist(), linear_vars=list(variables)
-    )
+    variables = [columns[j] for j in indices.tolist()]
+    return LinearExpression(constant=constant, linear_coefs=coefficients.tolist(), linear_vars=variables)
 
 
 def _between(lower: float, body: Any, upper: float) -> tuple[Any, ...]:
@@ -197,7 +197,7 @@ def _between(lower: float, body: Any, upper: float) -> tuple[Any, ...]:
     return (None if lower == -math.inf else lower, body, None if upper == math.inf else upper)
 
 
-# -- cones as smooth inequalities ------------------------------------------------------------------------------
+# -- cones as smooth inequalities ------------------------------------------------------------------------
 
 
 def _add_cone(
@@ -226,14 +226,17 @@ def _add_cone(
         entry = variables[i]
         entry.setlb(lower[position])
         entry.set_value(start[position])
-        body = _linear([columns[j] for j in matrix.indices[at].tolist()], None, matrix.data[at], 0.0)
+        body = _linear(columns, matrix.indices[at], matrix.data[at])
         defined.append(equations.add(i, (body - entry, -offset[i])))
         entries.append(entry)
     inside = _quadratic if natural and cone.kind == "second_order" else _INSIDE[cone.kind]
     for first in range(0, count, cone.size):
         for inequality in inside(entries[first : first + cone.size], cone.alpha):
-            if inequality is not True:
-                inequalities.add(pyo.Constraint.Infeasible if inequality is False else inequality)
+            if inequality is False:  # constants that are in no cone: Pyomo has no constraint "never"
+                model.add_component(f"{name}_never{first}", pyo.Var(bounds=(0.0, 0.0)))
+                inequalities.add(model.component(f"{name}_never{first}") >= 1)
+            elif inequality is not True:
+                inequalities.add(inequality)
     return defined
 
 
@@ -252,24 +255,26 @@ def _quadratic(entries: Sequence[Any], _: float) -> list[Any]:
 
 
 def _norm(entries: Sequence[Any], _: float) -> list[Any]:
-    """``sqrt(|v|^2 + 1e-16) <= t``: convex, smooth at the apex too, and stricter than the cone by 1e-8 at most."""
+    """``sqrt(|v|^2 + 1e-16) <= t``: convex, smooth at the apex too, 1e-8 stricter."""
     t, *v = entries
     return [(sum(e * e for e in v) + 1e-16) ** 0.5 <= t]
 
 
 def _exponential(entries: Sequence[Any], _: float) -> list[Any]:
-    """``x <= y log(z / y)``, whose right-hand side is concave; ``x <= 0`` where y is the constant 0."""
+    """``x <= y log(z / y)``, whose right-hand side is concave; or ``x <= 0 = y <= z`` at a constant 0."""
     x, y, z = entries
-    if isinstance(y, float) and y == 0:
-        return [x <= 0, z >= 0]
+    if any(isinstance(e, float) and e <= 0 for e in (y, z)):
+        return [x <= 0, y <= 0, y >= 0, z >= 0]
     return [x <= y * (_logarithm(z) - _logarithm(y))]
 
 
 def _power(entries: Sequence[Any], alpha: float) -> list[Any]:
-    """``x >= |z|**(1 / alpha) y**(1 - 1 / alpha)``, whose right-hand side is convex; a constant x goes right."""
+    """``x >= |z|**(1 / alpha) y**(1 - 1 / alpha)``, whose right-hand side is convex; x and y may swap."""
     x, y, z = entries
     if isinstance(x, float):
         x, y, alpha = y, x, 1 - alpha
+    if isinstance(y, float) and y <= 0:
+        return [x >= 0, y >= 0, z <= 0, z >= 0]
     p = 1 / alpha
     whole = abs(p - round(p)) < 1e-9 and round(p) % 2 == 0
     size = z ** round(p) if whole else abs(z) ** p
@@ -289,7 +294,7 @@ _INSIDE: dict[str, Callable[[Sequence[Any], float], list[Any]]] = {
 }
 
 
-# -- solving ---------------------------------------------------------------------------------------------------
+# -- solving ---------------------------------------------------------------------------------------------
 
 
 class PyomoSession(Session):
@@ -302,6 +307,7 @@ class PyomoSession(Session):
     def solve(self, options: SolveOptions) -> RawResult:
         """Translate, solve and read the answer; the time limit covers all three."""
         import pyomo.environ as pyo
+        from pyomo.common.errors import InfeasibleConstraintException
 
         began = time.perf_counter()
         program, backend = self.program, self.backend
@@ -326,10 +332,13 @@ class PyomoSession(Session):
             arguments["timelimit"] = (
                 math.ceil(left.time_limit) if backend.traits.whole_seconds else left.time_limit
             )
+        arguments["options"] = backend.settings(left)
         try:
-            answer = solver.solve(built.model, options=backend.settings(left), **arguments)
+            answer = solver.solve(built.model, **arguments)
         except subprocess.TimeoutExpired as error:
             return RawResult(Status.LIMIT, message=f"{backend.solver}: stopped from outside: {error}")
+        except InfeasibleConstraintException as error:
+            return RawResult(Status.INFEASIBLE, message=f"Pyomo: {error}")
         except Exception as error:  # whatever a solver or its interface throws is its own words
             said = f"; it printed: {_log(solver)[-2000:]}" if _log(solver) else ""
             raise BackendError(
@@ -348,8 +357,8 @@ def _log(solver: Any) -> str:
 def _read(program: Program, backend: Pyomo, built: _Built, answer: Any, log: str) -> RawResult:
     """Translate Pyomo's answer.
 
-    An unbounded ray proves nothing until some point is feasible, so "unbounded" is ambiguous. After a limit the
-    point is kept if it is feasible.
+    An unbounded ray proves nothing until some point is feasible, so "unbounded" is ambiguous. After a limit
+    the point is kept if it is feasible.
     """
     from pyomo.opt import SolverStatus, TerminationCondition
 
@@ -359,10 +368,9 @@ def _read(program: Program, backend: Pyomo, built: _Built, answer: Any, log: str
         raise BackendError(f"{backend.solver} through Pyomo refuses an option: {line}")
     told = next((text for text in traits.ends if text in log), "")
     said = end(traits.ends[told]) if told else answer.solver.termination_condition
-    nodes = str(answer.solver.statistics.branch_and_bound.number_of_bounded_subproblems)
-    result = RawResult(
-        Status.FAILED, message=f"{backend.solver}: {told or said}", nodes=int(nodes) if nodes.isdigit() else 0
-    )
+    words = told or f"{said} {_given(answer.solver.message)}".strip()
+    nodes = _given(answer.solver.statistics.branch_and_bound.number_of_bounded_subproblems)
+    result = RawResult(Status.FAILED, message=f"{backend.solver}: {words}", nodes=int(nodes or 0))
     if said in (end.unbounded, end.infeasibleOrUnbounded):
         result.status, result.ambiguous = Status.UNBOUNDED, True
         return result
@@ -389,27 +397,32 @@ def _read(program: Program, backend: Pyomo, built: _Built, answer: Any, log: str
     )
     if result.x is None and said in limits:
         result.status = Status.LIMIT
-    result.bound = _bound(program, traits, answer, log, result.objective if optimal else math.nan)
+    result.bound = _bound(program, traits, answer, log, result.objective if optimal else math.inf)
     return result
 
 
+def _given(value: Any) -> str:
+    """A field of Pyomo's results as text; empty if it is not filled."""
+    text = str(value)
+    return "" if text in ("<undefined>", "None") else text
+
+
 def _bound(program: Program, traits: _Traits, answer: Any, log: str, optimum: float) -> float:
-    """The bound that a search proved; the solver was not told the objective's constant."""
-    if not program.is_integer:
-        return -math.inf if math.isnan(optimum) else optimum
-    found = re.findall(traits.bound, log) if traits.bound else []
-    told = [float(text) for text in found[-1:] if _is_number(text)] or [answer.problem.lower_bound]
-    if isinstance(told[0], float) and math.isfinite(told[0]):
-        bound = told[0] + program.stages[0].offset
-        return bound if math.isnan(optimum) else min(bound, optimum)
-    return -math.inf if math.isnan(optimum) else optimum
+    """The bound that a search proved, plus the constant that the solver was not told.
 
-
-def _is_number(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
+    Args:
+        program: was solved.
+        traits: of the solver.
+        answer: Pyomo's.
+        log: what the solver printed.
+        optimum: infinite if none is proved; the bound of a convex program.
+    """
+    if program.is_integer:
+        printed = re.findall(traits.bound, log)[-1:] if traits.bound else []
+        for told in (*printed, _given(answer.problem.lower_bound)):
+            if re.fullmatch(r"-?[\d.]+(e[+-]?\d+)?", told):
+                return min(float(told) + program.stages[0].offset, optimum)
+    return optimum if math.isfinite(optimum) else -math.inf
 
 
 def _duals(program: Program, built: _Built, x: Array) -> tuple[Array | None, Array | None]:
@@ -436,12 +449,17 @@ class Pyomo(Backend):
 
     Args:
         name: of the backend.
-        solver: its name in Pyomo.
+        solver: its name in Pyomo, or an executable that speaks AMPL.
+
+    Raises:
+        UnknownNameError: if there is neither.
     """
 
     through = "pyomo"
 
     def __init__(self, name: str, solver: str) -> None:
+        if solver not in _SOLVERS and find_spec("pyomo"):
+            _require_known(solver)
         self.name, self.solver = name, solver
         self.traits = _SOLVERS.get(solver, _Traits())
         self.install = self.traits.install or "see the solver's own documentation"
@@ -494,17 +512,17 @@ class Pyomo(Backend):
         return {**out, **options.extra}
 
 
-def _available(solver: str) -> bool:
-    """Ask Pyomo whether a solver is there.
-
-    Raises:
-        UnknownNameError: if Pyomo knows no such solver.
-    """
+def _require_known(solver: str) -> None:
     import pyomo.environ as pyo
 
-    known = list(pyo.SolverFactory)
+    known = [name for name in pyo.SolverFactory if not name.startswith("_")]
     if solver not in known and shutil.which(solver) is None:
-        raise unknown("solver of Pyomo", solver, [name for name in known if not name.startswith("_")])
+        raise unknown("solver of Pyomo", solver, known)
+
+
+def _available(solver: str) -> bool:
+    import pyomo.environ as pyo
+
     return bool(pyo.SolverFactory(solver).available(exception_flag=False))
 
 

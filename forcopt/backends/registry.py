@@ -49,7 +49,7 @@ def backends() -> dict[str, Backend]:
 
 
 def families() -> dict[str, list[str]]:
-    """For each family of backends the names that are found here, such as ``cvxpy:SCIP``; others may work, too."""
+    """For each family of backends the names found here, such as ``cvxpy:SCIP``; others may work, too."""
     _load()
     return {prefix: [f"{prefix}:{name}" for name in members()] for prefix, (_, members) in _FAMILIES.items()}
 

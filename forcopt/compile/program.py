@@ -98,7 +98,7 @@ class Cone:
     alpha: float = 0.0
 
     def excess(self, x: Array) -> Array:
-        """By how much each cone is violated at a point, relative to its largest entry where that is above 1."""
+        """By how much each cone is violated at a point, relative to its largest entry if that is above 1."""
         entries = (self.matrix @ x + self.offset).reshape(-1, self.size)
         if self.kind == "second_order":
             over = np.sqrt((entries[:, 1:] ** 2).sum(axis=1)) - entries[:, 0]

@@ -205,7 +205,7 @@ def test_session_grows(backend: str) -> None:
     assert session.solve(SolveOptions()).objective == pytest.approx(-4.5, abs=1e-3)
 
 
-# -- integers ---------------------------------------------------------------------------------------------------
+# -- integers --------------------------------------------------------------------------------------
 
 
 def test_integer(whole: str) -> None:

@@ -190,7 +190,7 @@ def test_unbounded_cone() -> None:
         assert m.solve(name).status is fo.Status.UNBOUNDED
 
 
-# -- export -----------------------------------------------------------------------------------------------------
+# -- export ----------------------------------------------------------------------------------------
 
 
 def test_export_keeps_the_models_sense() -> None:

@@ -1,7 +1,7 @@
 """Every atom, on every backend that takes it, against the same model written in cvxpy itself.
 
-The reference shares nothing with forcopt but the data: its own atoms, its own canonicalization, and the values of its
-own atoms at our points.
+The reference shares nothing with forcopt but the data: its own atoms, its own canonicalization, and the
+values of its own atoms at our points.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ def test_atom_in_a_constraint(atom: str, backend: str) -> None:
     assert (level - reached if case.concave else reached - level) <= close * max(1.0, abs(level))
 
 
-# -- random instances -------------------------------------------------------------------------------------------
+# -- random instances ------------------------------------------------------------------------------
 
 MAIN = ["clarabel", "scs"]
 THIRD = ["pyomo:ipopt", "cvxpy:ECOS", "cvxpy:QOCO", "cvxpy:SCIP"]
@@ -281,7 +281,7 @@ def _random(seed: int, atoms: list[str], shift: Any = 0.0) -> tuple[fo.Model, fo
 def test_random_models_agree(seed: int, atoms: list[str]) -> None:
     found: dict[str, fo.Model] = {}
     for backend in [*MAIN, *_installed(THIRD)]:
-        model, x, _ = _random(seed, atoms)
+        model, _, _ = _random(seed, atoms)
         try:
             solution = model.solve(backend)
         except fo.UnsupportedError:
@@ -298,7 +298,7 @@ def test_random_models_agree(seed: int, atoms: list[str]) -> None:
 @pytest.mark.parametrize("backend", [*MAIN, "osqp", "pyomo:ipopt", "cvxpy:ECOS", "highs"])
 @pytest.mark.parametrize("seed", range(4))
 def test_duals_are_subgradients(backend: str, seed: int) -> None:
-    """The optimum is convex in the right-hand sides: it lies above its linearisation by the duals, and touches it."""
+    """The optimum is convex in the right-hand sides: its linearisation by the duals touches it from below."""
     if not _installed([backend]):
         pytest.skip(f"{backend} is not installed")
     atoms = (
