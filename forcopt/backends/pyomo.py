@@ -97,7 +97,8 @@ _SOLVERS = {
         install="conda install -c conda-forge ipopt",
         kinds=SMOOTH.kinds - {"integer"},
         own={"time_limit": "max_cpu_time"},
-        defaults={"constr_viol_tol": 1e-7},  # 1e-4 unless told
+        # Unless told it may violate a constraint by 1e-4, and a bound by 1e-8, where a logarithm ends.
+        defaults={"constr_viol_tol": 1e-7, "bound_relax_factor": 0.0},
         local=True,
     ),
     "appsi_highs": _Traits(

@@ -235,6 +235,36 @@ def test_atom_in_a_constraint(atom: str, backend: str) -> None:
     assert (level - reached if case.concave else reached - level) <= close * max(1.0, abs(level))
 
 
+DOMAINS: dict[str, tuple[Callable[[Any], Any], float]] = {
+    "power 3": (lambda x: fo.power(x, 3) <= 10, 0.0),
+    "power 3/2": (lambda x: fo.power(x, 1.5) <= 10, 0.0),
+    "power 1/2": (lambda x: fo.power(x, 0.5) >= -1, 0.0),
+    "power -1/2": (lambda x: fo.power(x, -0.5) <= 4, 1 / 16),
+    "power 4": (lambda x: fo.power(x, 4) <= 16, -2.0),
+    "inverse": (lambda x: fo.inverse(x) <= 4, 0.25),
+    "log": (lambda x: fo.log(x) >= -3, float(np.exp(-3))),
+    "entropy": (lambda x: fo.entropy(x) >= -5, 0.0),
+    "kl_div": (lambda x: fo.kl_div(x, 1.0) <= 3, 0.0),
+    "quad_over_lin": (lambda x: fo.quad_over_lin(x - 1, x + 0) <= 1, (3 - 5**0.5) / 2),
+}
+"""Rows of an x in [-3, 4], and the least x that they allow: mostly where the atom's domain ends."""
+
+
+@pytest.mark.parametrize("backend", ["clarabel", "scs", "pyomo:ipopt"])
+@pytest.mark.parametrize("row", DOMAINS)
+def test_argument_stays_in_the_domain(row: str, backend: str) -> None:
+    if not _installed([backend]):
+        pytest.skip(f"{backend} is not installed")
+    condition, least = DOMAINS[row]
+    m = fo.Model()
+    x = m.variable("x", lower=-3, upper=4)
+    m.subject_to(condition(x))
+    m.minimize(x)
+    s = m.solve(backend)
+    assert s.status is fo.Status.OPTIMAL
+    assert s.objective == pytest.approx(least, abs=1e-5)
+
+
 # -- random instances ------------------------------------------------------------------------------
 
 MAIN = ["clarabel", "scs"]
