@@ -172,8 +172,9 @@ class _Run:
     def _give_start(self, start: Array | None) -> None:
         if start is None:
             return
-        point = self.scip.createPartialSol()
-        for j in np.flatnonzero(~np.isnan(start)).tolist():
+        known = np.flatnonzero(~np.isnan(start))
+        point = self.scip.createSol() if len(known) == len(start) else self.scip.createPartialSol()
+        for j in known.tolist():
             self.scip.setSolVal(point, self.columns[j], float(start[j]))
         self.scip.addSol(point)
 

@@ -1,0 +1,250 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import forcopt as fo
+from forcopt.backends import Improvement, get_backend
+from forcopt.backends.mathopt import MathOpt
+
+LINEAR = ["glop", "pdlp", "gscip"]
+
+
+def small(sense: str = "max") -> tuple[Any, Any, list[Any]]:
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0)
+    rows = [m.subject_to(x[0] + x[1] <= 4, name="a"), m.subject_to((x[0] + 3 * x[1]).between(1, 6), name="b")]
+    if sense == "max":
+        m.maximize(x[0] + 2 * x[1] + 10)
+    else:
+        m.minimize(-x[0] - 2 * x[1] - 10)
+    return m, x, rows
+
+
+def knapsack(n: int = 100) -> tuple[Any, Any]:
+    rng = np.random.default_rng(1)
+    m = fo.Model()
+    x = m.variable("x", n, binary=True)
+    weights = rng.integers(1, 60, (n // 3, n))
+    m.subject_to(weights @ x <= 0.4 * weights.sum(axis=1))
+    m.maximize(rng.integers(5, 60, n) @ x)
+    return m, x
+
+
+@pytest.mark.parametrize("name", LINEAR)
+@pytest.mark.parametrize("sense", ["max", "min"])
+def test_optimum_with_offset_and_range(name: str, sense: str) -> None:
+    m, x, _ = small(sense)
+    s = m.solve(name, seed=3, threads=1)
+    assert s.status is fo.Status.OPTIMAL
+    assert s.objective == pytest.approx(15 if sense == "max" else -15, abs=1e-4)
+    assert s.bound == pytest.approx(s.objective, abs=1e-4)
+    assert s[x] == pytest.approx([3, 1], abs=1e-4)
+    assert s.backend == name
+    assert s.log
+
+
+@pytest.mark.parametrize("name", ["glop", "pdlp"])
+def test_duals_follow_the_sense(name: str) -> None:
+    m, x, rows = small("max")
+    s = m.solve(name)
+    assert [float(s.dual(r)) for r in rows] == pytest.approx([0.5, 0.5], abs=1e-4)
+    m, x, rows = small("min")
+    s = m.solve(name)
+    assert [float(s.dual(r)) for r in rows] == pytest.approx([-0.5, -0.5], abs=1e-4)
+    m.minimize(x[0] - 2 * x[1])
+    assert m.solve(name).reduced_cost(x) == pytest.approx([1 + 2 / 3, 0], abs=1e-4)
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_infeasible_and_unbounded(name: str) -> None:
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0)
+    m.subject_to(x[0] - x[1] == 1)
+    m.maximize(x.sum())
+    assert m.solve(name).status is fo.Status.UNBOUNDED
+    m.subject_to(x[0] <= 0.5)
+    assert m.solve(name).status is fo.Status.INFEASIBLE
+
+
+def test_a_point_of_infinite_value_is_unbounded() -> None:
+    m = fo.Model()  # MathOpt itself fails on it: "Expected no NaN or inf but found value: -inf"
+    x = m.variable("x", 1)
+    m.maximize(x.sum())
+    assert m.solve("gscip").status is fo.Status.UNBOUNDED
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_no_rows_and_no_columns(name: str) -> None:
+    m = fo.Model()
+    m.variable("x", 0)
+    assert m.solve(name).status is fo.Status.OPTIMAL
+    y = m.variable("y", 3, lower=[0, 1, 2], upper=4)
+    m.minimize(y.sum())
+    assert m.solve(name).objective == pytest.approx(3)
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_no_time_is_no_answer(name: str) -> None:
+    s = small()[0].solve(name, time_limit=0)
+    assert s.status is fo.Status.LIMIT
+    assert np.isinf(s.bound)
+
+
+def test_what_glop_cannot_take_is_refused_by_name() -> None:
+    m, _ = knapsack(9)
+    with pytest.raises(fo.UnsupportedError, match=r"'glop' cannot take integer .*gscip"):
+        m.solve("glop")
+
+
+def test_the_solvers_own_refusal_is_an_error_in_its_words() -> None:
+    # By itself MathOpt raises an AttributeError here.
+    m, _ = knapsack(9)
+    claims_too_much = MathOpt("glop", "glop", ["rows", "integer"])
+    from forcopt.backends import SolveOptions
+    from forcopt.compile import compile_model
+
+    session = claims_too_much.session(compile_model(m, claims_too_much.capabilities))
+    with pytest.raises(fo.BackendError, match="Glop does not support integer variables"):
+        session.solve(SolveOptions())
+
+
+def test_gscip_stops_at_a_limit_with_its_best_point() -> None:
+    m, x = knapsack()
+    s = m.solve("gscip", time_limit=0.4)
+    assert s.status is fo.Status.FEASIBLE
+    assert s.objective < s.bound < np.inf
+    assert 0 < s.gap < 1
+    assert s.seconds < 3
+    assert m.solve("gscip", gap=0.5).status is fo.Status.OPTIMAL
+
+
+def test_gscip_tells_of_improvements_and_stops_when_asked() -> None:
+    m, x = knapsack()
+    told: list[Improvement] = []
+
+    def second(step: Improvement) -> bool:
+        told.append(step)
+        return len(told) >= 2
+
+    s = m.solve("gscip", on_improvement=second, time_limit=30)
+    assert s.status is fo.Status.FEASIBLE
+    assert s.seconds < 10
+    assert told[0].objective < told[1].objective  # it maximises
+    assert s.trace[:2] == told[:2]
+    assert s.objective >= told[1].objective
+
+
+def test_an_error_in_the_callers_function_comes_through() -> None:
+    m, _ = knapsack(30)
+
+    def fails(step: Improvement) -> None:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        m.solve("gscip", on_improvement=fails)
+
+
+def test_gscip_starts_from_a_given_point() -> None:
+    m, x = knapsack()
+    good = m.solve("highs", time_limit=1)
+    weak = {"heuristics": "OFF", "long_params": {"limits/nodes": 1}}
+    alone = m.solve("gscip", options=weak)
+    assert np.isnan(alone.objective) or alone.objective < good.objective
+    s = m.solve("gscip", start={x: good[x]}, options=weak)
+    assert s.status is fo.Status.FEASIBLE
+    assert s.objective >= good.objective - 1e-6
+
+
+def test_indicators_of_both_values_and_with_ranges() -> None:
+    m = fo.Model()
+    x = m.variable("x", lower=-50, upper=50)
+    b = m.variable("b", binary=True)
+    m.subject_to(fo.implies(b, x.between(2, 3)), fo.implies(1 - b, x <= -1))
+    m.maximize(x - 10 * b)
+    s = m.solve("gscip")
+    assert s.bridges == ("implication_indicator",)
+    assert (s.objective, s[b]) == (pytest.approx(-1), 0)
+    m.maximize(x - b)
+    assert m.solve("gscip").objective == pytest.approx(2)
+    m.minimize(x + 100 * (1 - b))
+    assert m.solve("gscip").objective == pytest.approx(2)
+
+
+def test_gscip_takes_quadratic_objectives_with_integers() -> None:
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=9, integer=True)
+    m.minimize(fo.sum_squares(x - [1.4, 2.6]) + fo.quad_form(x - 1, [[2, 1], [1, 2]]))
+    s = m.solve("gscip")
+    grid = [(a, b) for a in range(10) for b in range(10)]
+    value = [
+        (a - 1.4) ** 2 + (b - 2.6) ** 2 + 2 * (a - 1) ** 2 + 2 * (a - 1) * (b - 1) + 2 * (b - 1) ** 2 for a, b in grid
+    ]
+    assert s.objective == pytest.approx(min(value), abs=1e-5)
+    assert s.bound == pytest.approx(min(value), abs=1e-4)
+
+
+def test_options_by_the_solvers_own_names() -> None:
+    m, _, _ = small()
+    assert m.solve("glop", options={"use_preprocessing": False}).status is fo.Status.OPTIMAL
+    tight = {"termination_criteria": {"simple_optimality_criteria": {"eps_optimal_relative": 1e-9}}}
+    assert m.solve("pdlp", options=tight).objective == pytest.approx(15, abs=1e-6)
+    assert m.solve("pdlp", options={"termination_criteria": {"iteration_limit": 1}}).status is fo.Status.LIMIT
+    with pytest.raises(fo.BackendError, match="no_such_option"):
+        m.solve("glop", options={"no_such_option": 1})
+
+
+def test_lexicographic_and_lazy_loops_run_on_it() -> None:
+    m = fo.Model()
+    x = m.variable("x", 3, lower=0, upper=10)
+    m.lazy(lambda value: [x.sum() <= 7] if value(x).sum() > 7 else [])
+    m.subject_to(x[0] <= 1)
+    m.leximin(x)
+    for name in ("glop", "gscip"):
+        assert m.solve(name)[x] == pytest.approx([1, 3, 3], abs=1e-5)
+
+
+def test_cuts_within_the_accuracy_end_the_loop() -> None:
+    direction = np.array([1.0, 2.0, 3.0])
+    m = fo.Model()
+    x = m.variable("x", 3, lower=-2, upper=2)
+    asked = 0
+
+    def tangent(value: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        assert asked < 200, "the same cut over and over"
+        point = value(x)
+        if np.linalg.norm(point) > 1:
+            yield (point / np.linalg.norm(point)) @ x <= 1
+
+    m.lazy(tangent)
+    m.maximize(direction @ x)
+    for name in ("glop", "pdlp"):
+        asked = 0
+        assert m.solve(name).objective == pytest.approx(np.linalg.norm(direction), abs=1e-3)
+
+
+def test_to_mathopt_keeps_names_sense_and_offset() -> None:
+    from ortools.math_opt.python import mathopt
+
+    m = fo.Model("small")
+    x = m.variable("x", 3, lower=0, upper=5, integer=True)
+    b = m.variable("b", binary=True)
+    m.subject_to(x.sum() <= 7.5, name="cap")
+    m.subject_to(fo.implies(b, x[1] <= 2))
+    m.maximize(x[0] + 2 * x[1] + 3 * b + 4)
+    out = m.to_mathopt()
+    assert out.objective.is_maximize
+    assert out.objective.offset == 4
+    assert [v.name for v in out.variables()] == ["x[0]", "x[1]", "x[2]", "b"]
+    assert [c.name for c in out.linear_constraints()] == ["cap"]
+    result = mathopt.solve(out, mathopt.SolverType.GSCIP)
+    assert result.objective_value() == pytest.approx(m.solve("highs").objective)
+
+
+def test_scip_is_always_there() -> None:
+    assert get_backend("scip").missing() is None
+    assert get_backend("gscip").through == "ortools"
