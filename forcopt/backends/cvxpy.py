@@ -7,6 +7,7 @@ A time limit is the solver's own: the first-order methods do not look at the clo
 
 from __future__ import annotations
 
+import logging
 import operator
 import sys
 import time
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     import cvxpy
 
 __all__ = ["CONVEX", "Cvxpy", "CvxpySession", "native"]
+
+# cvxpy tells at every import of solvers that it cannot load, also of those nobody asked for.
+logging.getLogger("__cvxpy__").addFilter(lambda record: "importing solver" not in record.getMessage())
 
 CONVEX = Capabilities(
     frozenset({"rows", "integer", "quadratic", "second_order", "exponential", "power_cone"})
@@ -100,7 +104,6 @@ _SOLVERS = {
         "scipy", own={"time_limit": "scipy_options.time_limit", "gap": "scipy_options.mip_rel_gap"}
     ),
     "GLOP": _Traits("ortools", own={"time_limit": "time_limit_sec"}),
-    "PDLP": _Traits("ortools", 1e-4, {"time_limit": "time_limit_sec"}),
     "ECOS": _Traits("ecos"),
     "CVXOPT": _Traits("cvxopt", printed=True),
     "QOCO": _Traits("qoco"),

@@ -105,7 +105,9 @@ class HighsSession(Session):
         super().add_columns(cost, lower, upper, matrix)
         by_column = sp.csc_array(matrix)
         starts, indices = by_column.indptr[:-1].astype(np.int32), by_column.indices.astype(np.int32)
-        status = self.highs.addCols(len(cost), cost, lower, upper, by_column.nnz, starts, indices, by_column.data)
+        status = self.highs.addCols(
+            len(cost), cost, lower, upper, by_column.nnz, starts, indices, by_column.data
+        )
         _check(status, "adding columns")
 
     def solve(self, options: SolveOptions) -> RawResult:
@@ -177,7 +179,9 @@ def _read(highs: highspy.Highs, program: Program, watch: Watch) -> RawResult:
     kind = highspy.HighsModelStatus
     feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
     rows = program.rows
-    holds = bool((rows.lower <= 0).all() and (rows.upper >= 0).all())  # HiGHS does not look at rows without columns
+    holds = bool(
+        (rows.lower <= 0).all() and (rows.upper >= 0).all()
+    )  # HiGHS does not look at rows without columns
     settled = {
         kind.kOptimal: Status.OPTIMAL,
         kind.kModelEmpty: Status.OPTIMAL if holds else Status.INFEASIBLE,
@@ -185,7 +189,13 @@ def _read(highs: highspy.Highs, program: Program, watch: Watch) -> RawResult:
         kind.kUnbounded: Status.UNBOUNDED,
         kind.kUnboundedOrInfeasible: Status.INFEASIBLE,
     }
-    stopped = (kind.kTimeLimit, kind.kIterationLimit, kind.kSolutionLimit, kind.kInterrupt, kind.kObjectiveBound)
+    stopped = (
+        kind.kTimeLimit,
+        kind.kIterationLimit,
+        kind.kSolutionLimit,
+        kind.kInterrupt,
+        kind.kObjectiveBound,
+    )
     if said in settled:
         status = settled[said]
     elif said in stopped:
@@ -226,7 +236,9 @@ class Highs(Backend):
         frozenset({"rows", "integer", "quadratic"}), conflicts=(frozenset({"integer", "quadratic"}),)
     )
 
-    def __init__(self, name: str, algorithm: str = "", kinds: Sequence[str] = (), accuracy: float = 1e-6) -> None:
+    def __init__(
+        self, name: str, algorithm: str = "", kinds: Sequence[str] = (), accuracy: float = 1e-6
+    ) -> None:
         self.name, self.algorithm, self.accuracy = name, algorithm, accuracy
         if kinds:
             self.capabilities = Capabilities(frozenset(kinds))

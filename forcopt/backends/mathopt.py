@@ -145,7 +145,9 @@ class MathOptSession(Session):
         except StatusNotOk as error:
             if "found value: -inf; invalid PrimalSolutionProto.objective_value" in str(error):
                 # SCIP found a point of value -inf, which MathOpt cannot pass on.
-                return RawResult(Status.UNBOUNDED, ambiguous=True, message=f"MathOpt ({self.solver}): {error}")
+                return RawResult(
+                    Status.UNBOUNDED, ambiguous=True, message=f"MathOpt ({self.solver}): {error}"
+                )
             # MathOpt's own modelling classes fail with an AttributeError while they translate this one.
             raise BackendError(f"MathOpt ({self.solver}): {error}") from None
         watch.settle()

@@ -54,6 +54,7 @@ class _Traits:
         ends: lines of its log that tell better than Pyomo how it ended: `TerminationCondition` by text.
         bound: finds in its log the bounds that a search proved; the last one counts.
         refuses: what it says of an option that it does not know, and then goes on without.
+        vague: it calls unbounded models infeasible too.
         local: it proves things near its last point only; of linear rows that is enough.
     """
 
@@ -67,6 +68,7 @@ class _Traits:
     ends: Mapping[str, str] = field(default_factory=dict)
     bound: str = ""
     refuses: str = ""
+    vague: bool = False
     local: bool = False
 
 
@@ -91,6 +93,7 @@ _SOLVERS = {
         install="apt-get install coinor-cbc",
         own={"gap": "ratioGap", "seed": "randomCbcSeed", "threads": "threads"},
         refuses="No match for",
+        vague=True,
     ),
     "ipopt": _Traits(
         "ipopt",
@@ -103,7 +106,7 @@ _SOLVERS = {
     ),
     "appsi_highs": _Traits(
         package="highspy",
-        install="pip install 'highspy>=1.14,<1.15'",
+        install="pip install 'highspy>=1.13,<1.14'",
         own={"gap": "mip_rel_gap", "seed": "random_seed", "threads": "threads"},
     ),
 }
@@ -377,6 +380,7 @@ def _read(program: Program, backend: Pyomo, built: _Built, answer: Any, log: str
         return result
     if said == end.infeasible:
         result.status = Status.FAILED if traits.local and program.cones else Status.INFEASIBLE
+        result.ambiguous = traits.vague
         return result
     optimal = said in (end.optimal, end.locallyOptimal, end.globallyOptimal)
     if len(answer.solution):

@@ -85,7 +85,9 @@ def _subset_status(model: Model, chosen: list[Any], backend: str) -> Status:
 def _solve(model: Model, backend: str, change: Any) -> RawResult:
     chosen = get_backend(backend)
     program = compile_model(model, chosen.capabilities, backend)
-    return chosen.session(change(program) if change else program).solve(SolveOptions(time_limit=_PROBE_SECONDS))
+    return chosen.session(change(program) if change else program).solve(
+        SolveOptions(time_limit=_PROBE_SECONDS)
+    )
 
 
 def ray(model: Model, backend: str = "highs") -> list[str]:
@@ -129,5 +131,3 @@ def _recession(program: Program) -> Program:
         zero = np.zeros(flat.shape[0])
         out = out.with_rows(RowBlock(flat.indptr, flat.indices, flat.data, zero, zero))
     return out
-
-

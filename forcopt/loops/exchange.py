@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from collections.abc import Callable, Iterable
@@ -219,6 +220,7 @@ def _quiet() -> highspy.Highs:
 
     out = highspy.Highs()
     out.setOptionValue("log_to_console", False)
+    out.setOptionValue("log_file", os.devnull)  # HiGHS calls back with its log only if it also writes it
     return out
 
 

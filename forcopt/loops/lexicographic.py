@@ -62,5 +62,9 @@ def _hold(stage: StageCost, value: float, tolerance: float) -> RowBlock:
     row = sp.csr_array(stage.cost.reshape(1, -1))
     limit = value - stage.offset + tolerance * max(1.0, abs(value))
     return RowBlock(
-        row.indptr.astype(np.int32), row.indices.astype(np.int32), row.data, np.array([-np.inf]), np.array([limit])
+        row.indptr.astype(np.int32),
+        row.indices.astype(np.int32),
+        row.data,
+        np.array([-np.inf]),
+        np.array([limit]),
     )

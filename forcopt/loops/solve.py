@@ -95,11 +95,15 @@ def _start(model: Model, start: Mapping[Variable, Any] | None) -> Array | None:
         if not isinstance(variable, Variable):
             raise DeclarationError(f"start: {variable!r} is not a variable")
         model.lift(variable)
-        point[variable.start : variable.start + variable.size] = np.broadcast_to(value, variable.shape).reshape(-1)
+        point[variable.start : variable.start + variable.size] = np.broadcast_to(
+            value, variable.shape
+        ).reshape(-1)
     return point
 
 
-def _disambiguate(backend: Backend, program: Program, options: SolveOptions, elapsed: Callable[[], float]) -> Status:
+def _disambiguate(
+    backend: Backend, program: Program, options: SolveOptions, elapsed: Callable[[], float]
+) -> Status:
     """Tell infeasible from unbounded by solving without an objective."""
     empty = StageCost(np.zeros(program.columns), 0.0, False)
     result = backend.session(program.with_stage(empty)).solve(options.within(elapsed()))
@@ -156,7 +160,9 @@ def judge(
         trace=[
             Improvement(t.seconds, first.sign * t.objective, first.sign * t.bound) for t in results[0].trace
         ],
-        row_dual=first.sign * result.row_dual[: model.row_count] if duals and result.row_dual is not None else None,
+        row_dual=first.sign * result.row_dual[: model.row_count]
+        if duals and result.row_dual is not None
+        else None,
         reduced_costs=(
             first.sign * result.reduced_cost[: model.column_count]
             if duals and result.reduced_cost is not None

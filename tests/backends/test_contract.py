@@ -21,7 +21,6 @@ NAMES = [
     "cvxpy:HIGHS",
     "cvxpy:SCIPY",
     "cvxpy:SCIP",
-    "cvxpy:PDLP",
     "pyomo:glpk",
     "pyomo:cbc",
     "pyomo:appsi_highs",
@@ -259,7 +258,7 @@ def test_time_limit_with_a_point(whole: str) -> None:
     m, _ = knapsacks(300, 30)
     s = m.solve(whole, time_limit=1.0, threads=1)
     assert s.status is fo.Status.FEASIBLE
-    assert s.objective > 110_000
+    assert s.objective > 108_000
     assert s.objective < s.bound < 114_000  # the linear relaxation's is 113 140
     assert s.seconds < 4
 

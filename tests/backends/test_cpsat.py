@@ -277,7 +277,9 @@ def test_indicators_are_taken_as_they_are() -> None:
 def test_connected_sets_through_their_flow() -> None:
     m = fo.Model()
     x = m.variable("x", 12, binary=True)
-    m.subject_to(fo.connected(nx.grid_2d_graph(3, 4), x), x[0] == 1, x[11] == 1, x[1] + x[5] + x[9] == 1, x[9] == 0)
+    m.subject_to(
+        fo.connected(nx.grid_2d_graph(3, 4), x), x[0] == 1, x[11] == 1, x[1] + x[5] + x[9] == 1, x[9] == 0
+    )
     m.minimize(x @ np.arange(1, 13))
     assert solve(m).objective == m.solve("scip").objective
 

@@ -180,7 +180,8 @@ def test_gscip_takes_quadratic_objectives_with_integers() -> None:
     s = m.solve("gscip")
     grid = [(a, b) for a in range(10) for b in range(10)]
     value = [
-        (a - 1.4) ** 2 + (b - 2.6) ** 2 + 2 * (a - 1) ** 2 + 2 * (a - 1) * (b - 1) + 2 * (b - 1) ** 2 for a, b in grid
+        (a - 1.4) ** 2 + (b - 2.6) ** 2 + 2 * (a - 1) ** 2 + 2 * (a - 1) * (b - 1) + 2 * (b - 1) ** 2
+        for a, b in grid
     ]
     assert s.objective == pytest.approx(min(value), abs=1e-5)
     assert s.bound == pytest.approx(min(value), abs=1e-4)

@@ -302,7 +302,9 @@ def test_quadratic_objectives_with_integers() -> None:
     assert s.objective == pytest.approx(value.min(), abs=1e-5)
 
 
-@pytest.mark.parametrize("part", ["norm", "quad_over_lin", "exp", "log", "entropy", "kl_div", "power", "logistic"])
+@pytest.mark.parametrize(
+    "part", ["norm", "quad_over_lin", "exp", "log", "entropy", "kl_div", "power", "logistic"]
+)
 def test_convex_functions_of_integers_and_reals(part: str) -> None:
     """Against enumeration of the integers and a fine grid of the real number."""
     m = fo.Model()
@@ -332,7 +334,14 @@ def test_convex_functions_of_integers_and_reals(part: str) -> None:
         ),
         "kl_div": (
             fo.kl_div(y, x[0] + 0.5) + fo.kl_div(x[1] + 1, y),
-            Y * np.log(Y / (g[:, 0] + 0.5)) - Y + g[:, 0] + 0.5 + (g[:, 1] + 1) * np.log((g[:, 1] + 1) / Y) - g[:, 1] - 1 + Y,
+            Y * np.log(Y / (g[:, 0] + 0.5))
+            - Y
+            + g[:, 0]
+            + 0.5
+            + (g[:, 1] + 1) * np.log((g[:, 1] + 1) / Y)
+            - g[:, 1]
+            - 1
+            + Y,
         ),
         "power": (
             fo.power(x[0] + y, 1.5) + fo.power(y, -0.7) - 2 * fo.power(x[1] + y, 0.4) + x[1] - 2.5 * x[0],
@@ -340,7 +349,10 @@ def test_convex_functions_of_integers_and_reals(part: str) -> None:
         ),
         "logistic": (
             fo.logistic(2 * x[0] - 3 * y) + fo.logistic(y - x[1]) - 0.2 * x[0] + 0.1 * x[1],
-            np.logaddexp(0, 2 * g[:, 0] - 3 * Y) + np.logaddexp(0, Y - g[:, 1]) - 0.2 * g[:, 0] + 0.1 * g[:, 1],
+            np.logaddexp(0, 2 * g[:, 0] - 3 * Y)
+            + np.logaddexp(0, Y - g[:, 1])
+            - 0.2 * g[:, 0]
+            + 0.1 * g[:, 1],
         ),
     }
     expression, values = forms[part]
@@ -392,7 +404,9 @@ try:
 except fo.NotInstalledError as error:
     print(error)
 """
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     assert out[:2] == ["the package pyscipopt is missing", "ortools"]
     assert out[2].endswith("install it with: pip install 'forcopt[scip]'")
 

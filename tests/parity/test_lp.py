@@ -100,7 +100,9 @@ def check(name: str, seed: int) -> None:
     s = case[0].solve(name, time_limit=20)
     if accuracy > 1e-6 and s.status in (fo.Status.FAILED, fo.Status.LIMIT, fo.Status.FEASIBLE):
         return  # a first-order method may give up where there is no optimum, but must not claim another status
-    assert s.status is expected.status, f"{name} says {s.status} ({s.message}), highs:simplex {expected.status}"
+    assert s.status is expected.status, (
+        f"{name} says {s.status} ({s.message}), highs:simplex {expected.status}"
+    )
     if s.status is fo.Status.OPTIMAL:
         tolerance = max(1e-7, accuracy)
         size = 1.0 + abs(expected.objective)
