@@ -354,12 +354,12 @@ class Cvxpy(Backend):
         self.capabilities = capabilities or _capabilities(solver)
 
     def missing(self) -> str | None:
-        """Whether cvxpy and the solver's package are there."""
+        """Whether cvxpy and the solver's package are there, and cvxpy, once it is loaded, agrees."""
         for package in ("cvxpy", self.traits.package):
             if package and find_spec(package) is None:
                 return f"the package {package} is missing"
-        if not self.traits.package and self.solver not in _installed():
-            return f"cvxpy finds no {self.solver}"
+        if "cvxpy" in sys.modules and self.solver not in _installed():
+            return f"cvxpy {version('cvxpy')} finds no {self.solver}, or none that it takes"
         return None
 
     def version(self) -> str:
