@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterator
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -123,17 +126,38 @@ class Draft:
         """
         upper = self.interval(expression)[1]
         if not np.isfinite(upper).all():
-            at = np.unravel_index(int(np.argmax(~np.isfinite(upper))), expression.shape)
-            rows = expression[at].linear_rows()
-            bounds = np.where(rows.data > 0, self.upper[rows.indices], self.lower[rows.indices])
-            first = int(np.argmax(~np.isfinite(bounds)))
-            side = "upper" if rows.data[first] > 0 else "lower"
+            element = expression[np.unravel_index(int(np.argmax(~np.isfinite(upper))), expression.shape)]
+            column, side = self._unbounded(element)
             raise UnboundedExpressionError(
-                f"{bridge} needs bounds on {expression[at]._short()}: variable "
-                f"{self.name_of(int(rows.indices[first]))} has no {side} bound; give it one, "
-                "or use a backend that takes the constraint as it is"
+                f"{bridge} needs bounds on {element._short()}: variable {self.name_of(column)} has no {side} "
+                "bound; give it one, or use a backend that takes the constraint as it is"
             )
         return upper
+
+    def _unbounded(self, element: Expression) -> tuple[int, str]:
+        """The first column that lets a scalar grow without limit, and the bound that it lacks.
+
+        For the result of an atom or a product it is a column of its operands, if one of those is unbounded.
+        """
+        rows = element.linear_rows()
+        bounds = np.where(rows.data > 0, self.upper[rows.indices], self.lower[rows.indices])
+        first = int(np.argmax(~np.isfinite(bounds)))
+        column, sign = int(rows.indices[first]), 1 if rows.data[first] > 0 else -1
+        for source in self._sources(column, sign):
+            if not np.isfinite(self.interval(source)[1]):
+                return self._unbounded(source)
+        return column, "upper" if sign > 0 else "lower"
+
+    def _sources(self, column: int, sign: int) -> Iterator[Expression]:
+        """The scalars whose growth makes a column of an atom or a product grow (or fall, if `sign` is -1)."""
+        for relation in self.model.relations:
+            if isinstance(relation, AtomRelation | Product) and column in relation.result_columns:
+                at = int(np.flatnonzero(relation.result_columns == column)[0])
+                monotone = relation.atom.monotone if isinstance(relation, AtomRelation) else (0, 2)
+                for operand, direction in zip(relation.operands, monotone, strict=True):
+                    element = (operand[at] if operand.ndim else operand).ravel()
+                    for s in {1: (sign,), -1: (-sign,), 2: (1, -1), 0: ()}[direction]:
+                        yield from s * element
 
     def finite_interval(self, expression: Expression, bridge: str) -> tuple[Array, Array]:
         """Both ends of `interval`, where a bridge needs them finite; errors as `greatest`."""
@@ -147,7 +171,5 @@ class Draft:
         """Name a column of the model or one that a bridge added."""
         if column < self.model.column_count:
             return self.model.column_name(column)
-        for start, label, shape in reversed(self._added):
-            if column >= start:
-                return f"{label}@{start}" + describe_entry(shape, column - start).replace(" ", "")
-        raise IndexError(column)
+        start, label, shape = self._added[bisect_right(self._added, column, key=itemgetter(0)) - 1]
+        return f"{label}@{start}" + describe_entry(shape, column - start).replace(" ", "")

@@ -256,7 +256,7 @@ class Expression:
         """Give the elements another shape, in C order; one length may be -1, to be inferred."""
         target: Any = shape[0] if len(shape) == 1 else shape
         try:
-            full = np.empty(self.shape, dtype=bool).reshape(target).shape
+            full = np.broadcast_to(False, self.shape).reshape(target).shape
         except (TypeError, ValueError):
             raise DeclarationError(f"cannot reshape {self.shape} to {target}") from None
         if full == self.shape:
