@@ -89,7 +89,9 @@ class ModelSolution:
 
     def __getitem__(self, expression: Expression) -> Array:
         if self.point is None:
-            raise DeclarationError(f"there is no solution to read: the status is {self.status} ({self.message})")
+            raise DeclarationError(
+                f"there is no solution to read: the status is {self.status} ({self.message})"
+            )
         value = self.model.lift(expression).evaluate(self.point)
         if isinstance(expression, Variable) and expression.integer:
             return np.round(value)
