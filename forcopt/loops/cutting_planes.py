@@ -1,4 +1,4 @@
-"""Families of constraints too large to list: solve, ask the separation oracle, add what is violated, repeat."""
+"""Families of constraints too large to list: solve, ask the oracle, add what is violated, repeat."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def cutting_planes(
 ) -> RawResult:
     """Minimise over the session's program and all lazy families of the model.
 
-    Every relaxation's optimum bounds the true one, so the bound of the last round is valid even if the loop is
-    stopped.
+    Every relaxation's optimum bounds the true one, so the bound of the last round is valid even if the loop
+    is stopped.
 
     Args:
         session: rows are added to it; incremental sessions re-solve warm.
