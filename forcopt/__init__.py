@@ -28,6 +28,7 @@ from forcopt.status import Status
 
 if TYPE_CHECKING:
     from forcopt import data, fairness, models
+    from forcopt.loops.exchange import read
     from forcopt.problem import Evaluation, Handles, Method, Outcome, Problem, Solution, examples, load
     from forcopt.study.compare import compare
     from forcopt.study.report import Comparison

@@ -1,8 +1,8 @@
-"""Every backend for linear programs gives the same status and optimum on random programs, and its duals prove it."""
+"""Every backend for linear programs gives the same status and optimum, and its duals prove it."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -67,7 +67,7 @@ def random_lp(seed: int) -> Case:
     return m, x, matrix, lower, upper, cost
 
 
-@lru_cache(maxsize=None)
+@cache
 def reference(seed: int) -> ModelSolution:
     return random_lp(seed)[0].solve("highs:simplex")
 
@@ -99,7 +99,7 @@ def check(name: str, seed: int) -> None:
     case = random_lp(seed)
     s = case[0].solve(name, time_limit=20)
     if accuracy > 1e-6 and s.status in (fo.Status.FAILED, fo.Status.LIMIT, fo.Status.FEASIBLE):
-        return  # a first-order method may give up where there is no optimum, but must not claim another status
+        return  # a first-order method may give up where there is no optimum, not claim another status
     assert s.status is expected.status, (
         f"{name} says {s.status} ({s.message}), highs:simplex {expected.status}"
     )

@@ -1,4 +1,4 @@
-"""Every backend for integer programs finds the optimum that enumeration finds, through every bridge for integers."""
+"""Every backend for integer programs finds what enumeration finds, through every bridge for integers."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -112,37 +111,47 @@ def test_a_decision_that_cannot_travel_is_told(rows):
     assert "cannot be pickled" in row.message
 
 
-@pytest.mark.parametrize("workers", [0, 1])
-def test_an_interrupt_keeps_what_is_finished_and_kills_the_rest(told, workers):
-    def interrupt():
-        while not told.exists() or not told.read_text():
-            time.sleep(0.05)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    threading.Thread(target=interrupt, daemon=True).start()
-    executor = ThreadPoolExecutor(workers) if workers else None
-    began = time.monotonic()
-    result = fo.compare(Bad(**SMALL), ["greedy", "wait", "milp"], executor=executor)
-    if executor:
-        executor.shutdown()
-    assert time.monotonic() - began < 30
-    assert dies(int(told.read_text()))
-    assert [row.status for row in result.rows] == ["approximate", None, None]
-    assert result.rows[2].message == "not run: interrupted" and result.best.method == "greedy"
-    assert "not run" in result.table()
+INTERRUPTED = """
+from concurrent.futures import ThreadPoolExecutor
+import forcopt as fo
+from rucksack import *
+executor = ThreadPoolExecutor(1) if {workers} else None
+c = fo.compare(Bad(**SMALL), ["greedy", "wait", "milp"], executor=executor)
+if executor:
+    executor.shutdown()
+assert [row.status for row in c.rows] == ["approximate", None, None], c.rows
+assert c.rows[2].message == "not run: interrupted" and c.best.method == "greedy"
+assert "not run" in c.table()
+print("kept")
+"""
 
 
-def test_runs_end_with_a_parent_that_is_killed(told):
-    code = "import forcopt as fo; from rucksack import *; fo.compare(Bad(**SMALL), ['wait'])"
+def started(told: Path, code: str) -> subprocess.Popen:
+    """Run code in a process of its own until its method named ``wait`` is under way."""
     folders = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
-    parent = subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": folders})
+    environment = {**os.environ, "PYTHONPATH": folders}
+    parent = subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE)
     while not told.exists() or not told.read_text():
         assert parent.poll() is None
         time.sleep(0.05)
+    return parent
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_an_interrupt_keeps_what_is_finished_and_kills_the_rest(told, workers):
+    parent = started(told, INTERRUPTED.format(workers=workers))
+    parent.send_signal(signal.SIGINT)
+    said, _ = parent.communicate(timeout=60)
+    assert said.decode().endswith("kept\n")
+    assert dies(int(told.read_text()))
+
+
+def test_runs_end_with_a_parent_that_is_killed(told):
+    parent = started(told, "import forcopt as fo; from rucksack import *; fo.compare(Bad(**SMALL), ['wait'])")
     child = int(told.read_text())
     assert alive(child)
     parent.kill()
-    parent.wait()
+    parent.communicate()
     assert dies(child)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import forcopt as fo
-import forcopt.backends.highs  # what an export imports when it is first called: imports are not timed
-import forcopt.loops.exchange
 import highspy
 import numpy as np
 import scipy.sparse as sp
+
+import forcopt as fo
+import forcopt.backends.highs  # what an export imports when it is first called: imports are not timed
+import forcopt.loops.exchange
 
 from ..instances import Dense, Hess, Transport
 from ._highs import size, to_highspy
