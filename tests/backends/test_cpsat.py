@@ -236,7 +236,7 @@ def test_continuous_columns_are_refused_and_named() -> None:
     m = fo.Model()
     m.variable("x", 2, integer=True, lower=0, upper=1)
     m.variable("y", 2, lower=0, upper=1)
-    with pytest.raises(fo.UnsupportedError, match=r"continuous variable y\[0\]"):
+    with pytest.raises(fo.UnsupportedError, match=r"cannot take the continuous variable y\[0\]"):
         solve(m)
 
 
@@ -317,7 +317,7 @@ def test_lazy_rows_are_scaled_too() -> None:
 
 
 def test_limits_with_and_without_a_point() -> None:
-    m, _x = knapsack()
+    m, _ = knapsack()
     s = solve(m, time_limit=0.5)
     assert s.status is fo.Status.FEASIBLE
     assert s.objective < s.bound < np.inf
@@ -329,7 +329,7 @@ def test_limits_with_and_without_a_point() -> None:
 
 
 def test_improvements_are_told_in_the_models_sense_and_can_stop_it() -> None:
-    m, _x = knapsack()
+    m, _ = knapsack()
     told: list[Improvement] = []
 
     def second(step: Improvement) -> bool:

@@ -112,7 +112,7 @@ def test_the_solvers_own_refusal_is_an_error_in_its_words() -> None:
 
 
 def test_gscip_stops_at_a_limit_with_its_best_point() -> None:
-    m, _x = knapsack()
+    m, _ = knapsack()
     s = m.solve("gscip", time_limit=0.4)
     assert s.status is fo.Status.FEASIBLE
     assert s.objective < s.bound < np.inf
@@ -122,7 +122,7 @@ def test_gscip_stops_at_a_limit_with_its_best_point() -> None:
 
 
 def test_gscip_tells_of_improvements_and_stops_when_asked() -> None:
-    m, _x = knapsack()
+    m, _ = knapsack()
     told: list[Improvement] = []
 
     def second(step: Improvement) -> bool:

@@ -43,7 +43,7 @@ def held_karp(d: Array) -> float:
 
 
 def tour_model(d: Array) -> tuple[fo.Model, Any, list[int]]:
-    """Every city has two edges; every proper part of the cities is left at least twice (lazily)."""
+    """Every city has two edges of the tour; a proper part of the cities is left at least twice (lazily)."""
     n = len(d)
     edges = np.array(list(itertools.combinations(range(n), 2)))
     m = fo.Model("tour")
