@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import forcopt as fo
-from forcopt.backends import Improvement, get_backend
-from forcopt.backends.mathopt import MathOpt
+from forcopt.backends import Improvement, SolveOptions, get_backend
+from forcopt.backends.mathopt import MathOpt, _read
+from forcopt.backends.watch import Watch
+from forcopt.compile import compile_model
 
 LINEAR = ["glop", "pdlp", "gscip"]
 
@@ -103,9 +105,6 @@ def test_the_solvers_own_refusal_is_an_error_in_its_words() -> None:
     # By itself MathOpt raises an AttributeError here.
     m, _ = knapsack(9)
     claims_too_much = MathOpt("glop", "glop", ["rows", "integer"])
-    from forcopt.backends import SolveOptions
-    from forcopt.compile import compile_model
-
     session = claims_too_much.session(compile_model(m, claims_too_much.capabilities))
     with pytest.raises(fo.BackendError, match="Glop does not support integer variables"):
         session.solve(SolveOptions())
@@ -244,6 +243,45 @@ def test_to_mathopt_keeps_names_sense_and_offset() -> None:
     assert [c.name for c in out.linear_constraints()] == ["cap"]
     result = mathopt.solve(out, mathopt.SolverType.GSCIP)
     assert result.objective_value() == pytest.approx(m.solve("highs").objective)
+
+
+@pytest.mark.parametrize(
+    ("reason", "limit", "feasible", "status", "ambiguous"),
+    [
+        ("IMPRECISE", "UNSPECIFIED", True, fo.Status.FEASIBLE, False),
+        ("IMPRECISE", "UNSPECIFIED", False, fo.Status.FAILED, False),
+        ("FEASIBLE", "ITERATION", True, fo.Status.FEASIBLE, False),
+        ("NO_SOLUTION_FOUND", "SLOW_PROGRESS", False, fo.Status.LIMIT, False),
+        ("INFEASIBLE_OR_UNBOUNDED", "UNSPECIFIED", False, fo.Status.INFEASIBLE, True),
+        ("NUMERICAL_ERROR", "UNSPECIFIED", False, fo.Status.FAILED, False),
+        ("OTHER_ERROR", "UNSPECIFIED", False, fo.Status.FAILED, False),
+    ],
+)
+def test_every_end_is_told_as_it_is(
+    reason: str, limit: str, feasible: bool, status: fo.Status, ambiguous: bool
+) -> None:
+    from ortools.math_opt import result_pb2, solution_pb2
+
+    m, _, _ = small("min")
+    program = compile_model(m, get_backend("glop").capabilities)
+    answer = result_pb2.SolveResultProto()
+    answer.termination.reason = result_pb2.TerminationReasonProto.Value(f"TERMINATION_REASON_{reason}")
+    answer.termination.limit = result_pb2.LimitProto.Value(f"LIMIT_{limit}")
+    answer.termination.detail = "the solver's own words"
+    point = answer.solutions.add().primal_solution
+    point.variable_values.ids.extend([0, 1])
+    point.variable_values.values.extend([1.0, 2.0])
+    claim = "FEASIBLE" if feasible else "UNDETERMINED"
+    point.feasibility_status = solution_pb2.SolutionStatusProto.Value(f"SOLUTION_STATUS_{claim}")
+    result = _read(answer, program, Watch(program, SolveOptions()), "glop")
+    assert (result.status, result.ambiguous) == (status, ambiguous)
+    assert reason in result.message
+    assert "the solver's own words" in result.message
+    if feasible:
+        assert result.x.tolist() == [1, 2]
+        assert result.objective == -15
+    else:
+        assert result.x is None
 
 
 def test_scip_is_always_there() -> None:
