@@ -398,9 +398,10 @@ class Cvxpy(Backend):
 
 
 def _installed() -> list[str]:
-    import cvxpy
+    """What cvxpy found when it was loaded; asking it again would import, and complain, again."""
+    from cvxpy.reductions.solvers.defines import INSTALLED_SOLVERS
 
-    return list(cvxpy.installed_solvers())
+    return list(INSTALLED_SOLVERS)
 
 
 def _capabilities(solver: str) -> Capabilities:
@@ -422,7 +423,7 @@ def _capabilities(solver: str) -> Capabilities:
         conflicts = [
             {"integer", kind} for cone, kind in cones.items() if kind in takes and cone not in with_integers
         ]
-    direct = conic is not None and conic.is_installed() and conic.supports_quad_obj()
+    direct = conic is not None and solver in _installed() and conic.supports_quad_obj()
     if direct or quadratic is not None:
         takes.add("quadratic")
     if any(s is not None and s.MIP_CAPABLE for s in (conic, quadratic)):
@@ -435,6 +436,9 @@ def _capabilities(solver: str) -> Capabilities:
 def _members() -> list[str]:
     return [name for name, traits in _SOLVERS.items() if find_spec("cvxpy") and find_spec(traits.package)]
 
+
+# When it is loaded, cvxpy complains of every solver that it finds and cannot use, whichever is asked for.
+logging.getLogger("__cvxpy__").addFilter(lambda record: "importing solver" not in record.getMessage())
 
 _CONIC = frozenset({"rows", "quadratic", "second_order", "exponential", "power_cone"})
 register_backend(Cvxpy("clarabel", "CLARABEL", Capabilities(_CONIC)))

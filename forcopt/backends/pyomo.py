@@ -378,6 +378,8 @@ def _read(program: Program, backend: Pyomo, built: _Built, answer: Any, log: str
     words = told or f"{said} {_given(answer.solver.message)}".strip()
     nodes = _given(answer.solver.statistics.branch_and_bound.number_of_bounded_subproblems)
     result = RawResult(Status.FAILED, message=f"{backend.solver}: {words}", nodes=int(nodes or 0))
+    if said == end.infeasible and "infeasible or unbounded" in log:  # CBC takes its presolve's word for less
+        said = end.infeasibleOrUnbounded
     if said in (end.unbounded, end.infeasibleOrUnbounded):
         result.status, result.ambiguous = Status.UNBOUNDED, True
         return result

@@ -107,6 +107,18 @@ def test_unknown_option_is_refused_in_the_solvers_words(name: str) -> None:
 
 
 @needs_cbc
+def test_doubtful_infeasibility_of_cbc_is_checked() -> None:
+    """Its presolve thinks the model unbounded, which it is; then it calls it infeasible."""
+    m = fo.Model()
+    x = m.variable("x", 5, lower=[-1, -2, -np.inf, -2, -2], upper=[np.inf, np.inf, -2, np.inf, np.inf])
+    m.subject_to((np.array([-3, -2, -3, 4, 0]) * x).sum() == 7)
+    m.minimize((np.array([-2.5, -1.5, 1, 0, -0.5]) * x).sum())
+    s = m.solve("pyomo:cbc")
+    assert "infeasible or unbounded" in s.log and s.message == "cbc: infeasible"
+    assert s.status is fo.Status.UNBOUNDED
+
+
+@needs_cbc
 def test_cbc_starts_from_a_point() -> None:
     m, x = _small()
     s = m.solve("pyomo:cbc", start={x: [0, 3]})
