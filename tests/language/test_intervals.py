@@ -10,7 +10,7 @@ INF = float("inf")
 
 
 @given(st.data(), st.integers(0, 2**31))
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None, derandomize=True)
 def test_intervals_contain_every_value_and_are_attained(data, seed):
     model, variables = blank_model()
     e = data.draw(grown(model, [leaf(v) for v in variables])).expression
@@ -32,7 +32,7 @@ def test_intervals_contain_every_value_and_are_attained(data, seed):
 
 
 @given(st.data(), st.integers(0, 2**31))
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 def test_integral_expressions_are_integers_at_every_integer_point(data, seed):
     model, variables = blank_model()
     e = data.draw(grown(model, [leaf(v) for v in variables], most=4)).expression
