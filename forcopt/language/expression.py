@@ -196,7 +196,7 @@ class Expression:
         self.model = model
         self.shape = shape
         self.terms = terms
-        self.constant = np.broadcast_to(constant, shape)
+        self.constant = np.asarray(constant) if constant.shape == shape else np.broadcast_to(constant, shape)
 
     # -- shape ---------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from forcopt.language.expression import Expression
 
 
 @given(st.data(), st.integers(1, 4))
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=120, deadline=None, derandomize=True)
 def test_a_block_is_the_stack_of_its_expressions(data, count):
     model, variables = blank_model()
     leaves = [leaf(v) for v in variables]
@@ -31,7 +31,7 @@ def test_a_block_is_the_stack_of_its_expressions(data, count):
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=120, deadline=None, derandomize=True)
 def test_costs_are_the_coefficients_of_the_sum(data):
     model, variables = blank_model()
     tree = data.draw(grown(model, [leaf(v) for v in variables]))

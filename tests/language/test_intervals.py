@@ -10,7 +10,7 @@ INF = float("inf")
 
 
 @given(st.data(), st.integers(0, 2**31))
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None, derandomize=True)
 def test_intervals_contain_every_value_and_are_attained(data, seed):
     model, variables = blank_model()
     e = data.draw(grown(model, [leaf(v) for v in variables])).expression
@@ -32,7 +32,7 @@ def test_intervals_contain_every_value_and_are_attained(data, seed):
 
 
 @given(st.data(), st.integers(0, 2**31))
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 def test_integral_expressions_are_integers_at_every_integer_point(data, seed):
     model, variables = blank_model()
     e = data.draw(grown(model, [leaf(v) for v in variables], most=4)).expression
@@ -99,5 +99,12 @@ def test_ranges_of_results_follow_from_arguments():
     np.testing.assert_array_equal(m.interval(fo.inverse(x)), [[1, 0.25, 1 / 3], [INF, 1, INF]])
     np.testing.assert_array_equal(m.interval(fo.entropy(x)), [[-INF] * 3, [INF] * 3])
     np.testing.assert_array_equal(m.interval(-fo.minimum(x, 0)), [[0, 0, 0], [2, 0, INF]])
-    assert m.columns().upper[3:].tolist() == [INF] * (m.column_count - 3)  # the columns themselves stay loose
+    below = m.variable("below", lower=-5, upper=-2)
+    across = m.variable("across", lower=-5, upper=4)
+    np.testing.assert_array_equal(m.interval(fo.abs(below)), [2, 5])
+    np.testing.assert_array_equal(m.interval(across**1.5), [0, 8])
+    np.testing.assert_array_equal(m.interval(across**0.5), [0, 2])
+    np.testing.assert_array_equal(m.interval(fo.quad_over_lin(below, across)), [1, INF])
+    loose = m.columns().upper[m.columns().curvature != 0]
+    assert loose.size and np.isposinf(loose).all()
     assert (m.ranges()[0] >= m.columns().lower).all() and (m.ranges()[1] <= m.columns().upper).all()
