@@ -1,0 +1,499 @@
+"""Linear programs over the rationals: floating-point simplex proposes, exact arithmetic proves.
+
+Every float is a rational number, and is taken for exactly that. HiGHS proposes a basis; the vertex and the
+multipliers that belong to it are computed as fractions and checked. Where the basis is wrong by rounding, the
+errors are scaled up and solved for again (iterative refinement: Gleixner, Steffy and Wolter, 2016), until it
+is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from flint import fmpq, fmpq_mat
+
+from forcopt.compile.program import Program, StageCost
+from forcopt.language.terms import Array
+
+__all__ = [
+    "Exact",
+    "LinearProgram",
+    "Rational",
+    "exact_optimum",
+    "farkas",
+    "fraction",
+    "nearest_point",
+    "rational",
+    "recession",
+]
+
+Rational = Any
+"""A ``flint.fmpq``: exact and quick; `fraction` makes it a `fractions.Fraction`."""
+
+_REFINEMENTS = 6
+"""How often errors are scaled up and solved for again."""
+
+_ZOOM = 2**40
+"""The most by which the scale grows each time."""
+
+_SECONDS = 60.0
+"""How long floating-point simplex may take in all for one program."""
+
+_HUGE = 1e15
+"""Magnified costs are cut to this, lest HiGHS takes them for infinite."""
+
+_LARGEST_KERNEL = 600
+"""A basis is not solved exactly if the part of it that is not triangular has more rows: too slow."""
+
+
+def rational(value: float) -> Rational:
+    """The rational number that a float is."""
+    return fmpq(*float(value).as_integer_ratio())
+
+
+def fraction(value: Rational) -> Fraction:
+    """The same number as a `fractions.Fraction`."""
+    return Fraction(int(value.p), int(value.q))
+
+
+def _ends(values: Array) -> list[Rational | None]:
+    return [rational(v) if np.isfinite(v) else None for v in values]
+
+
+@dataclass(frozen=True, eq=False)
+class LinearProgram:
+    """Minimise ``cost @ x + offset`` with ``row_lower <= rows @ x <= row_upper``, ``lower <= x <= upper``.
+
+    Attributes:
+        cost, offset, lower, upper, row_lower, row_upper: rationals; None for an infinite bound.
+        rows: the coefficients of each row by column.
+    """
+
+    cost: list[Rational]
+    offset: Rational
+    lower: list[Rational | None]
+    upper: list[Rational | None]
+    rows: list[dict[int, Rational]]
+    row_lower: list[Rational | None]
+    row_upper: list[Rational | None]
+
+    @classmethod
+    def of(cls, program: Program) -> LinearProgram:
+        """Read the first stage, bounds and rows of a program, without its integrality."""
+        block = program.rows
+        known = {value: rational(value) for value in np.unique(block.data).tolist()}
+        entries = [(int(j), known[v]) for j, v in zip(block.indices, block.data.tolist(), strict=True)]
+        return cls(
+            [rational(v) for v in program.stages[0].cost],
+            rational(program.stages[0].offset),
+            _ends(program.lower),
+            _ends(program.upper),
+            [dict(entries[a:b]) for a, b in zip(block.indptr[:-1], block.indptr[1:], strict=True)],
+            _ends(block.lower),
+            _ends(block.upper),
+        )
+
+    def aiming(self, stage: StageCost) -> LinearProgram:
+        """The same with another objective."""
+        return replace(self, cost=[rational(v) for v in stage.cost], offset=rational(stage.offset))
+
+    def holding(self, value: Rational) -> LinearProgram:
+        """The same with a row that keeps the objective at most at `value`."""
+        row = {j: c for j, c in enumerate(self.cost) if c}
+        limit = value - self.offset
+        return replace(
+            self,
+            rows=[*self.rows, row],
+            row_lower=[*self.row_lower, None],
+            row_upper=[*self.row_upper, limit],
+        )
+
+    def value(self, x: Sequence[Rational]) -> Rational:
+        """The objective at a point."""
+        return sum((c * v for c, v in zip(self.cost, x, strict=True) if c), self.offset)
+
+    def activity(self, x: Sequence[Rational]) -> list[Rational]:
+        """The left-hand sides of the rows at a point."""
+        return [sum((a * x[j] for j, a in row.items()), fmpq(0)) for row in self.rows]
+
+    def reduced_costs(self, y: Sequence[Rational]) -> list[Rational]:
+        """The costs that multipliers of the rows leave: ``cost - y @ rows``."""
+        out = list(self.cost)
+        for row, multiplier in zip(self.rows, y, strict=True):
+            if multiplier:
+                for j, a in row.items():
+                    out[j] -= multiplier * a
+        return out
+
+    def holds(self, x: Sequence[Rational]) -> bool:
+        """Whether a point satisfies every bound and row, exactly."""
+        return all(
+            (low is None or low <= v) and (high is None or v <= high)
+            for values, lower, upper in (
+                (x, self.lower, self.upper),
+                (self.activity(x), self.row_lower, self.row_upper),
+            )
+            for v, low, high in zip(values, lower, upper, strict=True)
+        )
+
+    def bound(self, y: Sequence[Rational]) -> Rational | None:
+        """The lower bound on the optimum that any multipliers of the rows prove, or None if it is infinite.
+
+        Rows enter with their multipliers, columns with what is left of their costs, each at the worse of its
+        bounds (Neumaier and Shcherbina, 2004).
+        """
+        total = self.offset
+        parts = ((y, self.row_lower, self.row_upper), (self.reduced_costs(y), self.lower, self.upper))
+        for weights, lower, upper in parts:
+            for weight, low, high in zip(weights, lower, upper, strict=True):
+                if weight:
+                    worst = low if weight > 0 else high
+                    if worst is None:
+                        return None
+                    total += weight * worst
+        return total
+
+
+@dataclass(eq=False)
+class Exact:
+    """What is known exactly of a linear program.
+
+    Attributes:
+        status: what floating-point simplex said: ``optimal``, ``infeasible``, ``unbounded`` or ``unknown``.
+        point: one that satisfies everything exactly, or None.
+        value: the objective there.
+        dual: multipliers of the rows, or None.
+        bound: the lower bound on the optimum that they prove.
+    """
+
+    status: str = "unknown"
+    point: list[Rational] | None = None
+    value: Rational | None = None
+    dual: list[Rational] | None = None
+    bound: Rational | None = None
+
+    @property
+    def proved(self) -> bool:
+        """Whether the point is optimal."""
+        return self.point is not None and bool(self.value == self.bound)
+
+    def offer(self, lp: LinearProgram, x: list[Rational], y: list[Rational]) -> None:
+        """Keep a point and multipliers if they are better than those known."""
+        value, bound = lp.value(x), lp.bound(y)
+        if (self.value is None or value < self.value) and lp.holds(x):
+            self.point, self.value = x, value
+        if bound is not None and (self.bound is None or bound > self.bound):
+            self.dual, self.bound = y, bound
+
+
+_BASIC, _LOWER, _UPPER, _FREE = range(4)
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """What floating-point simplex proposes: values, multipliers, and the place of each column and row."""
+
+    x: list[float]
+    y: list[float]
+    column_place: list[int]
+    row_place: list[int]
+
+
+class _Simplex:
+    """HiGHS's simplex method on a program whose bounds and costs are scaled and shifted."""
+
+    def __init__(self, lp: LinearProgram) -> None:
+        import highspy
+
+        self.highs = highspy.Highs()
+        options: dict[str, Any] = {"output_flag": False, "solver": "simplex", "threads": 1}
+        options |= {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
+        options["time_limit"] = _SECONDS  # HiGHS counts all runs of an instance together
+        for name, value in options.items():
+            self.highs.setOptionValue(name, value)
+        indptr = np.cumsum([0] + [len(row) for row in lp.rows]).astype(np.int32)
+        indices = np.array([j for row in lp.rows for j in row], dtype=np.int32)
+        data = np.array([float(a) for row in lp.rows for a in row.values()])
+        n, m = len(lp.cost), len(lp.rows)
+        self.highs.addVars(n, np.zeros(n), np.zeros(n))
+        self.highs.addRows(m, np.zeros(m), np.zeros(m), len(data), indptr[:-1], indices, data)
+
+    def run(
+        self,
+        lp: LinearProgram,
+        x: list[Rational],
+        y: list[Rational],
+        primal_scale: Rational,
+        dual_scale: Rational,
+    ) -> tuple[str, _Step | None]:
+        """Solve for what is missing beyond `x` and `y`, magnified by the scales."""
+        import highspy
+
+        highs, kind = self.highs, highspy.HighsModelStatus
+        columns, rows = np.arange(len(x), dtype=np.int32), np.arange(len(y), dtype=np.int32)
+        cost = [float(d * dual_scale) for d in lp.reduced_costs(y)]
+        highs.changeColsCost(len(x), columns, np.clip(cost, -_HUGE, _HUGE))
+        highs.changeColsBounds(len(x), columns, *_shifted(lp.lower, lp.upper, x, primal_scale))
+        highs.changeRowsBounds(
+            len(y), rows, *_shifted(lp.row_lower, lp.row_upper, lp.activity(x), primal_scale)
+        )
+        highs.run()
+        said = {kind.kOptimal: "optimal", kind.kInfeasible: "infeasible", kind.kUnbounded: "unbounded"}
+        status = said.get(highs.getModelStatus(), "unknown")
+        solution, basis = highs.getSolution(), highs.getBasis()
+        if status != "optimal" or not basis.valid:
+            return status, None
+        names = highspy.HighsBasisStatus
+        place = {names.kBasic: _BASIC, names.kLower: _LOWER, names.kUpper: _UPPER}
+        return status, _Step(
+            solution.col_value,
+            solution.row_dual,
+            [place.get(s, _FREE) for s in basis.col_status],
+            [place.get(s, _FREE) for s in basis.row_status],
+        )
+
+
+def _shifted(
+    lower: list[Rational | None], upper: list[Rational | None], by: list[Rational], scale: Rational
+) -> tuple[Array, Array]:
+    low = [-np.inf if b is None else float((b - v) * scale) for b, v in zip(lower, by, strict=True)]
+    high = [np.inf if b is None else float((b - v) * scale) for b, v in zip(upper, by, strict=True)]
+    return np.array(low), np.array(high)
+
+
+def exact_optimum(lp: LinearProgram) -> Exact:
+    """Solve a linear program exactly, or as nearly as it can be proved."""
+    simplex = _Simplex(lp)
+    x, y = [fmpq(0)] * len(lp.cost), [fmpq(0)] * len(lp.rows)
+    primal_scale = dual_scale = fmpq(1)
+    out = Exact()
+    for _ in range(_REFINEMENTS):
+        status, step = simplex.run(lp, x, y, primal_scale, dual_scale)
+        if out.point is None or status == "optimal":
+            out.status = status  # infeasibility may only show under the magnifying glass
+        if step is None:
+            break
+        x = [v + rational(s) / primal_scale for v, s in zip(x, step.x, strict=True)]
+        y = [v + rational(s) / dual_scale for v, s in zip(y, step.y, strict=True)]
+        out.offer(lp, x, y)
+        if not out.proved:
+            vertex = _vertex(lp, step)
+            if vertex is None:
+                break
+            out.offer(lp, *vertex)
+        if out.proved:
+            break
+        primal_scale = _rescaled(primal_scale, _primal_error(lp, x))
+        dual_scale = _rescaled(dual_scale, _dual_error(lp, y, step))
+    return out
+
+
+def _rescaled(scale: Rational, error: Rational) -> Rational:
+    """The power of two that makes the largest error about one, not much above the scale before."""
+    finest = scale * _ZOOM
+    if not error:
+        return finest
+    power = fmpq(2) ** max(int((1 / error).floor()).bit_length() - 1, 0)
+    return min(max(power, scale), finest)
+
+
+def _outside(value: Rational, low: Rational | None, high: Rational | None) -> Rational:
+    below = low - value if low is not None else fmpq(0)
+    above = value - high if high is not None else fmpq(0)
+    return max(below, above, fmpq(0))
+
+
+def _primal_error(lp: LinearProgram, x: list[Rational]) -> Rational:
+    errors = [_outside(*ends) for ends in zip(x, lp.lower, lp.upper, strict=True)]
+    errors += [_outside(*ends) for ends in zip(lp.activity(x), lp.row_lower, lp.row_upper, strict=True)]
+    return max(errors, default=fmpq(0))
+
+
+def _dual_error(lp: LinearProgram, y: list[Rational], step: _Step) -> Rational:
+    """By how much reduced costs and multipliers have the wrong sign for their place in the basis."""
+    worst = fmpq(0)
+    parts = (
+        (lp.reduced_costs(y), step.column_place, lp.lower, lp.upper),
+        (y, step.row_place, lp.row_lower, lp.row_upper),
+    )
+    for weights, places, lower, upper in parts:
+        for weight, place, low, high in zip(weights, places, lower, upper, strict=True):
+            if low is not None and low == high and place != _BASIC:
+                continue
+            error = -weight if place == _LOWER else weight if place == _UPPER else abs(weight)
+            worst = max(worst, error)
+    return worst
+
+
+def _vertex(lp: LinearProgram, step: _Step) -> tuple[list[Rational], list[Rational]] | None:
+    """The point and the multipliers that belong to a basis, or None if it is singular or too large."""
+    x = [_placed(*ends) for ends in zip(step.column_place, lp.lower, lp.upper, strict=True)]
+    basic = {j: k for k, j in enumerate(j for j, place in enumerate(step.column_place) if place == _BASIC)}
+    tight = [i for i, place in enumerate(step.row_place) if place != _BASIC]
+    if len(tight) != len(basic):
+        return None
+    matrix = [{basic[j]: a for j, a in lp.rows[i].items() if j in basic} for i in tight]
+    target = [
+        _placed(step.row_place[i], lp.row_lower[i], lp.row_upper[i])
+        - sum((a * x[j] for j, a in lp.rows[i].items() if j not in basic), fmpq(0))
+        for i in tight
+    ]
+    order = _triangular(matrix)
+    if order is None:
+        return None
+    primal = _solve(matrix, target, order)
+    transposed: list[dict[int, Rational]] = [{} for _ in basic]
+    for i, row in enumerate(matrix):
+        for k, a in row.items():
+            transposed[k][i] = a
+    dual = _solve(transposed, [lp.cost[j] for j in basic], order.transposed())
+    if primal is None or dual is None:
+        return None
+    for j, k in basic.items():
+        x[j] = primal[k]
+    y = [fmpq(0)] * len(lp.rows)
+    for i, multiplier in zip(tight, dual, strict=True):
+        y[i] = multiplier
+    return x, y
+
+
+def _placed(place: int, low: Rational | None, high: Rational | None) -> Rational:
+    """Where something that is not basic stands."""
+    first, second = (high, low) if place == _UPPER else (low, high)
+    return first if first is not None else second if second is not None else fmpq(0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Order:
+    """A square sparse matrix as block triangles: pivots (row, column), a kernel between, and more pivots.
+
+    A row of `head` has entries only in its own and earlier columns of `head`; a column of `tail` only in its
+    own and earlier rows of `tail`, and in none of `head`.
+    """
+
+    head: list[tuple[int, int]]
+    rows: list[int]
+    columns: list[int]
+    tail: list[tuple[int, int]]
+
+    def transposed(self) -> _Order:
+        def swap(pivots: list[tuple[int, int]]) -> list[tuple[int, int]]:
+            return [(j, i) for i, j in pivots]
+
+        return _Order(swap(self.tail), self.columns, self.rows, swap(self.head))
+
+
+def _triangular(matrix: list[dict[int, Rational]]) -> _Order | None:
+    """Take out rows, then columns, with a single entry; None if what is left is singular or too large."""
+    by_row = [set(row) for row in matrix]
+    by_column: list[set[int]] = [set() for _ in matrix]
+    for i, row in enumerate(by_row):
+        for j in row:
+            by_column[j].add(i)
+    head = _peel(by_row, by_column)
+    tail = [(i, j) for j, i in _peel(by_column, by_row)]
+    gone_rows, gone_columns = ({p[k] for p in head + tail} for k in (0, 1))
+    rows = [i for i in range(len(matrix)) if i not in gone_rows]
+    columns = [j for j in range(len(matrix)) if j not in gone_columns]
+    if len(rows) > _LARGEST_KERNEL or not all(by_row[i] for i in rows):
+        return None
+    return _Order(head, rows, columns, tail)
+
+
+def _peel(lines: list[set[int]], across: list[set[int]]) -> list[tuple[int, int]]:
+    """Take out lines with a single entry, and the crossing line there, again and again."""
+    todo = [i for i, line in enumerate(lines) if len(line) == 1]
+    pivots = []
+    while todo:
+        i = todo.pop()
+        if len(lines[i]) != 1:
+            continue
+        (j,) = lines[i]
+        pivots.append((i, j))
+        for other in across[j]:
+            lines[other].discard(j)
+            if len(lines[other]) == 1:
+                todo.append(other)
+        across[j] = set()
+    return pivots
+
+
+def _solve(matrix: list[dict[int, Rational]], target: list[Rational], order: _Order) -> list[Rational] | None:
+    """Solve a square system exactly, along its triangles; None if it is singular."""
+    x: list[Rational | None] = [None] * len(matrix)
+
+    def left(i: int) -> Rational:
+        known = (a * x[j] for j, a in matrix[i].items() if x[j] is not None)
+        return target[i] - sum(known, fmpq(0))
+
+    for i, j in order.head:
+        x[j] = left(i) / matrix[i][j]
+    if order.rows:
+        size = len(order.rows)
+        kernel = fmpq_mat(size, size, [matrix[i].get(j, fmpq(0)) for i in order.rows for j in order.columns])
+        try:
+            found = kernel.solve(fmpq_mat(size, 1, [left(i) for i in order.rows]))
+        except ZeroDivisionError:
+            return None
+        for k, j in enumerate(order.columns):
+            x[j] = found[k, 0]
+    for i, j in reversed(order.tail):
+        x[j] = left(i) / matrix[i][j]
+    return x
+
+
+def farkas(lp: LinearProgram) -> list[Rational] | None:
+    """Multipliers of the rows that prove that no point satisfies a program, or None if none were found.
+
+    They prove a positive lower bound on the sum of what the rows miss.
+    """
+    n, m, zero, one = len(lp.cost), len(lp.rows), fmpq(0), fmpq(1)
+    missing = LinearProgram(
+        [zero] * n + [one] * (2 * m),
+        zero,
+        [*lp.lower, *[zero] * (2 * m)],
+        [*lp.upper, *[None] * (2 * m)],
+        [{**row, n + i: one, n + m + i: -one} for i, row in enumerate(lp.rows)],
+        lp.row_lower,
+        lp.row_upper,
+    )
+    found = exact_optimum(missing)
+    return found.dual if found.bound is not None and found.bound > 0 else None
+
+
+def nearest_point(lp: LinearProgram, x: Sequence[Rational]) -> list[Rational] | None:
+    """The point of a program that is nearest to `x` in the sum of absolute differences, exactly.
+
+    Args:
+        lp: its objective does not matter.
+        x: values of the first columns; the others are free to follow.
+    """
+    n, k, zero, one = len(lp.cost), len(x), fmpq(0), fmpq(1)
+    apart = LinearProgram(
+        [zero] * n + [one] * (2 * k),
+        zero,
+        [*lp.lower, *[zero] * (2 * k)],
+        [*lp.upper, *[None] * (2 * k)],
+        [*lp.rows, *({j: one, n + j: one, n + k + j: -one} for j in range(k))],
+        [*lp.row_lower, *x],
+        [*lp.row_upper, *x],
+    )
+    found = exact_optimum(apart).point
+    return None if found is None else found[:n]
+
+
+def recession(lp: LinearProgram) -> LinearProgram:
+    """The directions in which one can go on forever, cut to the unit box."""
+    zero, one = fmpq(0), fmpq(1)
+    return replace(
+        lp,
+        offset=zero,
+        lower=[-one if b is None else zero for b in lp.lower],
+        upper=[one if b is None else zero for b in lp.upper],
+        row_lower=[None if b is None else zero for b in lp.row_lower],
+        row_upper=[None if b is None else zero for b in lp.row_upper],
+    )
