@@ -35,11 +35,11 @@ from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program, StageCost
 from forcopt.errors import DeclarationError, UnsupportedError
-from forcopt.language.constraint import Connected, Constraint, Implication
+from forcopt.language.constraint import Condition, Connected, Constraint, Implication
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.language.relations import AtomRelation, Product
-from forcopt.language.terms import Array, Gather
+from forcopt.language.terms import Array
 from forcopt.loops.cutting_planes import cutting_planes, violated_constraints
 from forcopt.loops.exact_lp import (
     Exact,
@@ -348,9 +348,8 @@ class _Point:
         for relation in self.model.relations:
             if not isinstance(relation, AtomRelation) or relation.kind != "sum_squares":
                 continue
-            target, (inside,) = relation.result.terms[0], relation.arguments
-            assert isinstance(target, Gather)
-            columns, rows = target.columns.reshape(-1).tolist(), inside.linear_rows()
+            (inside,) = relation.arguments
+            columns, rows = relation.result_columns.tolist(), inside.linear_rows()
             values, width = _values_at(inside, self.x), inside.shape[1]
             weights = [out[j] for j in columns]
             for j in columns:
@@ -362,27 +361,28 @@ class _Point:
 
     def _complete(self) -> None:
         """Compute the results of atoms and products in order."""
+        needed = {id(r) for r in self.model.needed_relations()}
         for relation in self.model.relations:
-            if not isinstance(relation, AtomRelation | Product):
-                continue
-            target = relation.result.terms[0]
-            assert isinstance(target, Gather)
-            columns = target.columns.reshape(-1).tolist()
             if isinstance(relation, Product):
                 pairs = zip(
                     _values_at(relation.binary, self.x), _values_at(relation.factor, self.x), strict=True
                 )
                 results = [a * b for a, b in pairs]
+            elif isinstance(relation, AtomRelation) and id(relation) in needed:
+                results = self._atom(relation)
             else:
-                results = self._atom(relation, columns)
-            for j, value in zip(columns, results, strict=True):
+                continue
+            for j, value in zip(relation.result_columns.tolist(), results, strict=True):
                 self.x[j] = value
 
-    def _atom(self, relation: AtomRelation, columns: list[int]) -> list[Rational]:
+    def _atom(self, relation: AtomRelation) -> list[Rational]:
+        columns = relation.result_columns.tolist()
+        name = self.model.column_name(columns[0]).partition("[")[0]
         arguments = [_values_at(a, self.x) for a in relation.arguments]
+        for position in relation.atom.domain:
+            self._note(f"domain of {name}", arguments[position], np.zeros(1), np.full(1, np.inf))
         exact = _RATIONAL.get(relation.kind)
         reads = {int(j) for a in relation.arguments for j in a.linear_rows().indices}
-        name = self.model.column_name(columns[0]).partition("[")[0]
         if exact is None or reads & self._rough_columns:
             self.rough[name] = None
             self._rough_columns.update(columns)
@@ -395,8 +395,7 @@ class _Point:
             np.array([float(v) for v in flat]).reshape(a.shape)
             for flat, a in zip(arguments, relation.arguments, strict=True)
         ]
-        with np.errstate(all="ignore"):
-            values = relation.atom.value(*floats, relation.parameter)
+        values = relation.atom.evaluate(floats, relation.parameter)
         if not np.isfinite(values).all():
             self.violations[f"domain of {name}"] = fmpq(1)
         return [rational(v) if np.isfinite(v) else fmpq(0) for v in values]
@@ -412,16 +411,20 @@ class _Point:
             self._note(f"integrality of {v.name}", fractional, -whole, whole)
         for constraint in model.constraints:
             self._rows(constraint.name, constraint)
+        floats = np.array([float(v) for v in self.x])
         for relation in model.relations:
             if isinstance(relation, Implication):
                 on = np.array([v > fmpq(1, 2) for v in _values_at(relation.condition, self.x)], dtype=bool)
                 self._rows(relation.name, relation.constraint, on)
-            elif isinstance(relation, Connected):
-                pieces = relation.pieces(np.array([float(v) for v in self.x]))
-                self._note(relation.name, [fmpq(pieces)], np.array([0.0]), np.array([1.0]))
+            elif isinstance(relation, Condition):
+                if not isinstance(relation, Connected):  # which integers decide
+                    self.rough[relation.name] = None
+                worst = float(np.max(relation.violation(floats), initial=0.0))
+                if worst > _ROUGH:
+                    self.violations[relation.name] = rational(worst)
         if model.lazies:
             self.rough.update({family.name: None for family in model.lazies})
-            for constraint in violated_constraints(model, np.array([float(v) for v in self.x])):
+            for constraint in violated_constraints(model, floats):
                 self._rows("lazy constraints", constraint)
 
     def _rows(self, name: str, constraint: Constraint, on: Array | None = None) -> None:
@@ -438,7 +441,8 @@ class _Point:
 
     def _note(self, name: str, values: Sequence[Rational], lower: Array, upper: Array) -> None:
         worst = fmpq(0)
-        for value, low, high in zip(values, lower.tolist(), upper.tolist(), strict=True):
+        ends = (np.broadcast_to(end, len(values)).tolist() for end in (lower, upper))
+        for value, low, high in zip(values, *ends, strict=True):
             if low > -np.inf:
                 worst = max(worst, rational(low) - value)
             if high < np.inf:

@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -228,12 +229,12 @@ def _heard(highs: highspy.Highs, act: Callable[[], Any], doing: str, error: type
     """Let HiGHS do something and give its warnings, without their label; raise its errors."""
     import highspy
 
-    lines: list[str] = []
-    highs.cbLogging.subscribe(lambda event: lines.append(event.message.strip()))
-    try:
+    with TemporaryDirectory() as folder:  # not every version of HiGHS calls back while it reads
+        log = Path(folder) / "log"
+        highs.setOptionValue("log_file", str(log))
         status = act()
-    finally:
-        highs.clearCallbacks()
+        highs.setOptionValue("log_file", "")
+        lines = log.read_text().splitlines()
     if status == highspy.HighsStatus.kError:
         words = [re.sub(r"^ERROR:\s*", "", line) for line in lines if line.startswith("ERROR")]
         raise error(f"HiGHS: error {doing}: {'; '.join(words)}")
