@@ -15,10 +15,10 @@ def violated_constraints(model: Model, x: Array, tolerance: float) -> list[Const
     """Ask all lazy families of a model for what a point violates.
 
     Args:
-        model: its lazy families are asked in order. x: the values of all columns (those of bridges may
-        follow). tolerance: a constraint violated by no more than this, relative to the larger of 1 and its
-        bound, is left
-            out: a solver of that accuracy could give the same point again.
+        model: its lazy families are asked in order.
+        x: the values of all columns (those of bridges may follow).
+        tolerance: a constraint violated by no more than this, relative to the larger of 1 and its bound, is
+            left out: a solver of that accuracy could give the same point again.
 
     Raises:
         DeclarationError: if an oracle yields something else than an affine constraint of the model.

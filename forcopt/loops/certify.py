@@ -34,13 +34,14 @@ from forcopt.compile.assemble import assemble, cost_vector
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program, StageCost
+from forcopt.compile.separation import violated_constraints
 from forcopt.errors import DeclarationError, UnsupportedError
 from forcopt.language.constraint import Condition, Connected, Constraint, Implication
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.language.relations import AtomRelation, Product
 from forcopt.language.terms import Array
-from forcopt.loops.cutting_planes import cutting_planes, violated_constraints
+from forcopt.loops.cutting_planes import cutting_planes
 from forcopt.loops.exact_lp import (
     Exact,
     LinearProgram,
@@ -263,8 +264,9 @@ def _searched(
 
 def _with_cuts(model: Model, program: Program) -> Program:
     """The program with those constraints of its lazy families that floating-point cutting planes need."""
-    session = get_backend("highs").session(program)
-    cutting_planes(session, model, SolveOptions(), lambda: 0.0)
+    highs = get_backend("highs")
+    session = highs.session(program)
+    cutting_planes(session, model, SolveOptions(), lambda: 0.0, highs.accuracy)
     return replace(program, rows=session.program.rows, lazies=())
 
 
@@ -424,7 +426,7 @@ class _Point:
                     self.violations[relation.name] = rational(worst)
         if model.lazies:
             self.rough.update({family.name: None for family in model.lazies})
-            for constraint in violated_constraints(model, floats):
+            for constraint in violated_constraints(model, floats, 0.0):
                 self._rows("lazy constraints", constraint)
 
     def _rows(self, name: str, constraint: Constraint, on: Array | None = None) -> None:

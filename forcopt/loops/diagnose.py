@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.backends.base import RawResult, SolveOptions
+from forcopt.backends.base import SolveOptions
 from forcopt.backends.registry import get_backend
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program, RowBlock, StageCost
 from forcopt.language.constraint import Condition
 from forcopt.language.model import Model
+from forcopt.language.terms import Array
 from forcopt.status import Status
 
 if TYPE_CHECKING:
@@ -29,17 +30,23 @@ def explain(solution: ModelSolution) -> str:
     """Say in a sentence why there is no optimum; empty if there is nothing to say."""
     if solution.status is Status.INFEASIBLE:
         names = irreducible_subset(solution.model, solution.backend)
-        if not names:
+        if names:
+            return "these constraints cannot hold together: " + ", ".join(names)
+        if names is not None:
             return "the bounds and integrality of the variables alone cannot be met"
-        return "these constraints cannot hold together: " + ", ".join(names)
+        families = ", ".join(family.name for family in solution.model.lazies)
+        return f"the constraints cannot hold together with the lazy families {families}" if families else ""
     if solution.status is Status.UNBOUNDED:
         names = ray(solution.model, solution.backend)
         return "the objective improves forever along " + ", ".join(names) if names else ""
     return ""
 
 
-def irreducible_subset(model: Model, backend: str = "highs") -> list[str]:
+def irreducible_subset(model: Model, backend: str = "highs") -> list[str] | None:
     """Names of constraints that cannot hold together, while leaving out any one of them they can.
+
+    Empty if the variables' bounds and integrality alone cannot be met; None if no such subset is found: if
+    the constraints only contradict a lazy family, or the checks take too long.
 
     QuickXplain (Junker, 2004): for k names among n constraints O(k log(n / k)) feasibility checks. Bounds and
     integrality of the variables always hold.
@@ -54,8 +61,10 @@ def irreducible_subset(model: Model, backend: str = "highs") -> list[str]:
     def infeasible(chosen: list[Any]) -> bool:
         return _subset_status(model, chosen, backend) is Status.INFEASIBLE
 
-    if infeasible([]) or not items:
+    if infeasible([]):
         return []
+    if not infeasible(items):
+        return None
     return [item.name for item in _quick_explain([], items, True, infeasible)]
 
 
@@ -79,30 +88,45 @@ def _subset_status(model: Model, chosen: list[Any], backend: str) -> Status:
     part.relations = [r for r in model.relations if not isinstance(r, Condition) or id(r) in kept]
     part.objective = None
     part.lazies = []
-    return _solve(part, backend, None).status
-
-
-def _solve(model: Model, backend: str, change: Any) -> RawResult:
-    chosen = get_backend(backend)
-    program = compile_model(model, chosen.capabilities, backend)
-    return chosen.session(change(program) if change else program).solve(
-        SolveOptions(time_limit=_PROBE_SECONDS)
-    )
+    solver = get_backend(backend)
+    session = solver.session(compile_model(part, solver.capabilities, backend))
+    return session.solve(SolveOptions(time_limit=_PROBE_SECONDS)).status
 
 
 def ray(model: Model, backend: str = "highs") -> list[str]:
     """Names of the variables that can grow forever while the objective improves.
 
     Minimises the objective over the recession cone within the unit box; integrality is left aside, which is
-    right for rational data.
+    right for rational data. Of several objectives it is the first that has such a direction among the
+    directions that leave those before it as they are.
     """
-    result = _solve(model, backend, _recession)
-    if result.x is None or result.objective > -1e-9:
-        return []
-    moving = np.flatnonzero(np.abs(result.x[: model.column_count]) > 1e-7)
-    blocks = {b.name: None for c in moving for b in model.blocks if b.start <= c < b.start + b.size}
-    names = [model.column_name(int(c)) for c in moving]
-    return names if len(names) <= 10 else [*names[:10], f"... ({len(names)} columns of {', '.join(blocks)})"]
+    chosen = get_backend(backend)
+    program = compile_model(model, chosen.capabilities, backend)
+    cone = _recession(program)
+    for stage in program.stages:
+        if stage.quadratic is not None:  # a convex quadratic only falls forever where it is flat
+            flat = stage.quadratic.tocsr()
+            zero = np.zeros(flat.shape[0])
+            cone = cone.with_rows(RowBlock(flat.indptr, flat.indices, flat.data, zero, zero))
+        linear = StageCost(stage.cost, 0.0, stage.maximize)
+        result = chosen.session(cone.with_stage(linear)).solve(SolveOptions(time_limit=_PROBE_SECONDS))
+        if result.x is not None and result.objective < -1e-9:
+            return _names(model, result.x)
+        used = np.flatnonzero(stage.cost).astype(np.int32)
+        ends = np.array([0, len(used)], dtype=np.int32)
+        cone = cone.with_rows(RowBlock(ends, used, stage.cost[used], np.array([-np.inf]), np.zeros(1)))
+    return []
+
+
+def _names(model: Model, direction: Array) -> list[str]:
+    """Name the variables' columns that move along a direction, or the first ten and the variables of all."""
+    names: list[str] = []
+    moving: list[str] = []
+    for v in model.variables:
+        columns = v.start + np.flatnonzero(np.abs(direction[v.start : v.start + v.size]) > 1e-7)
+        names += [model.column_name(int(c)) for c in columns]
+        moving += [v.name] if columns.size else []
+    return names if len(names) <= 10 else [*names[:10], f"... ({len(names)} columns of {', '.join(moving)})"]
 
 
 def _recession(program: Program) -> Program:
@@ -114,20 +138,13 @@ def _recession(program: Program) -> Program:
     lower, upper = homogeneous(program.lower, program.upper, 1.0)
     row_lower, row_upper = homogeneous(program.rows.lower, program.rows.upper, np.inf)
     rows = RowBlock(program.rows.indptr, program.rows.indices, program.rows.data, row_lower, row_upper)
-    stage = program.stages[0]
-    out = replace(
+    return replace(
         program,
         lower=lower,
         upper=upper,
         integer=np.zeros_like(program.integer),
         rows=rows,
-        stages=(StageCost(stage.cost, 0.0, stage.maximize),),
         cones=tuple(replace(c, offset=np.zeros_like(c.offset)) for c in program.cones),
         indicators=(),
         lazies=(),
     )
-    if stage.quadratic is not None:  # a convex quadratic only falls forever where it is flat
-        flat = stage.quadratic.tocsr()
-        zero = np.zeros(flat.shape[0])
-        out = out.with_rows(RowBlock(flat.indptr, flat.indices, flat.data, zero, zero))
-    return out

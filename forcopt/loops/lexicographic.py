@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,8 +28,8 @@ def lexicographic(
         solve: solves the session once; told whether this is the last stage.
 
     Returns:
-        The last result with a point (or the first failure), and those of all stages that were run. A stage that
-        ends without proof ends the loop: the result is then FEASIBLE, not OPTIMAL.
+        The last result with a point (or the first failure), and those of all stages that were run. A stage
+        that ends without proof ends the loop: the result is then FEASIBLE, not OPTIMAL.
     """
     results: list[RawResult] = []
     best: RawResult | None = None
@@ -41,10 +42,10 @@ def lexicographic(
         if not result.status.has_solution:
             if best is None:
                 return result, results
-            if result.status is Status.UNBOUNDED:
-                return result, results
-            # The point of the stage before is feasible for this one, so no other answer can be right:
-            # a limit was hit, or the solver failed on rounding. Keep that point, without the proof.
+            # The point of the stage before is feasible here: "infeasible or unbounded" is unbounded.
+            if result.status is Status.UNBOUNDED or result.ambiguous:
+                return replace(result, status=Status.UNBOUNDED, ambiguous=False), results
+            # Otherwise a limit was hit, or the solver failed on rounding. Keep that point, without the proof.
             best.status = Status.FEASIBLE
             best.message = f"stage {number + 1}: {result.message}"
             return best, results

@@ -47,7 +47,7 @@ def solve_model(
         seed: of the solver's randomness.
         threads: how many.
         log: show the solver's own output as it runs; ``s.log`` keeps it either way.
-        start: values to start a search from, for some or all variables.
+        start: values to start a search from, for some or all variables; NaN where unknown.
         on_improvement: called with every improvement, where the solver reports them; stop by returning True.
         options: options of the solver by its own names.
 
@@ -69,6 +69,10 @@ def solve_model(
     if settings.start is not None:
         pad = np.full(program.columns - model.column_count, np.nan)
         settings = replace(settings, start=np.concatenate([settings.start, pad]))
+    if (
+        len(program.stages) > 1 and settings.gap is None
+    ):  # what is lost in a stage the later ones would use up
+        settings = replace(settings, gap=0.0)
     session = chosen.session(program)
     native_lazy = "lazy" in chosen.capabilities.kinds
 
@@ -95,9 +99,13 @@ def _start(model: Model, start: Mapping[Variable, Any] | None) -> Array | None:
         if not isinstance(variable, Variable):
             raise DeclarationError(f"start: {variable!r} is not a variable")
         model.lift(variable)
-        point[variable.start : variable.start + variable.size] = np.broadcast_to(
-            value, variable.shape
-        ).reshape(-1)
+        try:
+            wide = np.broadcast_to(np.asarray(value, dtype=float), variable.shape)
+        except (TypeError, ValueError):
+            raise DeclarationError(
+                f"start: the value of {variable.name} must be numbers that broadcast to {variable.shape}"
+            ) from None
+        point[variable.start : variable.start + variable.size] = wide.reshape(-1)
     return point
 
 
@@ -127,14 +135,16 @@ def judge(
     if result.x is not None:
         point = np.array(result.x[: model.column_count])
         integer = program.integer[: model.column_count] == 1
+        fraction = np.abs(point - np.round(point)).max(initial=0.0, where=integer)
         point[integer] = np.round(point[integer])
         point = model.complete(point)
-        violations = model.violations(point)
+        violations = {"integrality": float(fraction), **model.violations(point)}
         worst = max(violations, key=lambda k: violations[k], default="")
         violation = violations.get(worst, 0.0)
         if violation > 100 * backend.accuracy:
             raise BackendError(
-                f"{backend.name} claims a point that violates {worst!r} by {violation:.3g}; it said: {result.message}"
+                f"{backend.name} claims a point that violates {worst!r} by {violation:.3g}; "
+                f"it said: {result.message}"
             )
         objective = model.objective
         stages = tuple(float(s.expression.evaluate(point)) for s in objective.stages) if objective else (0.0,)
