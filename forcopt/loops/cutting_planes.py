@@ -9,7 +9,6 @@ import numpy as np
 
 from forcopt.backends.base import RawResult, Session, SolveOptions
 from forcopt.compile.assemble import assemble
-from forcopt.compile.program import StageCost
 from forcopt.compile.separation import violated_constraints
 from forcopt.errors import BackendError
 from forcopt.language.model import Model
@@ -30,8 +29,7 @@ def cutting_planes(
     """Minimise over the session's program and all lazy families of the model.
 
     Every relaxation's optimum bounds the true one, so the bound of the last round is valid even if the loop
-    is stopped. A relaxation that is unbounded has no point to ask the oracles about: the loop then fails,
-    with the advice to bound the variables.
+    is stopped.
 
     Args:
         session: rows are added to it; incremental sessions re-solve warm.
@@ -50,8 +48,6 @@ def cutting_planes(
         result = session.solve(options.within(elapsed()))
         iterations, nodes = iterations + result.iterations, nodes + result.nodes
         result.iterations, result.nodes = iterations, nodes
-        if result.status is Status.UNBOUNDED or result.ambiguous:
-            return _without_bound(session, result, options.within(elapsed()))
         if not result.status.has_solution:
             # An infeasible relaxation proves infeasibility; any other end leaves the last bound.
             result.bound = max(result.bound, bound)
@@ -66,18 +62,6 @@ def cutting_planes(
             return replace(result, status=Status.LIMIT, x=None, objective=float("nan"), bound=bound)
         session.add_rows(assemble([(c.expression, *c.row_bounds()) for c in cuts]))
     raise BackendError(f"the cutting-plane loop found violated constraints in each of {rounds} rounds")
-
-
-def _without_bound(session: Session, result: RawResult, options: SolveOptions) -> RawResult:
-    """Tell an unbounded relaxation, which says nothing of the model, from an infeasible one."""
-    if result.ambiguous:
-        zero = StageCost(np.zeros(session.program.columns), 0.0, False)
-        session.set_stage(zero)
-        again = session.solve(options)
-        if not again.status.has_solution:
-            return replace(again, ambiguous=False)
-    message = "unbounded without the lazy constraints; give the variables bounds"
-    return replace(result, status=Status.FAILED, ambiguous=False, message=f"{message} ({result.message})")
 
 
 def _rounded(x: Array, session: Session) -> Array:

@@ -69,10 +69,8 @@ def solve_model(
     if settings.start is not None:
         pad = np.full(program.columns - model.column_count, np.nan)
         settings = replace(settings, start=np.concatenate([settings.start, pad]))
-    if (
-        len(program.stages) > 1 and settings.gap is None
-    ):  # what is lost in a stage the later ones would use up
-        settings = replace(settings, gap=0.0)
+    if len(program.stages) > 1 and gap is None:
+        settings = replace(settings, gap=0.0)  # later stages would use up what a gap leaves
     session = chosen.session(program)
     native_lazy = "lazy" in chosen.capabilities.kinds
 
