@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -82,15 +81,18 @@ def _quick_explain(base: list[Any], items: list[Any], changed: bool, infeasible:
 
 
 def _subset_status(model: Model, chosen: list[Any], backend: str) -> Status:
-    part = copy.copy(model)
+    """Whether some of a model's constraints and conditions can hold together."""
     kept = {id(c) for c in chosen}
-    part.constraints = [c for c in model.constraints if id(c) in kept]
-    part.relations = [r for r in model.relations if not isinstance(r, Condition) or id(r) in kept]
-    part.objective = None
-    part.lazies = []
-    solver = get_backend(backend)
-    session = solver.session(compile_model(part, solver.capabilities, backend))
-    return session.solve(SolveOptions(time_limit=_PROBE_SECONDS)).status
+    whole = model.constraints, model.relations, model.objective, model.lazies
+    try:  # expressions belong to this model, not to a copy of it
+        model.constraints = [c for c in model.constraints if id(c) in kept]
+        model.relations = [r for r in model.relations if not isinstance(r, Condition) or id(r) in kept]
+        model.objective, model.lazies = None, []
+        solver = get_backend(backend)
+        program = compile_model(model, solver.capabilities, backend)
+    finally:
+        model.constraints, model.relations, model.objective, model.lazies = whole
+    return solver.session(program).solve(SolveOptions(time_limit=_PROBE_SECONDS)).status
 
 
 def ray(model: Model, backend: str = "highs") -> list[str]:

@@ -17,6 +17,7 @@ from forcopt.errors import BackendError, DeclarationError
 from forcopt.language.model import Model, Variable
 from forcopt.language.terms import Array
 from forcopt.loops.cutting_planes import cutting_planes
+from forcopt.loops.diagnose import ray
 from forcopt.loops.lexicographic import lexicographic
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status
@@ -82,6 +83,8 @@ def solve_model(
     result, results = lexicographic(session, program, run)
     if result.ambiguous:
         result.status = _disambiguate(chosen, program, settings, elapsed)
+    if result.status is Status.FAILED and program.stages[-1].quadratic is not None and ray(model, backend):
+        result.status = Status.UNBOUNDED
     if model.lazies and result.status is Status.UNBOUNDED:
         # The families may bound it, but an oracle can only be asked about a point.
         result.status = Status.FAILED

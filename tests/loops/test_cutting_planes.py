@@ -1,0 +1,199 @@
+"""Lazy families: solved by cutting planes as if all their constraints were written down."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import forcopt as fo
+from forcopt.backends.base import SolveOptions
+from forcopt.backends.registry import get_backend
+from forcopt.compile.compiler import compile_model
+from forcopt.loops.cutting_planes import cutting_planes
+
+
+def test_a_disc_from_its_tangents():
+    m = fo.Model("disc")
+    x = m.variable("x", 2, lower=-2, upper=2)
+    asked = []
+
+    def separate(value):
+        asked.append(value(x))
+        size = np.hypot(*value(x))
+        if size > 1 + 1e-7:
+            yield value(x) / size @ x <= 1
+
+    m.lazy(separate)
+    m.maximize(3 * x[0] + 4 * x[1])
+    s = m.solve()
+    assert s.status == "optimal"
+    assert s.objective == pytest.approx(5, abs=1e-5)
+    np.testing.assert_allclose(s[x], [0.6, 0.8], atol=1e-2)
+    assert s.bound >= s.objective - 1e-6
+    assert len(asked) > 3
+    with pytest.raises(fo.DeclarationError, match="no objective|solution|duals|in model"):
+        s.dual(x[0] <= 1)
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(st.integers(0, 10**6), st.booleans())
+def test_against_all_constraints_written_down(seed, whole):
+    rng = np.random.default_rng(seed)
+    n = 4
+    a = rng.integers(0, 6, (40, n))
+    b = a.sum(axis=1) * rng.uniform(0.5, 2, 40).round(1) + 1
+    cost = rng.integers(1, 9, n)
+
+    def declare():
+        m = fo.Model()
+        x = m.variable("x", n, lower=0, upper=5, integer=whole)
+        m.maximize(cost @ x)
+        return m, x
+
+    m, x = declare()
+    m.subject_to(a @ x <= b)
+    right = m.solve(gap=0)
+    m, x = declare()
+
+    def separate(value):
+        excess = a @ value(x) - b
+        worst = int(np.argmax(excess))
+        if excess[worst] > 1e-7:
+            yield a[worst] @ x <= b[worst]
+
+    m.lazy(separate, name="rows")
+    s = m.solve(gap=0)
+    assert s.status == right.status == "optimal"
+    assert s.objective == pytest.approx(right.objective, abs=1e-6)
+    assert "rows" not in m.violations(s.point) or m.violations(s.point)["rows"] < 1e-6
+
+
+def tour(n, seed):
+    rng = np.random.default_rng(seed)
+    at = rng.integers(0, 100, (n, 2))
+    distance = np.hypot(*(at[:, None] - at[None]).transpose(2, 0, 1)).round()
+    m = fo.Model("tour")
+    edges = list(itertools.combinations(range(n), 2))
+    x = m.variable("x", len(edges), binary=True)
+    touches = np.array([[v in e for e in edges] for v in range(n)], dtype=float)
+    m.subject_to(touches @ x == 2)
+
+    def separate(value):
+        chosen = [e for e, used in zip(edges, value(x), strict=True) if used > 0.5]
+        left = set(range(n))
+        while left:
+            part = {left.pop()}
+            while grown := {v for e in chosen for v in e if part & set(e)} - part:
+                part |= grown
+            left -= part
+            if len(part) < n:
+                inside = [set(e) <= part for e in edges]
+                yield np.array(inside, dtype=float) @ x <= len(part) - 1
+
+    m.lazy(separate)
+    m.minimize(np.array([distance[e] for e in edges]) @ x)
+    return m, distance
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_tours(seed):
+    m, distance = tour(7, seed)
+    best = min(
+        sum(distance[a, b] for a, b in itertools.pairwise((0, *order, 0)))
+        for order in itertools.permutations(range(1, 7))
+    )
+    s = m.solve(gap=0)
+    assert s.objective == pytest.approx(best)
+    assert s.status == "optimal"
+
+
+def test_with_stages_products_and_several_families():
+    m = fo.Model()
+    x = m.variable("x", 3, lower=0, upper=10)
+    b = m.variable("b", binary=True)
+    both = fo.product(b, x[0])
+
+    def pairs(value):
+        for i in range(3):
+            if value(x)[i] + value(x)[i - 1] > 8 + 1e-7:
+                yield x[i] + x[i - 1] <= 8
+
+    def gated(value):
+        if value(both) > 3 + 1e-7:
+            yield both <= 3
+
+    m.lazy(pairs)
+    m.lazy(gated)
+    m.lexicographic([fo.maximize(x.sum() + 2 * b), fo.maximize(x[0])])
+    s = m.solve()
+    assert s.status == "optimal"
+    np.testing.assert_allclose(s.stages, [13, 3], atol=1e-5)  # b = 1, x = (3, 4 or 5, ...) sums to 11
+
+
+def test_infeasible_unbounded_and_slow():
+    m = fo.Model()
+    x = m.variable("x", lower=0, upper=1)
+    m.lazy(lambda value: [x >= 2] if value(x) < 2 else [], name="two")
+    m.subject_to(x <= 0.5)
+    m.minimize(x)
+    s = m.solve()
+    assert s.status == "infeasible"
+    assert s.reason == "the constraints cannot hold together with the lazy families two"
+    m = fo.Model()
+    x = m.variable("x", lower=0)
+    m.lazy(lambda value: [x <= 3] if value(x) > 3 else [])
+    m.maximize(x)
+    s = m.solve()  # bounded by the family, which cannot be asked
+    assert s.status == "failed"
+    assert "give the variables bounds" in s.message
+    m, _ = tour(7, 0)
+    s = m.solve(time_limit=0.0)
+    assert s.status in ("limit", "infeasible") or s.status.has_solution
+    assert s.status != "infeasible"
+
+
+def test_rounds_run_out():
+    m = fo.Model()
+    x = m.variable("x", lower=0, upper=1)
+    m.lazy(lambda value: [x >= value(x) + 1e-5])  # never satisfied
+    m.minimize(x)
+    highs = get_backend("highs")
+    session = highs.session(compile_model(m, highs.capabilities))
+    with pytest.raises(fo.BackendError, match="each of 5 rounds"):
+        cutting_planes(session, m, SolveOptions(), lambda: 0.0, 1e-6, rounds=5)
+
+
+def test_bounds_hold_when_stopped():
+    m = fo.Model()
+    x = m.variable("x", 2, lower=-2, upper=2)
+
+    def separate(value):
+        size = np.hypot(*value(x))
+        if size > 1 + 1e-7:
+            yield value(x) / size @ x <= 1
+
+    m.lazy(separate)
+    m.minimize(x.sum())
+    highs = get_backend("highs")
+    session = highs.session(compile_model(m, highs.capabilities))
+    now = itertools.count()
+    options = SolveOptions(time_limit=3.0)
+    result = cutting_planes(session, m, options, lambda: float(next(now)), 1e-6)
+    assert result.status in ("limit", "feasible")
+    assert -4.0 <= result.bound <= -np.sqrt(2) + 1e-6
+
+
+def test_bad_oracles():
+    m = fo.Model("mine")
+    x = m.variable("x", lower=0, upper=1)
+    other = fo.Model("other").variable("y")
+    m.minimize(x)
+    for yielded, rule in ((3, "not a constraint"), (other <= 1, "'other'"), (fo.abs(x) >= 1, "affine")):
+        m.lazies.clear()
+        m.lazy(lambda value, what=yielded: [what], name=f"family {rule}")
+        with pytest.raises((fo.DeclarationError, fo.CurvatureError), match=rule):
+            m.solve()

@@ -1,0 +1,354 @@
+"""From a model to a judged answer: what is read, what is checked, and what a lying solver meets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import forcopt as fo
+from forcopt.backends.base import Backend, Improvement, RawResult, Session
+from forcopt.backends.registry import _BACKENDS, register_backend
+from forcopt.compile.capabilities import Capabilities
+from forcopt.loops.solution import relative_gap
+
+
+class Fake(Backend):
+    """A solver that answers as it is told, each time it is asked."""
+
+    name = "fake"
+    through = "nothing"
+    install = "nothing"
+    capabilities = Capabilities(frozenset({"rows", "integer"}))
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.asked = []
+
+    def missing(self):
+        return None
+
+    def version(self):
+        return "0"
+
+    def session(self, program):
+        return FakeSession(program, self)
+
+
+class FakeSession(Session):
+    def __init__(self, program, backend):
+        super().__init__(program)
+        self.backend = backend
+
+    def solve(self, options):
+        self.backend.asked.append((self.program, options))
+        return self.backend.answers.pop(0)
+
+
+@pytest.fixture
+def fake():
+    def make(*answers):
+        return register_backend(Fake(*answers))
+
+    yield make
+    _BACKENDS.pop("fake", None)
+
+
+def answer(status, x=None, **more):
+    x = None if x is None else np.array(x, dtype=float)
+    return RawResult(fo.Status(status), x=x, message="so I say", **more)
+
+
+def small(integer=False):
+    m = fo.Model("small")
+    x = m.variable("x", 2, lower=0, upper=4, integer=integer)
+    row = m.subject_to(x[0] + 2 * x[1] <= 6, name="row")
+    m.maximize(x[0] + 3 * x[1] + 1)
+    return m, x, row
+
+
+def test_what_is_read():
+    m, x, row = small()
+    s = m.solve()
+    assert s.status == "optimal"
+    assert s.objective == s.bound == pytest.approx(10)
+    assert s.stages == (s.objective,)
+    assert s.gap == 0
+    np.testing.assert_allclose(s[x], [0, 3])
+    assert s[2 * x.sum() - 1] == pytest.approx(5)
+    assert s.dual(row) == pytest.approx(1.5)
+    np.testing.assert_allclose(s.reduced_cost(x), [-0.5, 0])
+    assert s.values()["x"].tolist() == s[x].tolist()
+    assert s.violation == 0
+    assert s.backend == "highs"
+    assert s.seconds > 0
+    assert "optimal" in repr(s)
+    m.minimize(-(x[0] + 3 * x[1] + 1))
+    s = m.solve()
+    assert s.dual(row) == pytest.approx(-1.5)
+    np.testing.assert_allclose(s.reduced_cost(x), [0.5, 0])
+
+
+def test_duals_are_rates_of_change():
+    rng = np.random.default_rng(3)
+    a, b, c = rng.random((4, 3)), rng.random(4) + 1, rng.random(3)
+
+    def value(b):
+        m = fo.Model()
+        x = m.variable("x", 3, lower=0)
+        rows = m.subject_to(a @ x <= b)
+        m.maximize(c @ x)
+        s = m.solve()
+        return s.objective, s.dual(rows)
+
+    best, dual = value(b)
+    for i in range(4):
+        assert (value(b + 1e-4 * np.eye(4)[i])[0] - best) / 1e-4 == pytest.approx(dual[i], abs=1e-5)
+
+
+def test_what_cannot_be_read():
+    m, x, row = small(integer=True)
+    s = m.solve()
+    with pytest.raises(fo.DeclarationError, match="no duals"):
+        s.dual(row)
+    with pytest.raises(fo.DeclarationError, match="no reduced costs"):
+        s.reduced_cost(x)
+    other, y, elsewhere = small()
+    with pytest.raises(fo.DeclarationError, match="not to model 'small'|belongs to model"):
+        s[y]
+    with pytest.raises(fo.DeclarationError, match="not in model"):
+        other.solve().dual(row)
+    m, x, row = small()
+    m.subject_to(x[0] >= 5)
+    s = m.solve()
+    assert s.status == "infeasible"
+    assert np.isnan(s.objective)
+    assert s.stages == ()
+    with pytest.raises(fo.DeclarationError, match="no solution to read"):
+        s[x]
+
+
+def test_some_entries_may_be_integer():
+    m = fo.Model()
+    x = m.variable("x", (2, 2), lower=0, upper=3.5, integer=[True, False])
+    m.maximize(x.sum())
+    s = m.solve()
+    assert s[x].tolist() == [[3, 3.5], [3, 3.5]]
+    assert m.violations(m.point({x: 0.5})) == {"integrality of x": 0.5}
+    with pytest.raises(fo.DeclarationError, match="integer has shape"):
+        m.variable("y", (2, 2), integer=[True, False, True])
+
+
+def test_without_an_objective():
+    m = fo.Model()
+    x = m.variable("x", 2, lower=1)
+    m.subject_to(x.sum() == 5)
+    s = m.solve()
+    assert s.status == "optimal"
+    assert s.objective == 0
+    assert s[x].sum() == pytest.approx(5)
+
+
+@pytest.mark.parametrize("integer", [False, True])
+@pytest.mark.parametrize("x", [[0, 4], [4, 4], [-1, 0], [5, 0]])
+def test_a_wrong_point_is_an_error(fake, integer, x):
+    m, _, _ = small(integer)
+    fake(answer("optimal", x))
+    with pytest.raises(fo.BackendError, match="fake claims a point that violates .* so I say"):
+        m.solve("fake")
+
+
+def test_a_fractional_point_is_an_error(fake):
+    m, _, _ = small(integer=True)
+    fake(answer("optimal", [0.5, 2]))
+    with pytest.raises(fo.BackendError, match="integrality"):
+        m.solve("fake")
+    fake(answer("optimal", [1e-7, 3 - 1e-7], bound=-10.0))
+    s = m.solve("fake")
+    assert s.point.tolist() == [0, 3]
+
+
+def test_the_objective_is_evaluated_again(fake):
+    m, x, _ = small()
+    fake(answer("feasible", [1, 1], objective=-99.0, bound=-12.0))
+    s = m.solve("fake")
+    assert s.objective == 5
+    assert s.bound == 12
+    assert s.gap == pytest.approx(7 / 5)
+    assert "gap" in repr(s)
+    fake(answer("optimal", [0, 3 + 1e-6]))
+    assert 0 < m.solve("fake").violation < 1e-5
+
+
+def test_lazy_families_are_asked_again(fake):
+    m, x, _ = small()
+    m.lazy(lambda value: [x[0] <= 1] if value(x[0]) > 1 else [], name="low")
+    Fake.capabilities = Capabilities(frozenset({"rows", "integer", "lazy"}))
+    try:
+        fake(answer("optimal", [2, 0]))
+        with pytest.raises(fo.BackendError, match="'low'"):
+            m.solve("fake")
+    finally:
+        Fake.capabilities = Capabilities(frozenset({"rows", "integer"}))
+
+
+@pytest.mark.parametrize(
+    ("second", "status"),
+    [
+        (answer("optimal", [0, 0]), "unbounded"),
+        (answer("infeasible"), "infeasible"),
+        (answer("limit"), "limit"),
+        (answer("failed"), "failed"),
+    ],
+)
+def test_ambiguous_answers_are_settled(fake, second, status):
+    m, _, _ = small()
+    backend = fake(answer("infeasible", ambiguous=True), second)
+    assert m.solve("fake").status == status
+    assert not backend.asked[1][0].stages[0].cost.any()
+
+
+def test_ambiguous_on_highs():
+    for row, status in ((0, "unbounded"), (1, "infeasible")):
+        m = fo.Model()
+        x = m.variable("x", 3, integer=True)
+        m.subject_to(x[0] + x[1] - x[2] >= 1)
+        if row:
+            m.subject_to(2 * x[0] + 2 * x[1] == 1, x[1:].between(-5, 5))
+        m.maximize(x.sum())
+        assert m.solve().status == status
+
+
+def hard(n=60, seed=0):
+    """A market split: no incumbent for long."""
+    rng = np.random.default_rng(seed)
+    a = rng.integers(0, 100, (5, n))
+    m = fo.Model("market split")
+    x = m.variable("x", n, binary=True)
+    m.subject_to(a @ x == a.sum(axis=1) // 2)
+    m.minimize(np.arange(n) @ x)
+    return m
+
+
+def easy(n=40, seed=0):
+    rng = np.random.default_rng(seed)
+    m = fo.Model("many knapsacks")
+    x = m.variable("x", n, binary=True)
+    m.subject_to(rng.integers(5, 100, (20, n)) @ x <= 900)
+    m.maximize(rng.integers(5, 100, n) @ x)
+    return m, x
+
+
+def test_time_limits():
+    s = hard().solve(time_limit=0.5, threads=1)
+    assert s.status == "limit"
+    assert s.point is None
+    assert np.isnan(s.objective)
+    assert s.seconds < 5
+    assert 0 <= s.bound < 60 * 30
+    m, _ = easy(200)
+    s = m.solve(time_limit=0.5, gap=0, threads=1)
+    assert s.status == "feasible"
+    assert s.objective < s.bound < 20000
+    assert 0 < s.gap < 1
+    assert s.violation == 0
+
+
+def test_gap_stops_early():
+    m, _ = easy()
+    s = m.solve(gap=0.5)
+    assert s.status == "optimal"
+    assert s.gap <= 0.5
+
+
+def test_start():
+    m, x = easy(30)
+    best = m.solve(gap=0)
+    s = m.solve(start={x: best[x]}, options={"mip_max_nodes": 0, "mip_heuristic_effort": 0.0})
+    assert s.objective == pytest.approx(best.objective)
+    half = best[x].copy()
+    half[::2] = np.nan
+    assert m.solve(gap=0, start={x: half}).objective == pytest.approx(best.objective)
+    for start, rule in (({x: [1, 2]}, "broadcast"), ({x: "much"}, "numbers"), ({x[0]: 1}, "not a variable")):
+        with pytest.raises(fo.DeclarationError, match=rule):
+            m.solve(start=start)
+    _, elsewhere = easy(30)
+    with pytest.raises(fo.DeclarationError, match="belongs to model"):
+        m.solve(start={elsewhere: 1})
+
+
+def test_start_reaches_the_solver_over_all_columns(fake):
+    m, x, _ = small()
+    m.subject_to(fo.abs(x[0] - x[1]) <= 3)
+    backend = fake(answer("limit"))
+    m.solve("fake", start={x: [1, np.nan]}, time_limit=9, seed=3, threads=2, gap=0.1, options={"a": 1})
+    program, options = backend.asked[0]
+    assert len(options.start) == program.columns
+    assert options.start[0] == 1
+    assert np.isnan(options.start[1:]).all()
+    assert (options.seed, options.threads, options.gap, options.extra) == (3, 2, 0.1, {"a": 1})
+    assert 8 < options.time_limit <= 9
+
+
+def test_stages_are_solved_without_a_gap_of_their_own(fake):
+    m, x, _ = small()
+    m.lexicographic([fo.maximize(x[0]), fo.minimize(x[1])])
+    backend = fake(answer("limit"))
+    m.solve("fake")
+    assert backend.asked[0][1].gap == 0
+    backend = fake(answer("limit"))
+    m.solve("fake", gap=0.2)
+    assert backend.asked[0][1].gap == 0.2
+
+
+def test_improvements():
+    m, _ = easy(80)
+    seen = []
+    s = m.solve(gap=0, time_limit=2, threads=1, on_improvement=seen.append)
+    assert len(seen) >= 2
+    assert all(isinstance(step, Improvement) for step in seen)
+    assert [t.objective for t in s.trace] == [t.objective for t in seen]
+    values = [t.objective for t in seen]
+    assert values == sorted(values)
+    assert all(t.objective <= t.bound + 1e-6 for t in seen)
+    assert values[-1] == pytest.approx(s.objective)
+    stopped = m.solve(gap=0, threads=1, time_limit=20, on_improvement=lambda step: True)
+    assert stopped.status == "feasible"
+    assert stopped.seconds < 15
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("time_limit", -1),
+        ("gap", -0.1),
+        ("threads", 0),
+        ("seed", -3),
+        ("time_limit", "long"),
+        ("gap", float("nan")),
+    ],
+)
+def test_bad_options(option, value):
+    m, _, _ = small()
+    with pytest.raises(fo.DeclarationError, match=option):
+        m.solve(**{option: value})
+
+
+def test_unknown_backends_and_options():
+    m, _, _ = small()
+    with pytest.raises(fo.UnknownNameError, match="did you mean 'highs'"):
+        m.solve("hihgs")
+    with pytest.raises(fo.BackendError, match="no_such_option"):
+        m.solve(options={"no_such_option": 1})
+
+
+def test_log_is_kept():
+    m, _, _ = small()
+    assert "HiGHS" in m.solve().log
+
+
+@pytest.mark.parametrize(
+    ("objective", "bound", "gap"),
+    [(10, 9, 0.1), (-10, -11, 0.1), (0, 0, 0), (0, 1, 1e9), (np.nan, 3, np.inf), (5, np.inf, np.inf)],
+)
+def test_relative_gap(objective, bound, gap):
+    assert relative_gap(objective, bound) == pytest.approx(gap)
