@@ -62,7 +62,7 @@ class SolveOptions:
     def __post_init__(self) -> None:
         for name, low in (("time_limit", 0.0), ("gap", 0.0), ("threads", 1), ("seed", 0)):
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, Real) and value >= low):
+            if value is not None and not (isinstance(value, Real) and float(value) >= low):
                 raise DeclarationError(f"{name} is {value!r}; it must be a number >= {low:g}")
 
     def within(self, seconds: float) -> SolveOptions:

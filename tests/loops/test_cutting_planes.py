@@ -35,7 +35,7 @@ def test_a_disc_from_its_tangents():
     np.testing.assert_allclose(s[x], [0.6, 0.8], atol=1e-2)
     assert s.bound >= s.objective - 1e-6
     assert len(asked) > 3
-    with pytest.raises(fo.DeclarationError, match="no objective|solution|duals|in model"):
+    with pytest.raises(fo.DeclarationError, match=r"no objective|solution|duals|in model"):
         s.dual(x[0] <= 1)
 
 
@@ -163,7 +163,7 @@ def test_rounds_run_out():
     m.minimize(x)
     highs = get_backend("highs")
     session = highs.session(compile_model(m, highs.capabilities))
-    with pytest.raises(fo.BackendError, match="each of 5 rounds"):
+    with pytest.raises(fo.BackendError, match=r"each of 5 rounds"):
         cutting_planes(session, m, SolveOptions(), lambda: 0.0, 1e-6, rounds=5)
 
 

@@ -108,14 +108,14 @@ def test_duals_are_rates_of_change():
 def test_what_cannot_be_read():
     m, x, row = small(integer=True)
     s = m.solve()
-    with pytest.raises(fo.DeclarationError, match="no duals"):
+    with pytest.raises(fo.DeclarationError, match=r"no duals"):
         s.dual(row)
-    with pytest.raises(fo.DeclarationError, match="no reduced costs"):
+    with pytest.raises(fo.DeclarationError, match=r"no reduced costs"):
         s.reduced_cost(x)
-    other, y, elsewhere = small()
-    with pytest.raises(fo.DeclarationError, match="not to model 'small'|belongs to model"):
+    other, y, _elsewhere = small()
+    with pytest.raises(fo.DeclarationError, match=r"not to model 'small'|belongs to model"):
         s[y]
-    with pytest.raises(fo.DeclarationError, match="not in model"):
+    with pytest.raises(fo.DeclarationError, match=r"not in model"):
         other.solve().dual(row)
     m, x, row = small()
     m.subject_to(x[0] >= 5)
@@ -123,7 +123,7 @@ def test_what_cannot_be_read():
     assert s.status == "infeasible"
     assert np.isnan(s.objective)
     assert s.stages == ()
-    with pytest.raises(fo.DeclarationError, match="no solution to read"):
+    with pytest.raises(fo.DeclarationError, match=r"no solution to read"):
         s[x]
 
 
@@ -134,7 +134,7 @@ def test_some_entries_may_be_integer():
     s = m.solve()
     assert s[x].tolist() == [[3, 3.5], [3, 3.5]]
     assert m.violations(m.point({x: 0.5})) == {"integrality of x": 0.5}
-    with pytest.raises(fo.DeclarationError, match="integer has shape"):
+    with pytest.raises(fo.DeclarationError, match=r"integer has shape"):
         m.variable("y", (2, 2), integer=[True, False, True])
 
 
@@ -153,14 +153,14 @@ def test_without_an_objective():
 def test_a_wrong_point_is_an_error(fake, integer, x):
     m, _, _ = small(integer)
     fake(answer("optimal", x))
-    with pytest.raises(fo.BackendError, match="fake claims a point that violates .* so I say"):
+    with pytest.raises(fo.BackendError, match=r"fake claims a point that violates .* so I say"):
         m.solve("fake")
 
 
 def test_a_fractional_point_is_an_error(fake):
     m, _, _ = small(integer=True)
     fake(answer("optimal", [0.5, 2]))
-    with pytest.raises(fo.BackendError, match="integrality"):
+    with pytest.raises(fo.BackendError, match=r"integrality"):
         m.solve("fake")
     fake(answer("optimal", [1e-7, 3 - 1e-7], bound=-10.0))
     s = m.solve("fake")
@@ -168,7 +168,7 @@ def test_a_fractional_point_is_an_error(fake):
 
 
 def test_the_objective_is_evaluated_again(fake):
-    m, x, _ = small()
+    m, _x, _ = small()
     fake(answer("feasible", [1, 1], objective=-99.0, bound=-12.0))
     s = m.solve("fake")
     assert s.objective == 5
@@ -185,7 +185,7 @@ def test_lazy_families_are_asked_again(fake):
     Fake.capabilities = Capabilities(frozenset({"rows", "integer", "lazy"}))
     try:
         fake(answer("optimal", [2, 0]))
-        with pytest.raises(fo.BackendError, match="'low'"):
+        with pytest.raises(fo.BackendError, match=r"'low'"):
             m.solve("fake")
     finally:
         Fake.capabilities = Capabilities(frozenset({"rows", "integer"}))
@@ -272,7 +272,7 @@ def test_start():
         with pytest.raises(fo.DeclarationError, match=rule):
             m.solve(start=start)
     _, elsewhere = easy(30)
-    with pytest.raises(fo.DeclarationError, match="belongs to model"):
+    with pytest.raises(fo.DeclarationError, match=r"belongs to model"):
         m.solve(start={elsewhere: 1})
 
 
@@ -335,9 +335,9 @@ def test_bad_options(option, value):
 
 def test_unknown_backends_and_options():
     m, _, _ = small()
-    with pytest.raises(fo.UnknownNameError, match="did you mean 'highs'"):
+    with pytest.raises(fo.UnknownNameError, match=r"did you mean 'highs'"):
         m.solve("hihgs")
-    with pytest.raises(fo.BackendError, match="no_such_option"):
+    with pytest.raises(fo.BackendError, match=r"no_such_option"):
         m.solve(options={"no_such_option": 1})
 
 
