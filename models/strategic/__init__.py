@@ -1,0 +1,20 @@
+"""Strategic classification: agents who can both game and improve.
+
+Ahmadi, Beyhaghi, Blum, Naggita: On classification of strategic agents who can both game and improve, FORC
+2022.
+"""
+
+from forcopt.models.strategic import (  # noqa: F401  (register the methods)
+    enumeration,
+    greedy_deletion,
+    lp,
+    milp,
+)
+from forcopt.models.strategic.problem import (
+    LeastEffortClassification,
+    OpenCriteria,
+    StrategicClassification,
+)
+from forcopt.models.strategic.responses import Responses
+
+__all__ = ["LeastEffortClassification", "OpenCriteria", "Responses", "StrategicClassification"]

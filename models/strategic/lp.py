@@ -1,0 +1,54 @@
+"""The linear relaxation, whose support is optimal where no false positive is allowed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from forcopt.language.model import Model
+from forcopt.language.objective import leximin
+from forcopt.loops.solution import ModelSolution
+from forcopt.models.strategic.greedy_deletion import largest_gaming_free_set
+from forcopt.models.strategic.milp import by_group, write_responses
+from forcopt.models.strategic.problem import OpenCriteria, StrategicClassification
+from forcopt.problem import Handles
+
+__all__ = ["lp"]
+
+POSITIVE = 1e-6
+
+
+@StrategicClassification.formulation(
+    "lp",
+    exact=False,
+    cites="Ahmadi et al. (2022), section 3; the relaxation's exactness follows from Theorem 2",
+)
+def lp(problem: StrategicClassification, model: Model) -> Handles:
+    """Relax the binaries: the value bounds the optimum, and equals it where no false positive is allowed.
+
+    Without false positives, every criterion of the support is met first by an agent that improves (the
+    closest row of a gaming edge forces a better improving one into the support), so that opening the support
+    reaches the relaxation's value. Otherwise the support may break the limit; then the largest set without
+    gaming is opened.
+
+    Returns:
+        ``is_open``, shape ``(m,)``; ``takes``; ``true_positives`` and ``false_positives`` by group.
+    """
+    world = write_responses(problem, model, integer=False)
+    true, false = by_group(problem, world)
+    values = true - problem.penalty * false
+
+    def decision(said: ModelSolution) -> OpenCriteria:
+        support = OpenCriteria(np.flatnonzero(said[world.is_open] > POSITIVE).tolist())
+        safe = OpenCriteria(np.flatnonzero(largest_gaming_free_set(problem)[0]).tolist())
+        judged = problem.evaluate(support)
+        better = judged.objective >= problem.evaluate(safe).objective
+        return support if judged.feasible and better else safe
+
+    return Handles(
+        objective=values.sum() if problem.groups is None else leximin(values),
+        decision=decision,
+        is_open=world.is_open,
+        takes=world.takes,
+        true_positives=true,
+        false_positives=false,
+    )
