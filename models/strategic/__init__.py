@@ -5,11 +5,15 @@ Ahmadi, Beyhaghi, Blum, Naggita: On classification of strategic agents who can b
 """
 
 from forcopt.models.strategic import (  # noqa: F401  (register the methods)
+    baselines,
     enumeration,
     greedy_deletion,
+    linear_milp,
     lp,
     milp,
+    separator_lp,
 )
+from forcopt.models.strategic.linear import LinearClassifier, StrategicLinearClassifier
 from forcopt.models.strategic.problem import (
     LeastEffortClassification,
     OpenCriteria,
@@ -17,4 +21,11 @@ from forcopt.models.strategic.problem import (
 )
 from forcopt.models.strategic.responses import Responses
 
-__all__ = ["LeastEffortClassification", "OpenCriteria", "Responses", "StrategicClassification"]
+__all__ = [
+    "LeastEffortClassification",
+    "LinearClassifier",
+    "OpenCriteria",
+    "Responses",
+    "StrategicClassification",
+    "StrategicLinearClassifier",
+]

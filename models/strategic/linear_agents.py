@@ -20,7 +20,7 @@ from forcopt.language.terms import Array
 from forcopt.models.strategic.responses import Responses
 from forcopt.problem import Evaluation, Problem
 
-__all__ = ["TOLERANCE", "Flags", "LinearAgents", "check_weights"]
+__all__ = ["TOLERANCE", "Flags", "LinearAgents", "check_weights", "forbids_false_positives"]
 
 TOLERANCE = 1e-6
 """Costs (in units of the value of acceptance) and truth scores (in units of what one such value of effort on
@@ -61,6 +61,11 @@ def check_weights(weights: Array | None, agents: int) -> None:
     if (weights < 0).any():
         at = int(np.argmax(weights < 0))
         raise DeclarationError(f"weights: the array[{at}] is {weights[at]:g}; it must not be negative")
+
+
+def forbids_false_positives(most: float | None, weights: Array) -> bool:
+    """Whether at most `most` false positives means none: not even the lightest agent (of positive weight)."""
+    return most is not None and most < weights.min(where=weights > 0, initial=np.inf)
 
 
 class LinearAgents(Problem):

@@ -13,7 +13,7 @@ from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.language.terms import Array
 from forcopt.models.strategic.features import feature_edges
-from forcopt.models.strategic.linear_agents import check_weights, rates
+from forcopt.models.strategic.linear_agents import check_weights, forbids_false_positives, rates
 from forcopt.models.strategic.responses import Responses
 from forcopt.problem import Evaluation, Problem
 
@@ -190,9 +190,7 @@ class StrategicGraph(Problem):
     @property
     def allows_no_false_positive(self) -> bool:
         """Whether not even the lightest agent (of positive weight) may be a false positive."""
-        weights = self.agent_weights
-        lightest = weights.min(where=weights > 0, initial=np.inf)
-        return self.max_false_positives is not None and self.max_false_positives < lightest
+        return forbids_false_positives(self.max_false_positives, self.agent_weights)
 
     @cached_property
     def graph(self) -> AgentGraph:
