@@ -6,7 +6,6 @@ import numpy as np
 
 from forcopt.errors import DeclarationError
 from forcopt.language.constraint import implies
-from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.strategic.linear import LinearClassifier, StrategicLinearClassifier
@@ -57,7 +56,7 @@ def milp(problem: StrategicLinearClassifier, model: Model, *, margin: float = 1e
     for place in range(d - 1):  # a feature that would win a tie weighs less than the one moved along
         model.subject_to(a[order[place]] + margin * along[order[place + 1 :]].sum() <= 1)
 
-    score: Expression = Y @ a
+    score = a @ Y.T
     model.subject_to(
         implies(accepted, score + 1 >= b),
         implies(1 - accepted, score + 1 <= b - margin),
@@ -70,9 +69,8 @@ def milp(problem: StrategicLinearClassifier, model: Model, *, margin: float = 1e
     improves = model.variable(name("improves"), reaches.shape, upper=reaches, binary=True)
     falls_short = model.variable(name("falls_short"), reaches.shape, upper=float(games), binary=True)
     games_along = model.variable(name("games"), len(u), upper=float(games), binary=True)
-    gain: Expression = (
-        t[features] * (b - score[u])[:, None]
-    )  # what moving as far as acceptance needs adds to the truth
+    # what moving as far as acceptance needs adds to the truth
+    gain = (b - score[u])[:, None] * t[features]
     lack = (s - Y[u] @ t)[:, None]
     false = falls_short.sum(axis=1) + games_along
     model.subject_to(
