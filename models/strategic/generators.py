@@ -243,8 +243,8 @@ def credit(
 
     An applicant has years of education, working hours a week and declared savings (in thousands), on the
     scales of the Adult data set. Education and hours truly improve the ability to repay; declared savings can
-    be borrowed for a week, which is gaming, and the cheapest way to look good. A year of education costs half
-    of what a loan is worth, an hour a week 1/20, a thousand of savings 1/10. A tier asks for a minimum of
+    be borrowed for a week, which is gaming, and the cheapest way to look good. A year of education costs 0.7
+    of what a loan is worth, an hour a week 0.1, a thousand of savings 0.1. A tier asks for a minimum of
     each that together suffice; applicants keep what they have above it.
 
     Args:
@@ -262,9 +262,9 @@ def credit(
         rng = np.random.default_rng(seed)
         education = np.clip(rng.normal(10, 2.5, agents).round(), 1, 16)
         hours = np.clip(rng.normal(40, 12, agents).round(), 1, 99)
-        savings = np.where(rng.random(agents) < 0.7, 0.0, rng.exponential(4, agents).round(1))
+        savings = np.where(rng.random(agents) < 0.6, 0.0, rng.exponential(6, agents).round(1))
         people = np.column_stack([education, hours, savings])
-    a, b = np.array([1.0, 0.2, 0.5]), 21.0
+    a, b = np.array([1.0, 0.2, 0.5]), 22.0
     tiers = np.array(
         [
             t
@@ -277,7 +277,7 @@ def credit(
         people,
         tiers,
         (a, b),
-        costs=[0.5, 0.05, 0.1],
+        costs=[0.7, 0.1, 0.1],
         improvable=[True, True, False],
         exact_target=False,
         **fields,

@@ -15,6 +15,7 @@ from forcopt.problem import Handles
 __all__ = ["lp"]
 
 POSITIVE = 1e-6
+LEVELS = np.linspace(0, 1, 20)
 
 
 @StrategicClassification.formulation(
@@ -27,8 +28,9 @@ def lp(problem: StrategicClassification, model: Model) -> Handles:
 
     Without false positives, every criterion of the support is met first by an agent that improves (the
     closest row of a gaming edge forces a better improving one into the support), so that opening the support
-    reaches the relaxation's value. Otherwise the support may break the limit; then the largest set without
-    gaming is opened.
+    reaches the relaxation's value. Otherwise the support may break the limit: the best set is opened among
+    the support, those criteria in it that the relaxation opens most (at 20 levels), and greedy deletion's
+    set.
 
     Returns:
         ``is_open``, shape ``(m,)``; ``takes``; ``true_positives`` and ``false_positives`` by group.
@@ -38,11 +40,14 @@ def lp(problem: StrategicClassification, model: Model) -> Handles:
     values = true - problem.penalty * false
 
     def decision(said: ModelSolution) -> OpenCriteria:
-        support = OpenCriteria(np.flatnonzero(said[world.is_open] > POSITIVE).tolist())
-        safe = OpenCriteria(np.flatnonzero(largest_gaming_free_set(problem)[0]).tolist())
-        judged = problem.evaluate(support)
-        better = judged.objective >= problem.evaluate(safe).objective
-        return support if judged.feasible and better else safe
+        z = said[world.is_open]
+        levels = np.unique(np.quantile(z[z > POSITIVE], LEVELS)) if (z > POSITIVE).any() else [1.0]
+        tried = [z >= level - POSITIVE / 2 for level in levels]  # the support first
+        sets = [
+            OpenCriteria(np.flatnonzero(s).tolist()) for s in [*tried, largest_gaming_free_set(problem)[0]]
+        ]
+        judged = [(problem.evaluate(s), s) for s in sets]
+        return max(((e.objective, s) for e, s in judged if e.feasible), key=lambda pair: pair[0])[1]
 
     return Handles(
         objective=values.sum() if problem.groups is None else leximin(values),

@@ -311,6 +311,14 @@ def test_the_declaration_is_a_file(tmp_path):
     assert LeastEffortClassification.from_dict(q.to_dict()) == q
 
 
+def test_inherited_fields_are_described():
+    from forcopt.cli.catalogue import _text
+
+    meanings = _text(StrategicClassification)[2]
+    assert set(StrategicClassification.model_fields) <= set(meanings)
+    assert meanings["max_false_positives"].startswith("the weight of false positives")
+
+
 # -- features ------------------------------------------------------------------------------------------------
 
 
