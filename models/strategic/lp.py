@@ -8,7 +8,7 @@ from forcopt.language.model import Model
 from forcopt.language.objective import leximin
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.strategic.greedy_deletion import largest_gaming_free_set
-from forcopt.models.strategic.milp import by_group, write_responses
+from forcopt.models.strategic.milp import values_by_group, write_responses
 from forcopt.models.strategic.problem import OpenCriteria, StrategicClassification
 from forcopt.problem import Handles
 
@@ -33,10 +33,10 @@ def lp(problem: StrategicClassification, model: Model) -> Handles:
     set.
 
     Returns:
-        ``is_open``, shape ``(m,)``; ``takes``; ``true_positives`` and ``false_positives`` by group.
+        ``is_open``, shape ``(m,)``; ``true_positives`` and ``false_positives`` by group.
     """
     world = write_responses(problem, model, integer=False)
-    true, false = by_group(problem, world)
+    true, false = values_by_group(problem, world)
     values = true - problem.penalty * false
 
     def decision(said: ModelSolution) -> OpenCriteria:
@@ -53,7 +53,6 @@ def lp(problem: StrategicClassification, model: Model) -> Handles:
         objective=values.sum() if problem.groups is None else leximin(values),
         decision=decision,
         is_open=world.is_open,
-        takes=world.takes,
         true_positives=true,
         false_positives=false,
     )

@@ -16,11 +16,10 @@ from forcopt.models.strategic.problem import (
     OpenCriteria,
     StrategicClassification,
     StrategicGraph,
-    spans,
 )
 from forcopt.problem import Handles
 
-__all__ = ["milp", "write_responses"]
+__all__ = ["Responding", "milp", "values_by_group", "write_responses"]
 
 
 @StrategicClassification.formulation("milp", exact=True, cites="Ahmadi et al. (2022), section 3")
@@ -28,17 +27,15 @@ def milp(problem: StrategicClassification, model: Model) -> Handles:
     """Choose the criteria by binaries; closest-assignment rows make each agent take its best open edge.
 
     Returns:
-        ``is_open``, shape ``(m,)``; ``takes``, one for each affordable edge; ``true_positives`` and
-        ``false_positives`` by group, shape ``(groups,)``.
+        ``is_open``, shape ``(m,)``; ``true_positives`` and ``false_positives`` by group, shape ``(groups,)``.
     """
     world = write_responses(problem, model, integer=True)
-    true, false = by_group(problem, world)
+    true, false = values_by_group(problem, world)
     values = true - problem.penalty * false
     return Handles(
         objective=values.sum() if problem.groups is None else leximin(values),
         decision=lambda said: OpenCriteria(np.flatnonzero(said[world.is_open] > 0.5).tolist()),
         is_open=world.is_open,
-        takes=world.takes,
         true_positives=true,
         false_positives=false,
     )
@@ -51,12 +48,12 @@ def least_effort(problem: LeastEffortClassification, model: Model) -> Handles:
     Returns:
         ``is_open``, shape ``(m,)``; ``takes``, one for each affordable edge; ``true_positives``.
     """
-    world = write_responses(problem, model, integer=True)
-    graph, weight = problem.graph, problem.agent_weights[problem.graph.agent]
-    true = (weight * graph.improves * world.takes).sum()
+    world = write_responses(problem, model, integer=True, by_edge=True)
+    weight = problem.agent_weights[world.agent]
+    true = (world.takes * (weight * world.improves)).sum()
     model.subject_to(true >= problem.min_true_positives, name=model.unused_name("enough"))
     return Handles(
-        objective=(weight * graph.cost * world.takes).sum(),
+        objective=(world.takes * (weight * problem.graph.cost)).sum(),
         decision=lambda said: OpenCriteria(np.flatnonzero(said[world.is_open] > 0.5).tolist()),
         is_open=world.is_open,
         takes=world.takes,
@@ -65,52 +62,75 @@ def least_effort(problem: LeastEffortClassification, model: Model) -> Handles:
 
 
 @dataclass(frozen=True, eq=False)
-class World:
-    """The variables: which criteria are open, shape ``(m,)``, and which edges are taken, in the graph's
-    order."""
+class Responding:
+    """The agents' responses as expressions; a run is a stretch of an agent's edges that need no telling
+    apart.
+
+    Attributes:
+        is_open: which criteria are open, shape ``(m,)``.
+        takes: whether the agent takes an edge of the run; one for each run.
+        agent, improves: of each run.
+    """
 
     is_open: Expression
     takes: Expression
+    agent: Array
+    improves: Array
 
 
-def write_responses(problem: StrategicGraph, model: Model, integer: bool) -> World:
+def write_responses(
+    problem: StrategicGraph, model: Model, *, integer: bool, by_edge: bool = False
+) -> Responding:
     """Write the agents' best responses and the limit on false positives into a model.
 
-    For agent i, with ``q <= p`` if it likes q at least as well as p: it takes one edge at most (choice); only
-    to an open criterion (open); if p is open it takes p or a better one (closest). m binaries; the edges'
-    variables are integral once the binaries are. 2 E + n rows.
+    With ``y[i, p]`` for "agent i takes the edge to p", the rows are: it takes one at most; only an open one,
+    ``y[i, p] <= open[p]``; and if p is open, p or one that it likes better (closest assignment). Their prefix
+    sums ``met[i, p]``, "i takes p or one that it likes better", make all rows short: they never fall along
+    i's list, rise by ``open[p]`` at most, and are at least ``open[p]``. Consecutive edges that all improve
+    (or all game) are merged into one step, which leaves the relaxation as it is. m binaries; the others are
+    integral once those are.
+
+    Args:
+        problem: which.
+        model: to write to.
+        integer: whether criteria are open or not; otherwise the relaxation.
+        by_edge: every edge is a step of its own.
     """
-    graph, edges = problem.graph, len(problem.graph.agent)
-    is_open = model.variable(model.unused_name("open"), problem.criteria, lower=0, upper=1, integer=integer)
-    takes = model.add_columns(model.unused_name("takes"), (edges,), 0, 1, implied_integer=True)
-    choice = sp.csr_array((np.ones(edges), np.arange(edges), graph.start), shape=(problem.agents, edges))
-    place = np.arange(edges) - graph.start[graph.agent]
-    rows = np.concatenate([[0], np.cumsum(place + 1)])
-    best_so_far = sp.csr_array(
-        (np.ones(rows[-1]), spans(graph.start[graph.agent], place + 1), rows), shape=(edges, edges)
+    graph, m = problem.graph, problem.criteria
+    edges = len(graph.agent)
+    first = np.ones(edges, dtype=bool)
+    if not by_edge:
+        first[1:] = (graph.agent[1:] != graph.agent[:-1]) | (graph.improves[1:] != graph.improves[:-1])
+    run, agent, improves = np.cumsum(first) - 1, graph.agent[first], graph.improves[first]
+    runs = len(agent)
+    is_open = model.variable(model.unused_name("open"), m, lower=0, upper=1, integer=integer)
+    met = model.add_columns(model.unused_name("met"), (runs,), 0, 1, implied_integer=True)
+    follows = np.flatnonzero(agent[1:] == agent[:-1]) + 1
+    step = sp.eye_array(runs, format="csr") - sp.csr_array(
+        (np.ones(len(follows)), (follows, follows - 1)), shape=(runs, runs)
     )
-    model.subject_to(choice @ takes <= 1, name=model.unused_name("choice"))
-    model.subject_to(takes <= is_open[graph.criterion], name=model.unused_name("only_open"))
-    model.subject_to(best_so_far @ takes >= is_open[graph.criterion], name=model.unused_name("closest"))
+    members = sp.csr_array((np.ones(edges), (run, graph.criterion)), shape=(runs, m))
+    takes: Expression = step @ met
+    model.subject_to(met[follows] >= met[follows - 1], name=model.unused_name("never_falls"))
+    model.subject_to(takes <= members @ is_open, name=model.unused_name("only_open"))
+    model.subject_to(met[run] >= is_open[graph.criterion], name=model.unused_name("closest"))
     if problem.max_false_positives is not None:
-        weight = problem.agent_weights[graph.agent] * ~graph.improves
+        weight = problem.agent_weights[agent] * ~improves
         model.subject_to(
-            (weight * takes).sum() <= problem.max_false_positives, name=model.unused_name("limit")
+            (takes * weight).sum() <= problem.max_false_positives, name=model.unused_name("limit")
         )
-    return World(is_open, takes)
+    return Responding(is_open, takes, agent, improves)
 
 
-def by_group(problem: StrategicClassification, world: World) -> tuple[Expression, Expression]:
+def values_by_group(problem: StrategicClassification, world: Responding) -> tuple[Expression, Expression]:
     """True and false positives of each group, as expressions of shape ``(groups,)``."""
-    graph, groups = problem.graph, problem.group_count
-    edges, agent = len(graph.agent), graph.agent
-    weight = problem.agent_weights[agent]
+    groups, runs = problem.group_count, len(world.agent)
+    weight, place = problem.agent_weights[world.agent], problem.group_of[world.agent]
 
     def total(kind: Array) -> Expression:
-        rows = sp.csr_array(
-            (weight * kind, (problem.group_of[agent], np.arange(edges))), shape=(groups, edges)
+        out: Expression = (
+            sp.csr_array((weight * kind, (place, np.arange(runs))), shape=(groups, runs)) @ world.takes
         )
-        out: Expression = rows @ world.takes
         return out
 
-    return total(graph.improves), total(~graph.improves)
+    return total(world.improves), total(~world.improves)
