@@ -5,13 +5,32 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from forcopt.models.fair_postprocessing import FairPostprocessing
+    from forcopt.models.strategic import (
+        LeastEffortClassification,
+        StrategicClassification,
+        StrategicLinearClassifier,
+        TargetDesign,
+        TargetDesign2D,
+    )
 
 _LATER = {
     "FairPostprocessing": "forcopt.models.fair_postprocessing",
+    "LeastEffortClassification": "forcopt.models.strategic",
+    "StrategicClassification": "forcopt.models.strategic",
+    "StrategicLinearClassifier": "forcopt.models.strategic",
+    "TargetDesign": "forcopt.models.strategic",
+    "TargetDesign2D": "forcopt.models.strategic",
 }
 """Problems by the package that is imported when one is first used."""
 
-__all__ = ["FairPostprocessing"]
+__all__ = [
+    "FairPostprocessing",
+    "LeastEffortClassification",
+    "StrategicClassification",
+    "StrategicLinearClassifier",
+    "TargetDesign",
+    "TargetDesign2D",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,266 @@
+"""Runs the strategic classification benchmark and writes a Markdown table.
+
+    python benchmarks/strategic/run.py --out benchmarks/strategic/results.md
+
+Everything is seeded. ``--quick`` does a small part of each table, for checking that it runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import platform
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from forcopt.models.strategic import StrategicClassification, learn_bandit, learn_full_information
+from forcopt.models.strategic.generators import credit, max_cover, random_discrete, random_plane
+from forcopt.models.strategic.learn_bandit import bandit_batch
+from forcopt.models.strategic.learn_full_information import full_information_samples
+from forcopt.problem import Solution
+
+ADULT = Path(__file__).resolve().parents[3] / "shared" / "data" / "tabular" / "adult.csv"
+LIMIT = 60.0  # seconds for one solve of an LP or MILP
+MOST_EDGES = 1_100_000  # larger models are not handed to a solver
+CRITERIA = 8  # in the learning part
+SIZES = (
+    *((100, 10), (1_000, 10), (1_000, 100), (10_000, 100), (100_000, 100)),
+    *((10_000, 1_000), (100_000, 1_000), (1_000_000, 1_000), (1_000_000, 10_000)),
+)
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
+
+
+def seconds(value: float) -> str:
+    return f"{value:.3g} s"
+
+
+def told(solution: Solution) -> str:
+    """Seconds and value of a solve, or why there is none."""
+    if not solution.status.has_solution:
+        return f"{solution.status} after {solution.seconds:.0f} s"
+    gap = f", gap {solution.gap:.1%}" if solution.status == "feasible" else ""
+    return f"{seconds(solution.seconds)} ({solution.objective:g}{gap})"
+
+
+def scale(quick: bool) -> str:
+    """Greedy deletion, LP and MILP on graphs with about ten edges an agent, no false positive allowed.
+
+    Gaming is so rare that deleting one criterion often makes agents game on the next.
+    """
+    rows = []
+    for agents, criteria in SIZES[:3] if quick else SIZES:
+        density = min(0.7, 10 / criteria)
+        began = time.perf_counter()
+        p = random_discrete(agents, criteria, density=density, gaming=0.4 * criteria / agents, seed=1)
+        declared = time.perf_counter() - began
+        began = time.perf_counter()
+        edges = len(p.graph.agent)
+        ordered = time.perf_counter() - began
+        greedy = min((p.solve("greedy-deletion") for _ in range(3)), key=lambda s: s.seconds)
+        row = [f"{agents:,} × {criteria:,}", f"{edges:,}", seconds(declared), seconds(ordered)]
+        row += [f"{seconds(greedy.seconds)}", f"{greedy.objective:,.0f}", str(greedy.iterations)]
+        for method in ("lp", "milp"):
+            row.append(told(p.solve(method, time_limit=LIMIT)) if edges <= MOST_EDGES else "not tried")
+        rows.append(row)
+        print(rows[-1], flush=True)
+    head = [
+        "agents × criteria",
+        "edges",
+        "draw and declare",
+        "sort",
+        "greedy deletion",
+        "its value",
+        "passes",
+    ]
+    return table([*head, "LP (value)", "MILP (value)"], rows)
+
+
+def growth(quick: bool) -> str:
+    """Greedy deletion alone: time an edge as the graph grows tenfold, and cascades of many passes."""
+    rows = []
+    for exponent in range(3, 6 if quick else 8):
+        agents = 10 ** (exponent - 1)
+        criteria = min(1_000, agents)
+        p = random_discrete(agents, criteria, density=10 / criteria, gaming=0.4 * criteria / agents, seed=2)
+        rows.append(_growth_row("random", p))
+    for criteria in (1_000, 10_000):
+        p = _cascade(criteria, crowd=1 if quick else 100)
+        rows.append(_growth_row(f"cascade, {criteria:,} criteria", p))
+    return table(["instance", "edges", "sort", "greedy deletion", "nanoseconds an edge", "passes"], rows)
+
+
+def _cascade(criteria: int, crowd: int) -> StrategicClassification:
+    """Agents who game on criterion i once i + 1 is gone, `crowd` for each i: one deletion a pass."""
+    agent = np.arange(criteria * crowd)
+    own = agent % criteria
+    gaming = np.column_stack([agent, own, np.full(len(agent), 2), np.zeros(len(agent))])
+    improving = np.column_stack([agent, own + 1, np.ones(len(agent)), np.ones(len(agent))])[
+        own < criteria - 1
+    ]
+    edges = np.vstack([gaming, improving])
+    return StrategicClassification(agents=len(agent), criteria=criteria, edges=edges, value=2.0)
+
+
+def _growth_row(name: str, p: StrategicClassification) -> list[str]:
+    began = time.perf_counter()
+    edges = len(p.graph.agent)
+    ordered = time.perf_counter() - began
+    s = min((p.solve("greedy-deletion") for _ in range(3)), key=lambda s: s.seconds)
+    an_edge = f"{s.seconds / edges * 1e9:.0f}"
+    return [name, f"{edges:,}", seconds(ordered), seconds(s.seconds), an_edge, f"{s.iterations:,}"]
+
+
+def limits(quick: bool) -> str:
+    """What allowing false positives does to the gap of the relaxation and to the time of the MILP."""
+    rows = []
+    sets = _triples(60, 120)
+    worlds: list[tuple[str, Callable[[int], StrategicClassification]]] = [
+        ("random, 100 × 25", lambda k: _random(100, 25, 0.3, 0.1, k)),
+        ("credit, 200 applicants", lambda k: credit(200, seed=0, max_false_positives=k)),
+        ("max cover, 60 elements, 120 sets", lambda k: max_cover(sets, 60, k)),
+    ]
+    if not quick:
+        worlds.append(("random, 300 × 60", lambda k: _random(300, 60, 0.15, 0.15, k)))
+    if ADULT.exists():
+        people = _adult(200)
+        worlds.append(("credit, 200 of Adult", lambda k: credit(people=people, max_false_positives=k)))
+    for name, make in worlds:
+        for most in (0, 1, 2, 4, 8, 16):
+            p = make(most)
+            lp, milp = p.solve("lp", time_limit=LIMIT), p.solve("milp", time_limit=LIMIT)
+            greedy = p.solve("greedy-deletion")
+            nodes = milp.model_solution.nodes if milp.model_solution else 0
+            gap = abs(lp.bound - milp.objective) / max(milp.objective, 1)
+            row = [name, str(most), f"{greedy.objective:g}", f"{lp.objective:g}", f"{abs(lp.bound):.2f}"]
+            row += [told(milp), f"{gap:.1%}" if milp.status == "optimal" else "", str(nodes)]
+            rows.append(row)
+            print(rows[-1], flush=True)
+    head = ["instance", "K", "greedy deletion", "LP, opened", "LP bound"]
+    head += ["MILP: time (value)", "LP gap", "nodes"]
+    return table(head, rows)
+
+
+def _random(agents: int, criteria: int, density: float, gaming: float, most: int) -> StrategicClassification:
+    return random_discrete(agents, criteria, density=density, gaming=gaming, seed=0, max_false_positives=most)
+
+
+def _triples(elements: int, count: int) -> list[list[int]]:
+    """Random distinct sets of three elements."""
+    rng, found = np.random.default_rng(3), set[tuple[int, ...]]()
+    while len(found) < count:
+        found.add(tuple(sorted(rng.choice(elements, 3, replace=False).tolist())))
+    return [list(t) for t in sorted(found)]
+
+
+def _adult(count: int) -> np.ndarray:
+    """Education, hours and capital gain (in thousands, at most 20) of random people of the Adult data set."""
+    frame = pd.read_csv(ADULT).sample(count, random_state=0)
+    savings = (frame["capital-gain"] / 1000).clip(upper=20)
+    return np.column_stack([frame["education-num"], frame["hours-per-week"], savings])
+
+
+def printed(quick: bool) -> str:
+    """Algorithm 3, corrected and as printed, against greedy deletion on the full grid, on integer data."""
+    count = 300 if quick else 15_000
+    rng = np.random.default_rng(2022)
+    wrong = {False: [0, 0], True: [0, 0]}
+    spent = {False: 0.0, True: 0.0, "grid": 0.0}
+    for _ in range(count):
+        p = random_plane(int(rng.integers(2, 7)), reach=int(rng.integers(1, 6)), seed=rng)
+        oracle = p.solve("grid")
+        spent["grid"] += oracle.seconds
+        for as_printed in (False, True):
+            s = p.solve("sweep", as_printed=as_printed)
+            assert s.evaluation is not None
+            spent[as_printed] += s.seconds
+            if not s.evaluation.feasible:
+                wrong[as_printed][0] += 1
+            elif s.objective != oracle.objective:
+                wrong[as_printed][1] += 1
+    rows = [
+        [
+            name,
+            str(wrong[k][0]),
+            str(wrong[k][1]),
+            f"{sum(wrong[k]) / count:.2%}",
+            f"{spent[k] / count * 1e6:.0f} µs",
+        ]
+        for name, k in (("corrected", False), ("as printed", True))
+    ]
+    rows.append(["grid oracle", "", "", "", f"{spent['grid'] / count * 1e6:.0f} µs"])
+    head = [f"of {count:,} instances", "false positives", "lost true positives", "wrong", "mean time"]
+    return table(head, rows)
+
+
+def learning(quick: bool) -> str:
+    """Failures of learning over many repetitions, for several numbers of drawn agents."""
+    runs, epsilon, delta = 50 if quick else 1_000, 0.1, 0.05
+    weights = np.random.default_rng(4).dirichlet(np.ones(40))
+    p = random_discrete(40, CRITERIA, density=0.3, gaming=0.12, seed=0, weights=weights)
+    best = p.solve("greedy-deletion").objective
+    enough = full_information_samples(CRITERIA, epsilon, delta)
+    rows = []
+
+    def measure(name: str, learn) -> None:  # type: ignore[no-untyped-def]
+        found = [learn(seed) for seed in range(runs)]
+        seen = [p.simulate(f.decision) for f in found]
+        true, false = np.array([r.true_positives for r in seen]), np.array([r.false_positives for r in seen])
+        failed = (true < best - epsilon - 1e-9) | (false > epsilon + 1e-9)
+        drawn = np.array([f.samples for f in found])
+        means = [f"{true.mean():.3f}", f"{false.mean():.3f}", f"{false.max():.3f}", f"{failed.mean():.1%}"]
+        rows.append([name, f"{drawn.mean():.1f}", str(drawn.max()), *means])
+
+    for samples in (5, 10, 20, 40, enough):
+        name = f"full information, {samples} agents" + (" (Theorem 8)" if samples == enough else "")
+        measure(name, lambda s, n=samples: learn_full_information(p, epsilon, delta, samples=n, seed=s))
+    most = CRITERIA * bandit_batch(CRITERIA, epsilon, delta)
+    measure(f"bandit, batches (Theorem 9: at most {most})", lambda s: learn_bandit(p, epsilon, delta, seed=s))
+    measure("bandit, online", lambda s: learn_bandit(p, epsilon, delta, online=True, seed=s))
+    head = ["learner", "agents drawn, mean", "most", "true positives, mean"]
+    head += ["false positives, mean", "largest", "failures"]
+    note = (
+        f"{CRITERIA} criteria, 40 types of agents, {runs:,} runs each, ε = {epsilon}, δ = {delta}; "
+        f"the optimum without false positives is {best:.3f}.\n\n"
+    )
+    return note + table(head, rows)
+
+
+PARTS = {
+    "Greedy deletion, LP and MILP by size (no false positives allowed)": scale,
+    "Greedy deletion is linear in the edges": growth,
+    "Allowing K false positives": limits,
+    "Algorithm 3, corrected and as printed": printed,
+    "Learning": learning,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args()
+    packages = ", ".join(f"{n} {version(n)}" for n in ("numpy", "scipy", "highspy"))
+    text = "# Strategic classification\n\n"
+    text += f"{datetime.date.today()}, Python {platform.python_version()}, {packages}, {platform.machine()}, "
+    text += f"{os.cpu_count()} cores. Made by `python benchmarks/strategic/run.py`.\n"
+    for title, part in PARTS.items():
+        text += f"\n## {title}\n\n{part(options.quick)}"
+        print(f"{title}: done", flush=True)
+    if options.out:
+        options.out.write_text(text)
+    else:
+        print(text)
+
+
+if __name__ == "__main__":
+    main()

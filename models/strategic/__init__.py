@@ -1,0 +1,46 @@
+"""Strategic classification: agents who can both game and improve.
+
+Ahmadi, Beyhaghi, Blum, Naggita: On classification of strategic agents who can both game and improve, FORC
+2022.
+"""
+
+from forcopt.models.strategic import (  # noqa: F401  (register the methods)
+    baselines,
+    enumeration,
+    greedy_deletion,
+    linear_milp,
+    lp,
+    milp,
+    separator_lp,
+    sweep,
+    target_grid,
+    target_milp,
+)
+from forcopt.models.strategic.learn_bandit import learn_bandit
+from forcopt.models.strategic.learn_full_information import learn_full_information
+from forcopt.models.strategic.learning import Learned
+from forcopt.models.strategic.linear import LinearClassifier, StrategicLinearClassifier
+from forcopt.models.strategic.problem import (
+    LeastEffortClassification,
+    OpenCriteria,
+    StrategicClassification,
+)
+from forcopt.models.strategic.responses import Responses
+from forcopt.models.strategic.separator_lp import find_separator
+from forcopt.models.strategic.targets import TargetDesign, TargetDesign2D, Targets
+
+__all__ = [
+    "Learned",
+    "LeastEffortClassification",
+    "LinearClassifier",
+    "OpenCriteria",
+    "Responses",
+    "StrategicClassification",
+    "StrategicLinearClassifier",
+    "TargetDesign",
+    "TargetDesign2D",
+    "Targets",
+    "find_separator",
+    "learn_bandit",
+    "learn_full_information",
+]

@@ -1,0 +1,37 @@
+"""Two classifiers that need no optimisation: the truth itself, and the truth out of the reach of gaming."""
+
+from __future__ import annotations
+
+from forcopt.models.strategic.linear import LinearClassifier, StrategicLinearClassifier
+from forcopt.problem import Outcome
+from forcopt.status import Status
+
+__all__ = ["shifted_truth", "truth"]
+
+
+@StrategicLinearClassifier.algorithm("truth", exact=False, cites="Ahmadi et al. (2022), Lemma 16")
+def truth(problem: StrategicLinearClassifier) -> Outcome:
+    """Publish the truth: optimal if agents then move along an improvable feature (Lemma 16)."""
+    a, b = problem.truth
+    return _judged(problem, LinearClassifier(a, b))
+
+
+@StrategicLinearClassifier.algorithm(
+    "shifted-truth", exact=False, cites="Ahmadi et al. (2022), Lemma 17 and Corollary 18"
+)
+def shifted_truth(problem: StrategicLinearClassifier) -> Outcome:
+    """Ask for more than anyone can game: accepts those who are qualified already, and no one else (Lemma 17).
+
+    The threshold is raised by what one value's worth of effort adds, ``max_j a[j] / costs[j]``. Optimal if no
+    feature is improvable (Corollary 18).
+    """
+    a, b = problem.truth
+    return _judged(problem, LinearClassifier(a, b + float((a / problem.costs).max())))
+
+
+def _judged(problem: StrategicLinearClassifier, classifier: LinearClassifier) -> Outcome:
+    """Optimal if there is no true positive to win and nothing to pay."""
+    bound = problem.upper_bound()
+    judged = problem.evaluate(classifier)
+    proved = judged.feasible and judged.objective >= bound - 1e-9
+    return Outcome(classifier, bound=bound, status=Status.OPTIMAL if proved else Status.APPROXIMATE)

@@ -1,0 +1,137 @@
+"""The strategic linear classifier: the declaration, its judge, and how agents move towards it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from forcopt.errors import DeclarationError
+from forcopt.language.expression import as_numbers
+from forcopt.language.terms import Array
+from forcopt.models.strategic.linear_agents import TOLERANCE, LinearAgents
+from forcopt.models.strategic.responses import Responses
+from forcopt.problem import Evaluation
+
+__all__ = ["LinearClassifier", "StrategicLinearClassifier"]
+
+Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+@dataclass(frozen=True, eq=False)
+class LinearClassifier:
+    """Accepts an agent whose perceived features satisfy ``a x >= b``; `a` has shape ``(d,)``, not
+    negative."""
+
+    a: Array
+    b: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "a", as_numbers(self.a, "a"))
+        object.__setattr__(self, "b", float(as_numbers(self.b, "b")))
+        if self.a.ndim != 1:
+            raise DeclarationError(f"a: the shape is {self.a.shape}; it must be (d,)")
+        if (self.a < 0).any():
+            at = int(np.argmax(self.a < 0))
+            raise DeclarationError(
+                f"a: the array[{at}] is {self.a[at]:g}; it must not be negative, "
+                "since lowering a feature is free"
+            )
+
+    def __repr__(self) -> str:
+        terms = [f"{v:.6g} x{j}" for j, v in enumerate(self.a) if v]
+        return f"{' + '.join(terms) or '0'} >= {self.b:.6g}"
+
+
+class StrategicLinearClassifier(LinearAgents):
+    """Publish a linear classifier that gets many agents to qualify and few to game.
+
+    All agents move along the same feature, the one with the largest ``a[j] / costs[j]`` (Observation 11;
+    ties: an improvable feature first, then the lowest index: Definition 12), as far as acceptance needs, if
+    that costs at most 1. Maximises the weight of true positives, less `penalty` times that of false
+    positives.
+
+    Attributes:
+        max_false_positives: the weight of false positives may be at most this; None for no limit.
+        penalty: what a false positive costs in true positives, >= 0.
+
+    The other fields are those of `LinearAgents`. Comparisons hold up to 1e-6, see `TOLERANCE`.
+
+    Reference: Ahmadi, Beyhaghi, Blum, Naggita, FORC 2022, sections 5.1 and 5.2.
+
+    >>> p = StrategicLinearClassifier(
+    ...     X=[[6, 4], [12, 1], [8, 0], [7, 1], [2, 1], [0, 3]], truth=([1, 2], 12), costs=[0.2, 0.2],
+    ...     improvable=[True, False])
+    >>> s = p.solve()
+    >>> s.objective, p.simulate(s.decision)
+    (4.0, <6 agents: 4 true positives, 0 false positives, 2 rejected, effort ...>)
+    >>> p.solve("truth").evaluation.metrics["false_positives"], p.solve("shifted-truth").objective
+    (4.0, 2.0)
+    """
+
+    default_method: ClassVar[str] = "milp"
+
+    max_false_positives: Limit | None = 0.0
+    penalty: Limit = 0.0
+
+    def preferred_features(self) -> Array:
+        """The features in the order in which ties between them are broken: improvable ones first."""
+        return np.argsort(~self.improvable, kind="stable")
+
+    def movement_feature(self, classifier: LinearClassifier) -> int | None:
+        """The feature along which agents move; None if the classifier looks at none."""
+        self._fitting(classifier)
+        per_effort = classifier.a / self.costs
+        top = per_effort.max()
+        order = self.preferred_features()
+        return None if top == 0 else int(order[np.argmax(per_effort[order] >= top * (1 - TOLERANCE))])
+
+    def simulate(self, decision: LinearClassifier) -> Responses:
+        """Let every agent respond to the classifier."""
+        feature = self.movement_feature(decision)
+        Y, t, s = self.scaled()
+        moved = Y.copy()
+        if feature is None:
+            effort = np.where(decision.b <= 0, np.zeros(self.agents), np.inf)
+        else:
+            # in units of effort along the feature
+            unit = decision.a[feature] / self.costs[feature]
+            effort = np.maximum(decision.b / unit - Y @ (decision.a / self.costs / unit), 0.0)
+        accepted = effort <= 1.0 + TOLERANCE
+        effort = np.where(accepted, effort, 0.0)
+        true = Y @ t
+        if feature is not None:
+            moved[:, feature] += effort
+            if self.improvable[feature]:
+                true = true + t[feature] * effort
+        qualified = true >= s - TOLERANCE
+        return Responses(
+            choice=np.where(accepted, 0, -1),
+            cost=effort,
+            true_positive=accepted & qualified,
+            false_positive=accepted & ~qualified,
+            weights=self.agent_weights,
+            start=self.X,
+            position=moved / self.costs,
+        )
+
+    def evaluate(self, decision: LinearClassifier) -> Evaluation:
+        """Judge a classifier by the agents' best responses."""
+        return self.judge(self.simulate(decision), self.max_false_positives, self.penalty)
+
+    def upper_bound(self) -> float:
+        """No classifier has more true positives: the weight of the agents that are qualified or
+        improvable."""
+        reachable = self.qualified | self.improvable_along().any(axis=1)
+        return float(self.agent_weights[reachable].sum())
+
+    def _fitting(self, classifier: Any) -> None:
+        if not isinstance(classifier, LinearClassifier):
+            raise DeclarationError(f"the decision is {classifier!r}; it must be a LinearClassifier")
+        if classifier.a.shape != self.costs.shape:
+            raise DeclarationError(
+                f"the decision's a has shape {classifier.a.shape}; it must be {self.costs.shape}, "
+                "one entry for each feature of X"
+            )

@@ -1,0 +1,174 @@
+"""Agents with features: the linear model's fields, their checks, and what a move costs and achieves.
+
+Agent i starts at ``X[i]``. Raising feature j by one unit costs it ``costs[j]``, lowering is free, acceptance
+is worth 1 to it. It is truly qualified if ``a x >= b`` for its true features: raising an improvable feature
+changes the true one, raising another is gaming.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Self
+
+import numpy as np
+from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, model_validator
+
+from forcopt.declaration import Numbers
+from forcopt.errors import DeclarationError
+from forcopt.language.expression import as_numbers
+from forcopt.language.terms import Array
+from forcopt.models.strategic.responses import Responses
+from forcopt.problem import Evaluation, Problem
+
+__all__ = ["TOLERANCE", "Flags", "LinearAgents", "check_weights", "forbids_false_positives"]
+
+TOLERANCE = 1e-6
+"""Costs (in units of the value of acceptance) and truth scores (in units of what one such value of effort on
+the best feature adds) that differ by less count as equal: answers of solvers are that exact."""
+
+
+def _flags(value: Any) -> Array:
+    numbers = as_numbers(value, "the array")
+    if not np.isin(numbers, (0, 1)).all():
+        at = int(np.argmin(np.isin(numbers, (0, 1))))
+        raise DeclarationError(f"the array[{at}] is {numbers.flat[at]:g}; it must be true or false (1 or 0)")
+    out: Array = numbers.astype(bool)
+    out.flags.writeable = False
+    return out
+
+
+Flags = Annotated[
+    np.ndarray[Any, np.dtype[np.bool_]],
+    PlainValidator(_flags),
+    PlainSerializer(lambda values: values.tolist()),
+    WithJsonSchema({"type": "array", "items": {"type": "boolean"}}),
+]
+"""A field of booleans, read-only."""
+
+
+def check_weights(weights: Array | None, agents: int) -> None:
+    """Check that there is one weight for each agent and none is negative.
+
+    Raises:
+        DeclarationError: naming the entry.
+    """
+    if weights is None:
+        return
+    if weights.shape != (agents,):
+        raise DeclarationError(
+            f"weights: the shape is {weights.shape}; it must be ({agents},), one for each agent"
+        )
+    if (weights < 0).any():
+        at = int(np.argmax(weights < 0))
+        raise DeclarationError(f"weights: the array[{at}] is {weights[at]:g}; it must not be negative")
+
+
+def forbids_false_positives(most: float | None, weights: Array) -> bool:
+    """Whether at most `most` false positives means none: not even the lightest agent (of positive weight)."""
+    return most is not None and most < weights.min(where=weights > 0, initial=np.inf)
+
+
+class LinearAgents(Problem):
+    """The base of the problems whose agents have features.
+
+    Attributes:
+        X: where the agents start, shape ``(n, d)``.
+        truth: the pair ``(a, b)``: qualified means ``a x >= b``; `a` has shape ``(d,)`` and is not negative.
+        costs: what raising each feature by one unit costs, shape ``(d,)``, positive.
+        improvable: for each feature whether raising it truly improves (otherwise it is gaming), shape
+            ``(d,)``.
+        weights: how much each agent counts, shape ``(n,)``; 1 by default.
+    """
+
+    sense: ClassVar[Any] = "max"
+    family: ClassVar[str] = "strategic"
+
+    X: Numbers
+    truth: tuple[Numbers, Annotated[float, Field(allow_inf_nan=False)]]
+    costs: Numbers
+    improvable: Flags
+    weights: Numbers | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.X.ndim != 2:
+            raise DeclarationError(f"X: the shape is {self.X.shape}; it must be (agents, features)")
+        d = self.X.shape[1]
+        if d == 0:
+            raise DeclarationError("X: there are no features; there must be at least one")
+        for name, array in (
+            ("truth[0]", self.truth[0]),
+            ("costs", self.costs),
+            ("improvable", self.improvable),
+        ):
+            if array.shape != (d,):
+                raise DeclarationError(
+                    f"{name}: the shape is {array.shape}; it must be ({d},), one entry for each feature of X"
+                )
+        if (self.truth[0] < 0).any():
+            at = int(np.argmax(self.truth[0] < 0))
+            raise DeclarationError(
+                f"truth[0]: the array[{at}] is {self.truth[0][at]:g}; it must not be negative, "
+                "since lowering a feature is free"
+            )
+        if (self.costs <= 0).any():
+            at = int(np.argmax(self.costs <= 0))
+            raise DeclarationError(f"costs: the array[{at}] is {self.costs[at]:g}; it must be positive")
+        check_weights(self.weights, len(self.X))
+        return self
+
+    # -- what the model says of agents ---------------------------------------------------------------------
+
+    @property
+    def agents(self) -> int:
+        """How many there are."""
+        return len(self.X)
+
+    @property
+    def agent_weights(self) -> Array:
+        """How much each agent counts."""
+        return np.ones(self.agents) if self.weights is None else self.weights
+
+    def scaled(self) -> tuple[Array, Array, float]:
+        """Features in units of effort and the truth for them, as ``(Y, t, s)``.
+
+        ``Y = costs * X``, so that raising a feature by 1 costs 1, the value of acceptance; qualified means
+        ``t y >= s``, where the largest entry of `t` is 1 (unless all are 0).
+        """
+        a, b = self.truth
+        per_effort = a / self.costs
+        top = float(per_effort.max()) or 1.0
+        return self.X * self.costs, per_effort / top, b / top
+
+    @property
+    def qualified(self) -> Array:
+        """Whether each agent is qualified where it starts."""
+        Y, t, s = self.scaled()
+        return np.asarray(Y @ t >= s - TOLERANCE)
+
+    def improvable_along(self) -> Array:
+        """Whether each unqualified agent can afford to qualify by raising one feature; shape ``(n, d)``.
+
+        Definition 15. No agent is improvable along a feature that is gaming or that the truth ignores.
+        """
+        Y, t, s = self.scaled()
+        reaches = (Y @ t)[:, None] + np.where(self.improvable, t, 0.0) >= s - TOLERANCE
+        return np.asarray(reaches & (self.improvable & (t > 0)) & ~self.qualified[:, None])
+
+    def judge(self, responses: Responses, most: float | None, penalty: float = 0.0) -> Evaluation:
+        """Evaluate by the agents' responses: TP - penalty * FP, subject to at most `most` false positives."""
+        over = 0.0 if most is None else responses.false_positives - most
+        return Evaluation(
+            responses.true_positives - penalty * responses.false_positives,
+            {"max_false_positives": over} if over > 1e-9 else {},
+            rates(responses),
+        )
+
+
+def rates(responses: Responses) -> Mapping[str, float]:
+    """The metrics that every problem of this family shows."""
+    return {
+        "true_positives": responses.true_positives,
+        "false_positives": responses.false_positives,
+        "effort": responses.effort,
+    }

@@ -1,0 +1,98 @@
+"""What agents do when criteria are published: the judge of every method of this family."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forcopt.language.terms import Array
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Responses"]
+
+
+@dataclass(frozen=True, eq=False)
+class Responses:
+    """Each agent's best response to published criteria; all arrays have shape ``(n,)``.
+
+    Attributes:
+        choice: the criterion (or target) that the agent meets, -1 if it is rejected; 0 for any accepted agent
+            where the criterion is a linear classifier.
+        cost: what the move costs the agent; 0 if it is rejected.
+        true_positive: accepted and, after the move, truly qualified (the agent improved, or was qualified).
+        false_positive: accepted and not qualified (the agent gamed).
+        weights: how much each agent counts.
+        start, position: where agents with features are before and after, shape ``(n, d)``; else None.
+    """
+
+    choice: Array
+    cost: Array
+    true_positive: Array
+    false_positive: Array
+    weights: Array
+    start: Array | None = field(default=None, repr=False)
+    position: Array | None = field(default=None, repr=False)
+
+    @property
+    def true_positives(self) -> float:
+        """The weight of the agents that are accepted and qualified."""
+        return float(self.weights[self.true_positive].sum())
+
+    @property
+    def false_positives(self) -> float:
+        """The weight of the agents that are accepted and not qualified."""
+        return float(self.weights[self.false_positive].sum())
+
+    @property
+    def effort(self) -> float:
+        """The weighted sum of the moves' costs."""
+        return float(self.weights @ self.cost)
+
+    def __repr__(self) -> str:
+        rejected = float(self.weights[self.choice < 0].sum())
+        return (
+            f"<{len(self.choice)} agents: {self.true_positives:g} true positives, "
+            f"{self.false_positives:g} false positives, {rejected:g} rejected, effort {self.effort:g}>"
+        )
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Draw the moves in the plane of the first two features; without features, who meets which criterion.
+
+        Args:
+            path: where to save the picture, if given; the ending says in which format.
+        """
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(5.5, 4.5), layout="constrained")
+        axes = figure.subplots()
+        kinds = (
+            ("true positive", self.true_positive, "C0"),
+            ("false positive", self.false_positive, "C3"),
+        )
+        if self.start is not None and self.position is not None and self.start.shape[1] >= 2:
+            rejected = self.choice < 0
+            axes.plot(*self.start[rejected, :2].T, "o", color="0.6", label="rejected")
+            for label, mask, color in kinds:
+                before, after = self.start[mask, :2], self.position[mask, :2]
+                axes.plot(*before.T, "o", color=color, markerfacecolor="white")
+                axes.plot(*after.T, "o", color=color, label=label)
+                for a, b in zip(before, after, strict=True):
+                    axes.annotate("", b, a, arrowprops={"arrowstyle": "->", "color": color})
+            axes.set(xlabel="feature 0", ylabel="feature 1")
+        else:
+            met = np.unique(self.choice[self.choice >= 0])
+            bottom = np.zeros(len(met))
+            for label, mask, color in kinds:
+                total = np.array([self.weights[mask & (self.choice == p)].sum() for p in met])
+                axes.bar([str(p) for p in met], total, bottom=bottom, color=color, label=label)
+                bottom += total
+            axes.set(xlabel="criterion", ylabel="weight of agents")
+        axes.legend()
+        if path is not None:
+            figure.savefig(path)
+        return figure

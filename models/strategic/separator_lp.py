@@ -1,0 +1,167 @@
+"""A linear classifier that meets every agent's requirement, or the proof that there is none (Proposition
+22)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from forcopt.errors import BackendError, DeclarationError
+from forcopt.language.model import Model
+from forcopt.language.terms import Array
+from forcopt.models.strategic.linear import LinearClassifier, StrategicLinearClassifier
+from forcopt.models.strategic.linear_agents import TOLERANCE, LinearAgents
+from forcopt.problem import Outcome
+from forcopt.status import Status
+
+__all__ = ["Separator", "find_separator", "separator_lp"]
+
+TIE_MARGIN = 1e-4
+"""By how much a feature that would win a tie must weigh less (relative, per effort) than the one moved
+along."""
+
+
+@dataclass(frozen=True, eq=False)
+class Separator:
+    """A linear classifier that meets all requirements.
+
+    Attributes:
+        classifier: with weight 1 for the feature along which agents move.
+        feature: that one.
+        margin: by how much rejected agents at best fall short, in units of that feature; at most 1.
+    """
+
+    classifier: LinearClassifier
+    feature: int
+    margin: float
+
+
+@StrategicLinearClassifier.algorithm(
+    "separator-lp", exact=False, cites="Ahmadi et al. (2022), Proposition 22, Theorem 23, Corollary 24"
+)
+def separator_lp(problem: StrategicLinearClassifier, *, backend: str = "highs") -> Outcome:
+    """One LP per feature: accept the qualified, let all improvable agents improve, reject the others.
+
+    All or nothing: a classifier that does it is optimal, since no other agent can be a true positive
+    (Corollary 24); if none does, there is no answer.
+    """
+    qualified, along = problem.qualified, problem.improvable_along()
+    improvable = along.any(axis=1)
+    yes, improve = np.flatnonzero(qualified), np.flatnonzero(improvable)
+    no = np.flatnonzero(~qualified & ~improvable)
+    found = find_separator(problem, yes, no, improve, backend=backend)
+    tried = problem.X.shape[1]
+    if found is None:
+        message = "no linear classifier accepts the qualified, improves the improvable and rejects all others"
+        return Outcome(
+            None, bound=problem.upper_bound(), status=Status.FAILED, iterations=tried, message=message
+        )
+    return Outcome(found.classifier, bound=problem.upper_bound(), status=Status.OPTIMAL, iterations=tried)
+
+
+def find_separator(
+    agents: LinearAgents,
+    yes: Iterable[int],
+    no: Iterable[int],
+    improve: Iterable[int],
+    *,
+    backend: str = "highs",
+) -> Separator | None:
+    """Find a linear classifier that accepts `yes`, rejects `no`, and makes `improve` qualify and accepts
+    them.
+
+    One LP for each feature that agents may be made to move along: the improvable ones if `improve` names
+    anyone. Among all features the one with the largest margin is returned.
+
+    Args:
+        agents: any problem whose agents have features.
+        yes, no, improve: disjoint sets of agents, by index; others are unrestricted.
+        backend: for the LPs.
+
+    Returns:
+        The classifier, or None if there is none (with a margin above the tolerance).
+
+    Raises:
+        DeclarationError: for an index that does not exist, or sets that overlap.
+
+    Warns:
+        UserWarning: if `improve` holds agents that are qualified already: more than needed is then demanded.
+
+    >>> p = StrategicLinearClassifier(
+    ...     X=[[6, 4], [12, 1], [8, 0], [7, 1], [2, 1], [0, 3]], truth=([1, 2], 12), costs=[0.2, 0.2],
+    ...     improvable=[True, False])
+    >>> find_separator(p, yes=[0, 1], no=[4, 5], improve=[2, 3]).margin
+    1.0
+    """
+    sets = {"yes": _indices(agents, "yes", yes), "no": _indices(agents, "no", no)}
+    sets["improve"] = _indices(agents, "improve", improve)
+    named: dict[int, str] = {}
+    for name, members in sets.items():
+        for i in members.tolist():
+            if i in named:
+                raise DeclarationError(f"{name}: agent {i} is in {named[i]} too; the sets must be disjoint")
+            named[i] = name
+    already = sets["improve"][agents.qualified[sets["improve"]]]
+    if already.size:
+        warnings.warn(
+            f"improve: agent {already[0]} is qualified already; the LP then demands more than needed",
+            UserWarning,
+            stacklevel=2,
+        )
+    features = np.flatnonzero(agents.improvable) if sets["improve"].size else np.arange(agents.X.shape[1])
+    found = [s for j in features.tolist() if (s := _along(agents, j, backend=backend, **sets)) is not None]
+    return max(found, key=lambda s: s.margin, default=None)
+
+
+def _along(
+    agents: LinearAgents, feature: int, *, yes: Array, no: Array, improve: Array, backend: str
+) -> Separator | None:
+    """Solve LP (1) to (5) for one movement feature j, in the paper's units with ``a[j] = 1``.
+
+    (3), strict in the paper, is met by the margin, which is as large as possible. (4) and (5) are linear
+    because of ``a[j] = 1``; ``a >= 0`` since lowering features is free.
+    """
+    X, c, (truth, needed) = agents.X, agents.costs, agents.truth
+    others = np.arange(X.shape[1]) != feature
+    if improve.size and truth[feature] == 0:
+        return None  # raising this feature qualifies no one
+    model = Model("separator")
+    # A feature that wins ties must weigh less per effort: improvable ones do, and among equals earlier ones.
+    rank = np.lexsort((np.arange(len(c)), ~agents.improvable)).argsort()
+    most = c / c[feature] * np.where(rank < rank[feature], 1 - TIE_MARGIN, 1.0)  # (1)
+    a = model.variable("a", len(c), lower=np.where(others, 0.0, 1.0), upper=np.where(others, most, 1.0))
+    b, margin = model.variable("b"), model.variable("margin", lower=0, upper=1)
+    reach = X @ a + 1 / c[feature]  # a . x_max
+    model.subject_to(reach[yes] >= b, name="yes")  # (2)
+    model.subject_to(reach[no] <= b - margin, name="no")  # (3)
+    if improve.size:
+        meets = b - (X[improve] * others) @ a  # where along the feature the classifier is met
+        # a row for each agent: where it is qualified, and the furthest that it can afford
+        qualifies = (needed - (X[improve] * others) @ truth) / truth[feature]
+        model.subject_to(meets >= qualifies, name="qualifies")  # (4)
+        model.subject_to(meets <= X[improve, feature] + 1 / c[feature], name="affords")  # (5)
+    model.maximize(margin)
+    said = model.solve(backend)
+    if said.status is Status.INFEASIBLE:
+        return None
+    if said.status is not Status.OPTIMAL:
+        raise BackendError(f"the LP for feature {feature} ended as {said.status}: {said.message}")
+    wide = float(said[margin])
+    if no.size and wide * c[feature] <= 10 * TOLERANCE:  # in units of effort, as the judge's tolerance
+        return None
+    weights = np.clip(said[a], 0.0, most)
+    weights[feature] = 1.0
+    return Separator(LinearClassifier(weights, float(said[b])), feature, wide)
+
+
+def _indices(agents: LinearAgents, name: str, members: Iterable[int]) -> Array:
+    out = np.unique(np.array(list(members), dtype=np.int64))
+    bad = (out < 0) | (out >= agents.agents)
+    if bad.any():
+        raise DeclarationError(
+            f"{name}: there is no agent {out[np.argmax(bad)]}; the indices go from 0 to {agents.agents - 1}"
+        )
+    return out

@@ -1,0 +1,58 @@
+"""Targets on a grid, by greedy deletion from all of its points."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from forcopt.errors import DeclarationError
+from forcopt.models.strategic.greedy_deletion import largest_gaming_free_set
+from forcopt.models.strategic.problem import StrategicClassification
+from forcopt.models.strategic.targets import TargetDesign, TargetDesign2D, Targets
+from forcopt.problem import Outcome
+
+__all__ = ["grid"]
+
+MOST_CELLS = 50_000_000
+
+
+@TargetDesign2D.algorithm("grid", exact=False, cites="Ahmadi et al. (2022), Algorithm 1 on a grid")
+@TargetDesign.algorithm("grid", exact=False, cites="Ahmadi et al. (2022), Algorithm 1 on a grid")
+def grid(problem: TargetDesign, *, step: float = 1.0) -> Outcome:
+    """The best targets among the multiples of `step`, by greedy deletion: optimal if all data lies on the
+    grid.
+
+    Then it is an oracle for Algorithm 3. The number of points grows exponentially with the features.
+
+    Args:
+        problem: which.
+        step: the distance of neighbouring points along each feature, in its own units.
+    """
+    if not (np.isfinite(step) and step > 0):
+        raise DeclarationError(f"step is {step!r}; it must be positive")
+    X, reach = problem.X, 1 / problem.costs
+    if not len(X):
+        return Outcome(Targets(np.empty((0, X.shape[1]))))
+    low = np.floor(X.min(axis=0) / step).astype(int)
+    high = np.ceil((X.max(axis=0) + reach) / step).astype(int)
+    cells = prod((high - low + 1).tolist()) * len(X)
+    if cells > MOST_CELLS:
+        raise DeclarationError(
+            f"step is {step:g}, which gives {cells} pairs of an agent and a point; it must give at most "
+            f"{MOST_CELLS}"
+        )
+    axes = [range(a, b + 1) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
+    points = np.array(list(product(*axes)), dtype=float) * step
+    graph = StrategicClassification.from_features(
+        X,
+        points,
+        problem.truth,
+        problem.costs,
+        problem.improvable,
+        weights=problem.weights,
+        zero_utility="improve",
+    )
+    is_open, passes = largest_gaming_free_set(graph)
+    return Outcome(Targets(points[is_open]), iterations=passes)
