@@ -4,14 +4,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from forcopt.models.districting import Districting
     from forcopt.models.fair_postprocessing import FairPostprocessing
 
 _LATER = {
+    "Districting": "forcopt.models.districting",
     "FairPostprocessing": "forcopt.models.fair_postprocessing",
 }
 """Problems by the package that is imported when one is first used."""
 
-__all__ = ["FairPostprocessing"]
+__all__ = ["Districting", "FairPostprocessing"]
 
 
 def __getattr__(name: str) -> Any:
