@@ -90,9 +90,6 @@ _SOLVERS = {
         "cbc",
         install="apt-get install coinor-cbc",
         own={"gap": "ratioGap", "seed": "randomCbcSeed", "threads": "threads"},
-        ends={  # and then calls what it thought unbounded infeasible
-            "Analysis indicates model infeasible or unbounded": "infeasibleOrUnbounded",
-        },
         refuses="No match for",
     ),
     "ipopt": _Traits(
