@@ -156,9 +156,7 @@ def _build(program: Program, natural: bool = False) -> _Built:
     lower = np.concatenate([program.rows.lower, program.lower])
     upper = np.concatenate([program.rows.upper, program.upper])
     equal = lower == upper
-    told = np.full(len(lower), natural) | (
-        np.diff(matrix.indptr) > 0
-    )  # cvxpy's SCIP stumbles over empty rows
+    told = (np.diff(matrix.indptr) > 0) | natural  # cvxpy's SCIP stumbles over empty rows
     linear = []
     for mask, side, relate, sign in (
         (equal, lower, operator.eq, -1.0),
@@ -436,9 +434,6 @@ def _capabilities(solver: str) -> Capabilities:
 def _members() -> list[str]:
     return [name for name, traits in _SOLVERS.items() if find_spec("cvxpy") and find_spec(traits.package)]
 
-
-# When it is loaded, cvxpy complains of every solver that it finds and cannot use, whichever is asked for.
-logging.getLogger("__cvxpy__").addFilter(lambda record: "importing solver" not in record.getMessage())
 
 _CONIC = frozenset({"rows", "quadratic", "second_order", "exponential", "power_cone"})
 register_backend(Cvxpy("clarabel", "CLARABEL", Capabilities(_CONIC)))

@@ -54,7 +54,6 @@ class _Traits:
         ends: lines of its log that tell better than Pyomo how it ended: `TerminationCondition` by text.
         bound: finds in its log the bounds that a search proved; the last one counts.
         refuses: what it says of an option that it does not know, and then goes on without.
-        vague: it calls unbounded models infeasible too.
         local: it proves things near its last point only; of linear rows that is enough.
     """
 
@@ -68,7 +67,6 @@ class _Traits:
     ends: Mapping[str, str] = field(default_factory=dict)
     bound: str = ""
     refuses: str = ""
-    vague: bool = False
     local: bool = False
 
 
@@ -92,11 +90,7 @@ _SOLVERS = {
         "cbc",
         install="apt-get install coinor-cbc",
         own={"gap": "ratioGap", "seed": "randomCbcSeed", "threads": "threads"},
-        ends={  # and then calls what it thought unbounded infeasible
-            "Analysis indicates model infeasible or unbounded": "infeasibleOrUnbounded",
-        },
         refuses="No match for",
-        vague=True,
     ),
     "ipopt": _Traits(
         "ipopt",
@@ -378,14 +372,13 @@ def _read(program: Program, backend: Pyomo, built: _Built, answer: Any, log: str
     words = told or f"{said} {_given(answer.solver.message)}".strip()
     nodes = _given(answer.solver.statistics.branch_and_bound.number_of_bounded_subproblems)
     result = RawResult(Status.FAILED, message=f"{backend.solver}: {words}", nodes=int(nodes or 0))
-    if said == end.infeasible and "infeasible or unbounded" in log:  # CBC takes its presolve's word for less
+    if said == end.infeasible and "unbounded" in log:  # CBC's presolve thought so; CBC itself does not tell
         said = end.infeasibleOrUnbounded
     if said in (end.unbounded, end.infeasibleOrUnbounded):
         result.status, result.ambiguous = Status.UNBOUNDED, True
         return result
     if said == end.infeasible:
         result.status = Status.FAILED if traits.local and program.cones else Status.INFEASIBLE
-        result.ambiguous = traits.vague
         return result
     optimal = said in (end.optimal, end.locallyOptimal, end.globallyOptimal)
     if len(answer.solution):
