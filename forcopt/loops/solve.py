@@ -83,8 +83,9 @@ def solve_model(
     result, results = lexicographic(session, program, run)
     if result.ambiguous:
         result.status = _disambiguate(chosen, program, settings, elapsed)
-    if result.status is Status.FAILED and program.stages[-1].quadratic is not None and ray(model, backend):
-        result.status = Status.UNBOUNDED
+    if result.status in (Status.FAILED, Status.UNBOUNDED) and program.stages[-1].quadratic is not None:
+        # Solvers of quadratic programs take far optima for none, and rays for optima.
+        result.status = Status.UNBOUNDED if ray(model, backend) else Status.FAILED
     if model.lazies and result.status is Status.UNBOUNDED:
         # The families may bound it, but an oracle can only be asked about a point.
         result.status = Status.FAILED
@@ -136,10 +137,14 @@ def judge(
     if result.x is not None:
         point = np.array(result.x[: model.column_count])
         integer = program.integer[: model.column_count] == 1
-        fraction = np.abs(point - np.round(point)).max(initial=0.0, where=integer)
+        off = np.abs(point - np.round(point)).max(initial=0.0, where=integer)
+        if off > 100 * backend.accuracy:
+            raise BackendError(
+                f"{backend.name} claims a point with an integer off by {off:.3g}; it said: {result.message}"
+            )
         point[integer] = np.round(point[integer])
         point = model.complete(point)
-        violations = {"integrality": float(fraction), **model.violations(point)}
+        violations = model.violations(point)
         worst = max(violations, key=lambda k: violations[k], default="")
         violation = violations.get(worst, 0.0)
         if violation > 100 * backend.accuracy:

@@ -35,7 +35,7 @@ def test_a_disc_from_its_tangents():
     np.testing.assert_allclose(s[x], [0.6, 0.8], atol=1e-2)
     assert s.bound >= s.objective - 1e-6
     assert len(asked) > 3
-    with pytest.raises(fo.DeclarationError, match=r"no objective|solution|duals|in model"):
+    with pytest.raises(fo.DeclarationError, match="not in model"):
         s.dual(x[0] <= 1)
 
 

@@ -33,7 +33,7 @@ def contradictory(seed, keep=None):
     return m
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=8, deadline=None, derandomize=True)
 @given(st.integers(0, 10**6))
 def test_irreducible(seed):
     m = contradictory(seed)

@@ -112,8 +112,8 @@ def test_what_cannot_be_read():
         s.dual(row)
     with pytest.raises(fo.DeclarationError, match=r"no reduced costs"):
         s.reduced_cost(x)
-    other, y, _elsewhere = small()
-    with pytest.raises(fo.DeclarationError, match=r"not to model 'small'|belongs to model"):
+    other, y, _ = small()
+    with pytest.raises(fo.DeclarationError, match="belongs to model 'small', not to"):
         s[y]
     with pytest.raises(fo.DeclarationError, match=r"not in model"):
         other.solve().dual(row)
@@ -160,7 +160,7 @@ def test_a_wrong_point_is_an_error(fake, integer, x):
 def test_a_fractional_point_is_an_error(fake):
     m, _, _ = small(integer=True)
     fake(answer("optimal", [0.5, 2]))
-    with pytest.raises(fo.BackendError, match=r"integrality"):
+    with pytest.raises(fo.BackendError, match=r"integer off by 0\.5"):
         m.solve("fake")
     fake(answer("optimal", [1e-7, 3 - 1e-7], bound=-10.0))
     s = m.solve("fake")
@@ -168,7 +168,7 @@ def test_a_fractional_point_is_an_error(fake):
 
 
 def test_the_objective_is_evaluated_again(fake):
-    m, _x, _ = small()
+    m, _, _ = small()
     fake(answer("feasible", [1, 1], objective=-99.0, bound=-12.0))
     s = m.solve("fake")
     assert s.objective == 5
@@ -205,6 +205,20 @@ def test_ambiguous_answers_are_settled(fake, second, status):
     backend = fake(answer("infeasible", ambiguous=True), second)
     assert m.solve("fake").status == status
     assert not backend.asked[1][0].stages[0].cost.any()
+
+
+def test_quadratic_programs_without_an_optimum():
+    m = fo.Model()
+    x = m.variable("x", 2)
+    m.minimize(fo.sum_squares(x[0] + x[1]) + x[0])
+    s = m.solve()  # HiGHS finds an "optimum" of -5000000
+    assert s.status == "unbounded"
+    assert s.point is None
+    assert s.reason == "the objective improves forever along x[0], x[1]"
+    m.minimize(fo.sum_squares(x - 1e5))
+    assert m.solve().objective == pytest.approx(0, abs=1e-3)
+    m.minimize(fo.sum_squares(x - 1e8))
+    assert m.solve().status in ("optimal", "failed")  # HiGHS says "unbounded"
 
 
 def test_ambiguous_on_highs():
