@@ -339,7 +339,7 @@ class Expression:
     __radd__ = __add__
 
     def __sub__(self, other: Operand) -> Expression:
-        return self._plus(other, -1.0)
+        return self._plus(other, -1.0, "subtracting", "the subtracted array")
 
     def __rsub__(self, other: Operand) -> Expression:
         return (-self)._plus(other, 1.0)

@@ -454,6 +454,8 @@ class Model:
         >>> m.solve().objective
         6.0
         """
+        if not callable(separate):
+            raise DeclarationError(f"lazy needs a function of a point, not {separate!r}")
         name = self._fresh_name(name) if name else self.unused_name(f"lazy{len(self.lazies) + 1}")
         family = Lazy(self, separate, name)
         self.lazies.append(family)
