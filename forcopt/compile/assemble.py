@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 
 from forcopt.compile.program import RowBlock
 from forcopt.errors import DeclarationError
 from forcopt.language.expression import Expression
-from forcopt.language.terms import Array, Gather
+from forcopt.language.terms import Array, Gather, apart
 
 __all__ = ["Row", "assemble", "cost_vector"]
 
@@ -27,10 +26,7 @@ _MOVED = -1
 
 def _repeats(gathers: Sequence[Gather]) -> bool:
     """Whether a row might repeat a column, judged without looking at every entry."""
-    if any(not g.distinct and g.width > 1 for g in gathers):
-        return True
-    spans = sorted((int(g.columns.min()), int(g.columns.max())) for g in gathers if g.columns.size)
-    return any(right[0] <= left[1] for left, right in pairwise(spans))
+    return any(not g.distinct and g.width > 1 for g in gathers) or not apart(gathers)
 
 
 def _merge_singles(columns: Array, values: Array, singles: Sequence[int]) -> bool:

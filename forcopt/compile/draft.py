@@ -165,7 +165,7 @@ class Draft:
 
     def is_integral(self, expression: Expression) -> bool:
         """Whether all elements can only take integer values."""
-        return bool(integral(expression, self.integer > 0).all())
+        return self.searched and bool(integral(expression, self.integer > 0).all())
 
     def name_of(self, column: int) -> str:
         """Name a column of the model or one that a bridge added."""

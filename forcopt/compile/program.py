@@ -131,7 +131,7 @@ class Program:
     Attributes:
         name: the model's.
         lower, upper: column bounds.
-        integer: int8; 1 integer, 2 implied integer (see `forcopt.language.model.Columns`).
+        integer: int8; 1 integer, 2 implied integer (see `forcopt.language.columns.Columns`).
         rows: the model's own rows first, then those that bridges added.
         stages: objectives in order of priority; at least one.
         tolerance: by how much later stages may worsen earlier ones, relative to max(1, value).

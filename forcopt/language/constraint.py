@@ -55,11 +55,11 @@ class Constraint:
 
     @property
     def sense(self) -> str:
-        """One of ``==``, ``<=``, ``>=`` and ``between``."""
+        """One of ``==``, ``<=``, ``>=``, ``between`` (also if rows differ) and ``free``."""
         low, high = np.isfinite(self.lower).any(), np.isfinite(self.upper).any()
         if low and high:
             return "==" if np.array_equal(self.lower, self.upper) else "between"
-        return ">=" if low else "<="
+        return ">=" if low else "<=" if high else "free"
 
     def row_bounds(self) -> tuple[Array, Array]:
         """The bounds of the linear part of each row, flat: the constant is moved to the right-hand side."""

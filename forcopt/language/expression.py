@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from forcopt.errors import CurvatureError, DeclarationError
-from forcopt.language.terms import Array, Gather, Rows, Term, compact, merged
+from forcopt.language.terms import Array, Gather, Rows, Term, apart, compact, merged
 
 if TYPE_CHECKING:
     from forcopt.language.constraint import Constraint
@@ -339,7 +339,7 @@ class Expression:
     __radd__ = __add__
 
     def __sub__(self, other: Operand) -> Expression:
-        return self._plus(other, -1.0)
+        return self._plus(other, -1.0, "subtracting", "the subtracted array")
 
     def __rsub__(self, other: Operand) -> Expression:
         return (-self)._plus(other, 1.0)
@@ -609,11 +609,9 @@ def concatenate(parts: Iterable[Operand], axis: int = 0) -> Expression:
     except ValueError:
         raise DeclarationError(f"cannot join shapes {[e.shape for e in exprs]} along axis {axis}") from None
     axis = axis % constant.ndim
-    gathers = [e.terms[0] for e in exprs if len(e.terms) == 1 and isinstance(e.terms[0], Gather)]
-    if len(gathers) == len(exprs) and len({g.width for g in gathers}) == 1:  # stays a view-like gather
-        columns = np.concatenate([g.columns for g in gathers], axis=axis)
-        values = np.concatenate([np.broadcast_to(g.values, g.columns.shape) for g in gathers], axis=axis)
-        return Expression(model, constant.shape, (Gather(columns, values, False),), constant)
+    joined = _joined_gathers(exprs, axis)
+    if joined is not None:
+        return Expression(model, constant.shape, (joined,), constant)
     offsets = np.cumsum([0] + [e.size for e in exprs])
     order = np.concatenate(
         [np.arange(a, a + e.size).reshape(e.shape) for a, e in zip(offsets[:-1], exprs, strict=True)],
@@ -623,6 +621,25 @@ def concatenate(parts: Iterable[Operand], axis: int = 0) -> Expression:
     width = 1 + max((int(r.indices.max()) for r in merged_rows if r.indices.size), default=0)
     rows = Rows.of(sp.csr_array(sp.vstack([r.matrix(width) for r in merged_rows], format="csr"))).take(order)
     return Expression(model, constant.shape, (rows,), constant)
+
+
+def _joined_gathers(exprs: Sequence[Expression], axis: int) -> Gather | None:
+    """One gather for all parts, if each is held in one of the same width or is constant (then with zeros)."""
+    zero = Gather(np.zeros(1, np.int32), np.zeros(1), False)
+    held: list[Gather] = []
+    for e in exprs:
+        term = e.terms[0] if e.terms else zero
+        if len(e.terms) > 1 or not isinstance(term, Gather):
+            return None
+        held.append(term)
+    widths = {term.width for term in held if term is not zero}
+    if len(widths) != 1:
+        return None
+    shapes = [(*e.shape, *widths) for e in exprs]
+    columns = [np.broadcast_to(t.columns, shape) for t, shape in zip(held, shapes, strict=True)]
+    values = [np.broadcast_to(t.values, shape) for t, shape in zip(held, shapes, strict=True)]
+    distinct = all(term.distinct for term in held) and apart(held)
+    return Gather(np.concatenate(columns, axis=axis), np.concatenate(values, axis=axis), distinct)
 
 
 def stack(parts: Iterable[Operand], axis: int = 0) -> Expression:

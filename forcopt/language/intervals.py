@@ -57,10 +57,10 @@ def integral(expression: Expression, integer: Array) -> Array:
     """Whether each element can only be an integer, given which columns are (a boolean array)."""
     term = _only_gather(expression)
     if term is not None:
-        whole = np.mod(term.values, 1.0) == 0
+        whole = term.values == np.round(term.values)
         linear = (integer[term.columns] & whole | (term.values == 0)).all(axis=-1)
     else:
         rows = expression.linear_rows()
-        entries = integer[rows.indices] & (np.mod(rows.data, 1.0) == 0)
+        entries = integer[rows.indices] & (rows.data == np.round(rows.data))
         linear = _per_row(rows, entries, np.logical_and, True).reshape(expression.shape)
-    return np.asarray(linear & (np.mod(expression.constant, 1.0) == 0))
+    return np.asarray(linear & (expression.constant == np.round(expression.constant)))

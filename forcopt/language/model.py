@@ -97,6 +97,7 @@ class Model:
         self._names: dict[str, Variable | Constraint | Condition | Lazy] = {}
         self._labels: dict[str, int] = {}
         self._condition_count = 0
+        self._has_integer = False
         self._atoms: dict[int, AtomRelation] = {}  # by the first column of the result
         self._grown = {f: Growing(np.empty(0, t)) for f, t in _FIELDS.items()}
         self._ranges = Growing(np.empty(0)), Growing(np.empty(0))
@@ -184,6 +185,7 @@ class Model:
         if self.column_count + block.size > np.iinfo(np.int32).max:
             raise DeclarationError(f"{name}: a model holds at most {np.iinfo(np.int32).max} columns")
         self.blocks.append(block)
+        self._has_integer |= bool(np.any(block.integer))
         self.column_count += block.size
         return block.start
 
@@ -234,7 +236,9 @@ class Model:
             shape,
             lower=0.0 if atom.nonnegative else -np.inf,
             curvature=atom.curvature,
-            implied_integer=atom.integral and all(bool(self.is_integral(a).all()) for a in arguments),
+            implied_integer=atom.integral
+            and self._has_integer
+            and all(bool(self.is_integral(a).all()) for a in arguments),
         )
         if result.size:
             self._atoms[start] = AtomRelation(atom, result.ravel(), arguments, parameter)
@@ -454,6 +458,8 @@ class Model:
         >>> m.solve().objective
         6.0
         """
+        if not callable(separate):
+            raise DeclarationError(f"lazy needs a function of a point, not {separate!r}")
         name = self._fresh_name(name) if name else self.unused_name(f"lazy{len(self.lazies) + 1}")
         family = Lazy(self, separate, name)
         self.lazies.append(family)

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["Array", "Gather", "Rows", "Term", "compact", "mark", "merged"]
+__all__ = ["Array", "Gather", "Rows", "Term", "apart", "compact", "mark", "merged"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Rearrange = Callable[[Array], Array]
@@ -158,6 +159,12 @@ def merged(terms: Sequence[Term], count: int) -> Rows:
         matrix.eliminate_zeros()
         rows = Rows.of(matrix)
     return rows
+
+
+def apart(gathers: Sequence[Gather]) -> bool:
+    """Whether the columns of no two gathers are the same, judged by the least and the greatest of each."""
+    spans = sorted((int(g.columns.min()), int(g.columns.max())) for g in gathers if g.columns.size)
+    return all(left[1] < right[0] for left, right in pairwise(spans))
 
 
 def mark(terms: Sequence[Term], used: Array) -> None:

@@ -59,6 +59,8 @@ DIRECT = {
     "a dense vector": lambda x, y, z: x @ np.arange(5.0),
     "picked": lambda x, y, z: x[[0, 0, 3], [1, 1, 2]] + z[[4, 4, 4]],
     "nothing": lambda x, y, z: x[:0] + z,
+    "joined with numbers": lambda x, y, z: fo.stack([x[0], np.ones(5), 2 * z]),
+    "joined sums": lambda x, y, z: fo.concatenate([x.sum(axis=0), y[:, :4].sum(axis=0)]),
     "an empty axis": lambda x, y, z: x[:, :0].sum(axis=1) + z[:4],
 }
 

@@ -26,6 +26,7 @@ def model():
         (lambda x: (x + 1).between(0, [4, 5, 6]), "between", [-1] * 3, [3, 4, 5]),
         (lambda x: x.between(1, 1), "==", [1] * 3, [1] * 3),
         (lambda x: x.between(-np.inf, 3), "<=", [-np.inf] * 3, [3] * 3),
+        (lambda x: x.between(-np.inf, np.inf), "free", [-np.inf] * 3, [np.inf] * 3),
         (lambda x: x.between([0, -np.inf, 1], [1, 2, np.inf]), "between", [0, -np.inf, 1], [1, 2, np.inf]),
     ],
 )
@@ -282,3 +283,5 @@ def test_lazy_families(model):
     assert m.violations(m.point({x: 1})) == {}
     with pytest.raises(fo.DeclarationError, match="the name 'caps' is already in use"):
         m.lazy(separate, name="caps")
+    with pytest.raises(fo.DeclarationError, match="lazy needs a function of a point, not <constraint"):
+        m.lazy(x <= 1)

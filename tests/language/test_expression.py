@@ -225,7 +225,7 @@ def both(left, right):
     ("operation", "message"),
     [
         (lambda x, X: x + np.ones(4), "adding: " + both((3,), (4,)) + " do not broadcast"),
-        (lambda x, X: x - X.T, "adding: " + both((3,), (3, 2)) + " do not broadcast"),
+        (lambda x, X: x - X.T, "subtracting: " + both((3,), (3, 2)) + " do not broadcast"),
         (lambda x, X: x * np.ones((2, 2)), "multiplying: " + both((3,), (2, 2)) + " do not broadcast"),
         (lambda x, X: x / np.ones(2), "multiplying: " + both((3,), (2,))),
         (lambda x, X: x <= np.ones(2), "comparing: " + both((3,), (2,)) + " do not broadcast"),
@@ -265,7 +265,7 @@ def test_shapes_that_do_not_fit(model, operation, message):
 @pytest.mark.parametrize(
     ("operation", "message"),
     [
-        (lambda x, X: x - [0, np.nan, 0], "the added array[1] is nan; it must be finite"),
+        (lambda x, X: x - [0, np.nan, 0], "the subtracted array[1] is nan; it must be finite"),
         (lambda x, X: x * np.inf, "the multiplying array is inf; it must be finite"),
         (
             lambda x, X: X * [[1, 1, 1], [1, -np.inf, 1]],
@@ -300,7 +300,7 @@ def test_shapes_that_do_not_fit(model, operation, message):
             "the multiplying array must be numbers, not complex128",
         ),
         (lambda x, X: x * 10**400, "the multiplying array must be numbers: int too large"),
-        (lambda x, X: x - [[1], [1, 2]], "the added array must be numbers: "),
+        (lambda x, X: x - [[1], [1, 2]], "the subtracted array must be numbers: "),
         (lambda x, X: x + None, "the added array is nan"),
         (lambda x, X: x - [x[0], x[1], 3], "fo.stack makes one expression of several"),
         (
