@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from forcopt.models.districting import Districting
     from forcopt.models.fair_postprocessing import FairPostprocessing
     from forcopt.models.strategic import (
         LeastEffortClassification,
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     )
 
 _LATER = {
+    "Districting": "forcopt.models.districting",
     "FairPostprocessing": "forcopt.models.fair_postprocessing",
     "LeastEffortClassification": "forcopt.models.strategic",
     "StrategicClassification": "forcopt.models.strategic",
@@ -24,6 +26,7 @@ _LATER = {
 """Problems by the package that is imported when one is first used."""
 
 __all__ = [
+    "Districting",
     "FairPostprocessing",
     "LeastEffortClassification",
     "StrategicClassification",

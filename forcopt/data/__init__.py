@@ -1,4 +1,4 @@
-"""Loaders of public data files, and the small tables that papers print.
+"""Loaders of public data files, seeded generators, and the small tables that papers print.
 
 The files are not shipped: a loader takes the path of a copy.
 """
@@ -6,5 +6,6 @@ The files are not shipped: a loader takes the path of a copy.
 from forcopt.data.compas import load_compas
 from forcopt.data.compas_table import COMPAS_DECILES, compas_counts
 from forcopt.data.dataset import Dataset
+from forcopt.data.graphs import delaunay, grid, load_graph
 
-__all__ = ["COMPAS_DECILES", "Dataset", "compas_counts", "load_compas"]
+__all__ = ["COMPAS_DECILES", "Dataset", "compas_counts", "delaunay", "grid", "load_compas", "load_graph"]

@@ -1,0 +1,183 @@
+"""Adjacency graphs of geographic atoms: from files, and made up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from forcopt.errors import DeclarationError
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = ["delaunay", "graph_from_dict", "graph_to_dict", "grid", "load_graph"]
+
+
+def load_graph(path: str | Path) -> nx.Graph[Any]:
+    """Read an adjacency graph from a JSON file.
+
+    Two forms are read: ``nodes`` (each with ``id`` and attributes) with ``edges`` (each with ``source``,
+    ``target`` and attributes; ``links`` will do as well), and GerryChain's, where ``adjacency`` lists the
+    neighbours of each node (what `networkx.adjacency_data` writes). Other keys of the file become
+    attributes of the graph.
+
+    Raises:
+        DeclarationError: if the file is neither, or an edge names a node that is not listed.
+    """
+    try:
+        data = json.loads(Path(path).read_text())
+    except ValueError as error:
+        raise DeclarationError(f"{path} is not valid JSON: {error}") from None
+    try:
+        return graph_from_dict(data)
+    except DeclarationError as error:
+        raise DeclarationError(f"{path}: {error}") from None
+
+
+def graph_from_dict(data: Any) -> nx.Graph[Any]:
+    """Read a graph from plain data; see `load_graph` for the two forms."""
+    import networkx as nx
+
+    if not isinstance(data, Mapping) or "nodes" not in data or not data.keys() & {
+        "edges",
+        "links",
+        "adjacency",
+    }:
+        raise DeclarationError("a graph needs the keys 'nodes' and 'edges' (or 'links', or 'adjacency')")
+    if data.get("directed"):
+        raise DeclarationError("the graph is directed; it must be undirected")
+    graph: nx.Graph[Any] = nx.MultiGraph() if data.get("multigraph") else nx.Graph()
+    known = ("nodes", "edges", "links", "adjacency", "graph", "directed", "multigraph")
+    graph.graph.update(dict(data.get("graph") or {}))
+    graph.graph.update({k: v for k, v in data.items() if k not in known})
+    for node in data["nodes"]:
+        if "id" not in node:
+            raise DeclarationError(f"the node {node!r} has no 'id'")
+        name = _hashable(node["id"])
+        if name in graph:
+            raise DeclarationError(f"the node {name!r} is listed twice")
+        graph.add_node(name, **{k: v for k, v in node.items() if k != "id"})
+    for edge in _listed_edges(data, list(graph)):
+        ends = [_hashable(edge.get(end)) for end in ("source", "target")]
+        for end in ends:
+            if end not in graph:
+                raise DeclarationError(f"an edge names the node {end!r}, which is not listed")
+        graph.add_edge(*ends, **{k: v for k, v in edge.items() if k not in ("source", "target", "key")})
+    return graph
+
+
+def _listed_edges(data: Mapping[str, Any], nodes: list[Any]) -> list[dict[str, Any]]:
+    if "adjacency" not in data:
+        return list(data.get("edges", data.get("links")) or [])
+    if len(data["adjacency"]) != len(nodes):
+        raise DeclarationError(f"'adjacency' has {len(data['adjacency'])} lists for {len(nodes)} nodes")
+    place = {node: i for i, node in enumerate(nodes)}
+    found = []
+    for i, row in enumerate(data["adjacency"]):
+        for edge in row:
+            other = _hashable(edge.get("id"))
+            if other not in place or i <= place[other]:  # every edge is listed from both ends
+                rest = {k: v for k, v in edge.items() if k != "id"}
+                found.append({"source": nodes[i], "target": other, **rest})
+    return found
+
+
+def graph_to_dict(graph: nx.Graph[Any], node_keys: Sequence[str], edge_keys: Sequence[str]) -> dict[str, Any]:
+    """Give a graph as plain data with the attributes named, where they exist."""
+
+    def kept(attributes: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+        return {k: _plain(attributes[k]) for k in keys if k in attributes}
+
+    nodes = [{"id": _plain(v), **kept(a, node_keys)} for v, a in graph.nodes(data=True)]
+    edges = [
+        {"source": _plain(u), "target": _plain(v), **kept(a, edge_keys)} for u, v, a in graph.edges(data=True)
+    ]
+    return {"multigraph": graph.is_multigraph(), "nodes": nodes, "edges": edges}
+
+
+def _plain(value: Any) -> Any:
+    """Numpy numbers as Python's own, tuples as lists."""
+    if isinstance(value, np.generic):
+        return value.item()
+    return [_plain(v) for v in value] if isinstance(value, tuple | list) else value
+
+
+def _hashable(value: Any) -> Any:
+    """JSON has no tuples: a node named by a list was named by a tuple."""
+    return tuple(_hashable(v) for v in value) if isinstance(value, list) else value
+
+
+def grid(rows: int, columns: int, population: Sequence[int] | int = 1) -> nx.Graph[Any]:
+    """Make a grid graph; nodes are numbered row by row from 0.
+
+    Args:
+        rows: at least 1.
+        columns: at least 1.
+        population: of all atoms, or of each.
+
+    >>> g = grid(2, 3, population=[1, 2, 3, 4, 5, 6])
+    >>> len(g), g.number_of_edges(), g.nodes[5]
+    (6, 7, {'population': 6, 'x': 2, 'y': -1})
+    """
+    import networkx as nx
+
+    count = rows * columns
+    if rows < 1 or columns < 1:
+        raise DeclarationError(f"grid: {rows} rows and {columns} columns; both must be at least 1")
+    people = [population] * count if isinstance(population, int) else list(population)
+    if len(people) != count:
+        raise DeclarationError(f"grid: {len(people)} populations for {count} nodes")
+    graph: nx.Graph[Any] = nx.Graph()
+    for i in range(count):
+        graph.add_node(i, population=people[i], x=i % columns, y=-(i // columns))
+    graph.add_edges_from((i, i + 1) for i in range(count) if (i + 1) % columns)
+    graph.add_edges_from((i, i + columns) for i in range(count - columns))
+    return graph
+
+
+def delaunay(
+    nodes: int,
+    seed: int | np.random.Generator = 0,
+    *,
+    keep: float = 0.8,
+    population: tuple[int, int] = (20_000, 34_000),
+) -> nx.Graph[Any]:
+    """Make a random planar, 2-connected graph: a Delaunay triangulation with edges removed.
+
+    Args:
+        nodes: at least 4; points uniform in the unit square.
+        seed: repeats it.
+        keep: the share of edges to keep, as far as that leaves the graph 2-connected.
+        population: the range, inclusive, from which populations are drawn uniformly.
+
+    >>> g = delaunay(12, seed=1)
+    >>> len(g), g.number_of_edges()
+    (12, 21)
+    """
+    import networkx as nx
+    from scipy.spatial import Delaunay
+
+    if nodes < 4:
+        raise DeclarationError(f"delaunay: nodes is {nodes}; it must be at least 4")
+    rng = np.random.default_rng(seed)
+    points = rng.random((nodes, 2))
+    people = rng.integers(population[0], population[1] + 1, nodes)
+    graph: nx.Graph[Any] = nx.Graph()
+    for i, (x, y) in enumerate(points):
+        graph.add_node(i, population=int(people[i]), x=float(x), y=float(y))
+    corners = Delaunay(points).simplices
+    pairs = np.unique(np.sort(corners[:, [0, 1, 1, 2, 0, 2]].reshape(-1, 2), axis=1), axis=0)
+    graph.add_edges_from((int(u), int(v)) for u, v in pairs)
+    target = round(keep * len(pairs))
+    for at in rng.permutation(len(pairs)):
+        if graph.number_of_edges() <= target:
+            break
+        u, v = (int(i) for i in pairs[at])
+        graph.remove_edge(u, v)
+        if not nx.is_biconnected(graph):
+            graph.add_edge(u, v)
+    return graph

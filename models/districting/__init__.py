@@ -1,0 +1,7 @@
+"""Districting: balanced connected partitions of planar graphs, exact and approximate."""
+
+from forcopt.models.districting.plan import Plan
+from forcopt.models.districting.problem import Districting
+from forcopt.models.districting.side import Apart, CutLimit, Fixed, Together
+
+__all__ = ["Apart", "CutLimit", "Districting", "Fixed", "Plan", "Together"]

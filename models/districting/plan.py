@@ -1,0 +1,189 @@
+"""A districting plan: which node lies in which district."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from forcopt.errors import DeclarationError, NotInstalledError
+
+if TYPE_CHECKING:
+    from forcopt.models.districting.problem import Districting
+
+__all__ = ["Plan"]
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A partition of the nodes into districts.
+
+    Districts are numbered by their first node in the graph's order, except that a `Fixed` side constraint gives
+    the number of its node's district.
+
+    Attributes:
+        problem: whose nodes it assigns.
+        parts: for each district the positions of its nodes, in increasing order.
+
+    >>> from forcopt.data import grid
+    >>> from forcopt.models import Districting
+    >>> p = Districting(grid(1, 4), districts=2, tolerance=0)
+    >>> plan = Plan.of(p, [[2, 3], [0, 1]])
+    >>> plan.assignment, plan.populations, plan.cut_edges
+    ({0: 0, 1: 0, 2: 1, 3: 1}, (2, 2), ((1, 2),))
+    """
+
+    problem: Districting
+    parts: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, problem: Districting, parts: Iterable[Iterable[int]]) -> Plan:
+        """Make a plan of parts in any order, given by positions of nodes."""
+        ordered = sorted(tuple(sorted(int(v) for v in part)) for part in parts)
+        fixed = {v: d for d, group in problem._fixed().items() for v in group}
+        slots: list[tuple[int, ...] | None] = [None] * max(len(ordered), problem.districts)
+        free = []
+        for part in ordered:
+            wanted = next((fixed[v] for v in part if v in fixed), None)
+            if wanted is None or slots[wanted] is not None:
+                free.append(part)
+            else:
+                slots[wanted] = part
+        rest = iter(free)
+        filled = [slot if slot is not None else next(rest, ()) for slot in slots]
+        return cls(problem, tuple(filled))
+
+    @classmethod
+    def from_labels(cls, problem: Districting, labels: Sequence[int] | Array) -> Plan:
+        """Make a plan of an array that holds any label for each position."""
+        groups: dict[int, list[int]] = {}
+        for v, label in enumerate(labels):
+            groups.setdefault(int(label), []).append(v)
+        return cls.of(problem, groups.values())
+
+    @cached_property
+    def labels(self) -> Array:
+        """The district of each node, by position."""
+        out = np.full(len(self.problem.nodes), -1, np.int64)
+        for d, part in enumerate(self.parts):
+            out[list(part)] = d
+        return out
+
+    @cached_property
+    def assignment(self) -> dict[Any, int]:
+        """The district of each node, by its name."""
+        return dict(zip(self.problem.nodes, self.labels.tolist(), strict=True))
+
+    @cached_property
+    def populations(self) -> tuple[int, ...]:
+        """The population of each district."""
+        return tuple(int(self.problem.arrays.weights[list(part)].sum()) for part in self.parts)
+
+    @cached_property
+    def cut_edges(self) -> tuple[tuple[Any, Any], ...]:
+        """The edges between districts, each adjacent pair once, as pairs of nodes."""
+        u, v = self.problem.arrays.edges.T
+        cut = self.labels[u] != self.labels[v]
+        names = self.problem.nodes
+        return tuple((names[a], names[b]) for a, b in zip(u[cut].tolist(), v[cut].tolist(), strict=True))
+
+    @property
+    def cost(self) -> float:
+        """The cost of the cut edges."""
+        return self.problem.arrays.cut_cost(self.labels) / self.problem.cost_scale
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and self.assignment == other.assignment
+
+    def __hash__(self) -> int:
+        return hash(self.parts)
+
+    def __repr__(self) -> str:
+        return f"<plan of {len(self.parts)} districts: cost {self.cost:g}, populations {list(self.populations)}>"
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Draw the plan as a map.
+
+        Nodes with an attribute ``geometry`` (a GeoJSON-like mapping, or an object that offers one as
+        ``__geo_interface__``) are drawn as areas; else all nodes are drawn as points at ``x`` and ``y``, or by a
+        planar layout, with cut edges dashed.
+
+        Args:
+            path: a ``.png``, ``.svg`` or ``.pdf`` file to write.
+
+        Returns:
+            The `matplotlib.figure.Figure`.
+        """
+        from matplotlib import colormaps
+        from matplotlib.collections import LineCollection, PolyCollection
+        from matplotlib.figure import Figure
+
+        problem, graph = self.problem, self.problem.graph
+        figure = Figure(figsize=(7, 7), layout="constrained")
+        axes = figure.add_subplot()
+        colours = colormaps["tab20"](self.labels % 20)
+        if all("geometry" in graph.nodes[v] for v in problem.nodes):
+            rings = [_rings(graph.nodes[v]["geometry"]) for v in problem.nodes]
+            shapes = [ring for group in rings for ring in group]
+            shades = np.repeat(colours, [len(group) for group in rings], axis=0)
+            axes.add_collection(PolyCollection(shapes, facecolors=shades, edgecolors="white", linewidths=0.5))
+            axes.autoscale_view()
+        else:
+            spots = _positions(problem)
+            u, v = problem.arrays.edges.T
+            cut = self.labels[u] != self.labels[v]
+            lines = np.stack([spots[u], spots[v]], axis=1)
+            axes.add_collection(LineCollection(list(lines[~cut]), colors="0.3", linewidths=1.2, zorder=1))
+            axes.add_collection(LineCollection(list(lines[cut]), colors="0.6", linestyles="dashed", linewidths=0.8, zorder=1))
+            axes.scatter(*spots.T, c=colours, s=90, edgecolors="black", linewidths=0.5, zorder=2)
+        axes.set_aspect("equal", adjustable="datalim")
+        axes.set_axis_off()
+        axes.set_title(f"{len(self.parts)} districts, cut cost {self.cost:g}")
+        if path is not None:
+            figure.savefig(path)
+        return figure
+
+    def to_gerrychain(self) -> Any:
+        """Give the plan as a `gerrychain.Partition` with the updaters ``population`` and ``cut_edges``.
+
+        Raises:
+            NotInstalledError: if the package gerrychain is missing.
+        """
+        try:
+            from gerrychain import Graph, Partition
+            from gerrychain.updaters import Tally, cut_edges
+        except ImportError:
+            raise NotInstalledError("the package gerrychain is missing: pip install gerrychain") from None
+        import networkx as nx
+
+        graph = nx.Graph(self.problem.graph)  # merges parallel edges, is not frozen
+        updaters = {"population": Tally(self.problem.population, alias="population"), "cut_edges": cut_edges}
+        return Partition(Graph.from_networkx(graph), dict(self.assignment), updaters)
+
+
+def _positions(problem: Districting) -> Array:
+    import networkx as nx
+
+    nodes = problem.graph.nodes
+    if all("x" in nodes[v] and "y" in nodes[v] for v in problem.nodes):
+        return np.array([[nodes[v]["x"], nodes[v]["y"]] for v in problem.nodes], dtype=float)
+    plain = nx.Graph(problem.graph)
+    planar, _ = nx.check_planarity(plain)
+    layout = nx.planar_layout(plain) if planar else nx.circular_layout(plain)
+    return np.array([layout[v] for v in problem.nodes])
+
+
+def _rings(geometry: Any) -> list[Array]:
+    """The outer rings of a polygon or multipolygon."""
+    shape = getattr(geometry, "__geo_interface__", geometry)
+    kind = shape.get("type") if hasattr(shape, "get") else None
+    if kind not in ("Polygon", "MultiPolygon"):
+        raise DeclarationError(f"geometry must be a Polygon or MultiPolygon, not {kind!r}")
+    polygons = [shape["coordinates"]] if kind == "Polygon" else shape["coordinates"]
+    return [np.asarray(polygon[0], dtype=float)[:, :2] for polygon in polygons]

@@ -1,0 +1,390 @@
+"""Partition a graph of geographic atoms into connected districts of nearly equal population."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cached_property
+from math import ceil, floor, lcm
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import networkx as nx
+import numpy as np
+from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, field_serializer, model_validator
+
+from forcopt.data.graphs import graph_from_dict, graph_to_dict
+from forcopt.declaration import Declared
+from forcopt.errors import DeclarationError, unknown
+from forcopt.graphs.weighted import WeightedGraph
+from forcopt.models.districting.side import Apart, CutLimit, Fixed, SideConstraint, Together
+from forcopt.problem import Evaluation, Handles, Problem
+
+if TYPE_CHECKING:
+    from forcopt.language.model import Model
+    from forcopt.models.districting.plan import Plan
+
+__all__ = ["Districting"]
+
+Array = np.ndarray[Any, Any]
+
+_LARGEST = 2**53
+"""Sums of populations and of costs stay below this: floats hold them exactly."""
+
+_FINEST = 10**9
+"""Costs may have so fine decimals (one part in a thousand million) and still be added exactly."""
+
+
+def _read_graph(value: Any) -> nx.Graph[Any]:
+    if isinstance(value, Mapping):
+        value = graph_from_dict(value)
+    if not isinstance(value, nx.Graph):
+        raise DeclarationError(f"must be a networkx graph, not {type(value).__name__}")
+    if value.is_directed():
+        raise DeclarationError("the graph is directed; it must be undirected")
+    if len(value) == 0:
+        raise DeclarationError("the graph has no nodes")
+    return nx.freeze(value.copy())
+
+
+GraphField = Annotated[
+    nx.Graph,
+    PlainValidator(_read_graph),
+    PlainSerializer(lambda g: g),
+    WithJsonSchema({"type": "object", "description": "nodes and edges with their attributes"}),
+]
+
+
+class Districting(Problem):
+    """Partition the nodes of a graph into connected districts within population bounds.
+
+    Every district must induce a connected subgraph, and its population must lie within inclusive integer
+    bounds: those given, or for a tolerance t, total population P and k districts from
+    ``ceil((1 - t) P / k)`` to ``floor((1 + t) P / k)``, computed exactly from t's decimal digits.
+
+    Attributes:
+        graph: undirected networkx graph (or its plain form, as `forcopt.data.load_graph` reads it). Parallel
+            edges' costs add; loops are ignored. A frozen copy is kept.
+        districts: how many, at most the number of nodes.
+        tolerance: the largest deviation from the mean population, as a fraction of it.
+        bounds: the smallest and the largest population of a district, instead of a tolerance.
+        population: the node attribute that holds it: an integer, not negative.
+        cost: the edge attribute that holds the cost of cutting it: a decimal number, not negative; 1 where
+            the edge has none.
+        objective: ``cut`` (the cost of the cut edges), ``inertia`` (the sum over nodes of population times
+            squared distance to the district's best centre node, after Hess et al. 1965; needs ``x`` and
+            ``y``), or ``deviation`` (the largest distance of a district's population from the mean).
+        side: side constraints: `Together`, `Apart`, `Fixed`, `CutLimit`.
+
+    Source: Cohen-Addad, Klein, Marx, Wheeler, Wolfram, "On the Computational Tractability of a Geographic
+    Clustering Problem Arising in Redistricting" (FORC 2021).
+
+    >>> from forcopt.data import grid
+    >>> p = Districting(grid(3, 3), districts=3, tolerance=0)
+    >>> p.solve("set-partitioning").objective
+    6.0
+    """
+
+    family: ClassVar[str] = "districting"
+    default_method: ClassVar[str] = "portfolio"
+
+    graph: GraphField
+    districts: int = Field(ge=1, strict=True)
+    tolerance: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    bounds: tuple[int, int] | None = None
+    population: str = "population"
+    cost: str = "cost"
+    objective: Literal["cut", "inertia", "deviation"] = "cut"
+    side: tuple[SideConstraint, ...] = ()
+
+    @field_serializer("graph")
+    def _plain_graph(self, graph: nx.Graph[Any]) -> dict[str, Any]:
+        return graph_to_dict(graph, (self.population, "name", "x", "y"), (self.cost,))
+
+    @model_validator(mode="after")
+    def _check(self) -> Districting:
+        if (self.tolerance is None) == (self.bounds is None):
+            raise DeclarationError("give either tolerance or bounds, and not both")
+        if self.bounds is not None and not 0 <= self.bounds[0] <= self.bounds[1]:
+            raise DeclarationError(f"bounds is {self.bounds}; it must have 0 <= lower <= upper")
+        if self.districts > len(self.graph):
+            raise DeclarationError(
+                f"districts is {self.districts}; it must be at most the number of nodes, {len(self.graph)}"
+            )
+        _ = self.arrays
+        if self.objective == "inertia":
+            _ = self.inertia
+        for item in self.side:
+            for node in item.named():
+                if node not in self.place:
+                    raise DeclarationError(f"side: {item!r} names the node {node!r}, which the graph lacks")
+            if isinstance(item, Fixed) and item.district >= self.districts:
+                raise DeclarationError(
+                    f"side: {item!r}: district is {item.district}; it must be below {self.districts}"
+                )
+        return self
+
+    # -- what the methods read -----------------------------------------------------------------------------
+
+    @cached_property
+    def nodes(self) -> tuple[Any, ...]:
+        """The nodes in the graph's order; a node's position in it is its number in every array."""
+        return tuple(self.graph.nodes)
+
+    @cached_property
+    def place(self) -> dict[Any, int]:
+        """The position of each node."""
+        return {node: i for i, node in enumerate(self.nodes)}
+
+    @cached_property
+    def _costs(self) -> list[Fraction]:
+        found = []
+        for u, v, data in self.graph.edges(data=True):
+            value = data.get(self.cost, 1)
+            try:
+                exact = Fraction(str(value))
+            except (ValueError, ZeroDivisionError):
+                exact = Fraction(-1)
+            if exact < 0:
+                raise DeclarationError(
+                    f"edge {u!r}-{v!r}: {self.cost} is {value!r}; it must be a finite number, not negative"
+                )
+            found.append(exact)
+        return found
+
+    @cached_property
+    def cost_scale(self) -> int:
+        """By what the costs are multiplied in `arrays`, so that they are integers."""
+        scale = lcm(*(c.denominator for c in self._costs)) if self._costs else 1
+        if scale > _FINEST:
+            raise DeclarationError(f"{self.cost}: the costs have more than 9 decimals; round them")
+        return scale
+
+    @cached_property
+    def arrays(self) -> WeightedGraph:
+        """The graph as arrays: populations, edges without parallels, costs times `cost_scale`."""
+        people = []
+        for node, data in self.graph.nodes(data=True):
+            value = data.get(self.population)
+            if value is None:
+                raise DeclarationError(f"node {node!r} has no attribute {self.population!r}")
+            whole = isinstance(value, int | np.integer) or (isinstance(value, float) and value.is_integer())
+            if not whole or isinstance(value, bool) or value < 0:
+                raise DeclarationError(
+                    f"node {node!r}: {self.population} is {value!r}; it must be an integer, not negative"
+                )
+            people.append(int(value))
+        if sum(people) >= _LARGEST:
+            raise DeclarationError(f"{self.population}: the populations sum to {sum(people)}; at most 2**53")
+        ends = [(self.place[u], self.place[v]) for u, v in self.graph.edges()]
+        costs = [int(c * self.cost_scale) for c in self._costs]
+        if sum(costs) >= _LARGEST:
+            raise DeclarationError(f"{self.cost}: the costs sum to {sum(costs)} / {self.cost_scale}; too large")
+        return WeightedGraph.of(people, ends, costs)
+
+    @property
+    def total(self) -> int:
+        """The total population."""
+        return self.arrays.total
+
+    @property
+    def mean(self) -> float:
+        """The mean population of a district."""
+        return self.total / self.districts
+
+    @cached_property
+    def population_bounds(self) -> tuple[int, int]:
+        """The smallest and the largest population of a district, both inclusive.
+
+        >>> from forcopt.data import grid
+        >>> Districting(grid(3, 7, population=10), districts=4, tolerance=0.1).population_bounds
+        (48, 57)
+        """
+        if self.bounds is not None:
+            return self.bounds
+        t, mean = Fraction(str(self.tolerance)), Fraction(self.total, self.districts)
+        return max(0, ceil((1 - t) * mean)), floor((1 + t) * mean)
+
+    @cached_property
+    def inertia(self) -> Array:
+        """``[i, j]``: population of node i times its squared distance to node j."""
+        try:
+            xy = np.array([[self.graph.nodes[v][a] for a in ("x", "y")] for v in self.nodes], dtype=float)
+        except KeyError as missing:
+            raise DeclarationError(f"objective 'inertia': a node has no attribute {missing}") from None
+        squares = ((xy[:, None] - xy[None]) ** 2).sum(axis=-1)
+        return np.asarray(self.arrays.weights[:, None] * squares)
+
+    @cached_property
+    def together(self) -> tuple[tuple[int, ...], ...]:
+        """Groups of nodes (positions) that share a district by the side constraints; disjoint."""
+        graph: nx.Graph[int] = nx.Graph()
+        for item in self.side:
+            if isinstance(item, Together):
+                nx.add_path(graph, [self.place[v] for v in item.nodes])
+        for fixed in self._fixed().values():
+            nx.add_path(graph, fixed)
+        groups = [tuple(sorted(c)) for c in nx.connected_components(graph)]
+        return tuple(sorted(g for g in groups if len(g) > 1))
+
+    @cached_property
+    def apart(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of nodes (positions) that do not share a district by the side constraints."""
+        found = set()
+        for item in self.side:
+            if isinstance(item, Apart):
+                spots = [self.place[v] for v in item.nodes]
+                found |= {(min(a, b), max(a, b)) for i, a in enumerate(spots) for b in spots[:i]}
+        fixed = list(self._fixed().values())
+        for i, first in enumerate(fixed):
+            for second in fixed[:i]:
+                found |= {(min(a, b), max(a, b)) for a in first for b in second}
+        return tuple(sorted(found))
+
+    @cached_property
+    def cut_limit(self) -> int | None:
+        """The largest number of cut pairs that the side constraints allow; None without a limit."""
+        return min((item.limit for item in self.side if isinstance(item, CutLimit)), default=None)
+
+    def _fixed(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for item in self.side:
+            if isinstance(item, Fixed):
+                found.setdefault(item.district, []).append(self.place[item.node])
+        return found
+
+    def obstacle(self) -> str:
+        """Why there is no plan, if sums and components already tell; else empty.
+
+        >>> from forcopt.data import grid
+        >>> Districting(grid(1, 3), districts=2, bounds=(2, 2)).obstacle()
+        'the total population 3 is below 2 districts times 2'
+        """
+        low, high = self.population_bounds
+        k, g = self.districts, self.arrays
+        if low > high:
+            return f"no integer lies within the tolerance: the bounds are {low} and {high}"
+        if g.total < k * low:
+            return f"the total population {g.total} is below {k} districts times {low}"
+        if g.total > k * high:
+            return f"the total population {g.total} is above {k} districts times {high}"
+        heavy = int(np.argmax(g.weights))
+        if g.weights[heavy] > high:
+            return f"node {self.nodes[heavy]!r} has population {g.weights[heavy]}, above {high}"
+        pieces = g.components()
+        if len(pieces) > k:
+            return f"the graph has {len(pieces)} components, more than {k} districts"
+        fewest = most = 0
+        for piece in pieces:
+            people = int(g.weights[piece].sum())
+            least = max(1, -(-people // high)) if high else 1
+            largest = min(len(piece), people // low) if low else len(piece)
+            if least > largest:
+                return f"the component of node {self.nodes[piece[0]]!r} has population {people}: no number of districts fits"
+            fewest, most = fewest + least, most + largest
+        if not fewest <= k <= most:
+            return f"the components take {fewest} to {most} districts, not {k}"
+        for group in self.together:
+            people = int(g.weights[list(group)].sum())
+            if people > high:
+                return f"the nodes kept together with {self.nodes[group[0]]!r} have population {people}, above {high}"
+            if set(self.apart) & {(a, b) for a in group for b in group}:
+                return f"node {self.nodes[group[0]]!r} has both to be with and apart from another"
+        return ""
+
+    # -- judging -------------------------------------------------------------------------------------------
+
+    def labels(self, decision: Plan | Mapping[Any, int]) -> Array:
+        """Give a plan as an array: the district of each node, by position.
+
+        Raises:
+            DeclarationError: if a node is missing, unknown, or in a district that is no integer.
+        """
+        from forcopt.models.districting.plan import Plan
+
+        if isinstance(decision, Plan):
+            decision = decision.assignment
+        if not isinstance(decision, Mapping):
+            raise DeclarationError(f"a plan is a mapping from node to district, not {type(decision).__name__}")
+        for node in decision:
+            if node not in self.place:
+                raise DeclarationError(f"the plan assigns the node {node!r}, which the graph lacks")
+        out = np.empty(len(self.nodes), np.int64)
+        for i, node in enumerate(self.nodes):
+            if node not in decision:
+                raise DeclarationError(f"the plan does not assign the node {node!r}")
+            label = decision[node]
+            if not isinstance(label, int | np.integer) or isinstance(label, bool):
+                raise DeclarationError(f"the plan assigns node {node!r} to {label!r}; it must be an integer")
+            out[i] = label
+        return out
+
+    def evaluate(self, decision: Plan | Mapping[Any, int]) -> Evaluation:
+        """Judge a plan: objective, population bounds, contiguity and side constraints.
+
+        Args:
+            decision: a `Plan`, or a mapping from each node to its district, 0 to ``districts - 1``.
+
+        Raises:
+            DeclarationError: if it does not assign every node of the graph, and no other.
+
+        >>> from forcopt.data import grid
+        >>> p = Districting(grid(1, 4), districts=2, bounds=(2, 2))
+        >>> p.evaluate({0: 0, 1: 1, 2: 0, 3: 1}).violations
+        {'contiguity of district 0': 1.0, 'contiguity of district 1': 1.0}
+        """
+        labels = self.labels(decision)
+        g, (low, high) = self.arrays, self.population_bounds
+        violations: dict[str, float] = {}
+        outside = (labels < 0) | (labels >= self.districts)
+        if outside.any():
+            violations[f"districts 0 to {self.districts - 1}"] = float(outside.sum())
+        people = np.bincount(labels[~outside], g.weights[~outside], self.districts)
+        for d in range(self.districts):
+            members = np.flatnonzero(labels == d)
+            if len(members) == 0:
+                violations[f"district {d} is empty"] = 1.0
+                continue
+            short = max(low - people[d], people[d] - high)
+            if short > 0:
+                violations[f"population of district {d}"] = float(short)
+            pieces = len(g.components(members.tolist()))
+            if pieces > 1:
+                violations[f"contiguity of district {d}"] = float(pieces - 1)
+        for number, item in enumerate(self.side):
+            broken = item.violation(self, labels)
+            if broken > 0:
+                violations[f"side[{number}] {item!r}"] = broken
+        cut = g.cut_cost(labels) / self.cost_scale
+        deviation = float(np.abs(people - self.mean).max())
+        metrics = {"cut": cut, "deviation": deviation}
+        if self.objective == "inertia":
+            metrics["inertia"] = self.total_inertia(labels)
+        return Evaluation(metrics[self.objective], violations, metrics)
+
+    def total_inertia(self, labels: Array) -> float:
+        """The sum of the districts' moments of inertia, each about its best centre node."""
+        return float(
+            sum(self.inertia[np.ix_(at, at)].sum(axis=0).min() for d in set(labels.tolist()) if len(at := np.flatnonzero(labels == d)))
+        )
+
+    def declare(self, model: Model, method: str | None = None, **options: Any) -> Handles:
+        """Write the problem into a model; by the formulation ``flow`` unless another is named.
+
+        The handles hold ``member`` (node by district, or node by root in the root formulations), ``cut`` (edge,
+        in the order of ``arrays.edges``), ``population`` (of each district or root) and, in the root
+        formulations, ``root``.
+        """
+        if method is None:
+            method = "shirabe" if self.objective == "inertia" else "flow"
+        return super().declare(model, method, **options)
+
+    def require(self, method: str, *objectives: str) -> None:
+        """Check that a method can take the objective.
+
+        Raises:
+            DeclarationError: naming those that it takes.
+        """
+        if self.objective not in objectives:
+            raise DeclarationError(
+                f"method {method!r} takes the objective {' or '.join(objectives)}, not {self.objective}"
+            )
