@@ -1,0 +1,312 @@
+"""Simulated annealing over single moves of border nodes, then exact recombination of adjacent districts.
+
+The annealer moves a node to a neighbouring district if its own stays connected and not empty; populations
+outside the bounds and broken side constraints are penalised, so that it may pass through infeasible plans. Pairs of
+adjacent districts are then cut anew by the exact search of `set_partitioning`, until no pair improves.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from forcopt.backends.base import Improvement
+from forcopt.graphs.weighted import WeightedGraph
+from forcopt.models.districting.plan import Plan
+from forcopt.models.districting.problem import Districting
+from forcopt.problem import Outcome
+from forcopt.status import Status
+
+__all__ = ["local_search"]
+
+Array = np.ndarray[Any, Any]
+
+_CUT, _INERTIA, _DEVIATION = 0, 1, 2
+_STEPS = 100_000
+"""Moves tried in one call of the annealer, between two looks at the clock."""
+
+
+@njit(cache=True)
+def _excess(people, low, high):  # type: ignore[no-untyped-def]
+    return max(0, low - people, people - high)
+
+
+@njit(cache=True)
+def _stays_connected(v, label, start, ends, seen, queue):  # type: ignore[no-untyped-def]
+    """Whether v's district is connected, and not empty, without v."""
+    d = label[v]
+    seen[:] = False
+    seen[v] = True
+    wanted, head, tail = 0, 0, 0
+    for e in range(start[v], start[v + 1]):
+        wanted += label[ends[e]] == d
+    if wanted == 0:
+        return False
+    for e in range(start[v], start[v + 1]):
+        if label[ends[e]] == d:
+            queue[0] = ends[e]
+            seen[ends[e]] = True
+            tail = 1
+            break
+    met = 1
+    while head < tail and met < wanted:
+        u = queue[head]
+        head += 1
+        for e in range(start[u], start[u + 1]):
+            x = ends[e]
+            if not seen[x] and label[x] == d:
+                seen[x] = True
+                queue[tail] = x
+                tail += 1
+                for f in range(start[v], start[v + 1]):
+                    met += ends[f] == x
+    return met == wanted
+
+
+@njit(cache=True)
+def _value(kind, cut, people, total, moments, label):  # type: ignore[no-untyped-def]
+    k = len(people)
+    if kind == _CUT:
+        return float(cut)
+    if kind == _DEVIATION:
+        worst = 0.0
+        for d in range(k):
+            worst = max(worst, abs(float(k * people[d] - total)))
+        return worst
+    best = np.full(k, np.inf)
+    for j in range(len(label)):
+        best[label[j]] = min(best[label[j]], moments[label[j], j])
+    return best.sum()
+
+
+@njit(cache=True)
+def _anneal(  # type: ignore[no-untyped-def]
+    label, start, ends, costs, weight, low, high, kind, inertia, bond, limit, penalty, hot, cold, steps, seed
+):
+    """Run one schedule from `label` (changed); give the best feasible labels and their value (infinite: none)."""
+    np.random.seed(seed)
+    n, k = len(label), label.max() + 1
+    people, size = np.zeros(k, np.int64), np.zeros(k, np.int64)
+    moments = np.zeros((k, n)) if kind == _INERTIA else np.zeros((k, 0))
+    seen, queue = np.zeros(n, np.bool_), np.zeros(n, np.int64)
+    cut, pairs, broken = 0, 0, 0
+    for v in range(n):
+        people[label[v]] += weight[v]
+        size[label[v]] += 1
+        if kind == _INERTIA:
+            moments[label[v]] += inertia[v]
+        for e in range(start[v], start[v + 1]):
+            if v < ends[e] and label[v] != label[ends[e]]:
+                cut += costs[e]
+                pairs += 1
+        for u in range(bond.shape[0]):
+            if u < v and bond[u, v] != 0:
+                broken += (bond[u, v] > 0) != (label[u] == label[v])
+    total = people.sum()
+    outside = 0
+    for d in range(k):
+        outside += _excess(people[d], low, high)
+    unit = penalty / max(1.0, weight.mean())
+    value = _value(kind, cut, people, total, moments, label)
+    best, found = np.inf, label.copy()
+    cooling = (cold / hot) ** (1.0 / max(1, steps))
+    heat = hot
+    for _ in range(steps):
+        heat *= cooling
+        if outside == 0 and broken == 0 and (limit < 0 or pairs <= limit) and value < best:
+            best = value
+            found[:] = label
+        v = np.random.randint(n)
+        if start[v] == start[v + 1]:
+            continue
+        a, b = label[v], label[ends[np.random.randint(start[v], start[v + 1])]]
+        if a == b or size[a] == 1:
+            continue
+        more, more_pairs, more_broken = 0, 0, 0
+        for e in range(start[v], start[v + 1]):
+            d = label[ends[e]]
+            more += costs[e] * (d == a) - costs[e] * (d == b)
+            more_pairs += (d == a) - (d == b)
+        for u in range(bond.shape[0]):
+            if bond[u, v] != 0 and u != v:
+                more_broken += bond[u, v] * ((label[u] == a) - (label[u] == b))
+        w = weight[v]
+        more_outside = (
+            _excess(people[a] - w, low, high) + _excess(people[b] + w, low, high)
+            - _excess(people[a], low, high) - _excess(people[b], low, high)
+        )  # fmt: skip
+        change = unit * more_outside + penalty * more_broken
+        if limit >= 0:
+            change += penalty * (max(0, pairs + more_pairs - limit) - max(0, pairs - limit))
+        people[a] -= w
+        people[b] += w
+        label[v] = b
+        if kind == _INERTIA:
+            moments[a] -= inertia[v]
+            moments[b] += inertia[v]
+        after = _value(kind, cut + more, people, total, moments, label)
+        change += after - value
+        label[v] = a
+        if change > 0 and np.random.random() >= np.exp(-change / heat) or not _stays_connected(
+            v, label, start, ends, seen, queue
+        ):
+            people[a] += w
+            people[b] -= w
+            if kind == _INERTIA:
+                moments[a] += inertia[v]
+                moments[b] -= inertia[v]
+            continue
+        label[v] = b
+        size[a] -= 1
+        size[b] += 1
+        cut, pairs, broken = cut + more, pairs + more_pairs, broken + more_broken
+        outside += more_outside
+        value = after
+    return found, best
+
+
+@Districting.algorithm("local-search", exact=False, cites="Kirkpatrick, Gelatt and Vecchi (1983)")
+def local_search(
+    problem: Districting,
+    *,
+    restarts: int = 8,
+    steps: int = 4 * _STEPS,
+    time_limit: float | None = None,
+    seed: int | np.random.Generator | None = None,
+    on_improvement: Callable[[Improvement], bool | None] | None = None,
+) -> Outcome:
+    """Simulated annealing, then exact recombination of adjacent pairs of districts.
+
+    Args:
+        problem: which.
+        restarts: how many schedules to run, each from a new random plan.
+        steps: moves tried in each.
+        time_limit: seconds; checked between the schedules.
+        seed: 0 if left out.
+        on_improvement: called with each better plan; stop by returning True.
+    """
+    began = time.perf_counter()
+    reason = problem.obstacle()
+    if reason:
+        return Outcome(None, status=Status.INFEASIBLE, message=reason)
+    rng = np.random.default_rng(0 if seed is None else seed)
+    best: Plan | None = None
+    value = np.inf
+    trace: list[Improvement] = []
+    run = 0
+    for run in range(1, restarts + 1):  # noqa: B007
+        plan = _one_run(problem, rng, steps)
+        if plan is not None:
+            now = problem.evaluate(plan).objective
+            if now < value:
+                best, value = plan, now
+                trace.append(Improvement(time.perf_counter() - began, now, float("-inf")))
+                if on_improvement and on_improvement(trace[-1]):
+                    break
+        if time_limit is not None and time.perf_counter() - began > time_limit:
+            break
+    if best is None:
+        message = f"no feasible plan found in {run} runs; this proves nothing"
+        return Outcome(None, status=Status.LIMIT, iterations=run * steps, message=message)
+    return Outcome(best, iterations=run * steps, trace=trace)
+
+
+def _one_run(problem: Districting, rng: np.random.Generator, steps: int) -> Plan | None:
+    g, (low, high) = problem.arrays, problem.population_bounds
+    kind = {"cut": _CUT, "inertia": _INERTIA, "deviation": _DEVIATION}[problem.objective]
+    start = np.cumsum([0] + [len(a) for a in g.neighbours])
+    ends = np.array([u for a in g.neighbours for u in a], np.int64)
+    tails = np.repeat(np.arange(g.size), np.diff(start))
+    costs = g.cost_matrix[tails, ends]
+    bond = np.zeros((0, 0), np.int64)
+    if problem.together or problem.apart:
+        bond = np.zeros((g.size, g.size), np.int64)
+        for group in problem.together:
+            bond[np.ix_(group, group)] = 1
+        for u, v in problem.apart:
+            bond[u, v] = bond[v, u] = -1
+    label = random_parts(g, problem.districts, rng)
+    typical = {
+        "cut": max(1.0, float(costs.mean())) if len(costs) else 1.0,
+        "inertia": max(1e-300, float(problem.inertia.sum(axis=0).min()) / g.size) if kind == _INERTIA else 1.0,
+        "deviation": max(1.0, float(g.weights.mean()) * problem.districts),
+    }[problem.objective]
+    inertia = problem.inertia if kind == _INERTIA else np.zeros((0, 0))
+    limit = -1 if problem.cut_limit is None else problem.cut_limit
+    found, value = _anneal(
+        label, start, ends, costs, g.weights, low, high, kind, inertia, bond, limit,
+        8.0 * typical, 3.0 * typical, 0.1 * typical, steps, int(rng.integers(2**31)),
+    )  # fmt: skip
+    if not np.isfinite(value):
+        return None
+    if kind == _CUT and problem.cut_limit is None:
+        found = _recombined(problem, found)
+    return Plan.from_labels(problem, found)
+
+
+def random_parts(graph: WeightedGraph, parts: int, rng: np.random.Generator) -> Array:
+    """Grow connected parts from random nodes, the lightest first; each component gets its share of them.
+
+    Needs as many parts as components, or more.
+    """
+    pieces = graph.components()
+    people = np.array([max(1, graph.weights[piece].sum()) for piece in pieces], dtype=float)
+    count = np.ones(len(pieces), int)
+    for _ in range(parts - len(pieces)):
+        open_ = np.array([len(p) for p in pieces]) > count
+        count[int(np.argmax(np.where(open_, people / count, -1.0)))] += 1
+    label = np.full(graph.size, -1, np.int64)
+    seeds = [int(v) for piece, c in zip(pieces, count, strict=True) for v in rng.choice(piece, c, replace=False)]
+    label[seeds] = np.arange(parts)
+    total = graph.weights[seeds].astype(float)
+    border = [{u for u in graph.neighbours[v] if label[u] < 0} for v in seeds]
+    while any(border):
+        d = min((d for d in range(parts) if border[d]), key=lambda d: total[d])
+        v = int(rng.choice(sorted(border[d])))
+        label[v] = d
+        total[d] += graph.weights[v]
+        for b in border:
+            b.discard(v)
+        border[d] |= {u for u in graph.neighbours[v] if label[u] < 0}
+    return label
+
+
+def _recombined(problem: Districting, label: Array, budget: int = 200_000) -> Array:
+    """Cut pairs of adjacent districts anew while that makes the plan cheaper; graphs of at most 128 nodes a pair."""
+    from forcopt.graphs.bits import LARGEST
+    from forcopt.models.districting.set_partitioning import Cover
+
+    g, (low, high) = problem.arrays, problem.population_bounds
+    tried: set[frozenset[tuple[int, ...]]] = set()
+    improved = True
+    while improved:
+        improved = False
+        ends = label[g.edges]
+        pairs = sorted({(min(a, b), max(a, b)) for a, b in ends.tolist() if a != b})
+        for a, b in pairs:
+            nodes = np.flatnonzero((label == a) | (label == b)).tolist()
+            key = frozenset({tuple(np.flatnonzero(label == a).tolist()), tuple(np.flatnonzero(label == b).tolist())})
+            if key in tried or len(nodes) > LARGEST:
+                continue
+            tried.add(key)
+            place = {v: i for i, v in enumerate(nodes)}
+            inner = [i for i, (u, v) in enumerate(g.edges.tolist()) if u in place and v in place]
+            part = WeightedGraph.of(
+                g.weights[nodes].tolist(),
+                [(place[int(g.edges[i, 0])], place[int(g.edges[i, 1])]) for i in inner],
+                g.costs[inner].tolist(),
+            )
+            joined = [[place[v] for v in group] for group in problem.together if group[0] in place]
+            apart = [(place[u], place[v]) for u, v in problem.apart if u in place and v in place]
+            now = int(part.cut_cost(label[nodes]))
+            cover = Cover(part, low, high, 2, joined, apart, best=now)
+            cover.step(budget)
+            if cover.best < now:
+                for d, members in zip((a, b), cover.parts, strict=True):
+                    label[[nodes[i] for i in members]] = d
+                improved = True
+    return label

@@ -1,0 +1,395 @@
+"""Exact cover by connected districts: branch and bound over bit masks.
+
+Garfinkel and Nemhauser (1970) write districting as set partitioning over all connected sets of admissible
+population. Here these sets are not listed first: the district of the first uncovered node is grown inside what is
+left, so only sets that can still be part of a plan are met, and a partial district whose cut edges already cost
+too much is dropped.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import njit, uint64
+
+from forcopt.backends.base import Improvement
+from forcopt.errors import DeclarationError
+from forcopt.graphs.bits import (
+    LARGEST,
+    first,
+    has,
+    mask,
+    masks,
+    meets,
+    members,
+    minus,
+    single,
+    union,
+    without_first,
+)
+from forcopt.graphs.orders import frontier_order
+from forcopt.models.districting.plan import Plan
+from forcopt.models.districting.problem import Districting
+from forcopt.problem import Outcome
+from forcopt.status import Status
+
+if TYPE_CHECKING:
+    from forcopt.graphs.weighted import WeightedGraph
+
+__all__ = ["Cover", "set_partitioning"]
+
+Array = np.ndarray[Any, Any]
+
+CUT, INERTIA, DEVIATION = 0, 1, 2
+_KINDS = {"cut": CUT, "inertia": INERTIA, "deviation": DEVIATION}
+_BUDGET = 5_000_000
+"""Partial districts to look at between two looks at the clock."""
+
+
+@njit(cache=True)
+def _cost_to(v, among, cost):  # type: ignore[no-untyped-def]
+    total = 0
+    while has(among):
+        total += cost[v, first(among)]
+        among = without_first(among)
+    return total
+
+
+@njit(cache=True)
+def _can_split(left, parts, near, weight, low, high):  # type: ignore[no-untyped-def]
+    """Whether the components' weights allow exactly `parts` districts in all."""
+    fewest, most = 0, 0
+    while has(left):
+        piece = single(first(left))
+        grow = piece
+        people = 0
+        while has(grow):
+            v = first(grow)
+            grow = without_first(grow)
+            people += weight[v]
+            new = minus(meets((near[v, 0], near[v, 1]), left), piece)
+            piece, grow = union(piece, new), union(grow, new)
+        left = minus(left, piece)
+        least = max(1, (people + high - 1) // high) if high > 0 else 1
+        largest = people // low if low > 0 else parts
+        if least > largest:
+            return False
+        fewest, most = fewest + least, most + largest
+    return fewest <= parts <= most
+
+
+@njit(cache=True)
+def _district_value(kind, district, people, total, parts, inertia):  # type: ignore[no-untyped-def]
+    if kind == DEVIATION:
+        return abs(float(parts * people - total))
+    best = np.inf
+    centres = district
+    while has(centres):
+        j = first(centres)
+        centres = without_first(centres)
+        moment = 0.0
+        rest = district
+        while has(rest):
+            moment += inertia[first(rest), j]
+            rest = without_first(rest)
+        best = min(best, moment)
+    return best
+
+
+@njit(cache=True)
+def _search(  # type: ignore[no-untyped-def]
+    near, weight, cost, joined, apart, low, high, parts, kind, inertia, limit, best,
+    sets, numbers, left, values, chosen, found, top, budget
+):
+    """Look at up to `budget` partial districts.
+
+    A stack holds partial districts as frames: `sets[i]` the members and the nodes ruled out for it,
+    `numbers[i]` its population, the cost and the number of edges from it to what is ruled out, and how many
+    districts precede it. `left[d]` holds the nodes not in the first d districts, `values[d]` their population
+    (negated: what is left), objective and number of cut pairs.
+    """
+    adjacent = np.zeros(cost.shape, np.int64)
+    for v in range(len(weight)):
+        rest = (near[v, 0], near[v, 1])
+        while has(rest):
+            adjacent[v, first(rest)] = 1
+            rest = without_first(rest)
+    limited = limit >= 0
+    total_weight = weight.sum()
+    while top > 0 and budget > 0:
+        budget -= 1
+        top -= 1
+        district, ruled_out = (sets[top, 0], sets[top, 1]), (sets[top, 2], sets[top, 3])
+        people, spent, cuts, d = numbers[top, 0], numbers[top, 1], numbers[top, 2], numbers[top, 3]
+        room = (left[d, 0], left[d, 1])
+        base = values[d, 0]
+        count = int(values[d, 1])
+        if (base + spent if kind == CUT else base) >= best:
+            continue
+        broken = False
+        for g in range(len(joined)):
+            group = (joined[g, 0], joined[g, 1])
+            if has(meets(group, district)) and (
+                has(meets(group, ruled_out)) or has(minus(group, room))
+            ):
+                broken = True
+        for g in range(len(apart)):
+            pair = (apart[g, 0], apart[g, 1])
+            if not has(minus(pair, district)):
+                broken = True
+        if broken:
+            continue
+        # The nodes by which it can grow.
+        rest = district
+        border = (uint64(0), uint64(0))
+        while has(rest):
+            v = first(rest)
+            rest = without_first(rest)
+            border = union(border, (near[v, 0], near[v, 1]))
+        rest = minus(meets(border, room), union(district, ruled_out))
+        complete = True
+        while has(rest):
+            v = first(rest)
+            rest = without_first(rest)
+            if people + weight[v] <= high:
+                more = spent + _cost_to(v, meets((near[v, 0], near[v, 1]), ruled_out), cost)
+                more_cuts = cuts
+                if limited:
+                    more_cuts += _cost_to(v, meets((near[v, 0], near[v, 1]), ruled_out), adjacent)
+                if kind != CUT or base + more < best:
+                    grown = union(district, single(v))
+                    sets[top, 0], sets[top, 1] = grown
+                    sets[top, 2], sets[top, 3] = ruled_out
+                    numbers[top, 0], numbers[top, 1] = people + weight[v], more
+                    numbers[top, 2], numbers[top, 3] = more_cuts, d
+                    top += 1
+            ruled_out = union(ruled_out, single(v))
+            spent += _cost_to(v, meets((near[v, 0], near[v, 1]), district), cost)
+            if limited:
+                cuts += _cost_to(v, meets((near[v, 0], near[v, 1]), district), adjacent)
+            if (kind == CUT and base + spent >= best) or (limited and count + cuts > limit):
+                complete = False
+                break
+        # The district as it stands, everything else ruled out.
+        if not complete or people < low:
+            continue
+        split = False
+        for g in range(len(joined)):
+            group = (joined[g, 0], joined[g, 1])
+            if has(meets(group, district)) and has(minus(group, district)):
+                split = True
+        if split:
+            continue
+        if kind == CUT:
+            value = base + spent
+        else:
+            own = _district_value(kind, district, people, total_weight, parts, inertia)
+            value = max(base, own) if kind == DEVIATION else base + own
+        if value >= best:
+            continue
+        room = minus(room, district)
+        chosen[d, 0], chosen[d, 1] = district
+        after = parts - d - 1
+        if after == 0:
+            if not has(room):
+                best = value
+                found[:] = chosen
+            continue
+        if not has(room) or not _can_split(room, after, near, weight, low, high):
+            continue
+        left[d + 1, 0], left[d + 1, 1] = room
+        values[d + 1, 0], values[d + 1, 1] = value, count + cuts
+        v = first(room)
+        sets[top, 0], sets[top, 1] = single(v)
+        sets[top, 2], sets[top, 3] = uint64(0), uint64(0)
+        numbers[top, 0], numbers[top, 1], numbers[top, 2], numbers[top, 3] = weight[v], 0, 0, d + 1
+        top += 1
+    return best, top, budget
+
+
+class Cover:
+    """A search for the best exact cover, advanced in steps.
+
+    Args:
+        graph: its vertices are covered in this order; at most 128.
+        low, high: inclusive bounds on the weight of a part.
+        parts: how many.
+        joined, apart: groups that share a part, and pairs that do not.
+        limit: the largest number of cut pairs, or None.
+        kind: what to minimise.
+        inertia: the matrix of moments, for that objective.
+        best: only covers of less than this are sought.
+
+    Attributes:
+        best: the value of the best cover so far (what was given, if there is none).
+        looked_at: how many partial districts were looked at.
+    """
+
+    def __init__(
+        self,
+        graph: WeightedGraph,
+        low: int,
+        high: int,
+        parts: int,
+        joined: Any = (),
+        apart: Any = (),
+        limit: int | None = None,
+        kind: int = CUT,
+        inertia: Array | None = None,
+        best: float = np.inf,
+    ) -> None:
+        n = graph.size
+        words = lambda groups: np.array([mask(g) for g in groups], np.uint64).reshape(-1, 2)  # noqa: E731
+        moments = np.zeros((0, 0)) if inertia is None else inertia
+        self.fixed = (
+            masks(graph), graph.weights, graph.cost_matrix, words(joined), words(apart), low, high, parts,
+            kind, moments, -1 if limit is None else limit,
+        )  # fmt: skip
+        # Each frame spawns at most as many as its border has nodes, and lies at most n deep in each of the parts.
+        widest = 1 + sum(sorted((len(a) for a in graph.neighbours), reverse=True))
+        frames = max(64, min(n * n, widest * n) + n * parts + parts + 1)
+        left = np.zeros((parts + 1, 2), np.uint64)
+        left[0] = mask(range(n))
+        self.state = (
+            np.zeros((frames, 4), np.uint64),
+            np.zeros((frames, 4), np.int64),
+            left,
+            np.zeros((parts + 1, 2)),
+            np.zeros((parts, 2), np.uint64),
+            np.zeros((parts, 2), np.uint64),
+        )
+        self.state[0][0, 0] = 1
+        self.state[1][0, 0] = graph.weights[0]
+        self.top, self.best, self.looked_at = 1, float(best), 0
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left to look at."""
+        return self.top == 0
+
+    def step(self, budget: int = _BUDGET) -> bool:
+        """Look at up to `budget` partial districts; say whether a better cover was found."""
+        before = self.best
+        self.best, self.top, unused = _search(*self.fixed, self.best, *self.state, self.top, budget)
+        self.looked_at += budget - unused
+        return self.best < before
+
+    @property
+    def parts(self) -> list[list[int]]:
+        """The best cover found."""
+        return [members(words) for words in self.state[5]]
+
+
+@Districting.algorithm(
+    "set-partitioning",
+    exact=True,
+    cites="Garfinkel and Nemhauser (1970); Mehrotra, Johnson and Nemhauser (1998)",
+)
+def set_partitioning(
+    problem: Districting,
+    *,
+    start: Plan | None = None,
+    time_limit: float | None = None,
+    seed: int | np.random.Generator | None = None,
+    on_improvement: Callable[[Improvement], bool | None] | None = None,
+) -> Outcome:
+    """Exact cover by connected districts, grown from the first uncovered node and bounded by cost.
+
+    Takes every objective and side constraint; graphs of at most 128 nodes.
+
+    Args:
+        problem: which.
+        start: a feasible plan to beat; a local search looks for one if the search is not done in a moment.
+        time_limit: seconds.
+        seed: of that local search.
+        on_improvement: called with each better plan; stop by returning True.
+    """
+    began = time.perf_counter()
+    reason = problem.obstacle()
+    if reason:
+        return Outcome(None, status=Status.INFEASIBLE, message=reason)
+    if len(problem.nodes) > LARGEST:
+        raise DeclarationError(
+            f"method 'set-partitioning' takes graphs of at most {LARGEST} nodes, not {len(problem.nodes)}"
+        )
+    if start is not None and not problem.evaluate(start).feasible:
+        raise DeclarationError("start: the plan is not feasible; see evaluate(start).violations")
+    plan = start
+    trace: list[Improvement] = []
+    cover = search_for(problem, plan)
+    stopped = False
+    sought = start is not None
+    while not cover.done and not stopped:
+        if cover.step():
+            plan = Plan.of(problem, [[problem_order(problem)[v] for v in part] for part in cover.parts])
+            trace.append(
+                Improvement(time.perf_counter() - began, problem.evaluate(plan).objective, float("-inf"))
+            )
+            stopped = bool(on_improvement and on_improvement(trace[-1]))
+        elif not cover.done and not sought:  # not done in a moment: now a good plan to beat pays
+            sought = True
+            found = _quick_plan(problem, time_limit, seed)
+            if found is not None and _in_units(problem, found) < cover.best:
+                plan, cover.best = found, _in_units(problem, found)
+        if time_limit is not None and time.perf_counter() - began > time_limit:
+            stopped = not cover.done
+    if not cover.done:
+        status = Status.LIMIT if plan is None else Status.FEASIBLE
+        return Outcome(plan, float("-inf"), status, cover.looked_at, "stopped", trace)
+    if plan is None:
+        message = "no exact cover by connected districts exists"
+        return Outcome(None, float("inf"), Status.INFEASIBLE, cover.looked_at, message, trace)
+    return Outcome(plan, iterations=cover.looked_at, trace=trace)
+
+
+def problem_order(problem: Districting) -> list[int]:
+    """The order in which nodes are covered; each graph's is computed once."""
+    cached = problem.__dict__.get("_cover_order")
+    if cached is None:
+        cached = problem.__dict__["_cover_order"] = frontier_order(problem.arrays, beam=8)
+    return list(cached)
+
+
+def search_for(problem: Districting, plan: Plan | None) -> Cover:
+    """Set up the search for a plan better than `plan`."""
+    order = problem_order(problem)
+    place = {v: i for i, v in enumerate(order)}
+    kind = _KINDS[problem.objective]
+    best = np.inf if plan is None else _in_units(problem, plan)
+    low, high = problem.population_bounds
+    return Cover(
+        problem.arrays.reordered(order),
+        low,
+        high,
+        problem.districts,
+        [[place[v] for v in group] for group in problem.together],
+        [[place[v] for v in pair] for pair in problem.apart],
+        problem.cut_limit,
+        kind,
+        problem.inertia[np.ix_(order, order)] if kind == INERTIA else None,
+        best,
+    )
+
+
+def _in_units(problem: Districting, plan: Plan) -> float:
+    """The plan's objective in the units of the search; a rounding is no improvement."""
+    value = problem.evaluate(plan).objective
+    return {
+        "cut": round(value * problem.cost_scale),
+        "deviation": round(value * problem.districts),
+        "inertia": value * (1 - 1e-12),
+    }[problem.objective]
+
+
+def _quick_plan(
+    problem: Districting, time_limit: float | None, seed: int | np.random.Generator | None
+) -> Plan | None:
+    from forcopt.models.districting.local_search import local_search
+
+    outcome = local_search(problem, restarts=2, seed=seed, time_limit=time_limit)
+    found = outcome.decision
+    assert found is None or isinstance(found, Plan)
+    return found
