@@ -544,7 +544,13 @@ class Sweep:
                 break
         return tables
 
-    def relaxation(self, unit: int | None, most: int | None = None, bound: Bound | None = None) -> Bound | None:
+    def relaxation(
+        self,
+        unit: int | None,
+        most: int | None = None,
+        bound: Bound | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> Bound | None:
         """Bounds on the cost to the end, from the same sweep with weights in multiples of `unit`.
 
         Weights are rounded, and the bounds on parts widened by the most that rounding can change the weight of
@@ -554,6 +560,10 @@ class Sweep:
             unit: see above.
             most: a cost; None is returned if no plan of the relaxation costs so little.
             bound: of a coarser relaxation.
+            stop: asked after each vertex.
+
+        Raises:
+            TimeoutError: if `stop` said so.
         """
         w = self.graph.weights
         if unit is None:
@@ -565,8 +575,10 @@ class Sweep:
             high = (self.high + _most_error(error, w, self.high)) // unit
         relaxed = WeightedGraph(coarse, self.graph.edges, self.graph.costs)
         sweep = Sweep(relaxed, low, high, self.parts, self.order, self.apart, self.joined)
-        tables = sweep.run(LEAST, most, bound, track=True)
+        tables = sweep.run(LEAST, most, bound, track=True, stop=stop)
         self.states = sweep.states
+        if len(tables) < len(self.layers):
+            raise TimeoutError
         after = np.zeros(len(tables[-1].rows), np.int64)
         if len(after) == 0:
             return None

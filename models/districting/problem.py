@@ -21,6 +21,7 @@ from forcopt.problem import Evaluation, Handles, Problem
 
 if TYPE_CHECKING:
     from forcopt.language.model import Model
+    from forcopt.models.districting.frontier import PlanCounts
     from forcopt.models.districting.plan import Plan
 
 __all__ = ["Districting"]
@@ -377,6 +378,19 @@ class Districting(Problem):
         if method is None:
             method = "shirabe" if self.objective == "inertia" else "flow"
         return super().declare(model, method, **options)
+
+    def count(self, max_cost: float | None = None) -> PlanCounts:
+        """Count the plans of each cost; also gives them by rank, at random, and in order of cost.
+
+        Args:
+            max_cost: only plans of at most this cost are counted; all if left out.
+
+        Raises:
+            DeclarationError: for another objective than ``cut``, or if the graph is too wide (see ``frontier``).
+        """
+        from forcopt.models.districting.frontier import PlanCounts
+
+        return PlanCounts(self, max_cost)
 
     def require(self, method: str, *objectives: str) -> None:
         """Check that a method can take the objective.
