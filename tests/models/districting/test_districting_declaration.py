@@ -1,0 +1,209 @@
+"""What a districting declaration accepts, refuses, and says of plans."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import forcopt as fo
+from forcopt.data import delaunay, grid, load_graph
+from forcopt.errors import DeclarationError
+from forcopt.models import Districting
+from forcopt.models.districting import Apart, CutLimit, Fixed, Plan, Together
+
+
+def path(*people):
+    g = nx.path_graph(len(people))
+    nx.set_node_attributes(g, dict(enumerate(people)), "population")
+    return g
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "expected"),
+    [(0.2, (144519, 216778)), (0.1, (162584, 198713)), (0.05, (171616, 189680)), (0.01, (178842, 182454))],
+)
+def test_tolerance_gives_exact_integer_bounds(s21, tolerance, expected):
+    assert Districting(s21, 3, tolerance=tolerance).population_bounds == expected
+
+
+def test_tolerance_is_read_as_its_decimal_not_as_a_float():
+    # 0.1 as a float is above 1/10; ceil((1 - 0.1) * 10) would be 9 either way, but floor(1.1 * 10) must be 11.
+    assert Districting(grid(1, 10), 1, tolerance=0.1).population_bounds == (9, 11)
+    assert Districting(grid(10, 10), 10, tolerance=0.3).population_bounds == (7, 13)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"districts": 0}, "districts is 0"),
+        ({"districts": 2.5}, "districts is 2.5"),
+        ({"districts": 10}, "at most the number of nodes, 9"),
+        ({"tolerance": -0.1}, "tolerance is -0.1"),
+        ({"tolerance": float("nan")}, "tolerance"),
+        ({"tolerance": None}, "either tolerance or bounds"),
+        ({"bounds": (1, 2)}, "either tolerance or bounds"),
+        ({"tolerance": None, "bounds": (3, 2)}, "lower <= upper"),
+        ({"tolerance": None, "bounds": (-1, 2)}, "lower <= upper"),
+        ({"population": "people"}, "no attribute 'people'"),
+        ({"objective": "beauty"}, "objective is 'beauty'"),
+        ({"side": [Together([0, 99])]}, "the node 99, which the graph lacks"),
+        ({"side": [Fixed(0, 3)]}, "district is 3; it must be below 3"),
+        ({"graph": nx.DiGraph([(0, 1)])}, "directed"),
+        ({"graph": nx.Graph()}, "no nodes"),
+        ({"graph": 7}, "networkx graph"),
+    ],
+)
+def test_bad_fields_are_named(fields, words):
+    given = {"graph": grid(3, 3), "districts": 3, "tolerance": 0.1, **fields}
+    with pytest.raises(ValueError, match=words):
+        Districting(**given)
+
+
+@pytest.mark.parametrize("people", [-1, 1.5, float("nan"), "x", True])
+def test_bad_populations(people):
+    with pytest.raises(DeclarationError, match="population is"):
+        Districting(path(1, people), 1, tolerance=0.1)
+
+
+@pytest.mark.parametrize("cost", [-1, float("nan"), float("inf"), "x"])
+def test_bad_costs(cost):
+    g = path(1, 1)
+    g.edges[0, 1]["cost"] = cost
+    with pytest.raises(DeclarationError, match="cost is"):
+        Districting(g, 1, tolerance=0.1)
+
+
+def test_costs_with_decimals_are_added_exactly():
+    g = path(1, 1, 1)
+    g.edges[0, 1]["cost"], g.edges[1, 2]["cost"] = 0.1, 0.25
+    p = Districting(g, 3, bounds=(1, 1))
+    assert p.cost_scale == 20 and p.arrays.costs.tolist() == [2, 5]
+    assert p.solve("set-partitioning").objective == 0.35
+
+
+def test_parallel_edges_add_and_loops_are_ignored():
+    g = nx.MultiGraph([(0, 1, {"cost": 2}), (0, 1, {"cost": 3}), (1, 1)])
+    nx.set_node_attributes(g, 1, "population")
+    assert Districting(g, 2, bounds=(1, 1)).evaluate({0: 0, 1: 1}).objective == 5
+
+
+def test_the_graph_is_frozen_and_copied():
+    g = grid(2, 2)
+    p = Districting(g, 2, tolerance=0)
+    g.add_edge(0, 3)
+    assert p.graph.number_of_edges() == 4
+    with pytest.raises(nx.NetworkXError):
+        p.graph.add_edge(0, 3)
+
+
+def test_evaluate_names_every_violation():
+    p = Districting(grid(2, 3), 2, tolerance=0, side=[Together([0, 5]), Apart([0, 2]), CutLimit(1), Fixed(5, 1)])
+    e = p.evaluate({0: 0, 1: 1, 2: 0, 3: 0, 4: 0, 5: 0})
+    assert e.objective == 3 and not e.feasible
+    assert e.violations["population of district 0"] == 2
+    assert e.violations["population of district 1"] == 2
+    side = [v for k, v in e.violations.items() if k.startswith("side")]
+    assert side == [1.0, 2.0, 1.0]  # apart, cut limit, fixed
+    assert p.evaluate(dict.fromkeys(range(6), 0)).violations["district 1 is empty"] == 1
+    split = p.evaluate({0: 0, 1: 1, 2: 0, 3: 1, 4: 1, 5: 0})
+    assert split.violations["contiguity of district 0"] == 1
+    assert p.evaluate(dict.fromkeys(range(6), 7)).violations["districts 0 to 1"] == 6
+
+
+@pytest.mark.parametrize("plan", [{0: 0}, {0: 0, 1: 1, 2: 0}, {0: 0.5, 1: 1}, {0: True, 1: 0}, [0, 1]])
+def test_a_malformed_plan_is_an_error(plan):
+    with pytest.raises(DeclarationError, match="plan"):
+        Districting(path(1, 1), 2, bounds=(1, 1)).evaluate(plan)
+
+
+@pytest.mark.parametrize(
+    ("graph", "districts", "bounds", "reason"),
+    [
+        (path(1, 1, 1), 2, (2, 2), "below"),
+        (path(1, 1, 9), 2, (1, 4), "above"),
+        (path(1, 5, 0), 2, (1, 4), "node 1 has population 5"),
+        (nx.union(path(1, 1), nx.relabel_nodes(path(1, 1), {0: 2, 1: 3})), 1, (1, 9), "2 components"),
+        (nx.union(path(3, 3), nx.relabel_nodes(path(1, 1), {0: 2, 1: 3})), 2, (3, 5), "component of node 2"),
+    ],
+)
+def test_infeasible_with_a_reason(graph, districts, bounds, reason):
+    p = Districting(graph, districts, bounds=bounds)
+    for method in ("set-partitioning", "frontier", "local-search"):
+        s = p.solve(method)
+        assert s.status == "infeasible" and s.decision is None
+        assert reason in s.reason
+
+
+def test_saves_and_loads(tmp_path):
+    g = nx.relabel_nodes(grid(2, 3), {i: (i // 3, i % 3) for i in range(6)})  # nodes named by tuples
+    g.edges[(0, 0), (0, 1)]["cost"] = 2.5
+    p = Districting(g, 2, tolerance=0.34, side=[Together([(0, 0), (0, 1)]), Fixed((1, 2), 1)])
+    p.save(tmp_path / "p.json")
+    again = fo.load(tmp_path / "p.json")
+    assert again == p and again.nodes == p.nodes
+    assert again.solve("set-partitioning").objective == p.solve("set-partitioning").objective
+
+
+def test_plan_numbers_districts_by_their_first_node_but_for_fixed_ones():
+    p = Districting(grid(1, 4), 2, tolerance=0)
+    assert Plan.of(p, [[3, 2], [1, 0]]).assignment == {0: 0, 1: 0, 2: 1, 3: 1}
+    fixed = Districting(grid(1, 4), 2, tolerance=0, side=[Fixed(0, 1)])
+    plan = fixed.solve("set-partitioning").decision
+    assert plan.assignment == {0: 1, 1: 1, 2: 0, 3: 0} and fixed.evaluate(plan).feasible
+
+
+def test_plot_writes_a_map(tmp_path):
+    p = Districting(grid(2, 4), 2, tolerance=0)
+    plan = p.solve("set-partitioning").decision
+    for name in ("map.png", "map.svg"):
+        plan.plot(tmp_path / name)
+        assert (tmp_path / name).stat().st_size > 1000
+    g = grid(1, 2)
+    for v in g:
+        g.nodes[v]["geometry"] = {"type": "Polygon", "coordinates": [[(v, 0), (v + 1, 0), (v + 1, 1), (v, 0)]]}
+    areas = Districting(g, 2, tolerance=0).solve("set-partitioning").decision.plot()
+    assert len(areas.axes[0].collections[0].get_paths()) == 2
+
+
+def test_to_gerrychain():
+    pytest.importorskip("gerrychain", reason="the package gerrychain is not installed")
+    plan = Districting(grid(2, 4), 2, tolerance=0).solve("set-partitioning").decision
+    partition = plan.to_gerrychain()
+    assert len(partition["cut_edges"]) == plan.cost and dict(partition["population"]) == {0: 4, 1: 4}
+
+
+def test_reads_both_graph_formats(tmp_path):
+    g = grid(2, 3)
+    import json
+
+    (tmp_path / "gerry.json").write_text(json.dumps(nx.adjacency_data(g)))
+    (tmp_path / "links.json").write_text(
+        json.dumps({"name": "x", "nodes": [{"id": "a"}, {"id": "b"}], "edges": [{"source": "a", "target": "b"}]})
+    )
+    assert nx.utils.graphs_equal(load_graph(tmp_path / "gerry.json"), nx.Graph(g))
+    small = load_graph(tmp_path / "links.json")
+    assert small.graph == {"name": "x"} and list(small.edges) == [("a", "b")]
+    for text in ("{", "[]", '{"nodes": [{}], "edges": []}', '{"nodes": [{"id": 1}], "edges": [{"source": 1}]}'):
+        (tmp_path / "bad.json").write_text(text)
+        with pytest.raises(DeclarationError, match=r"bad\.json"):
+            load_graph(tmp_path / "bad.json")
+
+
+def test_delaunay_is_planar_two_connected_and_repeats():
+    for seed in range(5):
+        g = delaunay(15, seed)
+        assert nx.is_biconnected(g) and nx.check_planarity(g)[0]
+        assert nx.utils.graphs_equal(g, delaunay(15, seed))
+    assert not nx.utils.graphs_equal(delaunay(15, 1), delaunay(15, 2))
+
+
+def test_objectives_are_evaluated():
+    p = Districting(grid(1, 4, population=[1, 2, 3, 4]), 2, tolerance=1, objective="inertia")
+    labels = {0: 0, 1: 0, 2: 1, 3: 1}
+    assert p.evaluate(labels).objective == 1 + 3  # the heavier of each pair is the centre
+    d = Districting(grid(1, 4, population=[1, 2, 3, 4]), 2, tolerance=1, objective="deviation")
+    assert d.evaluate(labels).objective == 2
+    bare = nx.Graph([(0, 1)])
+    nx.set_node_attributes(bare, 1, "population")
+    with pytest.raises(DeclarationError, match="attribute 'x'"):
+        Districting(bare, 1, tolerance=0, objective="inertia")
+    assert np.isclose(p.solve("set-partitioning").objective, 4)

@@ -1,0 +1,278 @@
+"""Exact methods against published and computed figures, brute force, and each other."""
+
+import random
+from math import comb
+
+import networkx as nx
+import numpy as np
+import pytest
+from districting_oracle import all_plans, brute_histogram, label_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from forcopt.data import delaunay, grid
+from forcopt.errors import DeclarationError
+from forcopt.models import Districting
+from forcopt.models.districting import Apart, CutLimit, Fixed, Plan, Together
+
+EXACT = ["set-partitioning", "frontier"]
+
+
+def unit(graph):
+    nx.set_node_attributes(graph, 1, "population")
+    return graph
+
+
+# Grids: rows, columns, districts, bounds, number of plans by cost (digest section 7).
+GRIDS = [
+    (2, 2, 2, (2, 2), {2: 2}),
+    (2, 3, 3, (2, 2), {4: 3}),
+    (3, 3, 3, (3, 3), {6: 10}),
+    (3, 4, 2, (6, 6), {3: 1, 5: 8, 6: 6, 7: 4}),
+    (3, 4, 3, (4, 4), {6: 2, 7: 6, 8: 15}),
+    (3, 4, 6, (2, 2), {11: 11}),
+    (3, 4, 3, (3, 5), {6: 6, 7: 70, 8: 83}),
+    (3, 3, 3, (2, 4), {6: 50, 5: 8}),
+    (4, 4, 2, (8, 8), {4: 2, 6: 12, 7: 24, 8: 16, 9: 8, 10: 8}),
+    (4, 4, 2, (7, 9), {4: 2, 5: 8, 6: 40, 7: 56, 8: 52, 9: 24, 10: 24}),
+    (4, 4, 4, (4, 4), {8: 1, 10: 14, 11: 24, 12: 78}),
+    (4, 4, 4, (3, 5), {8: 1, 9: 16, 10: 122, 11: 784, 12: 1030}),
+    (4, 4, 8, (2, 2), {16: 36}),
+    (5, 5, 5, (5, 5), {16: 170, 17: 296, 18: 1164, 19: 1432, 20: 944}),
+    (5, 5, 2, (12, 13), {6: 8, 7: 36, 8: 80, 9: 160, 10: 296, 11: 352, 12: 432, 13: 436, 14: 440, 15: 240, 16: 288, 17: 36}),
+    (5, 5, 3, (8, 9), {9: 8, 10: 48, 11: 168, 12: 592, 13: 1224, 14: 2166, 15: 2384, 16: 2168, 17: 1000, 18: 514}),
+    (6, 6, 6, (6, 6), {18: 2, 20: 120, 21: 128, 22: 1804, 23: 4400, 24: 15748, 25: 34424, 26: 69156, 27: 102200, 28: 114402, 29: 79788, 30: 29034}),
+]  # fmt: skip
+
+ANY = (1, 10**6)
+SOLIDS = [
+    (nx.complete_graph(4), 2, ANY, {3: 4, 4: 3}),
+    (nx.complete_graph(4), 3, ANY, {5: 6}),
+    (nx.complete_graph(4), 4, ANY, {6: 1}),
+    (nx.octahedral_graph(), 2, (3, 3), {6: 4, 8: 6}),
+    (nx.octahedral_graph(), 3, ANY, {7: 12, 8: 27, 9: 32}),
+    (nx.octahedral_graph(), 5, ANY, {11: 12}),
+    (nx.icosahedral_graph(), 2, (6, 6), {10: 6, 12: 40, 14: 60, 16: 90, 18: 130, 20: 30}),
+    (nx.icosahedral_graph(), 3, (4, 4), {15: 20, 17: 120, 18: 100, 19: 120, 21: 80}),
+    (nx.icosahedral_graph(), 4, (3, 3), {18: 10, 20: 210, 21: 40, 22: 90}),
+    (nx.path_graph(5), 3, ANY, {2: 6}),
+    (nx.cycle_graph(5), 2, ANY, {2: 10}),
+    (nx.cycle_graph(3), 1, ANY, {0: 1}),
+    (nx.cycle_graph(3), 2, ANY, {2: 3}),
+    (nx.star_graph(3), 2, (2, 2), {}),
+    (nx.Graph([(0, 1), (2, 3)]), 3, ANY, {1: 2}),
+    (nx.complete_graph(5), 3, ANY, {7: 10, 8: 15}),  # not planar
+    (nx.complete_bipartite_graph(3, 3), 2, (3, 3), {5: 9}),  # not planar
+]
+
+
+@pytest.mark.parametrize(("rows", "columns", "districts", "bounds", "counts"), GRIDS)
+def test_grids_by_cost(rows, columns, districts, bounds, counts):
+    p = Districting(grid(rows, columns), districts, bounds=bounds)
+    assert p.count().histogram == dict(sorted(counts.items()))
+    for method in EXACT:
+        assert p.solve(method).objective == min(counts)
+
+
+@pytest.mark.parametrize(("graph", "districts", "bounds", "counts"), SOLIDS)
+def test_solids_and_others_by_cost(graph, districts, bounds, counts):
+    p = Districting(unit(graph.copy()), districts, bounds=bounds)
+    assert p.count().histogram == counts
+    for method in EXACT:
+        s = p.solve(method)
+        assert s.objective == min(counts) if counts else s.status == "infeasible"
+
+
+@pytest.mark.parametrize(
+    ("side", "counts"),
+    [
+        (3, [1, 53, 258, 440, 395, 208, 66, 12, 1]),
+        (4, [1, 627, 10830, 62741, 183945, 328732, 395728, 340198, 216073, 103198, 37242, 10077, 1997, 276, 24, 1]),
+    ],
+)
+def test_all_connected_partitions(side, counts):
+    for k, count in enumerate(counts, 1):
+        assert Districting(grid(side, side), k, bounds=ANY).count().total == count
+
+
+@pytest.mark.parametrize("n", [4, 5, 6])
+def test_closed_forms(n):
+    tree, cycle, complete = nx.random_labeled_tree(n, seed=n), nx.cycle_graph(n), nx.complete_graph(n)
+    for k in range(2, n + 1):
+        assert Districting(unit(tree), k, bounds=ANY).count().histogram == {k - 1: comb(n - 1, k - 1)}
+        assert Districting(unit(cycle), k, bounds=ANY).count().histogram == {k: comb(n, k)}
+        stirling = sum((-1) ** i * comb(k, i) * (k - i) ** n for i in range(k + 1))
+        factorial = np.prod(range(1, k + 1))
+        assert Districting(unit(complete), k, bounds=ANY).count().total == stirling // factorial
+
+
+S21_COUNTS = {
+    0.2: {6: 1, 7: 8, 8: 24, 9: 148, 10: 311, 11: 436, 12: 395, 13: 276, 14: 155},
+    0.1: {7: 2, 8: 6, 9: 33, 10: 84, 11: 99, 12: 93, 13: 51, 14: 36},
+    0.05: {8: 2, 9: 7, 10: 26, 11: 30, 12: 33, 13: 14, 14: 14},
+    0.01: {10: 1, 11: 1, 12: 3, 13: 2},
+}
+
+
+def test_the_stand_in_for_sarthe(s21):
+    best, count = 0.0, np.inf
+    for tolerance, counts in S21_COUNTS.items():
+        p = Districting(s21, 3, tolerance=tolerance)
+        assert p.count().histogram == counts
+        values = {p.solve(method).objective for method in EXACT}
+        assert values == {min(counts)}
+        assert best <= min(values) and sum(counts.values()) <= count  # monotone in the tolerance
+        best, count = min(values), sum(counts.values())
+    p = Districting(s21, 3, bounds=(150000, 200000))
+    assert p.count().histogram == {7: 4, 8: 10, 9: 50, 10: 133, 11: 157, 12: 155, 13: 92, 14: 56}
+    assert Districting(s21, 4, bounds=(150000, 200000)).count().total == 0
+
+
+def weighted_grid(rows, columns, people):
+    return grid(rows, columns, population=people)
+
+
+def test_weights_and_costs():
+    g = weighted_grid(3, 3, list(range(1, 10)))
+    assert Districting(g, 3, bounds=(14, 16)).count().histogram == {5: 1}
+    plan = Districting(g, 3, bounds=(15, 15)).solve("frontier").decision
+    assert plan.parts == ((0, 1, 2, 3, 4), (5, 8), (6, 7))
+    assert Districting(g, 2, bounds=(20, 25)).count().histogram == {3: 1, 4: 4, 5: 4}
+    h = grid(2, 3)
+    for (u, v), c in {(0, 1): 5, (1, 2): 1, (3, 4): 5, (4, 5): 1, (0, 3): 2, (1, 4): 2, (2, 5): 2}.items():
+        h.edges[u, v]["cost"] = c
+    assert Districting(h, 2, bounds=(3, 3)).count().histogram == {6: 1, 8: 2}
+    assert Districting(h, 2, bounds=(2, 4)).count().histogram == {2: 1, 5: 2, 6: 1, 8: 2, 9: 2, 10: 1}
+    assert Districting(h, 3, bounds=(2, 2)).count().histogram == {6: 1, 12: 1, 14: 1}
+
+
+def test_contiguity_matters():
+    a = weighted_grid(3, 4, [2, 5, 5, 5, 1, 8, 2, 3, 3, 8, 1, 8])
+    b = weighted_grid(3, 4, [1, 2, 8, 5, 1, 3, 3, 5, 1, 1, 8, 2])
+    assert Districting(a, 3, bounds=(16, 18)).count().histogram == {8: 8}
+    assert Districting(b, 3, bounds=(13, 14)).count().histogram == {8: 6}
+
+
+def test_zero_weights_and_a_lower_bound_of_zero():
+    g = weighted_grid(2, 3, [0, 0, 3, 0, 0, 3])
+    p = Districting(g, 3, bounds=(0, 3))
+    assert p.count().histogram == brute_histogram(p)
+    assert {p.solve(m).objective for m in EXACT} == {min(brute_histogram(p))}
+
+
+@st.composite
+def instances(draw):
+    seed = draw(st.integers(0, 10**6))
+    rng = random.Random(seed)
+    g = delaunay(rng.randint(4, 9), seed, keep=rng.choice([0.5, 0.8, 1.0]), population=(0, 9))
+    if rng.random() < 0.4:  # leaves, articulation points, components
+        g.remove_edges_from([e for e in list(g.edges) if rng.random() < 0.3])
+    for e in g.edges:
+        g.edges[e]["cost"] = rng.randint(0, 4)
+    k = rng.randint(1, min(4, len(g)))
+    total = sum(d for _, d in g.nodes(data="population"))
+    low = rng.randint(0, max(0, total // k))
+    side = []
+    if rng.random() < 0.5:
+        u, v, w, x = rng.sample(list(g), 4)
+        side = [rng.choice([Together([u, v]), Apart([u, v]), Fixed(u, k - 1)]), Apart([w, x])]
+    return Districting(g, k, bounds=(low, rng.randint(-(-total // k), total)), side=side)
+
+
+@settings(max_examples=60, deadline=None)
+@given(instances())
+def test_exact_methods_agree_with_brute_force(p):
+    expected = brute_histogram(p)
+    counts = p.count()
+    assert counts.histogram == expected
+    for method in EXACT:
+        s = p.solve(method)
+        if not expected:
+            assert s.status == "infeasible"
+            continue
+        assert (s.status, s.objective, s.bound) == ("optimal", min(expected), min(expected))
+        assert s.evaluation.feasible
+    plans = list(counts.iterate())
+    assert len(set(map(repr, (plan.parts for plan in plans)))) == sum(expected.values())
+    assert all(p.evaluate(plan).feasible for plan in plans)
+    assert [plan.cost for plan in plans] == sorted(plan.cost for plan in plans)
+
+
+@settings(max_examples=25, deadline=None)
+@given(instances(), st.sampled_from(["inertia", "deviation"]), st.integers(0, 12))
+def test_other_objectives_and_the_cut_limit(p, objective, limit):
+    q = Districting(p.graph, p.districts, bounds=p.bounds, objective=objective, side=[*p.side, CutLimit(limit)])
+    values = [
+        e.objective for parts in all_plans(q) if (e := q.evaluate(Plan.of(q, parts))).feasible
+    ]
+    s = q.solve("set-partitioning")
+    if values:
+        assert s.status == "optimal" and np.isclose(s.objective, min(values))
+    else:
+        assert s.status == "infeasible"
+
+
+def test_max_cost_counts_only_so_far():
+    p = Districting(grid(4, 4), 4, bounds=(3, 5))
+    assert p.count(max_cost=10).histogram == {8: 1, 9: 16, 10: 122}
+    assert p.count(max_cost=7).histogram == {}
+
+
+def test_every_rank_is_another_plan():
+    for p in (Districting(grid(4, 4), 4, tolerance=0), Districting(grid(3, 4), 3, bounds=(3, 5))):
+        counts = p.count()
+        plans = {plan.parts for plan in counts.iterate()}
+        assert len(plans) == counts.total
+        assert plans == {Plan.of(p, parts).parts for parts in all_plans(p)}
+        assert p.evaluate(label_of(p, next(iter(plans)))).feasible
+
+
+def test_samples_are_uniform():
+    # 155 plans at cost 14, 3100 draws: the chi-square test errs once in 10,000 runs; the seed is fixed.
+    counts = Districting(grid(4, 4), 4, tolerance=0).count()
+    draws = counts.sample(12, 3120, seed=5)
+    seen = {}
+    for plan in draws:
+        seen[plan.parts] = seen.get(plan.parts, 0) + 1
+    expected = 3120 / 78
+    statistic = sum((n - expected) ** 2 / expected for n in seen.values()) + (78 - len(seen)) * expected
+    assert statistic < chi2.isf(1e-4, 77)
+
+
+def test_ranks_and_costs_out_of_range():
+    counts = Districting(grid(3, 3), 3, tolerance=0).count()
+    with pytest.raises(DeclarationError, match="no plan costs 5; costs that occur: 6"):
+        counts.sample(5)
+    with pytest.raises(DeclarationError, match="from 0 to 9"):
+        counts.unrank(6, 10)
+
+
+def test_counts_may_exceed_a_machine_word():
+    g = unit(nx.path_graph(150))
+    assert Districting(g, 40, bounds=(1, 150)).count().total == comb(149, 39) > 2**100
+
+
+def test_a_start_must_be_feasible():
+    p = Districting(grid(2, 2), 2, tolerance=0)
+    bad = Plan.of(p, [[0, 3], [1, 2]])
+    for method in EXACT:
+        with pytest.raises(DeclarationError, match="start"):
+            p.solve(method, start=bad)
+        assert p.solve(method, start=Plan.of(p, [[0, 1], [2, 3]])).objective == 2
+
+
+def test_time_limits_leave_a_plan_without_proof():
+    p = Districting(delaunay(60, 3), 5, tolerance=0.02)
+    for method in EXACT:
+        s = p.solve(method, time_limit=0.01)
+        assert s.status in ("feasible", "limit") and not s.bound > s.objective
+
+
+def test_limits_of_the_methods():
+    with pytest.raises(DeclarationError, match="at most 128 nodes"):
+        Districting(grid(12, 12), 2, tolerance=0).solve("set-partitioning")
+    with pytest.raises(DeclarationError, match="at most 16"):
+        Districting(unit(nx.complete_graph(18)), 2, tolerance=0).solve("frontier")
+    with pytest.raises(DeclarationError, match="takes the objective cut"):
+        Districting(grid(2, 2), 2, tolerance=0, objective="deviation").solve("frontier")
