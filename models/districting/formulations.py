@@ -1,0 +1,339 @@
+"""Integer programmes for districting: two bases, and the ways to make districts connected.
+
+The label base has a binary for each node and district, the root base (Hess et al. 1965) one for each node and each
+root that a district may have. Labels are canonical: districts are numbered by their first node, and a district's
+root is its first node, so that every plan is represented once; `Fixed` side constraints give the labels
+themselves a meaning and switch that off, as does ``canonical=False``. Parity of all of them is tested.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from forcopt.errors import DeclarationError
+from forcopt.graphs.weighted import WeightedGraph
+from forcopt.language.atoms import abs as absolute
+from forcopt.language.atoms import maximum
+from forcopt.language.constraint import Constraint
+from forcopt.language.expression import Expression
+from forcopt.language.model import Model, Variable
+from forcopt.loops.solution import ModelSolution
+from forcopt.models.districting.plan import Plan
+from forcopt.models.districting.problem import Districting
+from forcopt.models.districting.side import Fixed
+from forcopt.problem import Handles
+
+__all__ = [
+    "flow",
+    "flow_per_district",
+    "labels_separators",
+    "multicommodity",
+    "relaxed",
+    "separators",
+    "shirabe",
+]
+
+Array = np.ndarray[Any, Any]
+
+_VB = "Validi and Buchanan (2022), Political districting to minimize cut edges"
+
+
+@dataclass(frozen=True)
+class _Base:
+    """What a base wrote: the binaries, the cut indicators, and the population of each column's district."""
+
+    problem: Districting
+    model: Model
+    member: Variable
+    cut: Variable
+    population: Expression
+    roots: Expression | None
+
+    def handles(self, **parts: Any) -> Handles:
+        problem, member = self.problem, self.member
+
+        def decision(said: ModelSolution) -> Plan:
+            return Plan.from_labels(problem, said[member].argmax(axis=1))
+
+        return Handles(
+            self.objective(), decision, member=member, cut=self.cut, population=self.population,
+            **({} if self.roots is None else {"root": self.roots}), **parts,
+        )  # fmt: skip
+
+    def objective(self) -> Expression:
+        problem = self.problem
+        if problem.objective == "cut":
+            return (self.cut * (problem.arrays.costs / problem.cost_scale)).sum()
+        if problem.objective == "inertia":
+            if self.roots is None:
+                raise DeclarationError(
+                    "the objective inertia needs roots: shirabe, multicommodity or separators; "
+                    "set-partitioning takes it, too"
+                )
+            return (self.member * problem.inertia).sum()
+        target = problem.mean if self.roots is None else problem.mean * self.roots
+        return maximum(absolute(self.population - target), axis=0)
+
+
+def _cut_rows(model: Model, graph: WeightedGraph, member: Variable) -> Variable:
+    """An edge is cut if its ends differ in any column."""
+    cut = model.variable("cut", len(graph.edges), lower=0, upper=1)
+    u, v = graph.edges.T
+    if len(graph.edges):
+        model.subject_to(cut[:, None] >= member[u] - member[v], cut[:, None] >= member[v] - member[u])
+    return cut
+
+
+def _side_rows(base: _Base) -> None:
+    problem, model, member = base.problem, base.model, base.member
+    for group in problem.together:
+        model.subject_to(member[list(group[1:])] == member[group[0]])
+    for a, b in problem.apart:
+        model.subject_to(member[a] + member[b] <= 1)
+    if problem.cut_limit is not None:
+        model.subject_to(base.cut.sum() <= problem.cut_limit)
+
+
+def _label_base(problem: Districting, model: Model, canonical: bool) -> _Base:
+    g, k = problem.arrays, problem.districts
+    n = g.size
+    low, high = problem.population_bounds
+    fixed = [item for item in problem.side if isinstance(item, Fixed)]
+    canonical = canonical and not fixed
+    upper = np.ones((n, k))
+    if canonical:
+        upper = np.tril(upper)
+    member = model.variable("member", (n, k), upper=upper, binary=True)
+    model.subject_to(member.sum(axis=1) == 1)
+    if canonical and k > 1:
+        # Node v may open district d only if an earlier node lies in district d - 1.
+        model.subject_to(member[:, 1:] <= np.tri(n, n, -1) @ member[:, :-1])
+    for item in fixed:
+        model.subject_to(member[problem.place[item.node], item.district] == 1)
+    population = g.weights.astype(float) @ member
+    model.subject_to(population.between(low, max(low, high)))
+    if low > high:
+        model.subject_to(population <= high)
+    model.subject_to(member.sum(axis=0) >= 1)
+    base = _Base(problem, model, member, _cut_rows(model, g, member), population, None)
+    _side_rows(base)
+    return base
+
+
+def _root_base(problem: Districting, model: Model, canonical: bool) -> _Base:
+    g, k = problem.arrays, problem.districts
+    n = g.size
+    low, high = problem.population_bounds
+    # Roots are centres for the moment of inertia, so they must stay free.
+    canonical = canonical and problem.objective != "inertia"
+    upper = np.ones((n, n))
+    if canonical:
+        upper = np.tril(upper)
+    upper[_too_far(g, high, canonical)] = 0
+    member = model.variable("member", (n, n), upper=upper, binary=True)
+    root = member[np.arange(n), np.arange(n)]
+    model.subject_to(member.sum(axis=1) == 1, member <= root, root.sum() == k)
+    population = g.weights.astype(float) @ member
+    model.subject_to(population >= low * root, population <= high * root)
+    base = _Base(problem, model, member, _cut_rows(model, g, member), population, root)
+    _side_rows(base)
+    return base
+
+
+def _too_far(graph: WeightedGraph, high: int, canonical: bool) -> Array:
+    """``[i, j]``: no connected district with root j can hold node i: every path between weighs too much.
+
+    With canonical roots a path may only use nodes from j on (the L-fixing of Validi and Buchanan).
+    """
+    out = np.ones((graph.size, graph.size), np.bool_)
+    for j in graph:
+        allowed = range(j, graph.size) if canonical else graph
+        for i, far in _path_weights(graph, j, set(allowed)).items():
+            out[i, j] = far > high
+    return out
+
+
+def _path_weights(graph: WeightedGraph, source: int, allowed: set[int]) -> dict[int, int]:
+    """The least weight of a path from `source` to each node it can reach, both ends included."""
+    best: dict[int, int] = {}
+    queue = [(int(graph.weights[source]), source)]
+    while queue:
+        far, u = heapq.heappop(queue)
+        if u in best:
+            continue
+        best[u] = far
+        for v in graph.neighbours[u]:
+            if v in allowed and v not in best:
+                heapq.heappush(queue, (far + int(graph.weights[v]), v))
+    return best
+
+
+def _arcs(graph: WeightedGraph) -> tuple[Array, sp.csr_array, sp.csr_array]:
+    """Both orientations of every edge, and which arcs lead into and out of each node."""
+    arcs = np.concatenate([graph.edges, graph.edges[:, ::-1]])
+    ones, count = np.ones(len(arcs)), np.arange(len(arcs))
+    into = sp.csr_array((ones, (arcs[:, 1], count)), shape=(graph.size, len(arcs)))
+    out_of = sp.csr_array((ones, (arcs[:, 0], count)), shape=(graph.size, len(arcs)))
+    return arcs, into, out_of
+
+
+# -- formulations ------------------------------------------------------------------------------------------
+
+
+@Districting.formulation("flow", exact=True, cites="SCF of Validi and Buchanan (2022), one flow for the whole plan")
+def flow(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
+    """Labels, and one flow for the whole plan: k roots send a unit to every node over uncut edges.
+
+    Each component of a district needs a root, and k districts share k roots. 2 m + n columns beside the labels.
+    """
+    base = _label_base(problem, model, canonical)
+    g, k = problem.arrays, problem.districts
+    arcs, into, out_of = _arcs(g)
+    n, m, most = g.size, len(g.edges), g.size - k
+    root = model.variable("root", n, binary=True)
+    model.subject_to(root.sum() == k)
+    if m == 0 or most == 0:
+        model.subject_to(root == 1)
+        return base.handles(roots=root)
+    sent = model.variable("flow", len(arcs), lower=0, upper=most)
+    model.subject_to(sent[:m] + sent[m:] <= most * (1 - base.cut))
+    model.subject_to(into @ sent - out_of @ sent >= 1 - (most + 1) * root)
+    # A root that is the first of its district has no uncut edge to an earlier node.
+    model.subject_to(root[g.edges[:, 1]] <= base.cut)
+    return base.handles(roots=root)
+
+
+@Districting.formulation("flow-per-district", exact=True, cites="Hojny, Joormann, Lüthen and Schmidt (2021)")
+def flow_per_district(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
+    """Labels, and one flow for each district, from its first node to all the others."""
+    base = _label_base(problem, model, canonical)
+    g, k = problem.arrays, problem.districts
+    n = g.size
+    arcs, into, out_of = _arcs(g)
+    root = model.variable("root", (n, k), binary=True)
+    model.subject_to(root.sum(axis=0) == 1, root <= base.member)
+    before = np.arange(n, dtype=float)[:, None]
+    model.subject_to(np.tri(n, n, -1) @ base.member <= before * (1 - root))
+    if len(arcs) == 0:
+        model.subject_to(base.member <= root)
+        return base.handles(roots=root)
+    sent = model.variable("flow", (len(arcs), k), lower=0, upper=max(n - 1, 1))
+    model.subject_to(sent <= (n - 1) * base.member[arcs[:, 0]], sent <= (n - 1) * base.member[arcs[:, 1]])
+    model.subject_to(into @ sent - out_of @ sent >= base.member - n * root)
+    return base.handles(roots=root)
+
+
+@Districting.formulation("shirabe", exact=True, cites="Shirabe (2009); Oehrlein and Haunert (2017)")
+def shirabe(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
+    """Roots, and a flow from each root to the nodes of its district."""
+    base = _root_base(problem, model, canonical)
+    g = problem.arrays
+    n = g.size
+    arcs, into, out_of = _arcs(g)
+    others = ~np.eye(n, dtype=bool)
+    if len(arcs) == 0:
+        return base.handles()
+    upper = np.full((len(arcs), n), float(max(n - 1, 1)))
+    upper[arcs[:, 1][:, None] == np.arange(n)] = 0  # nothing flows back into a root
+    sent = model.variable("flow", (len(arcs), n), lower=0, upper=upper)
+    arriving = into @ sent
+    model.subject_to((arriving - out_of @ sent)[others] == base.member[others])
+    model.subject_to(arriving <= (n - 1) * base.member)
+    return base.handles()
+
+
+@Districting.formulation("multicommodity", exact=True, cites=f"MCF of {_VB}")
+def multicommodity(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
+    """Roots, and a unit of its own commodity from the root to each node: tight, and large.
+
+    2 m columns for every node and root that may go together.
+    """
+    base = _root_base(problem, model, canonical)
+    g = problem.arrays
+    n = g.size
+    arcs, into, out_of = _arcs(g)
+    upper = model.columns().upper[base.member.start : base.member.start + n * n].reshape(n, n)
+    node, root = np.nonzero((upper > 0) & ~np.eye(n, dtype=bool))
+    if len(arcs) == 0 or len(node) == 0:
+        model.subject_to(base.member[node, root] == 0) if len(node) else None
+        return base.handles()
+    pairs = np.arange(len(node))
+    open_ = (arcs[:, 1][None] != root[:, None]).astype(float)
+    sent = model.variable("flow", (len(node), len(arcs)), lower=0, upper=open_)
+    arriving = sent @ into.T
+    unit = sp.csr_array((np.ones(len(node)), (pairs * n + node, pairs)), shape=(len(node) * n, len(node)))
+    unit = unit - sp.csr_array((np.ones(len(node)), (pairs * n + root, pairs)), shape=(len(node) * n, len(node)))
+    net = (arriving - sent @ out_of.T).reshape(len(node) * n)
+    model.subject_to(net == unit @ base.member[node, root])
+    keep = np.arange(n)[None] != root[:, None]
+    model.subject_to(arriving[keep] <= base.member.T[root][keep])
+    return base.handles()
+
+
+@Districting.formulation("separators", exact=True, cites=f"CUT and LCUT of {_VB}; Carvajal et al. (2013)")
+def separators(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
+    """Roots, and cuts as they are needed: a node joins a root only with a node of each separator.
+
+    The separators are of the length-bounded kind: every path that avoids one is heavier than a district may be.
+    """
+    base = _root_base(problem, model, canonical)
+    member, high = base.member, problem.population_bounds[1]
+
+    def separate(value: Callable[[Expression], Array]) -> Iterator[Constraint]:
+        x = value(member) > 0.5
+        for b in np.flatnonzero(x.diagonal()).tolist():
+            for a, separator in _violated(problem.arrays, np.flatnonzero(x[:, b]).tolist(), b, high):
+                yield member[a, b] <= member[separator, b].sum()
+
+    model.lazy(separate)
+    return base.handles()
+
+
+@Districting.formulation("labels-separators", exact=True, cites="Carvajal, Constantino, Goycoolea, Vielma and Weintraub (2013)")
+def labels_separators(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
+    """Labels, and cuts as they are needed: two nodes share a district only with a node of each separator."""
+    base = _label_base(problem, model, canonical)
+    member, high = base.member, problem.population_bounds[1]
+    weights = problem.arrays.weights
+
+    def separate(value: Callable[[Expression], Array]) -> Iterator[Constraint]:
+        x = value(member) > 0.5
+        for d in range(problem.districts):
+            nodes = np.flatnonzero(x[:, d]).tolist()
+            if nodes:
+                b = max(nodes, key=lambda v: int(weights[v]))
+                for a, separator in _violated(problem.arrays, nodes, b, high):
+                    yield member[a] + member[b] - member[separator].sum(axis=0) <= 1
+
+    model.lazy(separate)
+    return base.handles()
+
+
+@Districting.formulation("relaxed", exact=False, cites="Hess, Weaver, Siegfeldt, Whelan and Zitlau (1965)")
+def relaxed(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
+    """The base without contiguity: its bound holds for every plan, its plan may fall apart."""
+    base = _root_base if problem.objective == "inertia" else _label_base
+    return base(problem, model, canonical).handles()
+
+
+def _violated(graph: WeightedGraph, nodes: Iterable[int], b: int, high: int) -> Iterator[tuple[int, list[int]]]:
+    """For each component of `nodes` without b: its heaviest node and a minimal separator of it from b."""
+    for piece in graph.components(nodes):
+        if b in piece:
+            continue
+        a = max(piece, key=lambda v: int(graph.weights[v]))
+        border = {u for v in piece for u in graph.neighbours[v]} - set(piece)
+        beyond = _path_weights(graph, b, set(graph) - border)
+        separator = sorted(u for u in border if any(v in beyond for v in graph.neighbours[u]))
+        # Leave out nodes while every path from a to b that avoids the rest stays too heavy for a district.
+        for u in list(separator):
+            rest = [v for v in separator if v != u]
+            if _path_weights(graph, a, set(graph) - set(rest)).get(b, high + 1) > high:
+                separator = rest
+        yield a, separator

@@ -1,0 +1,144 @@
+"""Every integer programme gives the optimum of brute force."""
+
+import random
+
+import networkx as nx
+import numpy as np
+import pytest
+from districting_oracle import all_plans, brute_histogram
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import forcopt as fo
+from forcopt.data import delaunay, grid
+from forcopt.models import Districting
+from forcopt.models.districting import Apart, CutLimit, Fixed, Plan, Together
+
+ROOTS = ["shirabe", "multicommodity", "separators"]
+LABELS = ["flow", "flow-per-district", "labels-separators"]
+FORMULATIONS = LABELS + ROOTS
+
+A = Districting(grid(3, 4, population=[2, 5, 5, 5, 1, 8, 2, 3, 3, 8, 1, 8]), 3, bounds=(16, 18))
+B = Districting(grid(3, 4, population=[1, 2, 8, 5, 1, 3, 3, 5, 1, 1, 8, 2]), 3, bounds=(13, 14))
+
+
+@pytest.mark.parametrize("method", FORMULATIONS)
+def test_contiguity_costs_one_edge_more(method):
+    for p in (A, B):
+        s = p.solve(method)
+        assert (s.status, s.objective, s.evaluation.feasible) == ("optimal", 8, True)
+
+
+def test_without_contiguity_the_bound_is_lower():
+    for p in (A, B):
+        s = p.solve("relaxed")
+        assert s.status == "approximate" and s.bound == pytest.approx(7)
+        assert any("contiguity" in name for name in s.evaluation.violations)
+
+
+@pytest.mark.parametrize("method", FORMULATIONS)
+def test_infeasible_star(method):
+    star = nx.star_graph(3)
+    nx.set_node_attributes(star, 1, "population")
+    assert Districting(star, 2, bounds=(2, 2)).solve(method).status == "infeasible"
+
+
+@pytest.mark.parametrize("method", FORMULATIONS)
+def test_edgeless_and_single_nodes(method):
+    bare = nx.empty_graph(3)
+    nx.set_node_attributes(bare, 1, "population")
+    assert Districting(bare, 3, bounds=(0, 9)).solve(method).objective == 0
+    assert Districting(bare, 2, bounds=(0, 9)).solve(method).status == "infeasible"
+    assert Districting(grid(1, 1), 1, tolerance=0).solve(method).objective == 0
+    assert Districting(grid(2, 2), 4, tolerance=0).solve(method).objective == 4
+
+
+@st.composite
+def instances(draw):
+    rng = random.Random(seed := draw(st.integers(0, 10**6)))
+    g = delaunay(rng.randint(5, 7), seed, keep=rng.choice([0.6, 1.0]), population=(0, 9))
+    if rng.random() < 0.4:
+        g.remove_edges_from([e for e in list(g.edges) if rng.random() < 0.3])
+    for e in g.edges:
+        g.edges[e]["cost"] = rng.randint(0, 4)
+    k = rng.randint(1, 3)
+    total = sum(d for _, d in g.nodes(data="population"))
+    low = rng.randint(0, total // k)
+    u, v, w, x = rng.sample(list(g), 4)
+    side = [[], [Together([u, v]), Apart([w, x])], [Fixed(u, k - 1), Fixed(v, 0)]][rng.randint(0, 2)]
+    return Districting(g, k, bounds=(low, rng.randint(-(-total // k), total)), side=side)
+
+
+@settings(max_examples=12, deadline=None)
+@given(instances())
+def test_every_formulation_agrees_with_brute_force(p):
+    counts = brute_histogram(p)
+    for method in FORMULATIONS:
+        s = p.solve(method)
+        if counts:
+            assert (s.status, s.objective) == ("optimal", min(counts)), method
+            assert s.evaluation.feasible
+        else:
+            assert s.status == "infeasible", method
+    bound = p.solve("relaxed")
+    assert not counts or bound.bound <= min(counts) + 1e-6
+
+
+@settings(max_examples=6, deadline=None)
+@given(instances())
+def test_other_objectives(p):
+    for objective, methods in (("inertia", ROOTS), ("deviation", FORMULATIONS)):
+        q = Districting(p.graph, p.districts, bounds=p.bounds, objective=objective, side=[CutLimit(6)])
+        values = [e.objective for parts in all_plans(q) if (e := q.evaluate(Plan.of(q, parts))).feasible]
+        for method in methods:
+            s = q.solve(method)
+            if values:
+                assert s.status == "optimal" and np.isclose(s.objective, min(values), atol=1e-6), method
+            else:
+                assert s.status == "infeasible"
+
+
+def test_inertia_needs_roots():
+    p = Districting(grid(2, 2), 2, tolerance=0, objective="inertia")
+    with pytest.raises(fo.DeclarationError, match="needs roots"):
+        p.solve("flow")
+    assert "root" in vars(p.declare(fo.Model()))  # the default formulation of this objective
+
+
+def test_composes_with_a_leximax_of_deviations():
+    p = Districting(grid(2, 3, population=[1, 2, 3, 4, 5, 6]), 3, tolerance=1)
+    m = fo.Model()
+    plan = p.declare(m)
+    m.leximax(abs(plan.population - p.mean))
+    s = m.solve()
+    best = min(
+        sorted((abs(sum(p.arrays.weights[list(part)]) - 7) for part in parts), reverse=True) for parts in all_plans(p)
+    )
+    got = sorted(np.abs(s[plan.population] - 7), reverse=True)
+    assert np.allclose(got, best)
+    assert p.evaluate(plan.decision(s)).feasible
+
+
+def test_composes_with_a_count_of_districts_above_a_share():
+    # Four of eight people in a 2x4 grid hold the left half; at least one district must be all theirs.
+    p = Districting(grid(2, 4), 2, tolerance=0)
+    theirs = np.array([1, 1, 0, 0, 1, 1, 0, 0.0])
+    m = fo.Model()
+    plan = p.declare(m)
+    strong = m.variable("strong", 2, binary=True)
+    m.subject_to(fo.implies(strong, theirs @ plan.member >= 0.9 * plan.population), strong.sum() >= 1)
+    m.minimize(plan.objective)
+    s = m.solve()
+    assert s.objective == 2 and plan.decision(s).parts[0] == (0, 1, 4, 5)
+
+
+def test_fixed_labels_keep_their_meaning():
+    p = Districting(grid(1, 4), 2, tolerance=0, side=[Fixed(0, 1)])
+    for method in FORMULATIONS:
+        assert p.solve(method).decision.assignment == {0: 1, 1: 1, 2: 0, 3: 0}
+
+
+def test_default_formulation_is_flow():
+    m = fo.Model()
+    handles = Districting(grid(2, 2), 2, tolerance=0).declare(m)
+    assert handles.member.shape == (4, 2) and handles.cut.shape == (4,) and handles.population.shape == (2,)
