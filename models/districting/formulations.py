@@ -267,12 +267,12 @@ def multicommodity(problem: Districting, model: Model, *, canonical: bool = True
     open_ = (arcs[:, 1][None] != root[:, None]).astype(float)
     sent = model.variable("flow", (len(node), len(arcs)), lower=0, upper=open_)
     arriving = sent @ into.T
+    # The balance at the root follows from those at the other nodes.
     unit = sp.csr_array((np.ones(len(node)), (pairs * n + node, pairs)), shape=(len(node) * n, len(node)))
-    unit = unit - sp.csr_array((np.ones(len(node)), (pairs * n + root, pairs)), shape=(len(node) * n, len(node)))
-    net = (arriving - sent @ out_of.T).reshape(len(node) * n)
-    model.subject_to(net == unit @ base.member[node, root])
-    keep = np.arange(n)[None] != root[:, None]
-    model.subject_to(arriving[keep] <= base.member.T[root][keep])
+    wanted = (unit @ base.member[node, root]).reshape(len(node), n)
+    others = np.arange(n)[None] != root[:, None]
+    model.subject_to((arriving - sent @ out_of.T)[others] == wanted[others])
+    model.subject_to(arriving[others] <= base.member.T[root][others])
     return base.handles()
 
 

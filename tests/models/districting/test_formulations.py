@@ -84,7 +84,7 @@ def test_every_formulation_agrees_with_brute_force(p):
     assert not counts or bound.bound <= min(counts) + 1e-6
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(instances())
 def test_other_objectives(p):
     for objective, methods in (("inertia", ROOTS), ("deviation", FORMULATIONS)):
@@ -142,3 +142,16 @@ def test_default_formulation_is_flow():
     m = fo.Model()
     handles = Districting(grid(2, 2), 2, tolerance=0).declare(m)
     assert handles.member.shape == (4, 2) and handles.cut.shape == (4,) and handles.population.shape == (2,)
+
+
+def test_a_presolve_rule_of_highs_that_cuts_off_the_optimum_is_off():
+    g = nx.Graph()
+    g.add_weighted_edges_from(
+        [(0, 4, 2), (0, 3, 3), (1, 3, 4), (1, 5, 4), (2, 4, 1), (2, 6, 4), (5, 6, 4)], weight="cost"
+    )
+    nx.set_node_attributes(g, {0: 1, 1: 0, 2: 9, 3: 7, 4: 1, 5: 8, 6: 5}, "population")
+    ordered = nx.Graph()
+    ordered.add_nodes_from((v, g.nodes[v]) for v in range(7))
+    ordered.add_edges_from(g.edges(data=True))
+    p = Districting(ordered, 2, bounds=(15, 30))
+    assert p.solve("multicommodity").objective == 6  # HiGHS 1.14.0 says 7 with all its presolve rules
