@@ -1,8 +1,8 @@
 """Districting: balanced connected partitions of planar graphs, exact and approximate."""
 
-from forcopt.models.districting import formulations, frontier, local_search, set_partitioning
+from forcopt.models.districting import formulations, frontier, local_search, set_partitioning, sphere_cut
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.side import Apart, CutLimit, Fixed, Together
 
-__all__ = ["Apart", "CutLimit", "Districting", "Fixed", "Plan", "Together", "formulations", "frontier", "local_search", "set_partitioning"]
+__all__ = ["Apart", "CutLimit", "Districting", "Fixed", "Plan", "Together", "formulations", "frontier", "local_search", "set_partitioning", "sphere_cut"]

@@ -21,7 +21,7 @@ from forcopt.problem import Evaluation, Handles, Problem
 
 if TYPE_CHECKING:
     from forcopt.language.model import Model
-    from forcopt.models.districting.frontier import PlanCounts
+    from forcopt.models.districting.counts import PlanCounts
     from forcopt.models.districting.plan import Plan
 
 __all__ = ["Districting"]
@@ -379,18 +379,19 @@ class Districting(Problem):
             method = "shirabe" if self.objective == "inertia" else "flow"
         return super().declare(model, method, **options)
 
-    def count(self, max_cost: float | None = None) -> PlanCounts:
+    def count(self, max_cost: float | None = None, method: str = "frontier") -> PlanCounts:
         """Count the plans of each cost; also gives them by rank, at random, and in order of cost.
 
         Args:
             max_cost: only plans of at most this cost are counted; all if left out.
+            method: ``frontier`` or ``sphere-cut``.
 
         Raises:
             DeclarationError: for another objective than ``cut``, or if the graph is too wide (see ``frontier``).
         """
-        from forcopt.models.districting.frontier import PlanCounts
+        from forcopt.models.districting.counts import PlanCounts
 
-        return PlanCounts(self, max_cost)
+        return PlanCounts(self, max_cost, method)
 
     def require(self, method: str, *objectives: str) -> None:
         """Check that a method can take the objective.

@@ -127,7 +127,7 @@ def test_a_malformed_plan_is_an_error(plan):
 )
 def test_infeasible_with_a_reason(graph, districts, bounds, reason):
     p = Districting(graph, districts, bounds=bounds)
-    for method in ("set-partitioning", "frontier", "local-search"):
+    for method in ("set-partitioning", "frontier", "sphere-cut", "local-search"):
         s = p.solve(method)
         assert s.status == "infeasible" and s.decision is None
         assert reason in s.reason

@@ -1,0 +1,221 @@
+"""Exact counts of plans by cost; plans by rank, at random, and in order of cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from forcopt.errors import DeclarationError, unknown
+from forcopt.graphs.frontier import COUNT, Bound, Sweep, Table, number
+from forcopt.graphs.sphere_cut import ClusterTable, SphereCut, arcs_into
+from forcopt.models.districting.frontier import sweep_of
+from forcopt.models.districting.plan import Plan
+from forcopt.models.districting.problem import Districting
+from forcopt.models.districting.sphere_cut import tables_of
+
+__all__ = ["PlanCounts"]
+
+Array = np.ndarray[Any, Any]
+
+
+class _Counter(Protocol):
+    def histogram(self) -> dict[int, int]:
+        """The number of partitions of each cost."""
+
+    def ranked(self, cost: int, rank: int) -> list[list[int]]:
+        """The parts of one of them."""
+
+
+class _ByFrontier:
+    """Counts and ranks along a vertex order."""
+
+    def __init__(self, problem: Districting, most: int | None) -> None:
+        self.sweep: Sweep = sweep_of(problem)
+        self.most = most
+
+    @cached_property
+    def bound(self) -> Bound | None:
+        """States that cannot end in time need not be counted; pays only where costs are limited."""
+        return None if self.most is None else self.sweep.relaxation(None, self.most)
+
+    def histogram(self) -> dict[int, int]:
+        """The number of partitions of each cost."""
+        if self.most is not None and self.bound is None:
+            return {}
+        return self.sweep.histogram(self.most, self.bound)
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """All tables with their arcs."""
+        return self.sweep.run(COUNT, self.most, self.bound, track=True)
+
+    @cached_property
+    def into(self) -> list[tuple[Array, Array]]:
+        """The arcs by the state that they lead to."""
+        out = []
+        for table in self.tables:
+            order = np.argsort(table.arcs[:, 2], kind="stable")
+            starts = np.searchsorted(table.arcs[order, 2], np.arange(len(table.rows) + 1))
+            out.append((table.arcs[order], starts))
+        return out
+
+    def ranked(self, cost: int, rank: int) -> list[list[int]]:
+        """Walk back from the last table; at each state the arcs share the ranks in their order."""
+        state = int(np.flatnonzero(self.tables[-1].rows[:, 3] == cost)[0])
+        picks = []
+        for t in range(len(self.tables) - 1, -1, -1):
+            arcs, starts = self.into[t]
+            for before, d, _ in arcs[starts[state] : starts[state + 1]].tolist():
+                ways = 1 if t == 0 else number(self.tables[t - 1].values[before])
+                if rank < ways:
+                    picks.append(d)
+                    state = before
+                    break
+                rank -= ways
+        return self.sweep.parts_of(picks[::-1])
+
+
+class _BySphereCut:
+    """Counts and ranks along a branch decomposition."""
+
+    def __init__(self, problem: Districting, most: int | None) -> None:
+        self.programme: SphereCut = tables_of(problem)
+        self.most = most
+
+    def histogram(self) -> dict[int, int]:
+        """The number of partitions of each cost."""
+        return self.programme.histogram(self.most)
+
+    @cached_property
+    def tables(self) -> list[ClusterTable]:
+        """All tables with their arcs."""
+        return self.programme.run(COUNT, self.most, track=True)
+
+    @cached_property
+    def into(self) -> list[tuple[Array, Array]]:
+        """The arcs by the state that they make."""
+        return arcs_into(self.tables)
+
+    def ranked(self, cost: int, rank: int) -> list[list[int]]:
+        """The corrected Algorithm 2 of the paper: ranks from 0, split between the two children."""
+        return self.programme.ranked(self.tables, self.into, cost, rank)
+
+
+class _OneNode:
+    """A single node is one district."""
+
+    def histogram(self) -> dict[int, int]:
+        """One partition, which cuts nothing."""
+        return {0: 1}
+
+    def ranked(self, cost: int, rank: int) -> list[list[int]]:
+        """That partition."""
+        return [[0]]
+
+
+class PlanCounts:
+    """The exact number of plans of each cost; plans by rank, at random, and in order of cost.
+
+    Made by `Districting.count`.
+
+    Args:
+        problem: with the objective ``cut``.
+        max_cost: only plans of at most this cost are counted; all if left out.
+        method: ``frontier`` or ``sphere-cut``; ranks differ between them.
+
+    >>> from forcopt.data import grid
+    >>> from forcopt.models import Districting
+    >>> counts = Districting(grid(3, 4), districts=3, tolerance=0).count()
+    >>> counts.histogram, counts.total
+    ({6: 2, 7: 6, 8: 15}, 23)
+    >>> counts.unrank(6, 0).assignment == counts.unrank(6, 1).assignment
+    False
+    >>> [plan.cost for plan in counts.sample(7, 2, seed=1)]
+    [7.0, 7.0]
+    >>> len(list(counts.iterate(max_cost=7)))
+    8
+    """
+
+    def __init__(
+        self, problem: Districting, max_cost: float | None = None, method: str = "frontier"
+    ) -> None:
+        counters = {"frontier": _ByFrontier, "sphere-cut": _BySphereCut}
+        if method not in counters:
+            raise unknown("counting method", method, list(counters))
+        problem.require(f"count with {method}", "cut")
+        self.problem = problem
+        limits = [] if problem.cut_limit is None else [problem.cut_limit]
+        if max_cost is not None:
+            limits.append(int(np.floor(max_cost * problem.cost_scale + 1e-9)))
+        self._counter: _Counter = (
+            _OneNode() if len(problem.nodes) == 1 else counters[method](problem, min(limits, default=None))
+        )
+
+    @cached_property
+    def _by_cost(self) -> dict[int, int]:
+        return {} if self.problem.obstacle() else self._counter.histogram()
+
+    @property
+    def histogram(self) -> dict[float, int]:
+        """The number of plans of each cost, in increasing order; costs are ints if all edges' are."""
+        scale = self.problem.cost_scale
+        return {cost if scale == 1 else cost / scale: n for cost, n in self._by_cost.items()}
+
+    @property
+    def total(self) -> int:
+        """The number of plans."""
+        return sum(self._by_cost.values())
+
+    def _scaled(self, cost: float) -> int:
+        exact = round(cost * self.problem.cost_scale)
+        if exact not in self._by_cost:
+            known = ", ".join(f"{c:g}" for c in self.histogram) or "none"
+            raise DeclarationError(f"no plan costs {cost:g}; costs that occur: {known}")
+        return exact
+
+    def unrank(self, cost: float, rank: int) -> Plan:
+        """The plan of a rank among those of a cost: from 0, in the order of the tables.
+
+        Raises:
+            DeclarationError: if no plan has this cost, or fewer than ``rank + 1``.
+        """
+        exact = self._scaled(cost)
+        if not 0 <= rank < self._by_cost[exact]:
+            raise DeclarationError(
+                f"rank is {rank}; it must be from 0 to {self._by_cost[exact] - 1} at cost {cost:g}"
+            )
+        return Plan.of(self.problem, self._counter.ranked(exact, rank))
+
+    def sample(self, cost: float, size: int = 1, seed: int | np.random.Generator | None = None) -> list[Plan]:
+        """Plans drawn independently and uniformly among all of a cost.
+
+        Raises:
+            DeclarationError: if no plan has this cost.
+        """
+        rng = np.random.default_rng(seed)
+        count = self._by_cost[self._scaled(cost)]
+        return [self.unrank(cost, _below(count, rng)) for _ in range(size)]
+
+    def iterate(self, max_cost: float | None = None) -> Iterator[Plan]:
+        """All plans in order of cost, then of rank."""
+        for cost, count in self.histogram.items():
+            if max_cost is not None and cost > max_cost:
+                return
+            for rank in range(count):
+                yield self.unrank(cost, rank)
+
+    def __repr__(self) -> str:
+        return f"<{self.total} plans of {len(self.histogram)} costs>"
+
+
+def _below(count: int, rng: np.random.Generator) -> int:
+    """A uniform integer from 0 to count - 1, of any size (by rejection)."""
+    bits = count.bit_length()
+    while True:
+        value = int.from_bytes(rng.bytes((bits + 7) // 8), "little") & ((1 << bits) - 1)
+        if value < count:
+            return value
+
