@@ -1,8 +1,34 @@
 """Districting: balanced connected partitions of planar graphs, exact and approximate."""
 
-from forcopt.models.districting import formulations, frontier, local_search, set_partitioning, sphere_cut
+from forcopt.models.districting import (
+    formulations,
+    frontier,
+    local_search,
+    portfolio,
+    recom,
+    set_partitioning,
+    sphere_cut,
+)
+from forcopt.models.districting.counts import PlanCounts
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
+from forcopt.models.districting.reduction import bin_packing
 from forcopt.models.districting.side import Apart, CutLimit, Fixed, Together
 
-__all__ = ["Apart", "CutLimit", "Districting", "Fixed", "Plan", "Together", "formulations", "frontier", "local_search", "set_partitioning", "sphere_cut"]
+__all__ = [
+    "Apart",
+    "CutLimit",
+    "Districting",
+    "Fixed",
+    "Plan",
+    "PlanCounts",
+    "Together",
+    "bin_packing",
+    "formulations",
+    "frontier",
+    "local_search",
+    "portfolio",
+    "recom",
+    "set_partitioning",
+    "sphere_cut",
+]
