@@ -1,10 +1,12 @@
-"""Orders of the vertices in which the processed part has a short frontier (path decompositions)."""
+"""Orders of the vertices: with short frontiers (path decompositions), and along the Fiedler vector."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from forcopt.graphs.weighted import WeightedGraph
 
-__all__ = ["frontier_order", "frontier_sizes"]
+__all__ = ["frontier_order", "frontier_sizes", "spectral_order"]
 
 
 def frontier_order(graph: WeightedGraph, beam: int = 64) -> list[int]:
@@ -65,3 +67,21 @@ def frontier_sizes(graph: WeightedGraph, order: list[int]) -> list[int]:
     """The number of processed vertices with a neighbour still to come, after each vertex of the order."""
     last = {u: max((order.index(v) for v in graph.neighbours[u]), default=-1) for u in graph}
     return [sum(last[u] > i for u in order[: i + 1]) for i in range(len(order))]
+
+
+def spectral_order(graph: WeightedGraph) -> list[int]:
+    """The vertices along the Fiedler vector of each component: from one end of the graph to the other.
+
+    >>> g = WeightedGraph.of([1] * 4, [(2, 0), (0, 3), (3, 1)], [1] * 3)
+    >>> spectral_order(g)
+    [1, 3, 0, 2]
+    """
+    order = []
+    for piece in graph.components():
+        adjacency = graph.adjacency[np.ix_(piece, piece)].astype(float)
+        _, vectors = np.linalg.eigh(np.diag(adjacency.sum(axis=0)) - adjacency)
+        fiedler = np.round(vectors[:, min(1, len(piece) - 1)], 9)
+        if fiedler[np.argmax(np.abs(fiedler) > 1e-6)] < 0:  # an eigenvector's sign is free
+            fiedler = -fiedler
+        order += [piece[i] for i in np.lexsort((piece, fiedler))]
+    return order

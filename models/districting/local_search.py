@@ -26,10 +26,6 @@ __all__ = ["local_search"]
 Array = np.ndarray[Any, Any]
 
 _CUT, _INERTIA, _DEVIATION = 0, 1, 2
-_STEPS = 100_000
-"""Moves tried in one call of the annealer, between two looks at the clock."""
-
-
 @njit(cache=True)
 def _excess(people, low, high):  # type: ignore[no-untyped-def]
     return max(0, low - people, people - high)
@@ -174,7 +170,7 @@ def local_search(
     problem: Districting,
     *,
     restarts: int = 8,
-    steps: int = 4 * _STEPS,
+    steps: int | None = None,
     time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
     on_improvement: Callable[[Improvement], bool | None] | None = None,
@@ -184,7 +180,7 @@ def local_search(
     Args:
         problem: which.
         restarts: how many schedules to run, each from a new random plan.
-        steps: moves tried in each.
+        steps: moves tried in each; 5000 for each node if left out.
         time_limit: seconds; checked between the schedules.
         seed: 0 if left out.
         on_improvement: called with each better plan; stop by returning True.
@@ -194,6 +190,7 @@ def local_search(
     if reason:
         return Outcome(None, status=Status.INFEASIBLE, message=reason)
     rng = np.random.default_rng(0 if seed is None else seed)
+    steps = 5000 * len(problem.nodes) if steps is None else steps
     best: Plan | None = None
     value = np.inf
     trace: list[Improvement] = []

@@ -21,8 +21,8 @@ from forcopt.status import Status
 
 __all__ = ["portfolio"]
 
-_SEARCH_SECONDS = 5.0
-"""How long the search may try before the dynamic programme takes over."""
+_ROUNDS = ((1, 0.25), (8, 5.0))
+"""Annealing schedules, then seconds of search; before the dynamic programme takes over."""
 
 
 @Districting.algorithm("portfolio", exact=True, cites="see local-search, set-partitioning and frontier")
@@ -72,19 +72,25 @@ def portfolio(
             f"method 'portfolio' takes graphs of at most {LARGEST} nodes, or the objective cut on frontiers of at "
             f"most {WIDEST}; try the formulations 'separators' or 'flow'"
         )
-    first = local_search(problem, time_limit=left(), seed=seed, on_improvement=note)
-    plan: Plan | None = first.decision
-    steps = first.iterations
-    if searchable and not stopped:
-        limit = left()
-        if sweepable:
-            limit = _SEARCH_SECONDS if limit is None else min(limit / 4, _SEARCH_SECONDS)
-        said = set_partitioning(problem, start=plan, time_limit=limit, seed=seed, on_improvement=note)
-        steps += said.iterations
-        said.trace, said.iterations = trace, steps
-        if not sweepable or said.status in (None, Status.OPTIMAL, Status.INFEASIBLE):
-            return said
-        plan = said.decision
+    plan: Plan | None = None
+    steps = 0
+    for number, (restarts, seconds) in enumerate(_ROUNDS, 1):
+        first = local_search(problem, restarts=restarts, time_limit=left(), seed=seed, on_improvement=note)
+        steps += first.iterations
+        if plan is None or (first.decision is not None and _value(problem, first.decision) < _value(problem, plan)):
+            plan = first.decision
+        if searchable and not stopped:
+            limit = left()
+            if sweepable or number < len(_ROUNDS):
+                limit = seconds if limit is None else min(limit / 4, seconds)
+            said = set_partitioning(problem, start=plan, time_limit=limit, seed=seed, on_improvement=note)
+            steps += said.iterations
+            plan = said.decision
+            if said.status in (None, Status.INFEASIBLE) or (number == len(_ROUNDS) and not sweepable):
+                said.trace, said.iterations = trace, steps
+                return said
+        if stopped:
+            break
     if not sweepable or stopped:
         status = Status.LIMIT if plan is None else Status.FEASIBLE
         return Outcome(plan, float("-inf"), status, steps, "stopped", trace)
@@ -93,6 +99,10 @@ def portfolio(
         note(Improvement(0.0, problem.evaluate(said.decision).objective, float("-inf")))
     said.trace, said.iterations = trace, steps + said.iterations
     return said
+
+
+def _value(problem: Districting, plan: Plan) -> float:
+    return problem.evaluate(plan).objective
 
 
 def _narrow(problem: Districting) -> bool:

@@ -90,7 +90,7 @@ def recom_chain(problem: Districting, start: Plan, steps: int, rng: np.random.Ge
     random.seed(int(rng.integers(2**31)))  # gerrychain draws from Python's generator
     within = constraints.Bounds(lambda p: p["population"].values(), (low, high))
     chain = MarkovChain(
-        partial(proposal, pop_col=problem.population, pop_target=problem.mean, epsilon=slack, node_repeats=2),
+        partial(proposal, pop_col=problem.population, pop_target=problem.mean, epsilon=slack),
         [constraints.contiguous, within],
         accept.always_accept,
         partition,

@@ -30,7 +30,7 @@ from forcopt.graphs.bits import (
     union,
     without_first,
 )
-from forcopt.graphs.orders import frontier_order
+from forcopt.graphs.orders import spectral_order
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
 from forcopt.problem import Outcome
@@ -45,7 +45,7 @@ Array = np.ndarray[Any, Any]
 
 CUT, INERTIA, DEVIATION = 0, 1, 2
 _KINDS = {"cut": CUT, "inertia": INERTIA, "deviation": DEVIATION}
-_BUDGET = 5_000_000
+_BUDGET = 500_000
 """Partial districts to look at between two looks at the clock."""
 
 
@@ -349,7 +349,7 @@ def problem_order(problem: Districting) -> list[int]:
     """The order in which nodes are covered; each graph's is computed once."""
     cached = problem.__dict__.get("_cover_order")
     if cached is None:
-        cached = problem.__dict__["_cover_order"] = frontier_order(problem.arrays, beam=8)
+        cached = problem.__dict__["_cover_order"] = spectral_order(problem.arrays)
     return list(cached)
 
 
@@ -389,7 +389,7 @@ def _quick_plan(
 ) -> Plan | None:
     from forcopt.models.districting.local_search import local_search
 
-    outcome = local_search(problem, restarts=2, seed=seed, time_limit=time_limit)
+    outcome = local_search(problem, restarts=8, seed=seed, time_limit=time_limit)
     found = outcome.decision
     assert found is None or isinstance(found, Plan)
     return found
