@@ -33,14 +33,38 @@ def main():
     with path.open("a", newline="") as file:
         writer = csv.writer(file)
         if fresh:
-            writer.writerow(["state", "nodes", "districts", "method", "status", "objective", "bound", "known", "seconds", "gurobi s"])
+            writer.writerow(
+                [
+                    "state",
+                    "nodes",
+                    "districts",
+                    "method",
+                    "status",
+                    "objective",
+                    "bound",
+                    "known",
+                    "seconds",
+                    "gurobi s",
+                ]
+            )
         for state in args.states:
             graph = load_graph(args.folder / f"{state}-county.json")
             p = Districting(graph, graph.graph["districts"], tolerance=0.005)
             began = time.perf_counter()
             s = p.solve(args.method, time_limit=args.time_limit)
             seconds = time.perf_counter() - began
-            row = [state, len(p.nodes), p.districts, args.method, str(s.status), s.objective, s.bound, KNOWN[state], f"{seconds:.3f}", GUROBI[state]]
+            row = [
+                state,
+                len(p.nodes),
+                p.districts,
+                args.method,
+                str(s.status),
+                s.objective,
+                s.bound,
+                KNOWN[state],
+                f"{seconds:.3f}",
+                GUROBI[state],
+            ]
             writer.writerow(row)
             file.flush()
             print(*row, flush=True)

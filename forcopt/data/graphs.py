@@ -42,11 +42,16 @@ def graph_from_dict(data: Any) -> nx.Graph[Any]:
     """Read a graph from plain data; see `load_graph` for the two forms."""
     import networkx as nx
 
-    if not isinstance(data, Mapping) or "nodes" not in data or not data.keys() & {
-        "edges",
-        "links",
-        "adjacency",
-    }:
+    if (
+        not isinstance(data, Mapping)
+        or "nodes" not in data
+        or not data.keys()
+        & {
+            "edges",
+            "links",
+            "adjacency",
+        }
+    ):
         raise DeclarationError("a graph needs the keys 'nodes' and 'edges' (or 'links', or 'adjacency')")
     if data.get("directed"):
         raise DeclarationError("the graph is directed; it must be undirected")

@@ -135,7 +135,9 @@ def _phantoms(graph: nx.Graph[int]) -> list[tuple[int, int]]:
     whole.add_edges_from(added)
     while len(whole) > 2 and not nx.is_biconnected(whole):
         _, embedding = nx.check_planarity(whole)
-        block = {frozenset(e): i for i, part in enumerate(nx.biconnected_component_edges(whole)) for e in part}
+        block = {
+            frozenset(e): i for i, part in enumerate(nx.biconnected_component_edges(whole)) for e in part
+        }
         v = min(nx.articulation_points(whole))
         around = list(embedding.neighbors_cw_order(v))
         for u, w in zip(around, around[1:] + around[:1], strict=True):
@@ -250,7 +252,9 @@ class _Builder:
     def along(self, order: list[int]) -> Cluster:
         """A caterpillar: edges in the order in which their later end appears."""
         when = {v: t for t, v in enumerate(order)}
-        sequence = sorted(range(len(self.edges)), key=lambda i: sorted((when[v] for v in self.edges[i]), reverse=True))
+        sequence = sorted(
+            range(len(self.edges)), key=lambda i: sorted((when[v] for v in self.edges[i]), reverse=True)
+        )
         cluster = self.leaf(sequence[0])
         for i in sequence[1:]:
             cluster = self.join(cluster, self.leaf(i))

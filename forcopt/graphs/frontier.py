@@ -88,7 +88,9 @@ def layers(
         wide = [*frontier, v]
         kept = [i for i, u in enumerate(wide) if last[u] > t]
         if len(kept) > WIDEST:
-            raise DeclarationError(f"the frontier grows to {len(kept)} vertices; at most {WIDEST} are possible")
+            raise DeclarationError(
+                f"the frontier grows to {len(kept)} vertices; at most {WIDEST} are possible"
+            )
         following = [wide[i] for i in kept]
         pairs = lambda group: sorted(  # noqa: E731
             {at[b] for a, b in group if a == v and b in at} | {at[a] for a, b in group if b == v and a in at}  # noqa: B023
@@ -172,8 +174,31 @@ def _index(rows, width):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _step(  # type: ignore[no-untyped-def]
-    rows, values, mode, track, length, weight, near, costs, apart, joined, kept, distance, left, coming,
-    low, high, parts, most, bound_rows, bound_slots, bounds, coarse, coarse_left, coarse_low, coarse_high,
+    rows,
+    values,
+    mode,
+    track,
+    length,
+    weight,
+    near,
+    costs,
+    apart,
+    joined,
+    kept,
+    distance,
+    left,
+    coming,
+    low,
+    high,
+    parts,
+    most,
+    bound_rows,
+    bound_slots,
+    bounds,
+    coarse,
+    coarse_left,
+    coarse_low,
+    coarse_high,
 ):
     """Process one vertex in every state.
 
@@ -586,9 +611,7 @@ class Sweep:
         width = 4 + self.room
         for t in range(len(tables) - 1, -1, -1):
             table = tables[t]
-            useful = np.flatnonzero(
-                table.values[:, 0] + after <= (_LARGE if most is None else most)
-            )
+            useful = np.flatnonzero(table.values[:, 0] + after <= (_LARGE if most is None else most))
             rows.append(np.ascontiguousarray(table.rows[useful, :width]))
             if bound is not None:  # one state may appear with several coarser weights
                 rows[-1], at = np.unique(rows[-1], axis=0, return_inverse=True)

@@ -76,8 +76,32 @@ def _root_of(link, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _join(  # type: ignore[no-untyped-def]
-    rows1, rows2, values1, values2, estimate1, estimate2, mode, track, order1, order2, begin2, end2,
-    length1, length2, shared1, shared2, place2, kept, distance, left, coming, low, high, parts, most, primes,
+    rows1,
+    rows2,
+    values1,
+    values2,
+    estimate1,
+    estimate2,
+    mode,
+    track,
+    order1,
+    order2,
+    begin2,
+    end2,
+    length1,
+    length2,
+    shared1,
+    shared2,
+    place2,
+    kept,
+    distance,
+    left,
+    coming,
+    low,
+    high,
+    parts,
+    most,
+    primes,
 ):
     """Join all pairs of states that agree on the shared boundary.
 
@@ -289,7 +313,9 @@ def _join(  # type: ignore[no-untyped-def]
                         pairs[row, 0], pairs[row, 1] = i, j
                 else:
                     for a in range(digits):
-                        product = np.uint64(values1[i, a]) * np.uint64(values2[j, a]) + np.uint64(out_values[row, a])
+                        product = np.uint64(values1[i, a]) * np.uint64(values2[j, a]) + np.uint64(
+                            out_values[row, a]
+                        )
                         out_values[row, a] = np.int64(product % np.uint64(primes[a]))
                     out_estimate[row] += estimate1[i] * estimate2[j]
                 if track:
@@ -517,7 +543,9 @@ class SphereCut:
         last = self.run(COUNT, most)[-1]
         return dict(sorted(zip(last.rows[:, 3].tolist(), map(whole, last.values), strict=True)))
 
-    def ranked(self, tables: list[ClusterTable], into: list[tuple[Array, Array]], cost: int, rank: int) -> list[list[int]]:
+    def ranked(
+        self, tables: list[ClusterTable], into: list[tuple[Array, Array]], cost: int, rank: int
+    ) -> list[list[int]]:
         """The parts of the partition of a rank, from 0, among those of a cost.
 
         Args:

@@ -139,9 +139,7 @@ class PlanCounts:
     8
     """
 
-    def __init__(
-        self, problem: Districting, max_cost: float | None = None, method: str = "frontier"
-    ) -> None:
+    def __init__(self, problem: Districting, max_cost: float | None = None, method: str = "frontier") -> None:
         counters = {"frontier": _ByFrontier, "sphere-cut": _BySphereCut}
         if method not in counters:
             raise unknown("counting method", method, list(counters))
@@ -218,4 +216,3 @@ def _below(count: int, rng: np.random.Generator) -> int:
         value = int.from_bytes(rng.bytes((bits + 7) // 8), "little") & ((1 << bits) - 1)
         if value < count:
             return value
-

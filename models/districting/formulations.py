@@ -186,7 +186,9 @@ def _arcs(graph: WeightedGraph) -> tuple[Array, sp.csr_array, sp.csr_array]:
 # -- formulations ------------------------------------------------------------------------------------------
 
 
-@Districting.formulation("flow", exact=True, cites="SCF of Validi and Buchanan (2022), one flow for the whole plan")
+@Districting.formulation(
+    "flow", exact=True, cites="SCF of Validi and Buchanan (2022), one flow for the whole plan"
+)
 def flow(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
     """Labels, and one flow for the whole plan: k roots send a unit to every node over uncut edges.
 
@@ -295,7 +297,9 @@ def separators(problem: Districting, model: Model, *, canonical: bool = True) ->
     return base.handles()
 
 
-@Districting.formulation("labels-separators", exact=True, cites="Carvajal, Constantino, Goycoolea, Vielma and Weintraub (2013)")
+@Districting.formulation(
+    "labels-separators", exact=True, cites="Carvajal, Constantino, Goycoolea, Vielma and Weintraub (2013)"
+)
 def labels_separators(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
     """Labels, and cuts as they are needed: two nodes share a district only with a node of each separator."""
     base = _label_base(problem, model, canonical)
@@ -322,7 +326,9 @@ def relaxed(problem: Districting, model: Model, *, canonical: bool = True) -> Ha
     return base(problem, model, canonical).handles()
 
 
-def _violated(graph: WeightedGraph, nodes: Iterable[int], b: int, high: int) -> Iterator[tuple[int, list[int]]]:
+def _violated(
+    graph: WeightedGraph, nodes: Iterable[int], b: int, high: int
+) -> Iterator[tuple[int, list[int]]]:
     """For each component of `nodes` without b: its heaviest node and a minimal separator of it from b."""
     for piece in graph.components(nodes):
         if b in piece:

@@ -26,6 +26,8 @@ __all__ = ["local_search"]
 Array = np.ndarray[Any, Any]
 
 _CUT, _INERTIA, _DEVIATION = 0, 1, 2
+
+
 @njit(cache=True)
 def _excess(people, low, high):  # type: ignore[no-untyped-def]
     return max(0, low - people, people - high)
@@ -147,8 +149,10 @@ def _anneal(  # type: ignore[no-untyped-def]
         after = _value(kind, cut + more, people, total, moments, label)
         change += after - value
         label[v] = a
-        if change > 0 and np.random.random() >= np.exp(-change / heat) or not _stays_connected(
-            v, label, start, ends, seen, queue
+        if (
+            (change > 0
+            and np.random.random() >= np.exp(-change / heat))
+            or not _stays_connected(v, label, start, ends, seen, queue)
         ):
             people[a] += w
             people[b] -= w
@@ -229,7 +233,9 @@ def _one_run(problem: Districting, rng: np.random.Generator, steps: int) -> Plan
     label = random_parts(g, problem.districts, rng)
     typical = {
         "cut": max(1.0, float(costs.mean())) if len(costs) else 1.0,
-        "inertia": max(1e-300, float(problem.inertia.sum(axis=0).min()) / g.size) if kind == _INERTIA else 1.0,
+        "inertia": max(1e-300, float(problem.inertia.sum(axis=0).min()) / g.size)
+        if kind == _INERTIA
+        else 1.0,
         "deviation": max(1.0, float(g.weights.mean()) * problem.districts),
     }[problem.objective]
     inertia = problem.inertia if kind == _INERTIA else np.zeros((0, 0))
@@ -257,7 +263,9 @@ def random_parts(graph: WeightedGraph, parts: int, rng: np.random.Generator) -> 
         open_ = np.array([len(p) for p in pieces]) > count
         count[int(np.argmax(np.where(open_, people / count, -1.0)))] += 1
     label = np.full(graph.size, -1, np.int64)
-    seeds = [int(v) for piece, c in zip(pieces, count, strict=True) for v in rng.choice(piece, c, replace=False)]
+    seeds = [
+        int(v) for piece, c in zip(pieces, count, strict=True) for v in rng.choice(piece, c, replace=False)
+    ]
     label[seeds] = np.arange(parts)
     total = graph.weights[seeds].astype(float)
     border = [{u for u in graph.neighbours[v] if label[u] < 0} for v in seeds]
@@ -286,7 +294,9 @@ def _recombined(problem: Districting, label: Array, budget: int = 200_000) -> Ar
         pairs = sorted({(min(a, b), max(a, b)) for a, b in ends.tolist() if a != b})
         for a, b in pairs:
             nodes = np.flatnonzero((label == a) | (label == b)).tolist()
-            key = frozenset({tuple(np.flatnonzero(label == a).tolist()), tuple(np.flatnonzero(label == b).tolist())})
+            key = frozenset(
+                {tuple(np.flatnonzero(label == a).tolist()), tuple(np.flatnonzero(label == b).tolist())}
+            )
             if key in tried or len(nodes) > LARGEST:
                 continue
             tried.add(key)

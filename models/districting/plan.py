@@ -105,7 +105,9 @@ class Plan:
         return hash(self.parts)
 
     def __repr__(self) -> str:
-        return f"<plan of {len(self.parts)} districts: cost {self.cost:g}, populations {list(self.populations)}>"
+        return (
+            f"<plan of {len(self.parts)} districts: cost {self.cost:g}, populations {list(self.populations)}>"
+        )
 
     def plot(self, path: str | Path | None = None) -> Any:
         """Draw the plan as a map.
@@ -140,7 +142,9 @@ class Plan:
             cut = self.labels[u] != self.labels[v]
             lines = np.stack([spots[u], spots[v]], axis=1)
             axes.add_collection(LineCollection(list(lines[~cut]), colors="0.3", linewidths=1.2, zorder=1))
-            axes.add_collection(LineCollection(list(lines[cut]), colors="0.6", linestyles="dashed", linewidths=0.8, zorder=1))
+            axes.add_collection(
+                LineCollection(list(lines[cut]), colors="0.6", linestyles="dashed", linewidths=0.8, zorder=1)
+            )
             axes.scatter(*spots.T, c=colours, s=90, edgecolors="black", linewidths=0.5, zorder=2)
         axes.set_aspect("equal", adjustable="datalim")
         axes.set_axis_off()

@@ -77,7 +77,9 @@ def portfolio(
     for number, (restarts, seconds) in enumerate(_ROUNDS, 1):
         first = local_search(problem, restarts=restarts, time_limit=left(), seed=seed, on_improvement=note)
         steps += first.iterations
-        if plan is None or (first.decision is not None and _value(problem, first.decision) < _value(problem, plan)):
+        if plan is None or (
+            first.decision is not None and _value(problem, first.decision) < _value(problem, plan)
+        ):
             plan = first.decision
         if searchable and not stopped:
             limit = left()

@@ -13,8 +13,7 @@ import numpy as np
 from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, field_serializer, model_validator
 
 from forcopt.data.graphs import graph_from_dict, graph_to_dict
-from forcopt.declaration import Declared
-from forcopt.errors import DeclarationError, unknown
+from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.models.districting.side import Apart, CutLimit, Fixed, SideConstraint, Together
 from forcopt.problem import Evaluation, Handles, Problem
@@ -179,7 +178,9 @@ class Districting(Problem):
         ends = [(self.place[u], self.place[v]) for u, v in self.graph.edges()]
         costs = [int(c * self.cost_scale) for c in self._costs]
         if sum(costs) >= _LARGEST:
-            raise DeclarationError(f"{self.cost}: the costs sum to {sum(costs)} / {self.cost_scale}; too large")
+            raise DeclarationError(
+                f"{self.cost}: the costs sum to {sum(costs)} / {self.cost_scale}; too large"
+            )
         return WeightedGraph.of(people, ends, costs)
 
     @property
@@ -305,7 +306,9 @@ class Districting(Problem):
         if isinstance(decision, Plan):
             decision = decision.assignment
         if not isinstance(decision, Mapping):
-            raise DeclarationError(f"a plan is a mapping from node to district, not {type(decision).__name__}")
+            raise DeclarationError(
+                f"a plan is a mapping from node to district, not {type(decision).__name__}"
+            )
         for node in decision:
             if node not in self.place:
                 raise DeclarationError(f"the plan assigns the node {node!r}, which the graph lacks")
@@ -365,7 +368,11 @@ class Districting(Problem):
     def total_inertia(self, labels: Array) -> float:
         """The sum of the districts' moments of inertia, each about its best centre node."""
         return float(
-            sum(self.inertia[np.ix_(at, at)].sum(axis=0).min() for d in set(labels.tolist()) if len(at := np.flatnonzero(labels == d)))
+            sum(
+                self.inertia[np.ix_(at, at)].sum(axis=0).min()
+                for d in set(labels.tolist())
+                if len(at := np.flatnonzero(labels == d))
+            )
         )
 
     def declare(self, model: Model, method: str | None = None, **options: Any) -> Handles:

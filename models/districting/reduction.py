@@ -47,5 +47,7 @@ def bin_packing(values: Sequence[int], bins: int) -> Districting:
                 if 1 < other < 2 * n + 1:
                     graph.add_edge((row, j), (other, j))
                     graph.add_edge((row, j), (other, j + 1))
-    target = scale * ((k * capacity) ** 2 + (k * capacity) ** 4 + k * capacity) + scale // 2 + scale * capacity
+    target = (
+        scale * ((k * capacity) ** 2 + (k * capacity) ** 4 + k * capacity) + scale // 2 + scale * capacity
+    )
     return Districting(graph, k, bounds=(target, target))

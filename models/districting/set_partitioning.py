@@ -101,8 +101,26 @@ def _district_value(kind, district, people, total, parts, inertia):  # type: ign
 
 @njit(cache=True)
 def _search(  # type: ignore[no-untyped-def]
-    near, weight, cost, joined, apart, low, high, parts, kind, inertia, limit, best,
-    sets, numbers, left, values, chosen, found, top, budget
+    near,
+    weight,
+    cost,
+    joined,
+    apart,
+    low,
+    high,
+    parts,
+    kind,
+    inertia,
+    limit,
+    best,
+    sets,
+    numbers,
+    left,
+    values,
+    chosen,
+    found,
+    top,
+    budget,
 ):
     """Look at up to `budget` partial districts.
 
@@ -132,9 +150,7 @@ def _search(  # type: ignore[no-untyped-def]
         broken = False
         for g in range(len(joined)):
             group = (joined[g, 0], joined[g, 1])
-            if has(meets(group, district)) and (
-                has(meets(group, ruled_out)) or has(minus(group, room))
-            ):
+            if has(meets(group, district)) and (has(meets(group, ruled_out)) or has(minus(group, room))):
                 broken = True
         for g in range(len(apart)):
             pair = (apart[g, 0], apart[g, 1])

@@ -62,7 +62,9 @@ def sphere_cut(
     if plan is not None:
         most = problem.arrays.cut_cost(plan.labels) - 1
     try:
-        found = tables.cheapest(most, lambda: time_limit is not None and time.perf_counter() - began > time_limit)
+        found = tables.cheapest(
+            most, lambda: time_limit is not None and time.perf_counter() - began > time_limit
+        )
     except TimeoutError:
         status = Status.LIMIT if plan is None else Status.FEASIBLE
         return Outcome(plan, 0.0, status, tables.states, "stopped by the time limit")

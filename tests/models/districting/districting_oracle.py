@@ -38,5 +38,7 @@ def label_of(problem, parts):
 
 def brute_histogram(problem):
     """The number of plans of each cost."""
-    costs = Counter(int(problem.arrays.cut_cost(problem.labels(label_of(problem, parts)))) for parts in all_plans(problem))
+    costs = Counter(
+        int(problem.arrays.cut_cost(problem.labels(label_of(problem, parts)))) for parts in all_plans(problem)
+    )
     return dict(sorted(costs.items()))

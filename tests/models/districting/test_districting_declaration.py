@@ -96,7 +96,9 @@ def test_the_graph_is_frozen_and_copied():
 
 
 def test_evaluate_names_every_violation():
-    p = Districting(grid(2, 3), 2, tolerance=0, side=[Together([0, 5]), Apart([0, 2]), CutLimit(1), Fixed(5, 1)])
+    p = Districting(
+        grid(2, 3), 2, tolerance=0, side=[Together([0, 5]), Apart([0, 2]), CutLimit(1), Fixed(5, 1)]
+    )
     e = p.evaluate({0: 0, 1: 1, 2: 0, 3: 0, 4: 0, 5: 0})
     assert e.objective == 3 and not e.feasible
     assert e.violations["population of district 0"] == 2
@@ -159,7 +161,10 @@ def test_plot_writes_a_map(tmp_path):
         assert (tmp_path / name).stat().st_size > 1000
     g = grid(1, 2)
     for v in g:
-        g.nodes[v]["geometry"] = {"type": "Polygon", "coordinates": [[(v, 0), (v + 1, 0), (v + 1, 1), (v, 0)]]}
+        g.nodes[v]["geometry"] = {
+            "type": "Polygon",
+            "coordinates": [[(v, 0), (v + 1, 0), (v + 1, 1), (v, 0)]],
+        }
     areas = Districting(g, 2, tolerance=0).solve("set-partitioning").decision.plot()
     assert len(areas.axes[0].collections[0].get_paths()) == 2
 
@@ -177,12 +182,19 @@ def test_reads_both_graph_formats(tmp_path):
 
     (tmp_path / "gerry.json").write_text(json.dumps(nx.adjacency_data(g)))
     (tmp_path / "links.json").write_text(
-        json.dumps({"name": "x", "nodes": [{"id": "a"}, {"id": "b"}], "edges": [{"source": "a", "target": "b"}]})
+        json.dumps(
+            {"name": "x", "nodes": [{"id": "a"}, {"id": "b"}], "edges": [{"source": "a", "target": "b"}]}
+        )
     )
     assert nx.utils.graphs_equal(load_graph(tmp_path / "gerry.json"), nx.Graph(g))
     small = load_graph(tmp_path / "links.json")
     assert small.graph == {"name": "x"} and list(small.edges) == [("a", "b")]
-    for text in ("{", "[]", '{"nodes": [{}], "edges": []}', '{"nodes": [{"id": 1}], "edges": [{"source": 1}]}'):
+    for text in (
+        "{",
+        "[]",
+        '{"nodes": [{}], "edges": []}',
+        '{"nodes": [{"id": 1}], "edges": [{"source": 1}]}',
+    ):
         (tmp_path / "bad.json").write_text(text)
         with pytest.raises(DeclarationError, match=r"bad\.json"):
             load_graph(tmp_path / "bad.json")

@@ -91,7 +91,27 @@ def test_solids_and_others_by_cost(graph, districts, bounds, counts):
     ("side", "counts"),
     [
         (3, [1, 53, 258, 440, 395, 208, 66, 12, 1]),
-        (4, [1, 627, 10830, 62741, 183945, 328732, 395728, 340198, 216073, 103198, 37242, 10077, 1997, 276, 24, 1]),
+        (
+            4,
+            [
+                1,
+                627,
+                10830,
+                62741,
+                183945,
+                328732,
+                395728,
+                340198,
+                216073,
+                103198,
+                37242,
+                10077,
+                1997,
+                276,
+                24,
+                1,
+            ],
+        ),
     ],
 )
 def test_all_connected_partitions(side, counts):
@@ -206,10 +226,10 @@ def test_exact_methods_agree_with_brute_force(p):
 @settings(max_examples=25, deadline=None)
 @given(instances(), st.sampled_from(["inertia", "deviation"]), st.integers(0, 12))
 def test_other_objectives_and_the_cut_limit(p, objective, limit):
-    q = Districting(p.graph, p.districts, bounds=p.bounds, objective=objective, side=[*p.side, CutLimit(limit)])
-    values = [
-        e.objective for parts in all_plans(q) if (e := q.evaluate(Plan.of(q, parts))).feasible
-    ]
+    q = Districting(
+        p.graph, p.districts, bounds=p.bounds, objective=objective, side=[*p.side, CutLimit(limit)]
+    )
+    values = [e.objective for parts in all_plans(q) if (e := q.evaluate(Plan.of(q, parts))).feasible]
     s = q.solve("set-partitioning")
     if values:
         assert s.status == "optimal" and np.isclose(s.objective, min(values))

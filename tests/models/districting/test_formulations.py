@@ -112,7 +112,8 @@ def test_composes_with_a_leximax_of_deviations():
     m.leximax(abs(plan.population - p.mean))
     s = m.solve()
     best = min(
-        sorted((abs(sum(p.arrays.weights[list(part)]) - 7) for part in parts), reverse=True) for parts in all_plans(p)
+        sorted((abs(sum(p.arrays.weights[list(part)]) - 7) for part in parts), reverse=True)
+        for parts in all_plans(p)
     )
     got = sorted(np.abs(s[plan.population] - 7), reverse=True)
     assert np.allclose(got, best)
