@@ -2,8 +2,8 @@
 
     python benchmarks/districting/france.py FOLDER [--tolerance 0.2] [--no-count] [--only 72 01]
 
-FOLDER holds the departments' graphs, see `forcopt.data.load_graph`. Writes ``france-TOLERANCE.csv`` beside this file. One process,
-one core; compilation (numba's cache) is warmed up before the clock starts.
+FOLDER holds the departments' graphs, see `forcopt.data.load_graph`. Writes ``france-TOLERANCE.csv`` beside
+this file. One process, one core; compilation (numba's cache) is warmed up before the clock starts.
 """
 
 import argparse
@@ -54,7 +54,8 @@ def main():
             "department": path.stem, "tolerance": args.tolerance, "nodes": len(p.nodes),
             "edges": len(p.arrays.edges), "districts": p.districts, "frontier": sweep.width,
             "status": str(cover.status), "optimum": "" if cover.decision is None else int(cover.objective),
-            "set-partitioning s": f"{cover_seconds:.4f}", "frontier s": f"{dp_seconds:.4f}", "plans": "", "count s": "",
+            "set-partitioning s": f"{cover_seconds:.4f}", "frontier s": f"{dp_seconds:.4f}",
+            "plans": "", "count s": "",
         }  # fmt: skip
         if not args.no_count:
             total, seconds = timed(lambda: p.count().total)  # noqa: B023

@@ -1,9 +1,10 @@
-"""US counties, each population within 0.5 % of the mean: proven optima and seconds, beside published Gurobi times.
+"""US counties within 0.5 % of the mean: proven optima and seconds, beside published Gurobi times.
 
     python benchmarks/districting/us.py FOLDER [--states ME NM] [--time-limit 300]
 
-FOLDER holds ``ST-county.json``. Appends to ``us.csv`` beside this file. One process, one core; compilation is warmed up first.
-The Gurobi times are those that Validi and Buchanan report (best formulation of six, 2021 desktop).
+FOLDER holds ``ST-county.json``. Appends to ``us.csv`` beside this file. One process, one core; compilation
+is warmed up first. The Gurobi times are those that Validi and Buchanan report (best formulation of six,
+2021 desktop).
 """
 
 import argparse

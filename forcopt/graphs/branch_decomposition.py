@@ -1,10 +1,11 @@
 """Branch decompositions of planar graphs from a spanning tree of the radial graph.
 
-A breadth-first tree of the radial graph (vertices and faces, joined at corners) from a root r leaves corners whose dual
-forms a spanning tree over the edges of the graph. Every subtree of that is a cluster of edges bounded by a closed
-curve through at most hops(r) vertices, so a 2-connected plane graph gets a decomposition of width at most hops(r).
-Cohen-Addad et al. (FORC 2021) use it and cite it; graphs that are not 2-connected first get phantom edges, and those that
-are not planar get a decomposition along a vertex order.
+A breadth-first tree of the radial graph (vertices and faces, joined at corners) from a root r leaves
+corners whose dual forms a spanning tree over the edges of the graph. Every subtree of that is a cluster of
+edges bounded by a closed curve through at most hops(r) vertices, so a 2-connected plane graph gets a
+decomposition of width at most hops(r). Cohen-Addad et al. (FORC 2021) use it and cite it; graphs that are
+not 2-connected first get phantom edges, and those that are not planar get a decomposition along a vertex
+order.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class BranchDecomposition:
 
     Attributes:
         graph: which it decomposes.
-        edges: the ends of its edges; those from `real` on are phantoms, which connect nothing and cost nothing.
+        edges: the ends of its edges; those from `real` on are phantoms, which connect nothing and cost
+            nothing.
         real: the number of the graph's own edges.
         root: the cluster of all edges.
         planar: whether it comes from the radial graph.
@@ -89,7 +91,8 @@ class BranchDecomposition:
 
         Args:
             graph: any.
-            extra: pairs of vertices that some cluster must hold as well; those that are no edges become phantoms.
+            extra: pairs of vertices that some cluster must hold as well; those that are no edges become
+                phantoms.
         """
         plain: nx.Graph[int] = nx.Graph()
         plain.add_nodes_from(graph)

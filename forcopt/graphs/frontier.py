@@ -2,9 +2,10 @@
 
 A state after the first t vertices holds, for the frontier (processed vertices with neighbours still to come),
 which of them are connected so far (components) and which are meant to end in the same part (parts may hold
-several components that still have to meet), the weight of each open part, and how many parts are finished. This
-is the table of Cohen-Addad et al. (FORC 2021) with the pair (inner partition, inner join outer) as its key, on
-a path instead of a branch decomposition: every join adds one vertex, so no two tables are ever multiplied.
+several components that still have to meet), the weight of each open part, and how many parts are finished.
+This is the table of Cohen-Addad et al. (FORC 2021) with the pair (inner partition, inner join outer) as its
+key, on a path instead of a branch decomposition: every join adds one vertex, so no two tables are ever
+multiplied.
 """
 
 from __future__ import annotations
@@ -92,16 +93,13 @@ def layers(
                 f"the frontier grows to {len(kept)} vertices; at most {WIDEST} are possible"
             )
         following = [wide[i] for i in kept]
-        pairs = lambda group: sorted(  # noqa: E731
-            {at[b] for a, b in group if a == v and b in at} | {at[a] for a, b in group if b == v and a in at}  # noqa: B023
-        )
         steps.append(
             Layer(
                 v,
                 np.array(near, np.int64),
                 np.array([graph.cost_matrix[v, frontier[i]] for i in near], np.int64),
-                np.array(pairs(apart), np.int64),
-                np.array(pairs(joined), np.int64),
+                _partners(apart, v, at),
+                _partners(joined, v, at),
                 np.array(kept, np.int64),
                 _distances(graph, following, set(order[t + 1 :])),
                 left,
@@ -110,6 +108,12 @@ def layers(
         )
         frontier = following
     return steps
+
+
+def _partners(pairs: Sequence[tuple[int, int]], v: int, at: dict[int, int]) -> Array:
+    """The positions in the frontier of what is paired with v."""
+    others = {b for a, b in pairs if a == v} | {a for a, b in pairs if b == v}
+    return np.array(sorted(at[u] for u in others if u in at), np.int64)
 
 
 def _distances(graph: WeightedGraph, frontier: list[int], coming: set[int]) -> Array:
@@ -203,8 +207,8 @@ def _step(  # type: ignore[no-untyped-def]
     """Process one vertex in every state.
 
     A row holds the components of the frontier (4 bits each), its parts (4 bits each), the number of finished
-    parts, the cost (if counted by cost), the weights of the open parts and, with a bound, their coarse weights.
-    Values are least costs, or counts as digits in base 2**62.
+    parts, the cost (if counted by cost), the weights of the open parts and, with a bound, their coarse
+    weights. Values are least costs, or counts as digits in base 2**62.
     """
     bounded = len(bound_slots) > 0
     width = rows.shape[1]
@@ -224,7 +228,7 @@ def _step(  # type: ignore[no-untyped-def]
         size *= 2
     slots = np.full(size, -1, np.int64)
     count = 0
-    overflow = False
+    overflow = np.int64(0)
     comp, part = np.zeros(WIDEST + 2, np.int64), np.zeros(WIDEST + 2, np.int64)
     alias, home = np.zeros(WIDEST + 2, np.int64), np.zeros(WIDEST + 2, np.int64)
     new_comp, new_part = np.zeros(WIDEST + 2, np.int64), np.zeros(WIDEST + 2, np.int64)
@@ -395,7 +399,7 @@ def _step(  # type: ignore[no-untyped-def]
                     figure = out_values[row, x] + values[i, x] + carry
                     carry = np.int64(figure >= _WORD)
                     out_values[row, x] = figure - carry * _WORD
-                overflow = overflow or carry > 0
+                overflow |= carry
             if track:
                 if arc_count == arc_capacity:
                     arc_capacity *= 2
@@ -441,7 +445,8 @@ class Table:
         rows: their keys.
         values: least costs, or counts as digits in base 2**62, the lowest first.
         parent, choice: where a least cost comes from (a state before, and the part that the vertex joined).
-        arcs, arc_costs: if tracked, all steps into the states: state before, part joined, state; what they cost.
+        arcs, arc_costs: if tracked, all steps into the states: state before, part joined, state; what they
+            cost.
     """
 
     rows: Array
@@ -553,8 +558,9 @@ class Sweep:
                     bound.rows[t], bound.slots[t], bound.costs[t], coarse, coarse_left, bound.low, bound.high
                 )  # fmt: skip
             *parts_of_table, overflow = _step(
-                rows, values, mode, track, length, int(self.graph.weights[layer.vertex]), layer.near, layer.costs,
-                layer.apart, layer.joined, layer.kept, layer.distance, layer.left, layer.coming,
+                rows, values, mode, track, length, int(self.graph.weights[layer.vertex]),
+                layer.near, layer.costs, layer.apart, layer.joined, layer.kept, layer.distance,
+                layer.left, layer.coming,
                 self.low, self.high, self.parts, worst, *relaxed,
             )  # fmt: skip
             if overflow:
@@ -578,8 +584,8 @@ class Sweep:
     ) -> Bound | None:
         """Bounds on the cost to the end, from the same sweep with weights in multiples of `unit`.
 
-        Weights are rounded, and the bounds on parts widened by the most that rounding can change the weight of
-        a part; without a unit weights are left out altogether.
+        Weights are rounded, and the bounds on parts widened by the most that rounding can change the weight
+        of a part; without a unit weights are left out altogether.
 
         Args:
             unit: see above.
@@ -678,7 +684,7 @@ def number(digits: Array) -> int:
 
 
 def _most_error(error: Array, weights: Array, high: int) -> int:
-    """The most that errors can add up to over vertices of total weight at most `high` (a fractional knapsack)."""
+    """The most that errors add up to over vertices of weight `high` or less (a fractional knapsack)."""
     gains = [(int(e), int(w)) for e, w in zip(error, weights, strict=True) if e > 0]
     gains.sort(key=lambda item: item[0] / max(item[1], 1e-9), reverse=True)
     total, left = 0, high

@@ -13,8 +13,8 @@ def frontier_order(graph: WeightedGraph, beam: int = 64) -> list[int]:
     """An order of the vertices whose frontiers are short.
 
     The frontier after some vertices is the set of those among them with a neighbour still to come. A beam
-    search keeps the sets of processed vertices with the least sum of 3 to the frontier sizes so far, a measure
-    of the number of states of a dynamic programme along the order.
+    search keeps the sets of processed vertices with the least sum of 3 to the frontier sizes so far, a
+    measure of the number of states of a dynamic programme along the order.
 
     Args:
         graph: any.
@@ -83,5 +83,5 @@ def spectral_order(graph: WeightedGraph) -> list[int]:
         fiedler = np.round(vectors[:, min(1, len(piece) - 1)], 9)
         if fiedler[np.argmax(np.abs(fiedler) > 1e-6)] < 0:  # an eigenvector's sign is free
             fiedler = -fiedler
-        order += [piece[i] for i in np.lexsort((piece, fiedler))]
+        order += [piece[i] for i in np.lexsort((np.array(piece), fiedler))]
     return order

@@ -1,10 +1,11 @@
 """Dynamic programming over connected partitions along a branch decomposition.
 
-The table of Cohen-Addad, Klein, Marx, Wheeler and Wolfram (FORC 2021), section 5, with the repairs that its digest
-lists (closed leaves, finished parts, joins on the union of boundaries). A state of a cluster of edges holds, for its boundary,
-which vertices its uncut edges connect (components, the paper's inner partition) and which will end in the same part
-(the join of inner and outer partition), the weight of each open part, and how many parts are finished; by cost,
-if counted. An edge within a part is uncut: no state of a leaf breaks that, so every partition is counted once.
+The table of Cohen-Addad, Klein, Marx, Wheeler and Wolfram (FORC 2021), section 5, with the repairs that its
+digest lists (closed leaves, finished parts, joins on the union of boundaries). A state of a cluster of
+edges holds, for its boundary, which vertices its uncut edges connect (components, the paper's inner
+partition) and which will end in the same part (the join of inner and outer partition), the weight of each
+open part, and how many parts are finished; by cost, if counted. An edge within a part is uncut: no state of
+a leaf breaks that, so every partition is counted once.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ _NEVER = np.int64(2**60)
 _LARGE = 2**60
 _MOST = 2 * WIDEST + 2
 _PRIMES = (2147483647, 2147483629, 2147483587, 2147483579, 2147483563, 2147483549, 2147483543, 2147483497)
-"""Counts are kept as residues; their product exceeds every count (a float estimate says how many it takes)."""
+"""Counts are kept as residues.
+
+Their product exceeds every count (a float estimate says how many it takes).
+"""
 
 
 @dataclass(eq=False)
@@ -105,9 +109,9 @@ def _join(  # type: ignore[no-untyped-def]
 ):
     """Join all pairs of states that agree on the shared boundary.
 
-    `place2[s]` is the position of the second boundary's vertex s in the union of both (the first boundary, then
-    what only the second has); `kept` the positions in the union of the new boundary.
-    `order1` lists states of the first; its i-th entry goes with ``order2[begin2[i]:end2[i]]``.
+    `place2[s]` is the position of the second boundary's vertex s in the union of both (the first boundary,
+    then what only the second has); `kept` the positions in the union of the new boundary. `order1` lists
+    states of the first; its i-th entry goes with ``order2[begin2[i]:end2[i]]``.
     """
     width = rows1.shape[1]
     digits = values1.shape[1]
@@ -183,28 +187,26 @@ def _join(  # type: ignore[no-untyped-def]
                 if a != b:
                     link[max(a, b)] = min(a, b)
             # A lone part is one of the first's parts without a shared vertex, or a part of its own.
-            ways = 1
-            for a in range(lones):
-                ways *= frees + 1
+            ways = (frees + 1) ** lones
             for way in range(ways):
                 rest = way
                 bad = False
                 used = 0
                 open_ = open1
-                for a in range(lones):
+                for b in lone[:lones]:
                     pick = rest % (frees + 1)
                     rest //= frees + 1
                     if pick == frees:
-                        target[lone[a]] = open_
-                        total[open_] = rows2[j, 4 + lone[a]]
+                        target[b] = open_
+                        total[open_] = rows2[j, 4 + b]
                         open_ += 1
                     else:
                         if used & (1 << pick):
                             bad = True
                             break
                         used |= 1 << pick
-                        target[lone[a]] = free[pick]
-                        total[free[pick]] = rows1[i, 4 + free[pick]] + rows2[j, 4 + lone[a]]
+                        target[b] = free[pick]
+                        total[free[pick]] = rows1[i, 4 + free[pick]] + rows2[j, 4 + b]
                         if total[free[pick]] > high:
                             bad = True
                             break
@@ -382,7 +384,10 @@ class SphereCut:
         return max(1, min(self.parts, self.decomposition.width))
 
     def _outside(self, cluster: Cluster) -> tuple[Array, int, int]:
-        """What edges outside can do: least weights that connect boundary vertices, weight to come, vertices to come."""
+        """What edges outside can do.
+
+        Least weights that connect boundary vertices, weight to come, vertices to come.
+        """
         g = self.decomposition.graph
         boundary = cluster.boundary
         inside = {v for i, e in enumerate(self.decomposition.edges) if cluster.edges >> i & 1 for v in e}

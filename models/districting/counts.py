@@ -140,7 +140,10 @@ class PlanCounts:
     """
 
     def __init__(self, problem: Districting, max_cost: float | None = None, method: str = "frontier") -> None:
-        counters = {"frontier": _ByFrontier, "sphere-cut": _BySphereCut}
+        counters: dict[str, type[_ByFrontier] | type[_BySphereCut]] = {
+            "frontier": _ByFrontier,
+            "sphere-cut": _BySphereCut,
+        }
         if method not in counters:
             raise unknown("counting method", method, list(counters))
         problem.require(f"count with {method}", "cut")

@@ -1,9 +1,10 @@
 """Integer programmes for districting: two bases, and the ways to make districts connected.
 
-The label base has a binary for each node and district, the root base (Hess et al. 1965) one for each node and each
-root that a district may have. Labels are canonical: districts are numbered by their first node, and a district's
-root is its first node, so that every plan is represented once; `Fixed` side constraints give the labels
-themselves a meaning and switch that off, as does ``canonical=False``. Parity of all of them is tested.
+The label base has a binary for each node and district, the root base (Hess et al. 1965) one for each node
+and each root that a district may have. Labels are canonical: districts are numbered by their first node,
+and a district's root is its first node, so that every plan is represented once; `Fixed` side constraints
+give the labels themselves a meaning and switch that off, as does ``canonical=False``. Parity of all of them
+is tested.
 """
 
 from __future__ import annotations
@@ -78,7 +79,8 @@ class _Base:
                 )
             return (self.member * problem.inertia).sum()
         target = problem.mean if self.roots is None else problem.mean * self.roots
-        return maximum(absolute(self.population - target), axis=0)
+        worst: Expression = maximum(absolute(self.population - target), axis=0)
+        return worst
 
 
 def _cut_rows(model: Model, graph: WeightedGraph, member: Variable) -> Variable:
@@ -116,7 +118,7 @@ def _label_base(problem: Districting, model: Model, canonical: bool) -> _Base:
         model.subject_to(member[:, 1:] <= np.tri(n, n, -1) @ member[:, :-1])
     for item in fixed:
         model.subject_to(member[problem.place[item.node], item.district] == 1)
-    population = g.weights.astype(float) @ member
+    population: Expression = member.T @ g.weights.astype(float)
     model.subject_to(population.between(low, max(low, high)))
     if low > high:
         model.subject_to(population <= high)
@@ -139,7 +141,7 @@ def _root_base(problem: Districting, model: Model, canonical: bool) -> _Base:
     member = model.variable("member", (n, n), upper=upper, binary=True)
     root = member[np.arange(n), np.arange(n)]
     model.subject_to(member.sum(axis=1) == 1, member <= root, root.sum() == k)
-    population = g.weights.astype(float) @ member
+    population: Expression = member.T @ g.weights.astype(float)
     model.subject_to(population >= low * root, population <= high * root)
     base = _Base(problem, model, member, _cut_rows(model, g, member), population, root)
     _side_rows(base)
@@ -192,7 +194,8 @@ def _arcs(graph: WeightedGraph) -> tuple[Array, sp.csr_array, sp.csr_array]:
 def flow(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
     """Labels, and one flow for the whole plan: k roots send a unit to every node over uncut edges.
 
-    Each component of a district needs a root, and k districts share k roots. 2 m + n columns beside the labels.
+    Each component of a district needs a root, and k districts share k roots. 2 m + n columns beside the
+    labels.
     """
     base = _label_base(problem, model, canonical)
     g, k = problem.arrays, problem.districts
@@ -282,7 +285,8 @@ def multicommodity(problem: Districting, model: Model, *, canonical: bool = True
 def separators(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
     """Roots, and cuts as they are needed: a node joins a root only with a node of each separator.
 
-    The separators are of the length-bounded kind: every path that avoids one is heavier than a district may be.
+    The separators are of the length-bounded kind: every path that avoids one is heavier than a district may
+    be.
     """
     base = _root_base(problem, model, canonical)
     member, high = base.member, problem.population_bounds[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from forcopt.status import Status
 __all__ = ["SMALL", "frontier", "sweep_of"]
 
 _FINER = (10, 20, 60, 200, 800)
-"""Relaxations weigh parts in these fractions of the mean, one after the other, each bounded by the one before."""
+"""Relaxations round weights to these fractions of the mean in turn, each bounded by the one before."""
 
 SMALL = 16
 """So few nodes need no plan to beat and no bounds."""
@@ -39,7 +40,7 @@ def sweep_of(problem: Districting, method: str = "frontier") -> Sweep:
     cached = problem.__dict__.get("_sweep")
     if cached is None:
         low, high = problem.population_bounds
-        chained = [(a, b) for group in problem.together for a, b in zip(group, group[1:], strict=False)]
+        chained = [(a, b) for group in problem.together for a, b in pairwise(group)]
         cached = Sweep(problem.arrays, low, high, problem.districts, apart=problem.apart, joined=chained)
         problem.__dict__["_sweep"] = cached
     assert isinstance(cached, Sweep)
@@ -59,7 +60,8 @@ def frontier(
     """Dynamic programming over the frontier of a vertex order, bounded by coarser runs of itself.
 
     A local search gives a cost to beat. The same programme with populations left out, then rounded ever more
-    finely, gives for each state a bound on the cost of what is left; only states that may still beat it are kept.
+    finely, gives for each state a bound on the cost of what is left; only states that may still beat it are
+    kept.
 
     Args:
         problem: with the objective ``cut``.

@@ -1,8 +1,9 @@
 """Simulated annealing over single moves of border nodes, then exact recombination of adjacent districts.
 
 The annealer moves a node to a neighbouring district if its own stays connected and not empty; populations
-outside the bounds and broken side constraints are penalised, so that it may pass through infeasible plans. Pairs of
-adjacent districts are then cut anew by the exact search of `set_partitioning`, until no pair improves.
+outside the bounds and broken side constraints are penalised, so that it may pass through infeasible plans.
+Pairs of adjacent districts are then cut anew by the exact search of `set_partitioning`, until no pair
+improves.
 """
 
 from __future__ import annotations
@@ -85,8 +86,11 @@ def _value(kind, cut, people, total, moments, label):  # type: ignore[no-untyped
 def _anneal(  # type: ignore[no-untyped-def]
     label, start, ends, costs, weight, low, high, kind, inertia, bond, limit, penalty, hot, cold, steps, seed
 ):
-    """Run one schedule from `label` (changed); give the best feasible labels and their value (infinite: none)."""
-    np.random.seed(seed)
+    """Run one schedule from `label` (changed).
+
+    Give the best feasible labels and their value (infinite: none).
+    """
+    np.random.seed(seed)  # noqa: NPY002 - in compiled code this is numba's own generator
     n, k = len(label), label.max() + 1
     people, size = np.zeros(k, np.int64), np.zeros(k, np.int64)
     moments = np.zeros((k, n)) if kind == _INERTIA else np.zeros((k, 0))
@@ -118,10 +122,10 @@ def _anneal(  # type: ignore[no-untyped-def]
         if outside == 0 and broken == 0 and (limit < 0 or pairs <= limit) and value < best:
             best = value
             found[:] = label
-        v = np.random.randint(n)
+        v = np.random.randint(n)  # noqa: NPY002
         if start[v] == start[v + 1]:
             continue
-        a, b = label[v], label[ends[np.random.randint(start[v], start[v + 1])]]
+        a, b = label[v], label[ends[np.random.randint(start[v], start[v + 1])]]  # noqa: NPY002
         if a == b or size[a] == 1:
             continue
         more, more_pairs, more_broken = 0, 0, 0
@@ -150,8 +154,7 @@ def _anneal(  # type: ignore[no-untyped-def]
         change += after - value
         label[v] = a
         if (
-            (change > 0
-            and np.random.random() >= np.exp(-change / heat))
+            (change > 0 and np.random.random() >= np.exp(-change / heat))  # noqa: NPY002
             or not _stays_connected(v, label, start, ends, seen, queue)
         ):
             people[a] += w
@@ -281,7 +284,10 @@ def random_parts(graph: WeightedGraph, parts: int, rng: np.random.Generator) -> 
 
 
 def _recombined(problem: Districting, label: Array, budget: int = 200_000) -> Array:
-    """Cut pairs of adjacent districts anew while that makes the plan cheaper; graphs of at most 128 nodes a pair."""
+    """Cut pairs of adjacent districts anew while that makes the plan cheaper.
+
+    Graphs of at most 128 nodes a pair.
+    """
     from forcopt.graphs.bits import LARGEST
     from forcopt.models.districting.set_partitioning import Cover
 

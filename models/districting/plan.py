@@ -24,8 +24,8 @@ Array = np.ndarray[Any, Any]
 class Plan:
     """A partition of the nodes into districts.
 
-    Districts are numbered by their first node in the graph's order, except that a `Fixed` side constraint gives
-    the number of its node's district.
+    Districts are numbered by their first node in the graph's order, except that a `Fixed` side constraint
+    gives the number of its node's district.
 
     Attributes:
         problem: whose nodes it assigns.
@@ -113,8 +113,8 @@ class Plan:
         """Draw the plan as a map.
 
         Nodes with an attribute ``geometry`` (a GeoJSON-like mapping, or an object that offers one as
-        ``__geo_interface__``) are drawn as areas; else all nodes are drawn as points at ``x`` and ``y``, or by a
-        planar layout, with cut edges dashed.
+        ``__geo_interface__``) are drawn as areas; else all nodes are drawn as points at ``x`` and ``y``, or
+        by a planar layout, with cut edges dashed.
 
         Args:
             path: a ``.png``, ``.svg`` or ``.pdf`` file to write.
@@ -145,7 +145,9 @@ class Plan:
             axes.add_collection(
                 LineCollection(list(lines[cut]), colors="0.6", linestyles="dashed", linewidths=0.8, zorder=1)
             )
-            axes.scatter(*spots.T, c=colours, s=90, edgecolors="black", linewidths=0.5, zorder=2)
+            axes.scatter(
+                spots[:, 0], spots[:, 1], c=colours, s=90, edgecolors="black", linewidths=0.5, zorder=2
+            )
         axes.set_aspect("equal", adjustable="datalim")
         axes.set_axis_off()
         axes.set_title(f"{len(self.parts)} districts, cut cost {self.cost:g}")

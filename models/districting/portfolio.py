@@ -33,10 +33,10 @@ def portfolio(
     seed: int | np.random.Generator | None = None,
     on_improvement: Callable[[Improvement], bool | None] | None = None,
 ) -> Outcome:
-    """Local search for a plan to beat, a few seconds of set partitioning, then the frontier's relaxations and the frontier.
+    """Local search for a plan to beat, some seconds of set partitioning, then the frontier with its bounds.
 
-    The dynamic programme is for the objective ``cut`` and frontiers of at most 16 nodes, the search for at most 128
-    nodes; where one cannot, the other runs to the end.
+    The dynamic programme is for the objective ``cut`` and frontiers of at most 16 nodes, the search for at
+    most 128 nodes; where one cannot, the other runs to the end.
 
     Args:
         problem: which.
@@ -69,8 +69,8 @@ def portfolio(
     sweepable = problem.objective == "cut" and _narrow(problem)
     if not searchable and not sweepable:
         raise DeclarationError(
-            f"method 'portfolio' takes graphs of at most {LARGEST} nodes, or the objective cut on frontiers of at "
-            f"most {WIDEST}; try the formulations 'separators' or 'flow'"
+            f"method 'portfolio' takes graphs of at most {LARGEST} nodes, or the objective cut on frontiers "
+            f"of at most {WIDEST}; try the formulations 'separators' or 'flow'"
         )
     plan: Plan | None = None
     steps = 0

@@ -281,14 +281,16 @@ class Districting(Problem):
             least = max(1, -(-people // high)) if high else 1
             largest = min(len(piece), people // low) if low else len(piece)
             if least > largest:
-                return f"the component of node {self.nodes[piece[0]]!r} has population {people}: no number of districts fits"
+                first = self.nodes[piece[0]]
+                return f"the component of node {first!r} has population {people}: no number of districts fits"
             fewest, most = fewest + least, most + largest
         if not fewest <= k <= most:
             return f"the components take {fewest} to {most} districts, not {k}"
         for group in self.together:
             people = int(g.weights[list(group)].sum())
             if people > high:
-                return f"the nodes kept together with {self.nodes[group[0]]!r} have population {people}, above {high}"
+                first = self.nodes[group[0]]
+                return f"the nodes kept together with {first!r} have population {people}, above {high}"
             if set(self.apart) & {(a, b) for a in group for b in group}:
                 return f"node {self.nodes[group[0]]!r} has both to be with and apart from another"
         return ""
@@ -378,8 +380,8 @@ class Districting(Problem):
     def declare(self, model: Model, method: str | None = None, **options: Any) -> Handles:
         """Write the problem into a model; by the formulation ``flow`` unless another is named.
 
-        The handles hold ``member`` (node by district, or node by root in the root formulations), ``cut`` (edge,
-        in the order of ``arrays.edges``), ``population`` (of each district or root) and, in the root
+        The handles hold ``member`` (node by district, or node by root in the root formulations), ``cut``
+        (edge, in the order of ``arrays.edges``), ``population`` (of each district or root) and, in the root
         formulations, ``root``.
         """
         if method is None:
@@ -394,7 +396,8 @@ class Districting(Problem):
             method: ``frontier`` or ``sphere-cut``.
 
         Raises:
-            DeclarationError: for another objective than ``cut``, or if the graph is too wide (see ``frontier``).
+            DeclarationError: for another objective than ``cut``, or if the graph is too wide (see
+            ``frontier``).
         """
         from forcopt.models.districting.counts import PlanCounts
 

@@ -34,7 +34,8 @@ def recom(
     """The best plan that a ReCom chain of the package gerrychain meets.
 
     Args:
-        problem: with a tolerance, or bounds around the mean; plans that break a side constraint are passed over.
+        problem: with a tolerance, or bounds around the mean; plans that break a side constraint are passed
+            over.
         start: the chain's first plan; a local search's by default.
         steps: of the chain.
         time_limit: seconds.

@@ -15,9 +15,10 @@ __all__ = ["bin_packing"]
 def bin_packing(values: Sequence[int], bins: int) -> Districting:
     """A planar instance whose plans are the assignments of items to (named) bins that fill every bin equally.
 
-    Theorem 1 of Cohen-Addad et al. (FORC 2021), with the edge list and the target repaired: rows 1 to 2 n + 1 of
-    vertices, odd ones with k, even ones with k + 1; every vertex of an odd row is joined to the two nearest of each
-    neighbouring even row. Weights are those of the paper times 2 n - 2, so that all are integers.
+    Theorem 1 of Cohen-Addad et al. (FORC 2021), with the edge list and the target repaired: rows 1 to 2 n +
+    1 of vertices, odd ones with k, even ones with k + 1; every vertex of an odd row is joined to the two
+    nearest of each neighbouring even row. Weights are those of the paper times 2 n - 2, so that all are
+    integers.
 
     Args:
         values: of the items, positive integers; at least two.

@@ -1,9 +1,9 @@
 """Exact cover by connected districts: branch and bound over bit masks.
 
 Garfinkel and Nemhauser (1970) write districting as set partitioning over all connected sets of admissible
-population. Here these sets are not listed first: the district of the first uncovered node is grown inside what is
-left, so only sets that can still be part of a plan are met, and a partial district whose cut edges already cost
-too much is dropped.
+population. Here these sets are not listed first: the district of the first uncovered node is grown inside
+what is left, so only sets that can still be part of a plan are met, and a partial district whose cut edges
+already cost too much is dropped.
 """
 
 from __future__ import annotations
@@ -226,6 +226,10 @@ def _search(  # type: ignore[no-untyped-def]
     return best, top, budget
 
 
+def _words(groups: Any) -> Array:
+    return np.array([mask(g) for g in groups], np.uint64).reshape(-1, 2)
+
+
 class Cover:
     """A search for the best exact cover, advanced in steps.
 
@@ -258,15 +262,13 @@ class Cover:
         best: float = np.inf,
     ) -> None:
         n = graph.size
-        words = lambda groups: np.array([mask(g) for g in groups], np.uint64).reshape(-1, 2)  # noqa: E731
         moments = np.zeros((0, 0)) if inertia is None else inertia
         self.fixed = (
-            masks(graph), graph.weights, graph.cost_matrix, words(joined), words(apart), low, high, parts,
+            masks(graph), graph.weights, graph.cost_matrix, _words(joined), _words(apart), low, high, parts,
             kind, moments, -1 if limit is None else limit,
         )  # fmt: skip
-        # Each frame spawns at most as many as its border has nodes, and lies at most n deep in each of the parts.
-        widest = 1 + sum(sorted((len(a) for a in graph.neighbours), reverse=True))
-        frames = max(64, min(n * n, widest * n) + n * parts + parts + 1)
+        # Frames wait beside a chain of at most n + parts partial districts, each with at most n offspring.
+        frames = n * (n + parts) + parts + 1
         left = np.zeros((parts + 1, 2), np.uint64)
         left[0] = mask(range(n))
         self.state = (

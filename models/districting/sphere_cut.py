@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import numpy as np
 
@@ -25,7 +26,7 @@ def tables_of(problem: Districting) -> SphereCut:
     if problem.cut_limit is not None and (problem.arrays.costs != 1).any():
         raise DeclarationError("method 'sphere-cut' takes a CutLimit only if every edge costs 1")
     low, high = problem.population_bounds
-    chained = [(a, b) for group in problem.together for a, b in zip(group, group[1:], strict=False)]
+    chained = [(a, b) for group in problem.together for a, b in pairwise(group)]
     decomposition = BranchDecomposition.of(problem.arrays, [*problem.apart, *chained])
     return SphereCut(decomposition, low, high, problem.districts, problem.apart, chained)
 
@@ -38,7 +39,7 @@ def sphere_cut(
     time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
 ) -> Outcome:
-    """Dynamic programming along a branch decomposition from the radial graph, bounded by a local search's plan.
+    """Dynamic programming along a branch decomposition from the radial graph; a local search bounds it.
 
     Args:
         problem: with the objective ``cut``; a `CutLimit` only if every edge costs 1.

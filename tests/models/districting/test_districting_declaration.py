@@ -26,7 +26,7 @@ def test_tolerance_gives_exact_integer_bounds(s21, tolerance, expected):
 
 
 def test_tolerance_is_read_as_its_decimal_not_as_a_float():
-    # 0.1 as a float is above 1/10; ceil((1 - 0.1) * 10) would be 9 either way, but floor(1.1 * 10) must be 11.
+    # 0.1 as a float is above 1/10; ceil((1 - 0.1) * 10) would be 9 either way, but floor(1.1 * 10) must be 11.  # noqa: E501
     assert Districting(grid(1, 10), 1, tolerance=0.1).population_bounds == (9, 11)
     assert Districting(grid(10, 10), 10, tolerance=0.3).population_bounds == (7, 13)
 

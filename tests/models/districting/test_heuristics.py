@@ -1,0 +1,112 @@
+"""Heuristics, the portfolio, and the bin packing generator."""
+
+import pytest
+
+from forcopt.data import delaunay, grid
+from forcopt.errors import DeclarationError, NotInstalledError
+from forcopt.models import Districting
+from forcopt.models.districting import Apart, CutLimit, Fixed, Together, bin_packing
+
+
+@pytest.mark.parametrize(
+    ("values", "bins", "plans"),
+    [
+        ((1, 1), 2, 2),
+        ((2, 1, 1), 2, 2),
+        ((3, 2, 1), 2, 2),
+        ((3, 3, 2), 2, 0),
+        ((1, 1, 1), 3, 6),
+        ((2, 2, 1, 1), 3, 6),
+        ((5, 1, 1, 1), 2, 0),
+        ((2, 2, 2), 2, 0),
+    ],
+)
+def test_the_reduction_keeps_the_number_of_solutions(values, bins, plans):
+    p = bin_packing(values, bins)
+    n, k = len(values), bins
+    assert (len(p.nodes), len(p.arrays.edges)) == ((n + 1) * k + n * (k + 1), 4 * k * n)
+    assert p.count().total == plans
+    assert (p.solve("set-partitioning").status == "optimal") == (plans > 0)
+
+
+def test_the_smallest_reduction_in_full():
+    p = bin_packing((1, 1), 2)
+    assert p.arrays.weights.tolist() == [8, 8, 2, 2, 2, 1, 1, 2, 2, 2, 32, 32]
+    assert p.population_bounds == (47, 47) and p.count().histogram == {4: 2}
+    for bad in (((1,), 1), ((1, 2), 2), ((0, 2), 2), ((1, 1), 0)):
+        with pytest.raises(DeclarationError, match="must"):
+            bin_packing(*bad)
+
+
+def test_local_search_repeats_with_its_seed_and_stays_feasible():
+    p = Districting(delaunay(40, 2), 4, tolerance=0.05)
+    one, two = p.solve("local-search", seed=7), p.solve("local-search", seed=7)
+    assert one.decision == two.decision and one.status == "approximate" and one.evaluation.feasible
+    best = p.solve().objective
+    assert best <= one.objective <= 1.5 * best
+
+
+def test_local_search_takes_every_objective_and_side_constraint():
+    g = delaunay(20, 4)
+    side = [Together([0, 1]), Apart([2, 3]), Fixed(4, 2), CutLimit(30)]
+    for objective in ("cut", "inertia", "deviation"):
+        p = Districting(g, 3, tolerance=0.3, objective=objective, side=side)
+        s, exact = p.solve("local-search"), p.solve("set-partitioning")
+        assert s.evaluation.feasible and exact.status == "optimal"
+        assert exact.objective <= s.objective <= 1.3 * exact.objective + 1e-9
+
+
+def test_a_heuristic_that_finds_nothing_proves_nothing():
+    p = Districting(grid(1, 6, population=[3, 1, 1, 1, 1, 3]), 3, bounds=(3, 4))
+    assert p.solve("local-search", restarts=1, steps=1).status in ("limit", "approximate")
+    assert p.solve("set-partitioning").objective == 2 and p.count().total == 3
+
+
+def test_portfolio_is_the_default_and_exact():
+    p = Districting(delaunay(45, 5), 4, tolerance=0.02)
+    s = p.solve()
+    assert (s.method, s.status) == ("portfolio", "optimal") and s.objective == s.bound
+    assert s.objective == p.solve("frontier").objective == p.solve("set-partitioning").objective
+    assert [t.objective for t in s.trace] == sorted((t.objective for t in s.trace), reverse=True)
+
+
+def test_portfolio_hands_over_to_the_dynamic_programme(monkeypatch):
+    from forcopt.models.districting import portfolio
+
+    monkeypatch.setattr(portfolio, "_ROUNDS", ((1, 0.0),))
+    p = Districting(delaunay(60, 1), 3, tolerance=0.1)
+    assert p.solve().status == "optimal"
+
+
+def test_portfolio_stops_when_told():
+    p = Districting(delaunay(60, 1), 5, tolerance=0.02)
+    s = p.solve(on_improvement=lambda step: True)
+    assert s.status == "feasible" and len(s.trace) == 1
+
+
+def test_portfolio_says_what_it_cannot_take():
+    wide = Districting(grid(12, 12), 2, tolerance=0.1, objective="deviation")
+    with pytest.raises(DeclarationError, match="at most 128 nodes"):
+        wide.solve()
+
+
+def test_long_narrow_graphs_of_many_nodes_are_solved():
+    p = Districting(grid(3, 60), 5, tolerance=0)
+    assert p.solve(time_limit=60).objective == 12
+
+
+def test_recom():
+    p = Districting(grid(6, 6), 4, tolerance=0.2)
+    try:
+        s = p.solve("recom", steps=30, seed=1)
+    except NotInstalledError:
+        pytest.skip("the package gerrychain is not installed")
+    assert s.status == "approximate" and s.evaluation.feasible and s.objective >= 12
+
+
+def test_recom_without_gerrychain_says_how_to_install_it(monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "gerrychain", None)
+    with pytest.raises(NotInstalledError, match="pip install gerrychain"):
+        Districting(grid(2, 2), 2, tolerance=0).solve("recom")

@@ -1,0 +1,28 @@
+"""Optima on public data, against published ones; skipped where the data is missing."""
+
+import pytest
+
+from forcopt.data import load_graph
+from forcopt.models import Districting
+
+
+@pytest.mark.parametrize(("state", "cut"), [("ME", 16), ("NM", 17), ("ID", 10)])
+def test_us_counties(shared_data, state, cut):
+    graph = load_graph(shared_data / "us" / f"{state}-county.json")
+    p = Districting(graph, graph.graph["districts"], tolerance=0.005)
+    assert p.solve().objective == cut
+
+
+def test_maine_has_one_plan(shared_data):
+    graph = load_graph(shared_data / "us" / "ME-county.json")
+    assert Districting(graph, 2, tolerance=0.005).count().histogram == {16: 1}
+
+
+@pytest.mark.parametrize(("tolerance", "optimum", "plans"), [(0.2, 15, 56327), (0.1, 15, 8224), (0.05, 15, 7411)])
+def test_sarthe(shared_data, tolerance, optimum, plans):
+    graph = load_graph(shared_data / "france" / "72.json")
+    p = Districting(graph, graph.graph["districts"], tolerance=tolerance)
+    assert p.districts == 3 and len(p.nodes) == 21
+    for method in ("set-partitioning", "frontier", "sphere-cut"):
+        assert p.solve(method).objective == optimum
+    assert p.count().total == plans
