@@ -1,6 +1,6 @@
 """Plans of n x n grids with n equal districts: the counts, seconds, states and megabytes.
 
-    python benchmarks/districting/counting.py [--largest 7]
+python benchmarks/districting/counting.py [--largest 7]
 """
 
 import argparse
@@ -23,7 +23,8 @@ def main():
         total = p.count().total
         seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        print(n, total, f"{seconds:.2f} s, {cpu:.2f} s of CPU", sweep_of(p).states, "states", memory, "MB", flush=True)
+        states = sweep_of(p).states
+        print(f"{n} {total} {seconds:.2f} s {cpu:.2f} s of CPU {states} states {memory} MB", flush=True)
         assert total == KNOWN.get(n, total)
 
 

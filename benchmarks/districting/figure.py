@@ -1,4 +1,4 @@
-"""Optimum against tolerance for the French departments, as in Figure 5 of the paper, from ``france-*.csv``."""
+"""Optimum against tolerance for the French departments, as in the paper's Figure 5."""
 
 import csv
 from pathlib import Path
@@ -15,12 +15,13 @@ def main():
         with (HERE / f"france-{tolerance}.csv").open() as file:
             for row in csv.DictReader(file):
                 optima.setdefault(row["department"], {})[tolerance] = row["optimum"]
-    names = sorted(optima, key=lambda d: (int(optima[d]["20"]), d))
+    names = sorted(optima, key=lambda d: (int(optima[d]["20"] or 99), d))
     figure = Figure(figsize=(12, 4.5), layout="constrained")
     axes = figure.add_subplot()
     for tolerance, marker in zip(TOLERANCES, "osx", strict=True):
         solved = [(i, int(optima[d][tolerance])) for i, d in enumerate(names) if optima[d][tolerance]]
-        axes.plot(*zip(*solved, strict=True), marker, label=f"{tolerance} % ({len(solved)} feasible)", markersize=5)
+        label = f"{tolerance} % ({len(solved)} feasible)"
+        axes.plot(*zip(*solved, strict=True), marker, label=label, markersize=5)
     axes.set_xticks(range(len(names)), names, rotation=90, fontsize=6)
     axes.set(xlabel="department", ylabel="fewest cut edges")
     axes.legend()
