@@ -18,7 +18,9 @@ def test_maine_has_one_plan(shared_data):
     assert Districting(graph, 2, tolerance=0.005).count().histogram == {16: 1}
 
 
-@pytest.mark.parametrize(("tolerance", "optimum", "plans"), [(0.2, 15, 56327), (0.1, 15, 8224), (0.05, 15, 7411)])
+@pytest.mark.parametrize(
+    ("tolerance", "optimum", "plans"), [(0.2, 15, 56327), (0.1, 15, 8224), (0.05, 15, 7411)]
+)
 def test_sarthe(shared_data, tolerance, optimum, plans):
     graph = load_graph(shared_data / "france" / "72.json")
     p = Districting(graph, graph.graph["districts"], tolerance=tolerance)
