@@ -32,6 +32,8 @@ WIDEST = 16
 _NEVER = np.int64(2**60)
 _WORD = np.int64(2**62)
 _LARGE = 2**60
+_MOST_STATES = 30_000_000
+"""A table with more states takes gigabytes; the sweep gives up instead."""
 COUNT, LEAST = 0, 1
 
 
@@ -237,6 +239,8 @@ def _step(  # type: ignore[no-untyped-def]
     key = np.zeros(width, np.int64)
     probe = np.zeros(4 + room, np.int64)
     for i in range(len(rows)):
+        if count > _MOST_STATES:
+            break
         open_ = 0
         for s in range(length):
             comp[s] = (rows[i, 0] >> (4 * s)) & 15
@@ -536,6 +540,9 @@ class Sweep:
             digits: of a count, in base 2**62; more are taken if they overflow.
             stop: asked after each vertex; the tables so far are returned if it says so.
 
+        Raises:
+            MemoryError: if a table would hold more than 30 million states.
+
         Returns:
             A table for each vertex; without `track` only the last has rows and values.
         """
@@ -566,6 +573,8 @@ class Sweep:
             if overflow:
                 return self.run(mode, most, bound, track, digits + 1, stop)
             table = Table(*parts_of_table)
+            if len(table.rows) > _MOST_STATES:
+                raise MemoryError(f"more than {_MOST_STATES} states after {t + 1} vertices")
             rows, values, length = table.rows, table.values, len(layer.kept)
             self.states += len(rows)
             tables.append(table)

@@ -52,7 +52,7 @@ class _Base:
     problem: Districting
     model: Model
     member: Variable
-    cut: Variable
+    cut: Expression
     population: Expression
     roots: Expression | None
 
@@ -83,9 +83,9 @@ class _Base:
         return worst
 
 
-def _cut_rows(model: Model, graph: WeightedGraph, member: Variable) -> Variable:
+def _cut_rows(model: Model, graph: WeightedGraph, member: Variable) -> Expression:
     """An edge is cut if its ends differ in any column."""
-    cut = model.variable("cut", len(graph.edges), lower=0, upper=1)
+    cut = model.add_columns("cut", (len(graph.edges),), 0.0, 1.0, implied_integer=True)
     u, v = graph.edges.T
     if len(graph.edges):
         model.subject_to(cut[:, None] >= member[u] - member[v], cut[:, None] >= member[v] - member[u])
@@ -206,7 +206,7 @@ def flow(problem: Districting, model: Model, *, canonical: bool = True) -> Handl
     if m == 0 or most == 0:
         model.subject_to(root == 1)
         return base.handles(roots=root)
-    sent = model.variable("flow", len(arcs), lower=0, upper=most)
+    sent = model.add_columns("flow", (len(arcs),), 0.0, most, implied_integer=True)
     model.subject_to(sent[:m] + sent[m:] <= most * (1 - base.cut))
     model.subject_to(into @ sent - out_of @ sent >= 1 - (most + 1) * root)
     # A root that is the first of its district has no uncut edge to an earlier node.
@@ -228,7 +228,7 @@ def flow_per_district(problem: Districting, model: Model, *, canonical: bool = T
     if len(arcs) == 0:
         model.subject_to(base.member <= root)
         return base.handles(roots=root)
-    sent = model.variable("flow", (len(arcs), k), lower=0, upper=max(n - 1, 1))
+    sent = model.add_columns("flow", (len(arcs), k), 0.0, max(n - 1, 1), implied_integer=True)
     model.subject_to(sent <= (n - 1) * base.member[arcs[:, 0]], sent <= (n - 1) * base.member[arcs[:, 1]])
     model.subject_to(into @ sent - out_of @ sent >= base.member - n * root)
     return base.handles(roots=root)
@@ -246,7 +246,7 @@ def shirabe(problem: Districting, model: Model, *, canonical: bool = True) -> Ha
         return base.handles()
     upper = np.full((len(arcs), n), float(max(n - 1, 1)))
     upper[arcs[:, 1][:, None] == np.arange(n)] = 0  # nothing flows back into a root
-    sent = model.variable("flow", (len(arcs), n), lower=0, upper=upper)
+    sent = model.add_columns("flow", (len(arcs), n), 0.0, upper, implied_integer=True)
     arriving = into @ sent
     model.subject_to((arriving - out_of @ sent)[others] == base.member[others])
     model.subject_to(arriving <= (n - 1) * base.member)
@@ -270,7 +270,7 @@ def multicommodity(problem: Districting, model: Model, *, canonical: bool = True
         return base.handles()
     pairs = np.arange(len(node))
     open_ = (arcs[:, 1][None] != root[:, None]).astype(float)
-    sent = model.variable("flow", (len(node), len(arcs)), lower=0, upper=open_)
+    sent = model.add_columns("flow", (len(node), len(arcs)), 0.0, open_, implied_integer=True)
     arriving = sent @ into.T
     # The balance at the root follows from those at the other nodes.
     unit = sp.csr_array((np.ones(len(node)), (pairs * n + node, pairs)), shape=(len(node) * n, len(node)))

@@ -103,9 +103,10 @@ def frontier(
                 if unit is not None and sum(map(len, bound.costs)) < _FEW:
                     break
         found = sweep.cheapest(most, bound, late)
-    except TimeoutError:
+    except (TimeoutError, MemoryError) as stop:
         status = Status.LIMIT if plan is None else Status.FEASIBLE
-        return Outcome(plan, least / problem.cost_scale, status, states, "stopped by the time limit")
+        message = str(stop) or "stopped by the time limit"
+        return Outcome(plan, least / problem.cost_scale, status, states, message)
     states += sweep.states
     if found is None:
         return _settled(problem, plan, states)

@@ -187,7 +187,7 @@ def local_search(
     Args:
         problem: which.
         restarts: how many schedules to run, each from a new random plan.
-        steps: moves tried in each; 5000 for each node if left out.
+        steps: moves tried in each; 10,000 for each node if left out.
         time_limit: seconds; checked between the schedules.
         seed: 0 if left out.
         on_improvement: called with each better plan; stop by returning True.
@@ -197,7 +197,7 @@ def local_search(
     if reason:
         return Outcome(None, status=Status.INFEASIBLE, message=reason)
     rng = np.random.default_rng(0 if seed is None else seed)
-    steps = 5000 * len(problem.nodes) if steps is None else steps
+    steps = 10_000 * len(problem.nodes) if steps is None else steps
     best: Plan | None = None
     value = np.inf
     trace: list[Improvement] = []

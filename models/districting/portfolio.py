@@ -21,8 +21,8 @@ from forcopt.status import Status
 
 __all__ = ["portfolio"]
 
-_ROUNDS = ((1, 0.25), (8, 5.0))
-"""Annealing schedules, then seconds of search; before the dynamic programme takes over."""
+_ROUNDS = ((1, 2_000, 0.25), (8, 10_000, 5.0))
+"""Annealing schedules, their steps for each node, seconds of search; then comes the dynamic programme."""
 
 
 @Districting.algorithm("portfolio", exact=True, cites="see local-search, set-partitioning and frontier")
@@ -74,8 +74,15 @@ def portfolio(
         )
     plan: Plan | None = None
     steps = 0
-    for number, (restarts, seconds) in enumerate(_ROUNDS, 1):
-        first = local_search(problem, restarts=restarts, time_limit=left(), seed=seed, on_improvement=note)
+    for number, (restarts, steps_each, seconds) in enumerate(_ROUNDS, 1):
+        first = local_search(
+            problem,
+            restarts=restarts,
+            steps=steps_each * len(problem.nodes),
+            time_limit=left(),
+            seed=seed,
+            on_improvement=note,
+        )
         steps += first.iterations
         if plan is None or (
             first.decision is not None and _value(problem, first.decision) < _value(problem, plan)

@@ -156,3 +156,16 @@ def test_a_presolve_rule_of_highs_that_cuts_off_the_optimum_is_off():
     ordered.add_edges_from(g.edges(data=True))
     p = Districting(ordered, 2, bounds=(15, 30))
     assert p.solve("multicommodity").objective == 6  # HiGHS 1.14.0 says 7 with all its presolve rules
+
+
+@pytest.mark.parametrize("backend", ["cp-sat", "scip", "pyomo:glpk", "pyomo:cbc"])
+@pytest.mark.parametrize("method", ["flow-per-district", "shirabe", "separators"])
+def test_parity_of_backends(method, backend):
+    p = Districting(grid(2, 4, population=[3, 1, 2, 2, 1, 3, 1, 3]), 3, bounds=(4, 6))
+    expected = brute_histogram(p)
+    try:
+        s = p.solve(method, backend=backend)
+    except fo.NotInstalledError as error:
+        pytest.skip(str(error))
+    assert (s.status, s.objective) == ("optimal", min(expected))
+    assert s.evaluation.feasible

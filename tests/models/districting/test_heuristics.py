@@ -63,7 +63,7 @@ def test_a_heuristic_that_finds_nothing_proves_nothing():
 
 
 def test_portfolio_is_the_default_and_exact():
-    p = Districting(delaunay(45, 5), 4, tolerance=0.02)
+    p = Districting(delaunay(30, 5), 3, tolerance=0.05)
     s = p.solve()
     assert (s.method, s.status) == ("portfolio", "optimal") and s.objective == s.bound
     assert s.objective == p.solve("frontier").objective == p.solve("set-partitioning").objective
@@ -73,7 +73,7 @@ def test_portfolio_is_the_default_and_exact():
 def test_portfolio_hands_over_to_the_dynamic_programme(monkeypatch):
     from forcopt.models.districting import portfolio
 
-    monkeypatch.setattr(portfolio, "_ROUNDS", ((1, 0.0),))
+    monkeypatch.setattr(portfolio, "_ROUNDS", ((1, 2000, 0.0),))
     p = Districting(delaunay(60, 1), 3, tolerance=0.1)
     assert p.solve().status == "optimal"
 
