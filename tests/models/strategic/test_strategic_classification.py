@@ -190,6 +190,17 @@ def test_every_milp_backend_agrees(backend, limit):
         assert p.solve("milp", backend=backend).objective == pytest.approx(p.solve("enumeration").objective)
 
 
+@pytest.mark.parametrize("backend", MILP_BACKENDS)
+def test_every_milp_backend_agrees_on_groups_and_effort(backend):
+    p = w2(groups=[0, 1, 0, 1], max_false_positives=1)
+    s = p.solve("milp", backend=backend)
+    values = sorted(s.evaluation.metrics[f"group {h}"] for h in (0, 1))
+    best = p.solve("enumeration").evaluation.metrics
+    assert values == sorted(best[f"group {h}"] for h in (0, 1))
+    cheap = LeastEffortClassification(4, 4, W2, value=3, min_true_positives=2)
+    assert cheap.solve("milp", backend=backend).objective == 3
+
+
 @pytest.mark.parametrize("backend", LP_BACKENDS)
 def test_every_lp_backend_agrees_where_the_relaxation_is_exact(backend):
     p = random_discrete(8, 5, seed=3)

@@ -305,6 +305,15 @@ def test_bad_requirements_are_refused():
         find_separator(w5(), [0], [4], [2])
 
 
+def test_no_margin_is_no_separator():
+    p = w5(X=[[6, 4], [6, 4], [2, 1]])
+    assert find_separator(p, yes=[0], no=[1], improve=[]) is None
+    close = w5(X=[[6, 4], [6 - 1e-7, 4], [2, 1]])
+    assert find_separator(close, yes=[0], no=[1], improve=[]) is None
+    assert find_separator(p, yes=[0], no=[2], improve=[]) is not None
+    assert find_separator(p, yes=[0], no=[], improve=[]).margin == 1
+
+
 def test_bad_decisions_and_options_are_refused():
     with pytest.raises(fo.DeclarationError, match=r"a: the array\[0\] is -1"):
         LinearClassifier([-1, 1], 0)
