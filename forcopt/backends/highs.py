@@ -113,7 +113,7 @@ class HighsSession(Session):
     def solve(self, options: SolveOptions) -> RawResult:
         """Run HiGHS and read its answer."""
         highs, program = self.highs, self.program
-        _set_options(highs, options, program.is_integer)
+        _set_options(highs, options)
         watch = Watch(program, options)
         _attach(highs, watch)
         try:
@@ -126,20 +126,13 @@ class HighsSession(Session):
         return _read(highs, program, watch)
 
 
-_PARALLEL_ROWS_AND_COLUMNS = 1 << 13
-"""This presolve rule of HiGHS 1.14 cuts off the optimum of some integer programmes (a small one is in
-``tests/models/districting/test_formulations.py``); without it they are solved right."""
-
-
-def _set_options(highs: highspy.Highs, options: SolveOptions, integer: bool) -> None:
+def _set_options(highs: highspy.Highs, options: SolveOptions) -> None:
     import highspy
 
     spent = highs.getRunTime()  # HiGHS counts its limit over all runs of an instance
     limit = float("inf") if options.time_limit is None else spent + options.time_limit
     values: dict[str, Any] = {"time_limit": limit, "output_flag": True, "log_to_console": False}
     values["log_file"] = os.devnull  # HiGHS calls back with its log only if it also writes it somewhere
-    if integer:
-        values["presolve_rule_off"] = _PARALLEL_ROWS_AND_COLUMNS
     if options.gap is not None:
         values["mip_rel_gap"] = options.gap
     if options.seed is not None:

@@ -45,7 +45,13 @@ def test_random_planar_graphs_have_width_at_most_hops(seed):
 
 @pytest.mark.parametrize(
     "graph",
-    [nx.path_graph(4), nx.star_graph(5), nx.Graph([(0, 1), (2, 3)]), nx.barbell_graph(4, 2), nx.empty_graph(5)],
+    [
+        nx.path_graph(4),
+        nx.star_graph(5),
+        nx.Graph([(0, 1), (2, 3)]),
+        nx.barbell_graph(4, 2),
+        nx.empty_graph(5),
+    ],
 )
 def test_phantom_edges_make_a_graph_planar_and_two_connected(graph):
     d = BranchDecomposition.of(arrays(graph))

@@ -268,7 +268,7 @@ def test_two_hundred_thousand_edges_are_quick():
     p = random_discrete(20_000, 200, density=0.05, gaming=0.5, gameable=0.3, seed=1)
     s = p.solve("greedy-deletion")
     assert s.decision == set(range(60, 200)) and s.evaluation.feasible
-    assert s.seconds < 5
+    assert s.seconds < 30
 
 
 def test_any_weight_below_the_lightest_agent_means_none():
