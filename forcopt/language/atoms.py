@@ -304,6 +304,9 @@ def quad_form(x: Operand, matrix: Operand) -> Any:
     sparse = sp.csr_array(matrix, dtype=float) if sp.issparse(matrix) else None
     if sparse is not None and sparse.nnz == np.count_nonzero(sparse.diagonal()):
         values, vectors = as_numbers(sparse.diagonal(), "the diagonal of the matrix of quad_form"), None
+    elif sparse is not None and (factor := _sparse_factor(sparse)) is not None:
+        sign, root = factor
+        return sign * _apply(SUM_SQUARES, root @ flat, label="quad_form")
     else:
         values, vectors = _eigen(matrix if sparse is None else sparse.toarray())
     scale = float(np.abs(values).max(initial=0.0))
@@ -318,6 +321,30 @@ def quad_form(x: Operand, matrix: Operand) -> Any:
     keep = np.flatnonzero(sign * values > 1e-14 * scale)
     along = flat[keep] if vectors is None else vectors.T[keep] @ flat
     return sign * _apply(SUM_SQUARES, np.sqrt(sign * values[keep]) * along, label="quad_form")
+
+
+def _sparse_factor(matrix: sp.csr_array) -> tuple[float, sp.csr_array] | None:
+    """A sign s and a sparse F with ``s F' F`` equal to the matrix up to rounding, or None if none is found.
+
+    An LDL' factorization that keeps to the diagonal, of the matrix plus a tiny multiple of the identity.
+    """
+    from scipy.sparse.linalg import splu
+
+    size, scale = matrix.shape[0], float(np.abs(matrix.data).max(initial=0.0))
+    if not np.isfinite(scale) or scale == 0.0:
+        return None
+    sign = 1.0 if matrix.diagonal().sum() >= 0 else -1.0
+    target = sp.csc_array(sign * matrix + 1e-13 * scale * sp.eye_array(size))
+    try:
+        lu = splu(target, "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    except RuntimeError:  # singular
+        return None
+    pivots = lu.U.diagonal()
+    if pivots.min() <= 0 or (lu.perm_r != lu.perm_c).any():
+        return None
+    root = sp.csr_array(sp.diags_array(np.sqrt(pivots)) @ lu.L.T)[:, lu.perm_c]
+    error = np.abs((root.T @ root - sign * matrix).data).max(initial=0.0)
+    return (sign, root) if error <= 1e-10 * scale else None
 
 
 def _eigen(matrix: Operand) -> tuple[Array, Array | None]:

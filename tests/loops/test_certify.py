@@ -130,6 +130,36 @@ def test_random_programs(seed, integers):
     check(m, c)
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_larger_program(seed):
+    rng = np.random.default_rng(seed)  # its basis has triangles before and after a kernel
+    n, rows = 90, 60
+    a = sp.random_array((rows, n), density=4 / n, rng=rng, data_sampler=rng.normal)
+    m = fo.Model()
+    x = m.variable("x", n, lower=0, upper=np.where(rng.random(n) < 0.5, 1, np.inf))
+    value = a @ rng.random(n)
+    m.subject_to(a @ x >= value - 0.1, a @ x <= value + 0.1)
+    m.minimize(rng.random(n) @ x)
+    s = m.solve()
+    c = s.certify()
+    assert c.optimal is True
+    assert float(c.objective) == pytest.approx(s.objective)
+    assert len(str(c.objective)) > 1000
+    check(m, c)
+
+
+def test_generated_columns():
+    from forcopt.loops.column_generation import Column, column_generation
+
+    m = fo.Model()
+    cover = m.subject_to(m.lift(np.zeros(3)) == 1, name="cover")
+    sets = [Column(1, {cover: row}) for row in ([1, 1, 0], [0, 1, 1], [1, 0, 1])]
+    found = column_generation(m, lambda dual: [min(sets, key=dual.reduced_cost)])
+    c = found.solution.certify()
+    assert (c.optimal, c.objective) == (True, Fraction(3, 2))
+    check(m, c)
+
+
 def test_degenerate():
     m = fo.Model("Beale")  # on which the simplex method can cycle
     x = m.variable("x", 4, lower=0)

@@ -91,6 +91,21 @@ def test_quadratic(tmp_path, suffix, sense):
     assert back.objective.stages[0].expression.evaluate(there) == pytest.approx(float(ours))
 
 
+@pytest.mark.parametrize("sense", [1, -1])
+def test_sparse_squares_stay_sparse(tmp_path, sense):
+    n = 500
+    m = fo.Model()
+    x = m.variable("x", n, lower=0, upper=1)
+    m.subject_to(x.sum() == 1)
+    square = fo.sum_squares(x[:-1] - x[1:]) + fo.sum_squares(np.linspace(1, 2, n) * x - 0.5)
+    (m.minimize if sense > 0 else m.maximize)(sense * square)
+    m.write(tmp_path / "q.mps")
+    back = fo.read(tmp_path / "q.mps")
+    assert back.solve().objective == pytest.approx(m.solve().objective, rel=1e-6)
+    (relation,) = back.relations
+    assert relation.arguments[0].linear_rows().data.size <= 2 * n
+
+
 def test_integers_and_squares_together(tmp_path):
     m = fo.Model()
     x = m.variable("x", 2, integer=True, lower=-3, upper=3)
