@@ -11,7 +11,7 @@ from forcopt.backends.base import SolveOptions
 from forcopt.backends.registry import get_backend
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program, RowBlock, StageCost
-from forcopt.language.constraint import Condition
+from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.model import Model
 from forcopt.language.terms import Array
 from forcopt.status import Status
@@ -44,6 +44,9 @@ def explain(solution: ModelSolution) -> str:
 def irreducible_subset(model: Model, backend: str = "highs") -> list[str] | None:
     """Names of constraints that cannot hold together, while leaving out any one of them they can.
 
+    Of a constraint with several rows only those that matter are named, such as ``need[2]``, if there are at
+    most 2,000 rows to look at; else the constraint as a whole.
+
     Empty if the variables' bounds and integrality alone cannot be met; None if no such subset is found: if
     the constraints only contradict a lazy family, or the checks take too long.
 
@@ -64,7 +67,25 @@ def irreducible_subset(model: Model, backend: str = "highs") -> list[str] | None
         return []
     if not infeasible(items):
         return None
-    return [item.name for item in _quick_explain([], items, True, infeasible)]
+    found = _quick_explain([], items, True, infeasible)
+    rows = [row for item in found for row in _rows(item)]
+    if len(found) < len(rows) <= _MOST_ROWS:
+        found = _quick_explain([], rows, True, infeasible)
+    return [item.name for item in found]
+
+
+_MOST_ROWS = 2_000
+
+
+def _rows(item: Any) -> list[Any]:
+    """A constraint's rows, each a constraint of its own under the row's name; other conditions as they are."""
+    if not isinstance(item, Constraint) or item.expression.size == 1:
+        return [item]
+    flat = item.expression.ravel()
+    lower, upper = (np.broadcast_to(side, item.shape).reshape(-1) for side in (item.lower, item.upper))
+    return [
+        Constraint(flat[i], lower[i], upper[i], item.model.row_name(item.start + i)) for i in range(flat.size)
+    ]
 
 
 def _quick_explain(base: list[Any], items: list[Any], changed: bool, infeasible: Any) -> list[Any]:
@@ -82,11 +103,10 @@ def _quick_explain(base: list[Any], items: list[Any], changed: bool, infeasible:
 
 def _subset_status(model: Model, chosen: list[Any], backend: str) -> Status:
     """Whether some of a model's constraints and conditions can hold together."""
-    kept = {id(c) for c in chosen}
     whole = model.constraints, model.relations, model.objective, model.lazies
     try:  # expressions belong to this model, not to a copy of it
-        model.constraints = [c for c in model.constraints if id(c) in kept]
-        model.relations = [r for r in model.relations if not isinstance(r, Condition) or id(r) in kept]
+        model.constraints = [c for c in chosen if isinstance(c, Constraint)]
+        model.relations = [r for r in model.relations if not isinstance(r, Condition) or r in chosen]
         model.objective, model.lazies = None, []
         solver = get_backend(backend)
         program = compile_model(model, solver.capabilities, backend)
