@@ -41,7 +41,7 @@ class SolveOptions:
 
     Attributes:
         time_limit: seconds; None for none.
-        gap: the relative gap at which a search may stop; None for the backend's default.
+        gap: the relative gap at which a search may stop; None to go on until the proof.
         seed: of the solver's randomness; None for the backend's default.
         threads: how many; None for the backend's default.
         log: show the solver's own output as it runs.

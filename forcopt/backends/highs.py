@@ -133,8 +133,7 @@ def _set_options(highs: highspy.Highs, options: SolveOptions) -> None:
     limit = float("inf") if options.time_limit is None else spent + options.time_limit
     values: dict[str, Any] = {"time_limit": limit, "output_flag": True, "log_to_console": False}
     values["log_file"] = os.devnull  # HiGHS calls back with its log only if it also writes it somewhere
-    if options.gap is not None:
-        values["mip_rel_gap"] = options.gap
+    values["mip_rel_gap"] = options.gap or 0.0  # by itself HiGHS calls optimal what may be 1e-4 off
     if options.seed is not None:
         values["random_seed"] = options.seed
     if options.threads is not None:

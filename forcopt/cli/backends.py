@@ -30,4 +30,10 @@ def backends(as_json: JsonOption = False) -> None:
     for row in rows:
         here = row["version"] or f"{row['missing']}; install it with: {row['install']}"
         out.add_row(row["backend"], row["through"], row["takes"], here, style="dim" if row["missing"] else "")
-    return console().print(out, markup=False)
+    console().print(out, markup=False)
+    for prefix, found in registry.families().items():
+        console().print(
+            f"{prefix}:NAME is any solver that {prefix} finds; here: {', '.join(found) or 'none'}",
+            markup=False,
+        )
+    return None

@@ -78,7 +78,7 @@ _MOST_ROWS = 2_000
 
 
 def _rows(item: Any) -> list[Any]:
-    """A constraint's rows, each a constraint of its own under the row's name; other conditions as they are."""
+    """A constraint's rows, each as a constraint under the row's name; other conditions as they are."""
     if not isinstance(item, Constraint) or item.expression.size == 1:
         return [item]
     flat = item.expression.ravel()
