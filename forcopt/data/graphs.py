@@ -161,7 +161,7 @@ def delaunay(
 
     >>> g = delaunay(12, seed=1)
     >>> len(g), g.number_of_edges()
-    (12, 21)
+    (12, 19)
     """
     import networkx as nx
     from scipy.spatial import Delaunay
