@@ -30,8 +30,10 @@ _CUT, _INERTIA, _DEVIATION = 0, 1, 2
 
 
 @njit(cache=True)
-def _excess(people, low, high):  # type: ignore[no-untyped-def]
-    return max(0, low - people, people - high)
+def _charge(people, low, high, unit, fixed):  # type: ignore[no-untyped-def]
+    """What a district outside the bounds is charged: so much for being there, and so much by how far."""
+    excess = max(0, low - people, people - high)
+    return unit * excess + fixed if excess > 0 else 0.0
 
 
 @njit(cache=True)
@@ -111,8 +113,8 @@ def _anneal(  # type: ignore[no-untyped-def]
     total = people.sum()
     outside = 0
     for d in range(k):
-        outside += _excess(people[d], low, high)
-    unit = penalty / max(1.0, weight.mean())
+        outside += people[d] < low or people[d] > high
+    unit, fixed = penalty / max(1.0, weight.mean()), 0.25 * penalty
     value = _value(kind, cut, people, total, moments, label)
     best, found = np.inf, label.copy()
     cooling = (cold / hot) ** (1.0 / max(1, steps))
@@ -137,11 +139,11 @@ def _anneal(  # type: ignore[no-untyped-def]
             if bond[u, v] != 0 and u != v:
                 more_broken += bond[u, v] * ((label[u] == a) - (label[u] == b))
         w = weight[v]
-        more_outside = (
-            _excess(people[a] - w, low, high) + _excess(people[b] + w, low, high)
-            - _excess(people[a], low, high) - _excess(people[b], low, high)
+        change = (
+            _charge(people[a] - w, low, high, unit, fixed) + _charge(people[b] + w, low, high, unit, fixed)
+            - _charge(people[a], low, high, unit, fixed) - _charge(people[b], low, high, unit, fixed)
         )  # fmt: skip
-        change = unit * more_outside + penalty * more_broken
+        change += penalty * more_broken
         if limit >= 0:
             change += penalty * (max(0, pairs + more_pairs - limit) - max(0, pairs - limit))
         people[a] -= w
@@ -167,7 +169,10 @@ def _anneal(  # type: ignore[no-untyped-def]
         size[a] -= 1
         size[b] += 1
         cut, pairs, broken = cut + more, pairs + more_pairs, broken + more_broken
-        outside += more_outside
+        for d in (a, b):
+            moved = w if d == a else -w  # populations are those after the move
+            outside += people[d] < low or people[d] > high
+            outside -= people[d] + moved < low or people[d] + moved > high
         value = after
     return found, best
 

@@ -190,7 +190,7 @@ def _search(  # type: ignore[no-untyped-def]
                 complete = False
                 break
         # The district as it stands, everything else ruled out.
-        if not complete or people < low:
+        if not complete or people < low or (limited and count + cuts > limit):
             continue
         split = False
         for g in range(len(joined)):

@@ -219,3 +219,13 @@ def test_objectives_are_evaluated():
     with pytest.raises(DeclarationError, match="attribute 'x'"):
         Districting(bare, 1, tolerance=0, objective="inertia")
     assert np.isclose(p.solve("set-partitioning").objective, 4)
+
+
+def test_the_shipped_example(s21):
+    from pathlib import Path
+
+    from forcopt.models import districting
+
+    path = Path(districting.__file__).parent / "examples" / "grid-3x7.json"
+    p = Districting.load(path)
+    assert p == Districting(s21, 3, tolerance=0.2) and p.solve().objective == 6

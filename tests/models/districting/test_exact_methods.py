@@ -237,6 +237,13 @@ def test_other_objectives_and_the_cut_limit(p, objective, limit):
         assert s.status == "infeasible"
 
 
+def test_a_district_with_nothing_left_to_rule_out_still_keeps_the_cut_limit():
+    g = unit(nx.complete_graph(4))
+    for objective, limit, status in (("deviation", 3, "infeasible"), ("deviation", 4, "optimal")):
+        p = Districting(g, 2, bounds=(2, 2), objective=objective, side=[CutLimit(limit)])
+        assert p.solve("set-partitioning").status == status
+
+
 def test_max_cost_counts_only_so_far():
     p = Districting(grid(4, 4), 4, bounds=(3, 5))
     assert p.count(max_cost=10).histogram == {8: 1, 9: 16, 10: 122}
