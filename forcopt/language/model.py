@@ -113,7 +113,6 @@ class Model:
         upper: Any = np.inf,
         integer: Any = False,
         binary: bool = False,
-        implied_integer: bool = False,
         labels: Sequence[str] | None = None,
     ) -> Variable:
         """Add a variable.
@@ -125,8 +124,6 @@ class Model:
             upper: numbers that broadcast to the shape; free by default.
             integer: only integers; or booleans that broadcast to the shape, true where only integers.
             binary: 0 or 1; the bounds are then cut to [0, 1].
-            implied_integer: integer at some optimum without being told; a backend that takes only integers is
-                told.
             labels: a name for each column, in C order; ``name[i,j]`` by default.
 
         Raises:
@@ -150,7 +147,7 @@ class Model:
         check_order(low, high, full, f"variable {name}")
         if labels is not None and len(labels) != prod(full):
             raise DeclarationError(f"variable {name}: {len(labels)} labels for shape {full}")
-        start = self._add_block(name, full, low, high, np.where(whole, 1, 2 * implied_integer), 0, labels)
+        start = self._add_block(name, full, low, high, whole.astype(np.int8), 0, labels)
         out = Variable(self, name, full, start, bool(whole.all()))
         self._names[name] = out
         return out

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
-from forcopt.language.objective import leximin
+from forcopt.language.objective import leximin, maximize
 from forcopt.language.terms import Array
 from forcopt.models.strategic.problem import (
     LeastEffortClassification,
@@ -27,15 +27,19 @@ def milp(problem: StrategicClassification, model: Model) -> Handles:
     """Choose the criteria by binaries; closest-assignment rows make each agent take its best open edge.
 
     Returns:
-        ``is_open``, shape ``(m,)``; ``true_positives`` and ``false_positives`` by group, shape ``(groups,)``.
+        ``is_open``, shape ``(m,)``; ``values``, ``true_positives`` and ``false_positives`` by group, shape
+        ``(groups,)``. Agents' responses have at least these true and at most these false positives, and just
+        these at an optimum.
     """
     world = write_responses(problem, model, integer=True)
     true, false = values_by_group(problem, world)
     values = true - problem.penalty * false
     return Handles(
-        objective=values.sum() if problem.groups is None else leximin(values),
+        # an objective, not an expression: before the optimum, the model may understate the decision's value
+        objective=maximize(values.sum()) if problem.groups is None else leximin(values),
         decision=lambda said: OpenCriteria(np.flatnonzero(said[world.is_open] > 0.5).tolist()),
         is_open=world.is_open,
+        values=values,
         true_positives=true,
         false_positives=false,
     )
@@ -48,7 +52,7 @@ def least_effort(problem: LeastEffortClassification, model: Model) -> Handles:
     Returns:
         ``is_open``, shape ``(m,)``; ``true_positives``.
     """
-    world = write_responses(problem, model, integer=True, by_edge=True)
+    world = write_responses(problem, model, integer=True, effort=True)
     graph, weight = problem.graph, problem.agent_weights[problem.graph.agent[world.edge]]
     true = (world.takes * (weight * graph.improves[world.edge])).sum()
     model.subject_to(true >= problem.min_true_positives, name=model.unused_name("enough"))
@@ -77,26 +81,29 @@ class Responding:
 
 
 def write_responses(
-    problem: StrategicGraph, model: Model, *, integer: bool, by_edge: bool = False
+    problem: StrategicGraph, model: Model, *, integer: bool, effort: bool = False
 ) -> Responding:
     """Write the agents' best responses and the limit on false positives into a model.
 
     With ``y[i, p]`` for "agent i takes the edge to p", the rows are: it takes one at most; only an open one,
     ``y[i, p] <= open[p]``; and if p is open, p or one that it likes better (closest assignment). Their prefix
     sums ``met[i, p]``, "i takes p or one that it likes better", make all rows short: they never fall along
-    i's list, rise by ``open[p]`` at most, and are at least ``open[p]``. Consecutive edges that all improve
-    (or all game) are merged into one step, which leaves the relaxation as it is; where gaming is forbidden it
-    has no step at all. m binaries; the others are integral once those are.
+    i's list, rise by ``open[p]`` at most, and are at least ``open[p]``.
+
+    Where only true and false positives matter, there are fewer. Consecutive edges that all improve (or all
+    game) are merged into one step, which leaves the relaxation as it is. The step of improving edges needs no
+    row that raises it, and that of gaming ones no row that limits it, since the optimum wants many of the
+    former and few of the latter. Where gaming is forbidden, it has no step at all.
 
     Args:
         problem: which.
         model: to write to.
-        integer: whether criteria are open or not; otherwise the relaxation.
-        by_edge: every edge is a step of its own.
+        integer: whether variables are binary; otherwise the relaxation.
+        effort: whether costs matter, so that every edge is a step of its own and has all rows.
     """
     graph, edges = problem.graph, len(problem.graph.agent)
     first = np.ones(edges, dtype=bool)
-    if not by_edge:
+    if not effort:
         first[1:] = (graph.agent[1:] != graph.agent[:-1]) | (graph.improves[1:] != graph.improves[:-1])
     counted = problem.agent_weights[graph.agent] > 0
     allowed = graph.improves | ~(counted & problem.allows_no_false_positive)
@@ -112,7 +119,7 @@ def write_responses(
     is_open = model.variable(
         model.unused_name("open"), problem.criteria, lower=0, upper=upper, integer=integer
     )
-    met = model.variable(model.unused_name("met"), len(step), lower=0, upper=1, implied_integer=True)
+    met = model.variable(model.unused_name("met"), len(step), lower=0, upper=1, integer=integer)
     follows = np.flatnonzero(agent[1:] == agent[:-1]) + 1
     before = sp.csr_array((np.ones(len(follows)), (follows, follows - 1)), shape=(len(step),) * 2)
     takes: Expression = (sp.eye_array(len(step), format="csr") - before) @ met
@@ -120,9 +127,11 @@ def write_responses(
         (np.ones(allowed.sum()), (last[allowed], graph.criterion[allowed])),
         shape=(len(step), problem.criteria),
     )
+    limited = np.flatnonzero(graph.improves[step] | effort)
+    raised = known & (~graph.improves | effort)
     model.subject_to(met[follows] >= met[follows - 1], name=model.unused_name("never_falls"))
-    model.subject_to(takes <= members @ is_open, name=model.unused_name("only_open"))
-    model.subject_to(met[last[known]] >= is_open[graph.criterion[known]], name=model.unused_name("closest"))
+    model.subject_to((takes - members @ is_open)[limited] <= 0, name=model.unused_name("only_open"))
+    model.subject_to(met[last[raised]] >= is_open[graph.criterion[raised]], name=model.unused_name("closest"))
     if problem.max_false_positives is not None:
         weight = problem.agent_weights[agent] * ~graph.improves[step]
         model.subject_to(

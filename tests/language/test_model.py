@@ -299,13 +299,3 @@ def test_latex_of_long_and_special_expressions():
     assert m.lift(0.0)._repr_latex_() == "$0$"
     assert x[:0]._repr_latex_() == "$0$"
     assert (1.5e20 * x[0] - 1e-9)._repr_latex_() == r"$1.5 \cdot 10^{20}\,x_{0} - 1 \cdot 10^{-9}$"
-
-
-def test_an_implied_integer_is_told_to_backends_that_take_integers_only():
-    m = fo.Model()
-    b = m.variable("b", 3, binary=True)
-    x = m.variable("x", 3, lower=0, upper=1, implied_integer=True)
-    assert m.columns().integer.tolist() == [1, 1, 1, 2, 2, 2] and not x.integer
-    m.subject_to(x <= b, b.sum() <= 2)
-    m.maximize(x.sum())
-    assert m.solve("cp-sat").objective == m.solve("highs").objective == 2

@@ -219,7 +219,7 @@ def test_the_formulation_composes():
     m = fo.Model()
     a, b = w2().declare(m, "milp"), w2(max_false_positives=1).declare(m, "milp")
     m.subject_to(a.is_open[2] + b.is_open[2] <= 1)
-    m.maximize(a.objective + b.objective)
+    m.maximize(a.values.sum() + b.values.sum())
     assert m.solve().objective == 5
 
 
