@@ -48,8 +48,8 @@ def told(solution: Solution) -> str:
     """Seconds and value of a solve, or why there is none."""
     if not solution.status.has_solution:
         return f"{solution.status} after {solution.seconds:.0f} s"
-    gap = f", gap {solution.gap:.1%}" if solution.status == "feasible" else ""
-    return f"{seconds(solution.seconds)} ({solution.objective:g}{gap})"
+    bound = f", bound {solution.bound:.1f}" if solution.status == "feasible" else ""
+    return f"{seconds(solution.seconds)} ({solution.objective:g}{bound})"
 
 
 def scale(quick: bool) -> str:
@@ -140,7 +140,7 @@ def limits(quick: bool) -> str:
             lp, milp = p.solve("lp", time_limit=LIMIT), p.solve("milp", time_limit=LIMIT)
             greedy = p.solve("greedy-deletion")
             nodes = milp.model_solution.nodes if milp.model_solution else 0
-            gap = abs(lp.bound - milp.objective) / max(milp.objective, 1)
+            gap = abs(lp.bound - milp.objective) / max(milp.objective, 1.0)
             row = [name, str(most), f"{greedy.objective:g}", f"{lp.objective:g}", f"{abs(lp.bound):.2f}"]
             row += [told(milp), f"{gap:.1%}" if milp.status == "optimal" else "", str(nodes)]
             rows.append(row)

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
-from forcopt.language.objective import leximin
+from forcopt.language.objective import leximin, maximize
 from forcopt.language.terms import Array
 from forcopt.models.strategic.problem import (
     LeastEffortClassification,
@@ -27,15 +27,19 @@ def milp(problem: StrategicClassification, model: Model) -> Handles:
     """Choose the criteria by binaries; closest-assignment rows make each agent take its best open edge.
 
     Returns:
-        ``is_open``, shape ``(m,)``; ``true_positives`` and ``false_positives`` by group, shape ``(groups,)``.
+        ``is_open``, shape ``(m,)``; ``values``, ``true_positives`` and ``false_positives`` by group, shape
+        ``(groups,)``. Agents' responses have at least these true and at most these false positives, and just
+        these at an optimum.
     """
     world = write_responses(problem, model, integer=True)
     true, false = values_by_group(problem, world)
     values = true - problem.penalty * false
     return Handles(
-        objective=values.sum() if problem.groups is None else leximin(values),
+        # an objective, not an expression: before the optimum, the model may understate the decision's value
+        objective=maximize(values.sum()) if problem.groups is None else leximin(values),
         decision=lambda said: OpenCriteria(np.flatnonzero(said[world.is_open] > 0.5).tolist()),
         is_open=world.is_open,
+        values=values,
         true_positives=true,
         false_positives=false,
     )
@@ -46,17 +50,16 @@ def least_effort(problem: LeastEffortClassification, model: Model) -> Handles:
     """As for the most true positives, which are a constraint here.
 
     Returns:
-        ``is_open``, shape ``(m,)``; ``takes``, one for each affordable edge; ``true_positives``.
+        ``is_open``, shape ``(m,)``; ``true_positives``.
     """
-    world = write_responses(problem, model, integer=True, by_edge=True)
-    weight = problem.agent_weights[world.agent]
-    true = (world.takes * (weight * world.improves)).sum()
+    world = write_responses(problem, model, integer=True, effort=True)
+    graph, weight = problem.graph, problem.agent_weights[problem.graph.agent[world.edge]]
+    true = (world.takes * (weight * graph.improves[world.edge])).sum()
     model.subject_to(true >= problem.min_true_positives, name=model.unused_name("enough"))
     return Handles(
-        objective=(world.takes * (weight * problem.graph.cost)).sum(),
+        objective=(world.takes * (weight * graph.cost[world.edge])).sum(),
         decision=lambda said: OpenCriteria(np.flatnonzero(said[world.is_open] > 0.5).tolist()),
         is_open=world.is_open,
-        takes=world.takes,
         true_positives=true,
     )
 
@@ -69,68 +72,83 @@ class Responding:
     Attributes:
         is_open: which criteria are open, shape ``(m,)``.
         takes: whether the agent takes an edge of the run; one for each run.
-        agent, improves: of each run.
+        edge: the first edge of each run, in the graph's order.
     """
 
     is_open: Expression
     takes: Expression
-    agent: Array
-    improves: Array
+    edge: Array
 
 
 def write_responses(
-    problem: StrategicGraph, model: Model, *, integer: bool, by_edge: bool = False
+    problem: StrategicGraph, model: Model, *, integer: bool, effort: bool = False
 ) -> Responding:
     """Write the agents' best responses and the limit on false positives into a model.
 
     With ``y[i, p]`` for "agent i takes the edge to p", the rows are: it takes one at most; only an open one,
     ``y[i, p] <= open[p]``; and if p is open, p or one that it likes better (closest assignment). Their prefix
     sums ``met[i, p]``, "i takes p or one that it likes better", make all rows short: they never fall along
-    i's list, rise by ``open[p]`` at most, and are at least ``open[p]``. Consecutive edges that all improve
-    (or all game) are merged into one step, which leaves the relaxation as it is. m binaries; the others are
-    integral once those are.
+    i's list, rise by ``open[p]`` at most, and are at least ``open[p]``.
+
+    Where only true and false positives matter, there are fewer. Consecutive edges that all improve (or all
+    game) are merged into one step, which leaves the relaxation as it is. The step of improving edges needs no
+    row that raises it, and that of gaming ones no row that limits it, since the optimum wants many of the
+    former and few of the latter. Where gaming is forbidden, it has no step at all.
 
     Args:
         problem: which.
         model: to write to.
-        integer: whether criteria are open or not; otherwise the relaxation.
-        by_edge: every edge is a step of its own.
+        integer: whether variables are binary; otherwise the relaxation.
+        effort: whether costs matter, so that every edge is a step of its own and has all rows.
     """
-    graph, m = problem.graph, problem.criteria
-    edges = len(graph.agent)
+    graph, edges = problem.graph, len(problem.graph.agent)
     first = np.ones(edges, dtype=bool)
-    if not by_edge:
+    if not effort:
         first[1:] = (graph.agent[1:] != graph.agent[:-1]) | (graph.improves[1:] != graph.improves[:-1])
-    run, agent, improves = np.cumsum(first) - 1, graph.agent[first], graph.improves[first]
-    runs = len(agent)
-    is_open = model.variable(model.unused_name("open"), m, lower=0, upper=1, integer=integer)
-    met = model.add_columns(model.unused_name("met"), (runs,), 0, 1, implied_integer=True)
-    follows = np.flatnonzero(agent[1:] == agent[:-1]) + 1
-    step = sp.eye_array(runs, format="csr") - sp.csr_array(
-        (np.ones(len(follows)), (follows, follows - 1)), shape=(runs, runs)
+    counted = problem.agent_weights[graph.agent] > 0
+    allowed = graph.improves | ~(counted & problem.allows_no_false_positive)
+    step = np.flatnonzero(first & allowed)
+    agent = graph.agent[step]
+    # the last step of the same agent up to each edge, if there is one
+    last = np.cumsum(first & allowed) - 1
+    known = last >= 0
+    known[known] = agent[last[known]] == graph.agent[known]
+
+    upper = np.ones(problem.criteria)
+    upper[graph.criterion[~known]] = 0.0  # some agent could only game on it
+    is_open = model.variable(
+        model.unused_name("open"), problem.criteria, lower=0, upper=upper, integer=integer
     )
-    members = sp.csr_array((np.ones(edges), (run, graph.criterion)), shape=(runs, m))
-    takes: Expression = step @ met
+    met = model.variable(model.unused_name("met"), len(step), lower=0, upper=1, integer=integer)
+    follows = np.flatnonzero(agent[1:] == agent[:-1]) + 1
+    before = sp.csr_array((np.ones(len(follows)), (follows, follows - 1)), shape=(len(step),) * 2)
+    takes: Expression = (sp.eye_array(len(step), format="csr") - before) @ met
+    members = sp.csr_array(
+        (np.ones(allowed.sum()), (last[allowed], graph.criterion[allowed])),
+        shape=(len(step), problem.criteria),
+    )
+    limited = np.flatnonzero(graph.improves[step] | effort)
+    raised = known & (~graph.improves | effort)
     model.subject_to(met[follows] >= met[follows - 1], name=model.unused_name("never_falls"))
-    model.subject_to(takes <= members @ is_open, name=model.unused_name("only_open"))
-    model.subject_to(met[run] >= is_open[graph.criterion], name=model.unused_name("closest"))
+    model.subject_to((takes - members @ is_open)[limited] <= 0, name=model.unused_name("only_open"))
+    model.subject_to(met[last[raised]] >= is_open[graph.criterion[raised]], name=model.unused_name("closest"))
     if problem.max_false_positives is not None:
-        weight = problem.agent_weights[agent] * ~improves
+        weight = problem.agent_weights[agent] * ~graph.improves[step]
         model.subject_to(
             (takes * weight).sum() <= problem.max_false_positives, name=model.unused_name("limit")
         )
-    return Responding(is_open, takes, agent, improves)
+    return Responding(is_open, takes, step)
 
 
 def values_by_group(problem: StrategicClassification, world: Responding) -> tuple[Expression, Expression]:
     """True and false positives of each group, as expressions of shape ``(groups,)``."""
-    groups, runs = problem.group_count, len(world.agent)
-    weight, place = problem.agent_weights[world.agent], problem.group_of[world.agent]
+    agent, improves = problem.graph.agent[world.edge], problem.graph.improves[world.edge]
+    shape = (problem.group_count, len(agent))
 
     def total(kind: Array) -> Expression:
-        out: Expression = (
-            sp.csr_array((weight * kind, (place, np.arange(runs))), shape=(groups, runs)) @ world.takes
-        )
+        weights = problem.agent_weights[agent] * kind
+        rows = sp.csr_array((weights, (problem.group_of[agent], np.arange(len(agent)))), shape=shape)
+        out: Expression = rows @ world.takes
         return out
 
-    return total(world.improves), total(~world.improves)
+    return total(improves), total(~improves)

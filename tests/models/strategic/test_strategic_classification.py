@@ -190,6 +190,13 @@ def test_every_milp_backend_agrees(backend, limit):
         assert p.solve("milp", backend=backend).objective == pytest.approx(p.solve("enumeration").objective)
 
 
+@pytest.mark.parametrize("limit", [0, 1])
+@pytest.mark.parametrize("method", ["milp", "lp"])
+def test_the_optimum_is_certified_in_exact_arithmetic(method, limit):
+    found = w2(max_false_positives=limit).solve(method).certify()
+    assert found.feasible and found.optimal and found.objective == 3
+
+
 @pytest.mark.parametrize("backend", MILP_BACKENDS)
 def test_every_milp_backend_agrees_on_groups_and_effort(backend):
     p = w2(groups=[0, 1, 0, 1], max_false_positives=1)
@@ -212,7 +219,7 @@ def test_the_formulation_composes():
     m = fo.Model()
     a, b = w2().declare(m, "milp"), w2(max_false_positives=1).declare(m, "milp")
     m.subject_to(a.is_open[2] + b.is_open[2] <= 1)
-    m.maximize(a.objective + b.objective)
+    m.maximize(a.values.sum() + b.values.sum())
     assert m.solve().objective == 5
 
 
