@@ -1,7 +1,7 @@
 """Dynamic programming over connected partitions along a branch decomposition.
 
-The table of Cohen-Addad, Klein, Marx, Wheeler and Wolfram (FORC 2021), section 5, with the repairs that its
-digest lists (closed leaves, finished parts, joins on the union of boundaries). A state of a cluster of
+The table of Cohen-Addad, Klein, Marx, Wheeler and Wolfram (FORC 2021), section 5, with three
+repairs (closed leaves, finished parts, joins on the union of boundaries). A state of a cluster of
 edges holds, for its boundary, which vertices its uncut edges connect (components, the paper's inner
 partition) and which will end in the same part (the join of inner and outer partition), the weight of each
 open part, and how many parts are finished; by cost, if counted. An edge within a part is uncut: no state of

@@ -53,7 +53,7 @@ def check(model, c):
 
 
 def postprocessing(gamma):
-    """Equalised odds by post-processing (ICML 2019 digest, W1), over the integers."""
+    """Equalised odds by post-processing (Jagielski et al. 2019), over the integers."""
     counts = {(1, 0, 0): 4, (0, 0, 0): 36, (1, 0, 1): 16, (0, 0, 1): 4}
     counts |= {(1, 1, 0): 6, (0, 1, 0): 9, (1, 1, 1): 20, (0, 1, 1): 5}
     m = fo.Model("W1")

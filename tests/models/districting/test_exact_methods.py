@@ -25,7 +25,7 @@ def unit(graph):
     return graph
 
 
-# Grids: rows, columns, districts, bounds, number of plans by cost (digest section 7).
+# Grids: rows, columns, districts, bounds, number of plans by cost.
 GRIDS = [
     (2, 2, 2, (2, 2), {2: 2}),
     (2, 3, 3, (2, 2), {4: 3}),
