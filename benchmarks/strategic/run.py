@@ -140,9 +140,10 @@ def limits(quick: bool) -> str:
             lp, milp = p.solve("lp", time_limit=LIMIT), p.solve("milp", time_limit=LIMIT)
             greedy = p.solve("greedy-deletion")
             nodes = milp.model_solution.nodes if milp.model_solution else 0
-            gap = abs(lp.bound - milp.objective) / max(milp.objective, 1.0)
+            solved = milp.status == "optimal" and milp.objective > 0
+            gap = f"{abs(lp.bound - milp.objective) / milp.objective:.1%}" if solved else ""
             row = [name, str(most), f"{greedy.objective:g}", f"{lp.objective:g}", f"{abs(lp.bound):.2f}"]
-            row += [told(milp), f"{gap:.1%}" if milp.status == "optimal" else "", str(nodes)]
+            row += [told(milp), gap, str(nodes)]
             rows.append(row)
             print(rows[-1], flush=True)
     head = ["instance", "K", "greedy deletion", "LP, opened", "LP bound"]

@@ -56,7 +56,8 @@ def largest_gaming_free_set(problem: StrategicGraph, among: Array | None = None)
     by_criterion = sp.csr_array(
         (np.ones(edges, np.int8), graph.criterion, graph.start), shape=(problem.agents, m)
     ).tocsc()
-    moving = np.flatnonzero(problem.agent_weights > 0)
+    counted = problem.agent_weights > 0
+    moving = np.flatnonzero(counted)
     passes = 0
     while True:
         behind = moving[~is_open[chosen[moving]]]
@@ -73,4 +74,4 @@ def largest_gaming_free_set(problem: StrategicGraph, among: Array | None = None)
         first, count = by_criterion.indptr[gamed], np.diff(by_criterion.indptr)[gamed]
         neighbours = by_criterion.indices[spans(first, count)]
         moving = neighbours[chosen[neighbours] == np.repeat(gamed, count)]
-        moving = moving[problem.agent_weights[moving] > 0]
+        moving = moving[counted[moving]]
