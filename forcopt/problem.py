@@ -314,12 +314,11 @@ class Problem(Declared):
             outcome = chosen.function(self, **own, **_wanted(chosen, common))
             return self._from_outcome(chosen, outcome, where, time.perf_counter() - began)
         model, handles = self._written(chosen, own)
-        whole_seed = int(seed.integers(2**31 - 1)) if isinstance(seed, np.random.Generator) else seed
         said = model.solve(
             where or "highs",
             time_limit=time_limit,
             gap=gap,
-            seed=whole_seed,
+            seed=seed,
             threads=threads,
             log=log,
             on_improvement=on_improvement,
@@ -386,7 +385,13 @@ class Problem(Declared):
     # -- files -----------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
-        """Write the declaration to a JSON file; `load` reads it."""
+        """Write the declaration to a JSON file; `load` reads it.
+
+        Raises:
+            DeclarationError: if the path does not end in ``.json``.
+        """
+        if Path(path).suffix != ".json":
+            raise DeclarationError(f"cannot save to {path}: the name must end in .json")
         Path(path).write_text(json.dumps(self.to_dict(), indent=1) + "\n")
 
     @classmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,10 @@ class Improvement:
     bound: float
 
 
+_LARGEST_SEED = 2**31 - 1
+"""What every solver takes."""
+
+
 @dataclass(frozen=True)
 class SolveOptions:
     """Options that mean the same on every backend.
@@ -62,8 +66,14 @@ class SolveOptions:
     def __post_init__(self) -> None:
         for name, low in (("time_limit", 0.0), ("gap", 0.0), ("threads", 1), ("seed", 0)):
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, Real) and float(value) >= low):
-                raise DeclarationError(f"{name} is {value!r}; it must be a number >= {low:g}")
+            whole = name in ("threads", "seed")
+            if value is None or (isinstance(value, Integral if whole else Real) and float(value) >= low):
+                continue
+            raise DeclarationError(
+                f"{name} is {value!r}; it must be {'an integer' if whole else 'a number'} >= {low:g}"
+            )
+        if self.seed is not None and self.seed > _LARGEST_SEED:
+            raise DeclarationError(f"seed is {self.seed}; it must be at most {_LARGEST_SEED}")
 
     def within(self, seconds: float) -> SolveOptions:
         """The same with what is left of the time limit after `seconds`."""

@@ -215,7 +215,7 @@ def column_generation(
         result.iterations = iterations
         variable = _extend(model, master.columns)
         linear = replace(program, integer=np.zeros(model.column_count, dtype=np.int8))
-        solution = judge(model, chosen, linear, result, [result], elapsed())
+        solution = judge(model, chosen, linear, result, [result], elapsed(), gap)
         return GeneratedSolution(solution, variable, master.columns, done)
 
     while True:

@@ -112,7 +112,9 @@ def _subset_status(model: Model, chosen: list[Any], backend: str) -> Status:
         program = compile_model(model, solver.capabilities, backend)
     finally:
         model.constraints, model.relations, model.objective, model.lazies = whole
-    return solver.session(program).solve(SolveOptions(time_limit=_PROBE_SECONDS)).status
+    result = solver.session(program).solve(SolveOptions(time_limit=_PROBE_SECONDS))
+    # Nothing is unbounded without an objective, so "infeasible or unbounded" is infeasible.
+    return Status.INFEASIBLE if result.ambiguous else result.status
 
 
 def ray(model: Model, backend: str = "highs") -> list[str]:

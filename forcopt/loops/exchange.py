@@ -46,18 +46,18 @@ def to_native(model: Model, library: str) -> Any:
     if library == "cvxpy":
         from forcopt.backends import cvxpy
 
-        return cvxpy.native(compile_model(model, cvxpy.CONVEX, library))
+        return cvxpy.native(compile_model(model, cvxpy.CONVEX, library, all_capabilities()))
     if library == "mathopt":
         from forcopt.backends import mathopt
 
-        return mathopt.native(compile_model(model, mathopt.NATIVE, library))
+        return mathopt.native(compile_model(model, mathopt.NATIVE, library, all_capabilities()))
     if library == "pyomo":
         from forcopt.backends import pyomo
 
-        return pyomo.native(compile_model(model, pyomo.SMOOTH, library))
+        return pyomo.native(compile_model(model, pyomo.SMOOTH, library, all_capabilities()))
 
     out = _quiet()
-    pass_program(out, compile_model(model, Highs.capabilities, "highs"), natural=True)
+    pass_program(out, compile_model(model, Highs.capabilities, "highs", all_capabilities()), natural=True)
     return out
 
 
@@ -178,6 +178,8 @@ def read(path: str | Path) -> Model:
             f"{path}: the column {name} is semicontinuous (0 or within its bounds); write it with a binary b "
             "and the rows lower * b <= x <= upper * b"
         )
+    if not lp.num_col_ and not lp.num_row_:
+        raise DeclarationError(f"{path}: HiGHS finds no model in it")
     model = Model(path.stem)
     try:
         x = model.variable(

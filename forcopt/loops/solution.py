@@ -105,8 +105,8 @@ class ModelSolution:
         """
         if self.row_dual is None:
             raise DeclarationError(
-                f"backend {self.backend!r} gave no duals for this model (status {self.status}); "
-                "duals exist for continuous models solved to optimality"
+                f"backend {self.backend!r} gave no duals for this model (status {self.status}); they exist "
+                "for continuous models with one objective, if the backend reports them"
             )
         if constraint.start < 0 or constraint.model is not self.model:
             raise DeclarationError(f"the constraint {constraint.name!r} is not in model {self.model.name!r}")

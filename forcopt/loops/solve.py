@@ -31,7 +31,7 @@ def solve_model(
     *,
     time_limit: float | None = None,
     gap: float | None = None,
-    seed: int | None = None,
+    seed: int | np.random.Generator | None = None,
     threads: int | None = None,
     log: bool = False,
     start: Mapping[Variable, Any] | None = None,
@@ -45,7 +45,7 @@ def solve_model(
         backend: a name that ``forcopt backends`` lists.
         time_limit: seconds for everything together.
         gap: the relative gap at which a search may stop.
-        seed: of the solver's randomness.
+        seed: of the solver's randomness; an int, or a generator that draws one.
         threads: how many.
         log: show the solver's own output as it runs; ``s.log`` keeps it either way.
         start: values to start a search from, for some or all variables; NaN where unknown.
@@ -63,6 +63,8 @@ def solve_model(
         return time.perf_counter() - began
 
     chosen = get_backend(backend)
+    if isinstance(seed, np.random.Generator):
+        seed = int(seed.integers(2**31 - 1))
     settings = SolveOptions(
         time_limit, gap, seed, threads, log, _start(model, start), on_improvement, dict(options or {})
     )
@@ -83,14 +85,31 @@ def solve_model(
     result, results = lexicographic(session, program, run)
     if result.ambiguous:
         result.status = _disambiguate(chosen, program, settings, elapsed)
-    if result.status in (Status.FAILED, Status.UNBOUNDED) and program.stages[-1].quadratic is not None:
-        # Solvers of quadratic programs take far optima for none, and rays for optima.
-        result.status = Status.UNBOUNDED if ray(model, backend) else Status.FAILED
+    if (
+        result.status is Status.INFEASIBLE
+        and program.cones
+        and _disambiguate(chosen, program, settings, elapsed) is Status.UNBOUNDED
+    ):  # conic solvers take large values for infeasibility
+        result.status = Status.FAILED
+        result.message += "; but without the objective there is a feasible point"
+    quadratic = program.stages[-1].quadratic is not None
+    if (result.status is Status.FAILED and quadratic) or (
+        result.status is Status.UNBOUNDED and not program.cones and not model.lazies
+    ):
+        # First-order methods take large values for rays, and solvers of quadratic programs rays for optima.
+        confirmed = bool(ray(model, backend if program.indicators else "highs"))
+        if result.status is Status.UNBOUNDED and not confirmed:
+            result.message += "; but there is no direction in which the objective improves forever"
+        result.status = Status.UNBOUNDED if confirmed else Status.FAILED
     if model.lazies and result.status is Status.UNBOUNDED:
         # The families may bound it, but an oracle can only be asked about a point.
         result.status = Status.FAILED
         result.message += "; without its lazy families the model is unbounded: give the variables bounds"
-    return judge(model, chosen, program, result, results, elapsed())
+    return judge(model, chosen, program, result, results, elapsed(), gap)
+
+
+_APART = 1e-3
+"""How far, relative to the larger of 1 and the value, an optimum may be from the bound that proves it."""
 
 
 def _start(model: Model, start: Mapping[Variable, Any] | None) -> Array | None:
@@ -130,6 +149,7 @@ def judge(
     result: RawResult,
     results: list[RawResult],
     seconds: float,
+    gap: float | None = None,
 ) -> ModelSolution:
     """Re-evaluate the point by the model itself and translate the answer to the model's own sense."""
     point, violation = None, 0.0
@@ -156,6 +176,11 @@ def judge(
         stages = tuple(float(s.expression.evaluate(point)) for s in objective.stages) if objective else (0.0,)
     first = program.stages[0]
     bound = results[0].bound if np.isfinite(results[0].bound) else -np.inf
+    if result.status is Status.OPTIMAL and np.isfinite(bound) and stages:
+        apart = abs(stages[0] - first.sign * bound) / max(1.0, abs(stages[0]))
+        if apart > max(gap or 0.0, _APART):
+            result.status = Status.FAILED
+            result.message += f"; but its bound {first.sign * bound:.6g} does not prove {stages[0]:.6g}"
     exact = len(program.stages) == 1 and not program.is_integer
     duals = exact and result.status is Status.OPTIMAL and result.row_dual is not None
     return ModelSolution(

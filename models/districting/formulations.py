@@ -111,7 +111,7 @@ def _label_base(problem: Districting, model: Model, canonical: bool) -> _Base:
     upper = np.ones((n, k))
     if canonical:
         upper = np.tril(upper)
-    member = model.variable("member", (n, k), upper=upper, binary=True)
+    member = model.variable(model.unused_name("member"), (n, k), upper=upper, binary=True)
     model.subject_to(member.sum(axis=1) == 1)
     if canonical and k > 1:
         # Node v may open district d only if an earlier node lies in district d - 1.
@@ -138,7 +138,7 @@ def _root_base(problem: Districting, model: Model, canonical: bool) -> _Base:
     if canonical:
         upper = np.tril(upper)
     upper[_too_far(g, high, canonical)] = 0
-    member = model.variable("member", (n, n), upper=upper, binary=True)
+    member = model.variable(model.unused_name("member"), (n, n), upper=upper, binary=True)
     root = member[np.arange(n), np.arange(n)]
     model.subject_to(member.sum(axis=1) == 1, member <= root, root.sum() == k)
     population: Expression = member.T @ g.weights.astype(float)
@@ -201,7 +201,7 @@ def flow(problem: Districting, model: Model, *, canonical: bool = True) -> Handl
     g, k = problem.arrays, problem.districts
     arcs, into, out_of = _arcs(g)
     n, m, most = g.size, len(g.edges), g.size - k
-    root = model.variable("root", n, binary=True)
+    root = model.variable(model.unused_name("root"), n, binary=True)
     model.subject_to(root.sum() == k)
     if m == 0 or most == 0:
         model.subject_to(root == 1)
@@ -221,7 +221,7 @@ def flow_per_district(problem: Districting, model: Model, *, canonical: bool = T
     g, k = problem.arrays, problem.districts
     n = g.size
     arcs, into, out_of = _arcs(g)
-    root = model.variable("root", (n, k), binary=True)
+    root = model.variable(model.unused_name("root"), (n, k), binary=True)
     model.subject_to(root.sum(axis=0) == 1, root <= base.member)
     before = np.arange(n, dtype=float)[:, None]
     model.subject_to(np.tri(n, n, -1) @ base.member <= before * (1 - root))

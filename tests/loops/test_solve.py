@@ -201,7 +201,8 @@ def test_lazy_families_are_asked_again(fake):
     ],
 )
 def test_ambiguous_answers_are_settled(fake, second, status):
-    m, _, _ = small()
+    m = fo.Model()
+    m.maximize(m.variable("x", 2).sum())
     backend = fake(answer("infeasible", ambiguous=True), second)
     assert m.solve("fake").status == status
     assert not backend.asked[1][0].stages[0].cost.any()

@@ -17,11 +17,14 @@ DISTRIBUTIONS = ("cvxpy", "highspy")
 
 def _hand_over(problem: cp.Problem) -> highspy.Highs:
     data, _, _ = problem.get_problem_data(cp.HIGHS)
-    matrix = data["A"].tocsc()
-    rhs = data["b"]
+    if "F" in data:  # versions that reduce to a quadratic program: A x == b, F x <= g
+        matrix = sp.vstack([data["A"], data["F"]], format="csc")
+        rhs, cost, equalities = np.concatenate([data["b"], data["g"]]), data["q"], len(data["b"])
+    else:
+        matrix, rhs, cost, equalities = data["A"].tocsc(), data["b"], data["c"], data["dims"].zero
     n_rows, n_columns = matrix.shape
     row_lower = np.full(n_rows, -np.inf)
-    row_lower[: data["dims"].zero] = rhs[: data["dims"].zero]
+    row_lower[:equalities] = rhs[:equalities]
     lower, upper = data["lower_bounds"], data["upper_bounds"]
     col_lower = np.full(n_columns, -np.inf) if lower is None else np.array(lower, dtype=np.float64)
     col_upper = np.full(n_columns, np.inf) if upper is None else np.array(upper, dtype=np.float64)
@@ -40,7 +43,7 @@ def _hand_over(problem: cp.Problem) -> highspy.Highs:
             int(highspy.MatrixFormat.kColwise),
             int(highspy.ObjSense.kMinimize),
             0.0,
-            data["c"],
+            cost,
             col_lower,
             col_upper,
             row_lower,
