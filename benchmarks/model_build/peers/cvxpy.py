@@ -17,9 +17,9 @@ DISTRIBUTIONS = ("cvxpy", "highspy")
 
 def _hand_over(problem: cp.Problem) -> highspy.Highs:
     data, _, _ = problem.get_problem_data(cp.HIGHS)
-    if "F" in data:  # versions that reduce to a quadratic program: A x == b, F x <= g
+    if "F" in data:  # versions that reduce to a quadratic program: A x == b, F x <= G
         matrix = sp.vstack([data["A"], data["F"]], format="csc")
-        rhs, cost, equalities = np.concatenate([data["b"], data["g"]]), data["q"], len(data["b"])
+        rhs, cost, equalities = np.concatenate([data["b"], data["G"]]), data["q"], len(data["b"])
     else:
         matrix, rhs, cost, equalities = data["A"].tocsc(), data["b"], data["c"], data["dims"].zero
     n_rows, n_columns = matrix.shape
