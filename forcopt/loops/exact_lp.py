@@ -210,7 +210,7 @@ class _Simplex:
         import highspy
 
         self.highs = highspy.Highs()
-        options: dict[str, Any] = {"output_flag": False, "solver": "simplex", "threads": 1}
+        options: dict[str, Any] = {"output_flag": False, "solver": "simplex"}
         options |= {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
         options["time_limit"] = _SECONDS  # HiGHS counts all runs of an instance together
         for name, value in options.items():

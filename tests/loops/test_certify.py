@@ -475,3 +475,12 @@ def test_large_program_gets_a_safe_bound(monkeypatch):
     assert c.optimal is None or c.optimal is False
     assert c.bound is not None
     assert abs(float(c.bound) - s.objective) < 1e-6
+
+
+def test_certificates_do_not_mind_how_many_threads_were_used_before():
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0)
+    m.subject_to(3 * x[0] + x[1] >= 1, x[0] + 3 * x[1] >= 1)
+    m.minimize(x.sum())
+    for threads in (2, 1):  # HiGHS refuses another number than its scheduler has
+        assert m.solve(threads=threads).certify().optimal is True
