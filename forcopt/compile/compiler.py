@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ def compile_model(
     model: Model,
     capabilities: Capabilities,
     backend: str = "",
-    others: Mapping[str, Capabilities] | None = None,
+    others: Callable[[], Mapping[str, Capabilities]] | None = None,
 ) -> Program:
     """Rewrite `model` until only kinds that the backend takes are left, and fill its arrays.
 
@@ -43,7 +43,7 @@ def compile_model(
         model: is not changed.
         capabilities: of the backend.
         backend: its name, for messages.
-        others: the capabilities of all backends, so that a refusal can name those that would do.
+        others: gives the capabilities of all backends, so that a refusal can name those that would do.
 
     Raises:
         UnsupportedError: if no chain of bridges fits.
@@ -58,7 +58,7 @@ def compile_model(
         squares, refused = [], missing
         missing = refused if _missing(draft, squares, plan, capabilities) else []
     if missing:
-        raise UnsupportedError(_refusal(model, missing, backend, others or {}))
+        raise UnsupportedError(_refusal(model, missing, backend, others() if others else {}))
     taken: list[Any] = []
     if squares:
         draft.applied["quadratic_objective"] = None
@@ -75,7 +75,9 @@ def compile_model(
         draft.applied[chosen.name] = None
     if capabilities.only_integer and (draft.integer == 0).any():
         name = draft.name_of(int(np.argmax(draft.integer == 0)))
-        raise UnsupportedError(_refusal(model, [f"the continuous variable {name}"], backend, others or {}))
+        raise UnsupportedError(
+            _refusal(model, [f"the continuous variable {name}"], backend, others() if others else {})
+        )
     return _fill(draft, taken, squares, model.objective)
 
 

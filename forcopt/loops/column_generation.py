@@ -201,7 +201,7 @@ def column_generation(
     options = SolveOptions(time_limit=time_limit, gap=gap)
     if model.objective is None:
         model.optimize(minimize(model.lift(0.0)))
-    program = compile_model(model, chosen.capabilities, backend, all_capabilities())
+    program = compile_model(model, chosen.capabilities, backend, all_capabilities)
     _check(model, program, total, least_cost)
     master = _Master(chosen.session(program), model.column_count)
     sign, bound = master.sign, -np.inf

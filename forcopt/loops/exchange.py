@@ -46,18 +46,18 @@ def to_native(model: Model, library: str) -> Any:
     if library == "cvxpy":
         from forcopt.backends import cvxpy
 
-        return cvxpy.native(compile_model(model, cvxpy.CONVEX, library, all_capabilities()))
+        return cvxpy.native(compile_model(model, cvxpy.CONVEX, library, all_capabilities))
     if library == "mathopt":
         from forcopt.backends import mathopt
 
-        return mathopt.native(compile_model(model, mathopt.NATIVE, library, all_capabilities()))
+        return mathopt.native(compile_model(model, mathopt.NATIVE, library, all_capabilities))
     if library == "pyomo":
         from forcopt.backends import pyomo
 
-        return pyomo.native(compile_model(model, pyomo.SMOOTH, library, all_capabilities()))
+        return pyomo.native(compile_model(model, pyomo.SMOOTH, library, all_capabilities))
 
     out = _quiet()
-    pass_program(out, compile_model(model, Highs.capabilities, "highs", all_capabilities()), natural=True)
+    pass_program(out, compile_model(model, Highs.capabilities, "highs", all_capabilities), natural=True)
     return out
 
 
@@ -102,7 +102,7 @@ def write(model: Model, path: str | Path) -> None:
             f"cannot write {path}: the lazy family {names} is a function, not rows; Model.solve calls it"
         )
     try:
-        program = compile_model(model, _FILE, f"a {path.suffix} file", all_capabilities())
+        program = compile_model(model, _FILE, f"a {path.suffix} file", all_capabilities)
     except UnsupportedError as error:
         raise UnsupportedError(f"cannot write {path}: {error}") from None
     path.open("w").close()  # HiGHS crashes on a file that it cannot open; Python says why

@@ -68,7 +68,7 @@ def solve_model(
     settings = SolveOptions(
         time_limit, gap, seed, threads, log, _start(model, start), on_improvement, dict(options or {})
     )
-    program = compile_model(model, chosen.capabilities, backend, all_capabilities())
+    program = compile_model(model, chosen.capabilities, backend, all_capabilities)
     if settings.start is not None:
         pad = np.full(program.columns - model.column_count, np.nan)
         settings = replace(settings, start=np.concatenate([settings.start, pad]))
