@@ -37,7 +37,7 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.tested: $(VENV)/.installed
-	$(BIN)/pip install -q --disable-pip-version-check -e '.[scip,test,lint]'
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[scip,learn,privacy,recom,test,lint]'
 	@touch $@
 
 clean:

@@ -27,7 +27,7 @@ from forcopt.language import __all__ as _language
 from forcopt.status import Status
 
 if TYPE_CHECKING:
-    from forcopt import data, fairness, models
+    from forcopt import data, fairness, models, privacy
     from forcopt.loops.exchange import read
     from forcopt.problem import Evaluation, Handles, Method, Outcome, Problem, Solution, examples, load
     from forcopt.study.compare import compare
@@ -50,7 +50,7 @@ _LATER = {
 }
 """Names that are imported when first used, so that ``import forcopt`` stays quick."""
 
-_LATER_MODULES = ("data", "fairness", "models")
+_LATER_MODULES = ("data", "fairness", "models", "privacy")
 """Packages that are imported when first used."""
 
 __all__ = [
@@ -77,6 +77,7 @@ __all__ = [
     "fairness",
     "load",
     "models",
+    "privacy",
     "read",
 ]
 

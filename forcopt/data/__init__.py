@@ -7,5 +7,17 @@ from forcopt.data.compas import load_compas
 from forcopt.data.compas_table import COMPAS_DECILES, compas_counts
 from forcopt.data.dataset import Dataset
 from forcopt.data.graphs import delaunay, grid, load_graph
+from forcopt.data.tables import load_adult, load_communities, load_lawschool
 
-__all__ = ["COMPAS_DECILES", "Dataset", "compas_counts", "delaunay", "grid", "load_compas", "load_graph"]
+__all__ = [
+    "COMPAS_DECILES",
+    "Dataset",
+    "compas_counts",
+    "delaunay",
+    "grid",
+    "load_adult",
+    "load_communities",
+    "load_compas",
+    "load_graph",
+    "load_lawschool",
+]

@@ -1,0 +1,148 @@
+"""Public tables that the literature on fair learning uses: Adult, Communities and Crime, law school."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forcopt.data.dataset import Dataset
+from forcopt.errors import DeclarationError, unknown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["load_adult", "load_communities", "load_lawschool"]
+
+_ADULT_NUMBERS = ("age", "education-num", "capital-gain", "capital-loss", "hours-per-week")
+_ADULT_NAMES = ("workclass", "marital-status", "occupation", "relationship", "native-country")
+_ADULT_GROUPS = ("sex", "race", "race-sex")
+
+_POLICE = tuple(f"PctPolic{race}" for race in ("White", "Black", "Hisp", "Asian", "Minor"))
+_OF_RACE = ("racepct", "racePct", "RacialMatch", *_POLICE)
+
+_LAW_FEATURES = ("cluster", "lsat", "ugpa", "zfygpa", "zgpa", "fulltime", "fam_inc", "age", "gender")
+_LAW_RACES = {
+    "race1": "American Indian",
+    "race2": "Asian",
+    "race3": "Black",
+    "race4": "Mexican American",
+    "race5": "Puerto Rican",
+    "race6": "Hispanic",
+    "race7": "White",
+    "race8": "Other",
+}
+
+
+def _read(path: str | Path, what: str, columns: tuple[str, ...]) -> pd.DataFrame:
+    import pandas as pd
+
+    frame = pd.read_csv(path)
+    missing = [column for column in columns if column not in frame]
+    if missing:
+        raise DeclarationError(f"{path} has no column {', '.join(missing)}; is it {what}?")
+    if frame.empty:
+        raise DeclarationError(f"{path} has no record")
+    return frame
+
+
+def load_adult(path: str | Path, *, groups: str = "sex") -> Dataset:
+    """Read the UCI Adult table: a sample of the 1994 census of the United States.
+
+    Args:
+        path: of a CSV with a header, in UCI's column names (https://archive.ics.uci.edu/dataset/2/adult);
+            records with a missing value ("?" or empty) are left out.
+        groups: the column that tells the groups: "sex", "race" or "race-sex".
+
+    Returns:
+        Labels: an income above 50,000 dollars a year. Features: the numeric columns as they are, then one
+        0/1 column for each value of the others; neither sex nor race is among them.
+
+    Raises:
+        DeclarationError: if a column is missing, or nobody is left.
+        UnknownNameError: for another column of groups.
+    """
+    if groups not in _ADULT_GROUPS:
+        raise unknown("column of groups", groups, list(_ADULT_GROUPS))
+    needed = (*_ADULT_NUMBERS, *_ADULT_NAMES, "race", "sex", "income-per-year")
+    frame = _read(path, "adult.csv", needed)
+    known = frame[list(needed)].notna().all(axis=1) & ~frame[list(needed)].isin(["?", " ?"]).any(axis=1)
+    frame = frame[known].reset_index(drop=True)
+    if frame.empty:
+        raise DeclarationError(f"{path} has no record without a missing value")
+    columns = [frame[list(_ADULT_NUMBERS)].to_numpy(dtype=float)]
+    names: list[str] = list(_ADULT_NUMBERS)
+    for column in _ADULT_NAMES:
+        values, codes = np.unique(frame[column].to_numpy(dtype=str), return_inverse=True)
+        columns.append(np.eye(len(values))[codes])
+        names += [f"{column}={value.strip()}" for value in values.tolist()]
+    of_group = frame["race"] + "-" + frame["sex"] if groups == "race-sex" else frame[groups]
+    return Dataset(
+        name="adult",
+        frame=frame,
+        features=np.hstack(columns),
+        feature_names=tuple(names),
+        labels=frame["income-per-year"].str.contains(">50K", regex=False).to_numpy(dtype=np.int64),
+        groups=of_group.str.strip().to_numpy(dtype=str),
+    )
+
+
+def load_communities(path: str | Path) -> Dataset:
+    """Read UCI Communities and Crime with its last column made binary: 1,994 communities.
+
+    Args:
+        path: of a CSV with a header, all columns scaled to [0, 1], the last one 0 or 1
+            (https://archive.ics.uci.edu/dataset/183/communities+and+crime).
+
+    Returns:
+        Labels: a high rate of violent crime. Groups: whether the share of Black residents, a scaled column,
+        is above its median, "high" or "low". Features: all columns but the label and
+        the races of the residents and of the police.
+
+    Raises:
+        DeclarationError: if a column is missing, or there are no records.
+    """
+    frame = _read(path, "communities.csv", ("racepctblack", "racePctWhite", "ViolentCrimesPerPop"))
+    names = [
+        column
+        for column in frame.columns
+        if column != "ViolentCrimesPerPop" and not column.startswith((*_OF_RACE, "Unnamed"))
+    ]
+    share = frame["racepctblack"].to_numpy(dtype=float)
+    return Dataset(
+        name="communities",
+        frame=frame,
+        features=frame[names].to_numpy(dtype=float),
+        feature_names=tuple(names),
+        labels=frame["ViolentCrimesPerPop"].to_numpy(dtype=np.int64),
+        groups=np.where(share > np.median(share), "high", "low"),
+    )
+
+
+def load_lawschool(path: str | Path) -> Dataset:
+    """Read the sample of the LSAC's national study of bar passage: 1,823 law students.
+
+    Args:
+        path: of a CSV with a header: grades, test scores and 0/1 columns race1 to race8 as in the study.
+
+    Returns:
+        Labels: the bar passed at the first attempt. Groups: race, eight values. Features: the school's
+        cluster, test score, grades, full-time study, family income, age and gender.
+
+    Raises:
+        DeclarationError: if a column is missing, there are no records, or one is of no race or several.
+    """
+    frame = _read(path, "lawschool.csv", (*_LAW_FEATURES, *_LAW_RACES, "bar1"))
+    races = frame[list(_LAW_RACES)].to_numpy(dtype=float)
+    wrong = races.sum(axis=1) != 1
+    if wrong.any():
+        raise DeclarationError(f"record {int(np.argmax(wrong))} of {path} must have one of race1 to race8")
+    return Dataset(
+        name="lawschool",
+        frame=frame,
+        features=frame[list(_LAW_FEATURES)].to_numpy(dtype=float),
+        feature_names=_LAW_FEATURES,
+        labels=frame["bar1"].to_numpy(dtype=np.int64),
+        groups=np.array(list(_LAW_RACES.values()))[races.argmax(axis=1)],
+    )

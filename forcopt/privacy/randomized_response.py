@@ -1,0 +1,103 @@
+"""Randomized response: everybody reports their group truthfully only with some probability."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+from forcopt.declaration import Declared
+from forcopt.errors import DeclarationError
+from forcopt.language.terms import Array
+
+__all__ = ["ObservedGroups", "RandomizedResponse"]
+
+
+class RandomizedResponse(Declared):
+    """The channel of K-ary randomized response (Warner 1965; Kairouz, Bonawitz and Ramage 2016).
+
+    A person of group a reports a with probability ``pi = e^epsilon / (K - 1 + e^epsilon)`` and each other
+    group with ``1 / (K - 1 + e^epsilon)``. That is epsilon-local differential privacy: no report is more than
+    e^epsilon times likelier under one group than under another.
+
+    Attributes:
+        epsilon: the privacy loss of one report, above 0.
+
+    >>> channel = RandomizedResponse(np.log(3))
+    >>> channel.transition(2).round(12).tolist()
+    [[0.75, 0.25], [0.25, 0.75]]
+    """
+
+    epsilon: float = Field(gt=0.0, allow_inf_nan=False)
+
+    def transition(self, groups: int) -> Array:
+        """The probability of each report (row) given each group (column); symmetric, shape ``(K, K)``."""
+        truth, lie = self._probabilities(groups)
+        return np.full((groups, groups), lie) + np.diag(np.full(groups, truth - lie))
+
+    def inverse(self, groups: int) -> Array:
+        """The inverse of `transition`, in closed form; its rows sum to 1 (Mozannar et al. 2020, Lemma 1)."""
+        truth, lie = self._probabilities(groups)
+        gap = truth - lie
+        inverse: Array = np.diag(np.full(groups, 1 / gap)) - lie / gap
+        return inverse
+
+    def _probabilities(self, groups: int) -> tuple[float, float]:
+        if groups < 2:
+            raise DeclarationError(f"groups is {groups}; a channel needs at least 2")
+        other = np.exp(-self.epsilon)  # divided through by e^epsilon, which may overflow
+        return float(1 / (1 + (groups - 1) * other)), float(other / (1 + (groups - 1) * other))
+
+    def privatize(self, codes: Any, groups: int, seed: int | np.random.Generator | None = None) -> Array:
+        """What people of these groups report: each one's group sent through the channel once.
+
+        Args:
+            codes: integers from 0 to groups - 1, shape ``(n,)``.
+            groups: how many groups there are, K.
+            seed: an int or a generator.
+
+        Raises:
+            DeclarationError: for a code out of range.
+
+        >>> RandomizedResponse(1.0).privatize([0, 0, 1, 1, 2, 2], 3, seed=0).tolist()
+        [0, 2, 0, 2, 0, 2]
+        """
+        true = np.asarray(codes)
+        if true.size and (true.dtype.kind not in "iu" or true.min() < 0 or true.max() >= groups):
+            raise DeclarationError(f"codes must be integers from 0 to {groups - 1}")
+        rng = np.random.default_rng(seed)
+        truth, _ = self._probabilities(groups)
+        others = (true + rng.integers(1, groups, size=true.shape)) % groups
+        return np.where(rng.random(true.shape) < truth, true, others)
+
+    def debias(self, table: Any, axis: int = 0) -> Array:
+        """Estimate a table by true group from one by reported group: the channel inverted along `axis`.
+
+        The estimate is unbiased; cells may come out negative.
+
+        >>> reported = RandomizedResponse(1.0).transition(2) @ [30.0, 70.0]
+        >>> RandomizedResponse(1.0).debias(reported).round(9).tolist()
+        [30.0, 70.0]
+        """
+        by_report = np.moveaxis(np.asarray(table, dtype=float), axis, 0)
+        by_group = np.tensordot(self.inverse(len(by_report)), by_report, axes=1)
+        return np.moveaxis(by_group, 0, axis)
+
+    def observe(self, reports: Any) -> ObservedGroups:
+        """Say that these reports (a column of groups) are what came through this channel."""
+        return ObservedGroups(reports, self)
+
+
+@dataclass(frozen=True, eq=False)
+class ObservedGroups:
+    """A column of groups that was seen through a channel.
+
+    Attributes:
+        reports: the group that each record reports, shape ``(n,)``.
+        channel: what the true groups went through.
+    """
+
+    reports: Any
+    channel: RandomizedResponse

@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+
+import forcopt as fo
+from forcopt.data import load_adult, load_communities, load_lawschool
+
+
+def check(data, records, positives, columns):
+    assert len(data) == records == len(data.frame)
+    assert int(data.labels.sum()) == positives
+    assert data.features.shape == (records, columns) == (records, len(data.feature_names))
+    assert np.isfinite(data.features).all()
+
+
+def test_adult(shared_data):
+    data = load_adult(shared_data / "tabular/adult.csv")
+    check(data, 30_162, 7_508, 80)
+    assert sorted(np.unique(data.groups, return_counts=True)[1].tolist()) == [9_782, 20_380]
+    assert not [name for name in data.feature_names if "sex" in name or "race" in name]
+    by_both = load_adult(shared_data / "tabular/adult.csv", groups="race-sex")
+    assert (by_both.groups == by_both.frame["race-sex"]).all()
+    assert data.features[0, :5].tolist() == [39, 13, 2174, 0, 40]
+    assert data.features[:, 5:].sum() == 5 * len(data)
+    with pytest.raises(fo.UnknownNameError, match="did you mean 'race'"):
+        load_adult(shared_data / "tabular/adult.csv", groups="rac")
+
+
+def test_communities(shared_data):
+    data = load_communities(shared_data / "tabular/communities.csv")
+    check(data, 1_994, int(data.frame["ViolentCrimesPerPop"].sum()), 112)
+    assert 0.45 < (data.groups == "high").mean() <= 0.5
+    assert data.features.min() == 0 and data.features.max() == 1
+
+
+def test_lawschool(shared_data):
+    data = load_lawschool(shared_data / "tabular/lawschool.csv")
+    check(data, 1_823, 954, 9)
+    assert len(data.of_groups("White")) == 1_363
+    assert len(data.of_groups("Black")) == 207
+
+
+@pytest.mark.parametrize(
+    ("load", "header", "record", "message"),
+    [
+        (load_adult, "age", "39", "no column education-num"),
+        (load_communities, "racepctblack,racePctWhite,ViolentCrimesPerPop", None, "no record"),
+        (
+            load_lawschool,
+            "cluster,lsat,ugpa,zfygpa,zgpa,fulltime,fam_inc,age,gender,bar1,"
+            + ",".join(f"race{i}" for i in range(1, 9)),
+            ",".join(["1"] * 18),
+            "one of race1 to race8",
+        ),
+    ],
+)
+def test_wrong_files_are_named(tmp_path, load, header, record, message):
+    path = tmp_path / "file.csv"
+    path.write_text("\n".join([header, record] if record else [header]))
+    with pytest.raises(fo.DeclarationError, match=message):
+        load(path)
+
+
+def test_adult_leaves_out_who_is_not_known_whole(tmp_path):
+    head = "age,workclass,education,education-num,marital-status,occupation,relationship,race,sex,"
+    head += "capital-gain,capital-loss,hours-per-week,native-country,income-per-year"
+    known = "39,State-gov,Bachelors,13,Never-married,Adm,Own,White,Male,0,0,40,Cuba,{income}"
+    path = tmp_path / "adult.csv"
+    path.write_text(
+        "\n".join([head, known.format(income="<=50K"), known.format(income=" >50K.").replace("Adm", "?")])
+    )
+    data = load_adult(path)
+    assert len(data) == 1 and data.labels.tolist() == [0]
