@@ -3,12 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types layers tests benchmark clean
+.PHONY: demo test lint types layers docs tests benchmark clean
 
 demo: $(VENV)/.installed
 	$(BIN)/forcopt compare postprocessing/compas --methods 'as-predicted,lp@*' --plot demo.png
 
-test: lint types layers tests
+test: lint types layers docs tests
 
 lint: $(VENV)/.tested
 	$(BIN)/ruff check .
@@ -19,6 +19,9 @@ types: $(VENV)/.tested
 
 layers: $(VENV)/.tested
 	$(BIN)/lint-imports
+
+docs: $(VENV)/.tested
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 tests: $(VENV)/.tested
 	$(BIN)/pytest -n auto --cov --cov-report=term:skip-covered
@@ -37,8 +40,8 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.tested: $(VENV)/.installed
-	$(BIN)/pip install -q --disable-pip-version-check -e '.[scip,learn,privacy,recom,test,lint]'
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[scip,learn,privacy,recom,test,lint,docs]'
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis demo.png
+	rm -rf $(VENV) site build dist *.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis demo.png
