@@ -27,6 +27,9 @@ __all__ = ["Highs", "HighsSession", "pass_program"]
 
 _ROWWISE, _TRIANGULAR, _MINIMIZE, _MAXIMIZE = 2, 1, 1, -1
 
+_STAGED = 1e-9
+"""How far linear programs that are solved in stages may be off."""
+
 
 def pass_program(highs: highspy.Highs, program: Program, natural: bool = False) -> None:
     """Hand a program's arrays over.
@@ -73,6 +76,9 @@ class HighsSession(Session):
         self.highs.setOptionValue("output_flag", False)
         if algorithm:
             self.highs.setOptionValue("solver", algorithm)
+        if program.is_staged and not program.is_integer:  # later stages build on the rounding of earlier ones
+            for name in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
+                self.highs.setOptionValue(name, _STAGED)
         pass_program(self.highs, program)
 
     def add_rows(self, rows: RowBlock) -> None:

@@ -13,11 +13,12 @@ from forcopt.compile.assemble import assemble, cost_vector
 from forcopt.compile.bridges import Bridge, bridges
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.draft import Draft
+from forcopt.compile.levels import SortedDraft, write_sorted
 from forcopt.compile.program import Cone, IndicatorRows, Program, StageCost
 from forcopt.errors import UnsupportedError
 from forcopt.language.expression import concatenate, stack
 from forcopt.language.model import Model
-from forcopt.language.objective import Objective, Stage
+from forcopt.language.objective import Objective, Sorted, Stage
 from forcopt.language.relations import (
     AtomRelation,
     ExponentialCone,
@@ -36,6 +37,7 @@ def compile_model(
     capabilities: Capabilities,
     backend: str = "",
     others: Callable[[], Mapping[str, Capabilities]] | None = None,
+    sorted_by: str | None = None,
 ) -> Program:
     """Rewrite `model` until only kinds that the backend takes are left, and fill its arrays.
 
@@ -44,6 +46,7 @@ def compile_model(
         capabilities: of the backend.
         backend: its name, for messages.
         others: gives the capabilities of all backends, so that a refusal can name those that would do.
+        sorted_by: the method for leximin objectives, instead of their own.
 
     Raises:
         UnsupportedError: if no chain of bridges fits.
@@ -73,12 +76,13 @@ def compile_model(
         assert chosen is not None
         chosen.rewrite(relation, draft)
         draft.applied[chosen.name] = None
+    drafts = [write_sorted(s, draft, sorted_by) for s in stages if isinstance(s, Sorted)]
     if capabilities.only_integer and (draft.integer == 0).any():
         name = draft.name_of(int(np.argmax(draft.integer == 0)))
         raise UnsupportedError(
             _refusal(model, [f"the continuous variable {name}"], backend, others() if others else {})
         )
-    return _fill(draft, taken, squares, model.objective)
+    return _fill(draft, taken, squares, model.objective, drafts)
 
 
 def _plan(capabilities: Capabilities) -> dict[str, tuple[float, Bridge | None]]:
@@ -141,7 +145,7 @@ def _objective_squares(draft: Draft, stages: Sequence[Stage]) -> list[AtomRelati
     if squares:
         for expression in [
             *(c.expression for c in draft.model.constraints),
-            *(s.expression for s in stages[:-1]),
+            *(s.expression for s in stages if s is not stages[-1] or isinstance(s, Sorted)),
             *(e for r in draft.relations for e in r.operands),
         ]:
             mark(expression.terms, elsewhere)
@@ -149,15 +153,21 @@ def _objective_squares(draft: Draft, stages: Sequence[Stage]) -> list[AtomRelati
 
 
 def _fill(
-    draft: Draft, taken: Sequence[Any], squares: Sequence[AtomRelation], objective: Objective | None
+    draft: Draft,
+    taken: Sequence[Any],
+    squares: Sequence[AtomRelation],
+    objective: Objective | None,
+    drafts: Sequence[SortedDraft],
 ) -> Program:
     model = draft.model
     everything = [(c.expression, *c.row_bounds()) for c in [*model.constraints, *draft.rows]]
     width = len(draft.lower)
     lower, upper = draft.lower, draft.upper
-    stages = tuple(_stage(s, width) for s in (objective.stages if objective else ()))
-    if not stages:
-        stages = (StageCost(np.zeros(width), 0.0, False),)
+    listed: list[StageCost] = []
+    pending = iter(drafts)
+    for s in objective.stages if objective else ():
+        listed += next(pending).stages(s.maximize, width) if isinstance(s, Sorted) else [_stage(s, width)]
+    stages = tuple(listed) or (StageCost(np.zeros(width), 0.0, False),)
     if squares:
         lower, upper = lower.copy(), upper.copy()
         stages = (*stages[:-1], _with_squares(stages[-1], squares, width))

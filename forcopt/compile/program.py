@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from forcopt.language.constraint import Lazy
 from forcopt.language.terms import Array
 
-__all__ = ["Cone", "IndicatorRows", "Program", "RowBlock", "StageCost"]
+__all__ = ["Cone", "IndicatorRows", "Levels", "Program", "RowBlock", "StageCost"]
 
 
 def _excess(value: Array, lower: Array, upper: Array) -> Array:
@@ -56,16 +56,54 @@ class RowBlock:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Levels:
+    """How the utilities of a leximin objective (losses with their signs changed) stand in a program.
+
+    Attributes:
+        method: by which it is solved, see `forcopt.leximin`.
+        matrix, offset: give the utilities at a point, ``matrix @ x + offset``.
+        values: columns held at or below the utilities.
+        sums: columns held at or below the sums of the 1, 2, ... smallest values (``compact``, ``cuts``).
+        level: a column, and
+        spares: columns, in the rows `rows` (from the first of them), ``values + spares >= level``
+            (``saturation``).
+        outcomes: what values there are (``ordered-values``).
+    """
+
+    method: str
+    matrix: sp.csr_array
+    offset: Array
+    values: Array
+    sums: Array
+    level: int = -1
+    spares: Array | None = None
+    rows: int = -1
+    outcomes: Array | None = None
+
+    def at(self, x: Array) -> Array:
+        """The utilities at a point of the program."""
+        out: Array = self.matrix @ x[: self.matrix.shape[1]] + self.offset
+        return out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class StageCost:
     """One objective, always to be minimised: ``cost @ x + offset``; negated if the model maximises.
 
-    `quadratic`, if any, adds ``x' Q x / 2`` (symmetric, positive semidefinite, CSC).
+    Attributes:
+        quadratic: if any, adds ``x' Q x / 2`` (symmetric, positive semidefinite, CSC).
+        rows: those that this stage and later ones need.
+        levels: if it is a stage of a leximin objective.
+        rank: it then aims at the sum of so many smallest utilities.
     """
 
     cost: Array
     offset: float
     maximize: bool
     quadratic: sp.csc_array | None = None
+    rows: RowBlock | None = None
+    levels: Levels | None = None
+    rank: int = 0
 
     @property
     def sign(self) -> float:
@@ -164,6 +202,11 @@ class Program:
         """Whether any column must be an integer."""
         return bool((self.integer == 1).any())
 
+    @property
+    def is_staged(self) -> bool:
+        """Whether it takes more than one solve."""
+        return len(self.stages) > 1 or self.stages[0].levels is not None
+
     def matrix(self) -> sp.csr_array:
         """The linear rows as a scipy matrix; shares memory."""
         return self.rows.matrix(self.columns)
@@ -185,6 +228,13 @@ class Program:
     def with_rows(self, rows: RowBlock) -> Program:
         """The program with more rows."""
         return replace(self, rows=self.rows.extended(rows))
+
+    def with_all_rows(self) -> Program:
+        """The program with the rows of all its stages."""
+        out = self
+        for stage in self.stages:
+            out = out if stage.rows is None else out.with_rows(stage.rows)
+        return out
 
     def with_stage(self, stage: StageCost) -> Program:
         """The program with another objective."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forcopt.language.expression import Expression
+from forcopt.language.objective import Sorted
 
 if TYPE_CHECKING:
     from forcopt.language.constraint import Constraint
@@ -139,7 +140,7 @@ def model_summary(model: Model) -> str:
     low = min((float(p.min()) for p in sizes if p.size), default=0.0)
     high = max((float(p.max()) for p in sizes if p.size), default=0.0)
     objective = model.objective
-    stages = len(objective.stages) if objective else 0
+    stages = objective.count if objective else 0
     lines = [
         f"model {model.name}",
         f"  columns    {model.column_count} ({integers} integer, of these {binaries} binary)",
@@ -159,6 +160,8 @@ def model_html(model: Model) -> str:
     if model.objective:
         for stage in model.objective.stages[:3]:
             verb = r"\max" if stage.maximize else r"\min"
+            if isinstance(stage, Sorted):
+                verb = r"\operatorname{leximin}" if stage.maximize else r"\operatorname{leximax}"
             rows.append(f"$${verb}\\quad {html.escape(expression_latex(stage.expression))}$$")
     shown = model.constraints[:8]
     rows += [f"<div>{html.escape(c.name)}: ${html.escape(constraint_latex(c))}$</div>" for c in shown]

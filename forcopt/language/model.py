@@ -16,7 +16,7 @@ from forcopt.language.columns import Block, Columns, Growing, consecutive
 from forcopt.language.constraint import Condition, Constraint, Lazy, Separator
 from forcopt.language.expression import Expression, as_bounds, as_numbers, check_order, describe_entry
 from forcopt.language.intervals import integral, interval
-from forcopt.language.objective import Objective
+from forcopt.language.objective import Objective, SortedMethod
 from forcopt.language.relations import AtomRelation, Product
 from forcopt.language.terms import Array, Gather, mark
 
@@ -490,13 +490,27 @@ class Model:
         """Optimise several objectives in order of priority; see `forcopt.lexicographic`."""
         self.optimize(objectives.lexicographic(parts, tolerance))
 
-    def leximin(self, utilities: Expression, tolerance: float = 1e-7) -> None:
+    def leximin(
+        self,
+        utilities: Expression,
+        method: SortedMethod | None = None,
+        *,
+        outcomes: Any = None,
+        tolerance: float = 0.0,
+    ) -> None:
         """Raise the smallest utility first, then the next; see `forcopt.leximin`."""
-        self.optimize(objectives.leximin(utilities, tolerance))
+        self.optimize(objectives.leximin(utilities, method, outcomes=outcomes, tolerance=tolerance))
 
-    def leximax(self, losses: Expression, tolerance: float = 1e-7) -> None:
+    def leximax(
+        self,
+        losses: Expression,
+        method: SortedMethod | None = None,
+        *,
+        outcomes: Any = None,
+        tolerance: float = 0.0,
+    ) -> None:
         """Lower the largest loss first, then the next; see `forcopt.leximax`."""
-        self.optimize(objectives.leximax(losses, tolerance))
+        self.optimize(objectives.leximax(losses, method, outcomes=outcomes, tolerance=tolerance))
 
     # -- evaluation ----------------------------------------------------------------------------------------
 

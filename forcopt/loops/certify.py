@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ from forcopt.errors import DeclarationError, UnsupportedError
 from forcopt.language.constraint import Condition, Connected, Constraint, Implication
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
+from forcopt.language.objective import Stage
 from forcopt.language.relations import AtomRelation, Product
 from forcopt.language.terms import Array
 from forcopt.loops.cutting_planes import cutting_planes
@@ -151,7 +153,7 @@ def certify_model(solution: ModelSolution) -> Certificate:
     """
     model = solution.model
     try:
-        program = compile_model(model, _QUADRATIC)
+        program = compile_model(model, _QUADRATIC, sorted_by="compact").with_all_rows()
     except UnsupportedError:
         program = None
     if solution.point is None:
@@ -328,18 +330,18 @@ class _Point:
         self._complete()
         self._check()
         stages = model.objective.stages if model.objective else ()
-        self.values = [self._objective(s.expression, s.maximize) for s in stages] or [fmpq(0)]
+        self.values = [v for s in stages for v in self._objective(s)] or [fmpq(0)]
+        self.signs = [-1 if s.maximize else 1 for s in stages for _ in range(s.expression.size)] or [1]
 
     @property
     def holds(self) -> bool:
         """Whether it satisfies everything."""
         return not self.violations
 
-    def _objective(self, expression: Expression, maximize: bool) -> Rational:
-        cost = cost_vector(expression, len(self.x))
-        used = np.flatnonzero(cost)
-        value = sum((rational(cost[j]) * self.x[j] for j in used), rational(float(expression.constant)))
-        return -value if maximize else value
+    def _objective(self, stage: Stage) -> list[Rational]:
+        values = _values_at(stage.expression, self.x)
+        minimised = sorted((-v if stage.maximize else v for v in values), reverse=True)
+        return list(accumulate(minimised))  # of a leximin objective the sums of the worst
 
     def slope(self) -> list[Rational]:
         """The gradient of the (minimised) first objective, with its sums of squares, in all columns."""
@@ -492,8 +494,7 @@ def _certificate(
     how: str,
     dual: list[Rational] | None = None,
 ) -> Certificate:
-    model = point.model
-    signs = [-1 if s.maximize else 1 for s in (model.objective.stages if model.objective else ())] or [1]
+    model, signs = point.model, point.signs
     if point.rough:
         how += f"; evaluated in floating point, to within {_ROUGH:g}: {', '.join(point.rough)}"
     if own.violations:

@@ -263,7 +263,7 @@ def column_generation(
 def _check(model: Model, program: Program, total: float | None, least_cost: float | None) -> None:
     stage = program.stages[0]
     curved = stage.quadratic is not None or program.cones or program.indicators
-    if program.is_integer or curved or program.lazies or len(program.stages) > 1:
+    if program.is_integer or curved or program.lazies or program.is_staged:
         raise UnsupportedError(
             f"column generation needs a linear program with one objective, and {model.name!r} is more: "
             "relax its integers, or generate columns for a linear part of it"

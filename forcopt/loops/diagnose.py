@@ -125,7 +125,7 @@ def ray(model: Model, backend: str = "highs") -> list[str]:
     directions that leave those before it as they are.
     """
     chosen = get_backend(backend)
-    program = compile_model(model, chosen.capabilities, backend)
+    program = compile_model(model, chosen.capabilities, backend, sorted_by="compact").with_all_rows()
     cone = _recession(program)
     for stage in program.stages:
         if stage.quadratic is not None:  # a convex quadratic only falls forever where it is flat

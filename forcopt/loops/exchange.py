@@ -90,10 +90,10 @@ def write(model: Model, path: str | Path) -> None:
     path = Path(path)
     if path.suffix not in (".mps", ".lp"):
         raise DeclarationError(f"cannot write {path}: the name must end in .mps or .lp")
-    stages = model.objective.stages if model.objective else ()
-    if len(stages) > 1:
+    count = model.objective.count if model.objective else 0
+    if count > 1:
         raise UnsupportedError(
-            f"cannot write {path}: {model.name!r} has {len(stages)} objectives in order of priority, a file "
+            f"cannot write {path}: {model.name!r} has {count} objectives in order of priority, a file "
             "holds one; fix the values of the earlier ones by constraints and write the last"
         )
     if model.lazies:

@@ -13,6 +13,7 @@ from forcopt.errors import DeclarationError
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
+from forcopt.language.objective import Sorted
 from forcopt.language.terms import Array
 from forcopt.status import Status
 
@@ -44,7 +45,7 @@ class ModelSolution:
         status: see `Status`.
         objective: of the first (or only) stage, in the model's own sense; NaN without a point.
         bound: on the optimum of the first stage; infinite if none is known.
-        stages: the values of all stages.
+        stages: the values of all stages; for leximin (leximax) the sums of the one, two, ... worst values.
         point: the values of all columns, or None.
         seconds: wall time of compiling, passing and solving.
         backend: its name.
@@ -71,6 +72,21 @@ class ModelSolution:
     trace: list[Improvement] = field(default_factory=list, repr=False)
     row_dual: Array | None = field(default=None, repr=False)
     reduced_costs: Array | None = field(default=None, repr=False)
+
+    @property
+    def levels(self) -> Array:
+        """The values of a leximin or leximax objective (the first, of several), worst first.
+
+        Raises:
+            DeclarationError: if there is no such objective, or no point.
+        """
+        stages = self.model.objective.stages if self.model.objective else ()
+        for stage in stages:
+            if isinstance(stage, Sorted):
+                if self.point is None:
+                    raise DeclarationError(f"there are no levels to read: the status is {self.status}")
+                return stage.levels(self.point)
+        raise DeclarationError("levels are those of a leximin or leximax objective; there is none")
 
     @property
     def gap(self) -> float:

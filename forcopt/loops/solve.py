@@ -72,7 +72,7 @@ def solve_model(
     if settings.start is not None:
         pad = np.full(program.columns - model.column_count, np.nan)
         settings = replace(settings, start=np.concatenate([settings.start, pad]))
-    if len(program.stages) > 1 and gap is None:
+    if program.is_staged and gap is None:
         settings = replace(settings, gap=0.0)  # later stages would use up what a gap leaves
     session = chosen.session(program)
     native_lazy = "lazy" in chosen.capabilities.kinds
@@ -82,7 +82,7 @@ def solve_model(
             return cutting_planes(current, model, settings, elapsed, chosen.accuracy)
         return current.solve(settings.within(elapsed()))
 
-    result, results = lexicographic(session, program, run)
+    result, results = lexicographic(session, program, run, chosen.accuracy)
     if result.ambiguous:
         result.status = _disambiguate(chosen, program, settings, elapsed)
     if (
@@ -173,7 +173,7 @@ def judge(
                 f"it said: {result.message}"
             )
         objective = model.objective
-        stages = tuple(float(s.expression.evaluate(point)) for s in objective.stages) if objective else (0.0,)
+        stages = tuple(v for s in objective.stages for v in s.values(point)) if objective else (0.0,)
     first = program.stages[0]
     bound = results[0].bound if np.isfinite(results[0].bound) else -np.inf
     if result.status is Status.OPTIMAL and np.isfinite(bound) and stages:
@@ -181,7 +181,7 @@ def judge(
         if apart > max(gap or 0.0, _APART):
             result.status = Status.FAILED
             result.message += f"; but its bound {first.sign * bound:.6g} does not prove {stages[0]:.6g}"
-    exact = len(program.stages) == 1 and not program.is_integer
+    exact = not program.is_staged and not program.is_integer
     duals = exact and result.status is Status.OPTIMAL and result.row_dual is not None
     return ModelSolution(
         model=model,

@@ -28,8 +28,8 @@ def test_stages_in_order_of_priority(model):
     goal = fo.lexicographic(
         (o for o in [fo.minimize(x[0]), fo.leximin(x), fo.maximize(x[1])]), tolerance=1e-5
     )
-    assert [s.maximize for s in goal.stages] == [False, True, True, True, True]
-    assert (goal.kind, goal.tolerance) == ("lexicographic", 1e-5)
+    assert [s.maximize for s in goal.stages] == [False, True, True]
+    assert (goal.kind, goal.tolerance, goal.count) == ("lexicographic", 1e-5, 5)
     m.optimize(goal)
     assert m.objective is goal
 
@@ -38,9 +38,11 @@ def test_leximin_and_leximax_are_sums_of_order_statistics(model):
     m, x = model
     up, down = fo.leximin(x.reshape(3, 1)), fo.leximax(2 * x)
     point = m.point({x: [2, 0, 1]})
-    assert [float(s.expression.evaluate(point)) for s in up.stages] == [0, 1, 3]
-    assert [float(s.expression.evaluate(point)) for s in down.stages] == [4, 6, 6]
-    assert all(s.maximize for s in up.stages) and not any(s.maximize for s in down.stages)
+    (rise,), (fall,) = up.stages, down.stages
+    assert (rise.values(point), fall.values(point)) == ((0, 1, 3), (4, 6, 6))
+    assert (rise.levels(point).tolist(), fall.levels(point).tolist()) == ([0, 1, 2], [4, 2, 0])
+    assert rise.maximize and not fall.maximize
+    assert (up.count, down.count) == (3, 3)
 
 
 @pytest.mark.parametrize(
@@ -63,6 +65,19 @@ def test_leximin_and_leximax_are_sums_of_order_statistics(model):
             "leximin: the tolerance is nan; it must be finite and >= 0",
         ),
         (lambda x: fo.leximin([1, 2]), "leximin needs an expression with at least one element, not [1, 2]"),
+        (
+            lambda x: fo.leximin(x, "cut"),
+            "leximin: the method is 'cut'; it must be one of saturation, compact, cuts, ordered-values",
+        ),
+        (
+            lambda x: fo.leximax(x, "cuts", outcomes=[1]),
+            "leximax: outcomes are for the method 'ordered-values', not 'cuts'",
+        ),
+        (lambda x: fo.leximin(x, "ordered-values", outcomes=[]), "leximin: outcomes is empty"),
+        (
+            lambda x: fo.leximin(x, "ordered-values", outcomes=[1, np.nan]),
+            "leximin: outcomes[1] is nan; it must be finite",
+        ),
         (lambda x: fo.leximax(x[:0]), "leximax needs an expression with at least one element"),
         (lambda x: x.model.optimize(x[0]), "optimize needs an objective such as fo.minimize(x), not"),
         (
@@ -82,11 +97,11 @@ def test_bad_objectives(model, make, message):
     [
         (
             lambda x: fo.leximin(fo.exp(x)),
-            "inside sum_smallest: the expression must be convex, but -1 * exp#1[0] is concave",
+            "leximin: the expression must be concave, but 1 * exp#1[0] is convex",
         ),
         (
             lambda x: fo.leximax(fo.log(x + 1)),
-            "inside sum_largest: the expression must be convex, but 1 * log#1[0] is concave",
+            "leximax: the expression must be convex, but 1 * log#1[0] is concave",
         ),
     ],
 )
@@ -96,4 +111,4 @@ def test_curvature_of_fair_objectives(model, make, message):
         make(x)
     m.leximin(fo.log(x + 1))
     m.leximax(fo.exp(x))
-    assert m.objective.kind == "leximax" and len(m.objective.stages) == 3
+    assert m.objective.kind == "leximax" and m.objective.count == 3

@@ -1,0 +1,217 @@
+"""Leximin objectives: what a program alone cannot hold of them.
+
+Levels are held at the values that a point really has, not at those that a solver claims, as lower bounds on
+columns: the point at hand then always satisfies what the next solve demands, but for rounding. Where a solver
+stumbles over that all the same, all levels give way together, ten times as much each time, and the answer
+says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from forcopt.backends.base import RawResult, Session
+from forcopt.compile.program import Levels, Program, RowBlock, StageCost
+from forcopt.language.terms import Array
+from forcopt.status import Status
+
+__all__ = ["Floors", "SubsetCuts", "saturate"]
+
+Solve = Callable[[], RawResult]
+
+_LEAST_SLACK, _MOST_SLACK = 1e-10, 1e-4
+"""Relative; where relaxing begins if the tolerance is 0, and where it ends."""
+
+_LEAST_CUT = 1e-9
+"""Subset sums violated by less than this, relative, are no cuts."""
+
+_SHARE = 10.0
+"""Multipliers up to this many times a solver's accuracy count as zero."""
+
+
+class Floors:
+    """Lower bounds that hold columns at values reached before.
+
+    Args:
+        session: whose bounds are set.
+        tolerance: relative to the larger of 1 and the value.
+
+    Attributes:
+        slack: the tolerance, or what it took.
+        relaxed: whether it had to be raised.
+    """
+
+    def __init__(self, session: Session, tolerance: float) -> None:
+        self.session = session
+        self.slack = tolerance
+        self.relaxed = False
+        self._held: dict[int, float] = {}
+
+    def hold(self, held: dict[int, float], spare: Array | None = None) -> None:
+        """Hold columns at values; columns in `spare` lose their upper bounds."""
+        self._held |= held
+        self._apply(spare)
+
+    def relax(self) -> bool:
+        """Give way ten times as much, if that is not too much."""
+        slack = 10 * max(self.slack, _LEAST_SLACK)
+        if not self._held or slack > _MOST_SLACK:
+            return False
+        self.slack, self.relaxed = slack, True
+        self._apply()
+        return True
+
+    def _apply(self, spare: Array | None = None) -> None:
+        program = self.session.program
+        lower, upper = program.lower.copy(), program.upper
+        columns = np.fromiter(self._held, dtype=int)
+        values = np.fromiter(self._held.values(), dtype=float)
+        lower[columns] = np.minimum(values - self.slack * np.maximum(1.0, np.abs(values)), upper[columns])
+        if spare is not None:
+            upper = upper.copy()
+            upper[spare] = np.inf
+        self.session.set_bounds(lower, upper)
+
+
+def realised(levels: Levels, program: Program, x: Array) -> Array:
+    """The utilities at a point; with integers the lower of those before and after rounding them."""
+    found = levels.at(x)
+    if program.is_integer:
+        found = np.minimum(found, levels.at(np.where(program.integer == 1, np.round(x), x)))
+    return found
+
+
+class SubsetCuts:
+    """Sums over subsets of the utilities, separated by sorting (Henzinger et al., 2022, Algorithm 2).
+
+    Of all subsets of one size the smallest sum is that of the smallest utilities, so that n prefix sums of
+    the sorted vector are all that need be looked at: O(n log n).
+    """
+
+    def __init__(self, levels: Levels) -> None:
+        self.levels = levels
+        count = len(levels.values)
+        self.pool = {frozenset(range(count)), *(frozenset([j]) for j in range(count))}
+
+    def violated(self, values: Array, sums: Array, tolerance: float) -> list[Array]:
+        """The sets of smallest utilities, of sizes 1, 2, ..., whose sum is below the one demanded.
+
+        Args:
+            values: the utilities at a point.
+            sums: demanded for each size; as many as there are sizes to look at.
+            tolerance: relative to the larger of 1 and the sum.
+        """
+        order = np.argsort(values, kind="stable")
+        short = sums - np.cumsum(values[order])[: len(sums)]
+        sizes = np.flatnonzero(short > tolerance * np.maximum(1.0, np.abs(sums))) + 1
+        return [order[:k] for k in sizes.tolist()]
+
+    def rows(self, sets: list[Array]) -> RowBlock | None:
+        """Rows for those of the sets that have none yet."""
+        fresh = [s for s in sets if frozenset(s.tolist()) not in self.pool]
+        if not fresh:
+            return None
+        self.pool.update(frozenset(s.tolist()) for s in fresh)
+        columns = [np.append(self.levels.values[s], self.levels.sums[len(s) - 1]) for s in fresh]
+        data = [np.append(np.ones(len(s)), -1.0) for s in fresh]
+        ends = np.cumsum([0, *map(len, columns)]).astype(np.int32)
+        indices, count = np.concatenate(columns).astype(np.int32), len(fresh)
+        return RowBlock(ends, indices, np.concatenate(data), np.zeros(count), np.full(count, np.inf))
+
+    def run(self, session: Session, rank: int, at: Array | None, solve: Solve, tolerance: float) -> RawResult:
+        """Maximise the sum of the `rank` smallest utilities.
+
+        Args:
+            session: holds the rows of the pool; more are added.
+            rank: the stage.
+            at: the utilities at a point known, whose smallest bound the first relaxation.
+            solve: solves the session.
+            tolerance: of violations.
+        """
+        sums = self.levels.sums[:rank]
+        if at is not None and (rows := self.rows([np.argsort(at, kind="stable")[:rank]])) is not None:
+            session.add_rows(rows)
+        while True:
+            result = solve()
+            if result.x is None:
+                return result
+            demanded = np.append(session.program.lower[sums[:-1]], result.x[sums[-1]])
+            values = realised(self.levels, session.program, result.x)
+            rows = self.rows(self.violated(values, demanded, max(tolerance, _LEAST_CUT)))
+            if rows is None:
+                return result
+            if result.status is not Status.OPTIMAL:
+                return replace(result, status=Status.LIMIT, x=None, objective=float("nan"))
+            session.add_rows(rows)
+
+
+def saturate(session: Session, stage: StageCost, floors: Floors, solve: Solve, accuracy: float) -> RawResult:
+    """Raise all utilities together, fix those that can go no further, go on with the others.
+
+    A utility whose row has a positive multiplier is as high in every optimum, so that it can be fixed. The
+    multipliers add up to 1: every solve fixes one at least. A backend that gives none is asked by how much
+    each of the lowest utilities can rise.
+
+    Args:
+        session: is at the stage.
+        stage: raises the common level.
+        floors: hold what is fixed.
+        solve: solves the session and keeps the results.
+        accuracy: the backend's.
+
+    Returns:
+        The first result that is no optimum, if any; else the last.
+    """
+    levels = stage.levels
+    assert levels is not None and levels.spares is not None
+    free = np.ones(len(levels.values), dtype=bool)
+    while True:
+        result = solve()
+        if result.status is not Status.OPTIMAL:
+            return result
+        assert result.x is not None
+        values = realised(levels, session.program, result.x)
+        height = float(values[free].min())
+        fixed = _tight(levels, result, free, accuracy)
+        if not fixed.any():
+            lowest = free & (values <= height + _SHARE * accuracy * max(1.0, abs(height)))
+            floors.hold({levels.level: height})
+            fixed, probe = _stuck(session, levels, lowest, height, solve, accuracy)
+            if probe is not None:
+                return probe
+            session.set_stage(stage)
+        free &= ~fixed
+        held = dict.fromkeys(levels.values[fixed].tolist(), height)
+        floors.hold(held, levels.spares[fixed])
+        if not free.any():
+            return result
+
+
+def _tight(levels: Levels, result: RawResult, free: Array, accuracy: float) -> Array:
+    """Which utilities the multipliers show to be as high as they can be."""
+    if result.row_dual is None:
+        return np.zeros_like(free)
+    shares = np.where(free, result.row_dual[levels.rows : levels.rows + len(free)], 0.0)
+    found: Array = shares > min(_SHARE * accuracy, 0.5 / len(free))
+    return found
+
+
+def _stuck(
+    session: Session, levels: Levels, lowest: Array, height: float, solve: Solve, accuracy: float
+) -> tuple[Array, RawResult | None]:
+    """Which of the lowest utilities cannot rise (the one that rises least if all seem to); or what failed."""
+    rises = np.full(len(lowest), np.inf)
+    for j in np.flatnonzero(lowest).tolist():
+        cost = np.zeros(session.program.columns)
+        cost[levels.values[j]] = -1.0
+        session.set_stage(StageCost(cost, 0.0, True))
+        result = solve()
+        if result.x is not None:
+            rises[j] = levels.at(result.x)[j] - height
+        elif result.status is not Status.UNBOUNDED and not result.ambiguous:
+            return lowest, result
+    found: Array = rises <= max(_SHARE * accuracy * max(1.0, abs(height)), float(rises.min()))
+    return found & lowest, None
