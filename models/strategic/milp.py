@@ -23,15 +23,22 @@ __all__ = ["Responding", "milp", "values_by_group", "write_responses"]
 
 
 @StrategicClassification.formulation("milp", exact=True, cites="Ahmadi et al. (2022), section 3")
-def milp(problem: StrategicClassification, model: Model) -> Handles:
+def milp(problem: StrategicClassification, model: Model, *, all_rows: bool = False) -> Handles:
     """Choose the criteria by binaries; closest-assignment rows make each agent take its best open edge.
+
+    Args:
+        problem: which.
+        model: to write to.
+        all_rows: also write the rows that the problem's own objective never presses against, for models that
+            use the responses in ways of their own.
 
     Returns:
         ``is_open``, shape ``(m,)``; ``values``, ``true_positives`` and ``false_positives`` by group, shape
-        ``(groups,)``. Agents' responses have at least these true and at most these false positives, and just
-        these at an optimum.
+        ``(groups,)``; ``accepted`` and ``improved``, shape ``(n,)``: which agents meet a criterion, and which
+        of these are qualified then. Agents' responses have at least these true and at most these false
+        positives, and just these at an optimum, or at every point with `all_rows`.
     """
-    world = write_responses(problem, model, integer=True)
+    world = write_responses(problem, model, integer=True, all_rows=all_rows)
     true, false = values_by_group(problem, world)
     values = true - problem.penalty * false
     return Handles(
@@ -42,6 +49,8 @@ def milp(problem: StrategicClassification, model: Model) -> Handles:
         values=values,
         true_positives=true,
         false_positives=false,
+        accepted=_by_agent(problem, world, np.ones(len(world.edge))),
+        improved=_by_agent(problem, world, problem.graph.improves[world.edge]),
     )
 
 
@@ -52,7 +61,7 @@ def least_effort(problem: LeastEffortClassification, model: Model) -> Handles:
     Returns:
         ``is_open``, shape ``(m,)``; ``true_positives``.
     """
-    world = write_responses(problem, model, integer=True, effort=True)
+    world = write_responses(problem, model, integer=True, all_rows=True)
     graph, weight = problem.graph, problem.agent_weights[problem.graph.agent[world.edge]]
     true = (world.takes * (weight * graph.improves[world.edge])).sum()
     model.subject_to(true >= problem.min_true_positives, name=model.unused_name("enough"))
@@ -81,7 +90,7 @@ class Responding:
 
 
 def write_responses(
-    problem: StrategicGraph, model: Model, *, integer: bool, effort: bool = False
+    problem: StrategicGraph, model: Model, *, integer: bool, all_rows: bool = False
 ) -> Responding:
     """Write the agents' best responses and the limit on false positives into a model.
 
@@ -99,11 +108,11 @@ def write_responses(
         problem: which.
         model: to write to.
         integer: whether variables are binary; otherwise the relaxation.
-        effort: whether costs matter, so that every edge is a step of its own and has all rows.
+        all_rows: whether every edge is a step of its own and has all rows, for costs or other uses.
     """
     graph, edges = problem.graph, len(problem.graph.agent)
     first = np.ones(edges, dtype=bool)
-    if not effort:
+    if not all_rows:
         first[1:] = (graph.agent[1:] != graph.agent[:-1]) | (graph.improves[1:] != graph.improves[:-1])
     counted = problem.agent_weights[graph.agent] > 0
     allowed = graph.improves | ~(counted & problem.allows_no_false_positive)
@@ -127,8 +136,8 @@ def write_responses(
         (np.ones(allowed.sum()), (last[allowed], graph.criterion[allowed])),
         shape=(len(step), problem.criteria),
     )
-    limited = np.flatnonzero(graph.improves[step] | effort)
-    raised = known & (~graph.improves | effort)
+    limited = np.flatnonzero(graph.improves[step] | all_rows)
+    raised = known & (~graph.improves | all_rows)
     model.subject_to(met[follows] >= met[follows - 1], name=model.unused_name("never_falls"))
     model.subject_to((takes - members @ is_open)[limited] <= 0, name=model.unused_name("only_open"))
     model.subject_to(met[last[raised]] >= is_open[graph.criterion[raised]], name=model.unused_name("closest"))
@@ -152,3 +161,11 @@ def values_by_group(problem: StrategicClassification, world: Responding) -> tupl
         return out
 
     return total(improves), total(~improves)
+
+
+def _by_agent(problem: StrategicClassification, world: Responding, kind: Array) -> Expression:
+    """How many edges of a kind each agent takes, 0 or 1, as an expression of shape ``(n,)``."""
+    places = (problem.graph.agent[world.edge], np.arange(len(world.edge)))
+    of_agent = sp.csr_array((kind.astype(float), places), shape=(problem.agents, len(world.edge)))
+    out: Expression = of_agent @ world.takes
+    return out
