@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from forcopt.models.districting import Districting
+    from forcopt.models.fair_classification import FairClassification
     from forcopt.models.fair_postprocessing import FairPostprocessing
     from forcopt.models.strategic import (
         LeastEffortClassification,
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _LATER = {
     "Districting": "forcopt.models.districting",
+    "FairClassification": "forcopt.models.fair_classification",
     "FairPostprocessing": "forcopt.models.fair_postprocessing",
     "LeastEffortClassification": "forcopt.models.strategic",
     "StrategicClassification": "forcopt.models.strategic",
@@ -27,6 +29,7 @@ _LATER = {
 
 __all__ = [
     "Districting",
+    "FairClassification",
     "FairPostprocessing",
     "LeastEffortClassification",
     "StrategicClassification",

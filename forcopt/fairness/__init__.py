@@ -2,6 +2,7 @@
 
 from forcopt.fairness.notions import (
     AllOf,
+    BoundedGroupLoss,
     DemographicParity,
     EqualizedOdds,
     EqualOpportunity,
@@ -10,6 +11,7 @@ from forcopt.fairness.notions import (
     Notion,
     RateParity,
 )
+from forcopt.fairness.pairwise import PairwiseFairness
 from forcopt.fairness.rates import (
     ERROR,
     FALSE_POSITIVE,
@@ -26,6 +28,7 @@ __all__ = [
     "SELECTION",
     "TRUE_POSITIVE",
     "AllOf",
+    "BoundedGroupLoss",
     "DemographicParity",
     "EqualOpportunity",
     "EqualizedOdds",
@@ -33,6 +36,7 @@ __all__ = [
     "FalsePositiveParity",
     "GroupRates",
     "Notion",
+    "PairwiseFairness",
     "Rate",
     "RateParity",
     "read_binary",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, ClassVar
 
+import numpy as np
 from pydantic import Field, field_validator
 
 from forcopt.declaration import Declared
@@ -12,9 +13,11 @@ from forcopt.errors import DeclarationError
 from forcopt.fairness.rates import ERROR, FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, GroupRates, Rate
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
+from forcopt.language.terms import Array
 
 __all__ = [
     "AllOf",
+    "BoundedGroupLoss",
     "DemographicParity",
     "EqualOpportunity",
     "EqualizedOdds",
@@ -36,6 +39,19 @@ class Notion(Declared):
     @abstractmethod
     def rows(self, rates: GroupRates) -> list[Constraint]:
         """The demand as constraints, for rates that are expressions of a model; none for a single group."""
+
+    def inequalities(self, rates: GroupRates) -> list[Constraint]:
+        """The same demand for those who price it row by row: auxiliary columns, if any, are bounded.
+
+        Then the best values of the auxiliary columns at given multipliers exist, as the Lagrangian of a game
+        needs. The same as `rows` unless a notion says otherwise.
+        """
+        return self.rows(rates)
+
+    @property
+    def records(self) -> Array:
+        """The positions of the records that it looks at one by one; none for a demand on groups."""
+        return np.zeros(0, dtype=np.int64)
 
     @abstractmethod
     def disparity(self, rates: GroupRates) -> dict[str, Any]:
@@ -85,6 +101,25 @@ class RateParity(Notion):
         row.name = name = level.name.removeprefix("least_")
         row.labels = [f"{name}[{group}]" for group in rates.groups]
         return row
+
+    def inequalities(self, rates: GroupRates) -> list[Constraint]:
+        """One row ``rate_a - rate_b <= tolerance`` for each ordered pair of groups: K (K - 1) a rate.
+
+        With two groups these are the rows of Jagielski et al. (2019), who compare all groups with the first.
+        """
+        first, second = np.nonzero(~np.eye(len(rates.groups), dtype=bool))
+        if not len(first):
+            return []
+        found = []
+        for rate in self.rates:
+            values = rates.rate(rate)
+            row = values[first] - values[second] <= self.tolerance
+            row.name = rate.name.replace(" ", "_")
+            row.labels = [
+                f"{row.name}[{rates.groups[a]},{rates.groups[b]}]" for a, b in zip(first, second, strict=True)
+            ]
+            found.append(row)
+        return found
 
     def disparity(self, rates: GroupRates) -> dict[str, Any]:
         """For each rate by its name: the largest minus the smallest over the groups.
@@ -139,6 +174,40 @@ class ErrorParity(RateParity):
     rates: ClassVar[tuple[Rate, ...]] = (ERROR,)
 
 
+class BoundedGroupLoss(Notion):
+    """No group's error rate is above `bound` (Agarwal, Dudik and Wu 2019, for the 0/1 loss).
+
+    Unlike parity it never asks to do worse for a group so that all are equal; but it may be infeasible.
+
+    Attributes:
+        bound: on the error rate of every group, from 0 to 1.
+
+    >>> r = GroupRates(positives=[[4, 16], [6, 20]], mass=[[40, 20], [15, 25]])
+    >>> {name: round(v, 6) for name, v in BoundedGroupLoss(0.25).violation(r).items()}
+    {'largest error rate': 0.025}
+    """
+
+    bound: float = Field(ge=0.0, le=1.0, allow_inf_nan=False)
+
+    rates: ClassVar[tuple[Rate, ...]] = (ERROR,)
+
+    def rows(self, rates: GroupRates) -> list[Constraint]:
+        """One constraint, with a row for each group."""
+        row = rates.rate(ERROR) <= self.bound
+        row.name = "group_loss"
+        row.labels = [f"group_loss[{group}]" for group in rates.groups]
+        return [row]
+
+    def disparity(self, rates: GroupRates) -> dict[str, Any]:
+        """The largest error rate of a group, as ``"largest error rate"``."""
+        largest = rates.rate(ERROR).max()
+        return {"largest error rate": largest if isinstance(largest, Expression) else float(largest)}
+
+    def violation(self, rates: GroupRates) -> dict[str, float]:
+        """By how much it is above the bound, or 0."""
+        return {name: max(d - self.bound, 0.0) for name, d in self.disparity(rates).items()}
+
+
 class AllOf(Notion):
     """Several notions at once; made by ``&``.
 
@@ -163,6 +232,15 @@ class AllOf(Notion):
     def rows(self, rates: GroupRates) -> list[Constraint]:
         """The rows of all of them."""
         return [row for notion in self.notions for row in notion.rows(rates)]
+
+    def inequalities(self, rates: GroupRates) -> list[Constraint]:
+        """The inequalities of all of them."""
+        return [row for notion in self.notions for row in notion.inequalities(rates)]
+
+    @property
+    def records(self) -> Array:
+        """The positions of the records that any of them looks at."""
+        return np.unique(np.concatenate([notion.records for notion in self.notions]))
 
     def disparity(self, rates: GroupRates) -> dict[str, Any]:
         """The disparities of all of them."""

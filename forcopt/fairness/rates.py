@@ -62,6 +62,8 @@ class GroupRates:
         positives: how much of each cell (group, label) is predicted 1, in expectation; shape ``(K, 2)``.
         mass: how much there is in each cell: records, weights or probabilities; shape ``(K, 2)``.
         groups: their names; ``"0"``, ``"1"``, ... if left out.
+        predicted: the probability that each record is predicted 1, shape ``(n,)``, for notions that compare
+            records; None if only the cells are known.
 
     >>> r = GroupRates(positives=[[4, 16], [6, 20]], mass=[[40, 20], [15, 25]], groups=("a", "b"))
     >>> r.rate(FALSE_POSITIVE).tolist(), r.rate(TRUE_POSITIVE).tolist(), r.overall(ERROR).item()
@@ -71,6 +73,7 @@ class GroupRates:
     positives: Any
     mass: Array
     groups: tuple[str, ...] = ()
+    predicted: Any = None
 
     def __post_init__(self) -> None:
         mass = as_numbers(self.mass, "mass")
@@ -114,9 +117,8 @@ class GroupRates:
         cells, records = codes * 2 + actual, np.arange(len(codes))
         cell_sums = sp.csr_array((weight, (cells, records)), shape=(2 * len(names), len(codes)))
         shape = (len(names), 2)
-        return cls(
-            (cell_sums @ predicted).reshape(shape), (cell_sums @ np.ones(len(codes))).reshape(shape), names
-        )
+        mass = (cell_sums @ np.ones(len(codes))).reshape(shape)
+        return cls((cell_sums @ predicted).reshape(shape), mass, names, predicted)
 
     def total(self, outcomes: Table) -> Any:
         """How much of each group has one of these outcomes, a table as in `Rate`; shape ``(K,)``."""

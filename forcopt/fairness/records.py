@@ -11,10 +11,11 @@ from forcopt.errors import DeclarationError
 from forcopt.language.expression import as_numbers
 from forcopt.language.terms import Array
 
-__all__ = ["read_binary", "read_groups", "tabulate"]
+__all__ = ["is_missing", "read_binary", "read_groups", "tabulate"]
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a value of a column stands for nothing: None, NaN, or what pandas has for it."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
 
 
@@ -40,8 +41,8 @@ def read_groups(values: Any, names: Sequence[str] | None = None) -> tuple[Array,
     if column.ndim != 1:
         raise DeclarationError(f"groups has shape {column.shape}; it must be one column")
     distinct = set(column.tolist())
-    if any(map(_is_missing, distinct)):
-        at = next(i for i, value in enumerate(column.tolist()) if _is_missing(value))
+    if any(map(is_missing, distinct)):
+        at = next(i for i, value in enumerate(column.tolist()) if is_missing(value))
         raise DeclarationError(f"groups[{at}] is missing; every record must belong to a group")
     if column.dtype.kind not in "biu":  # numbers keep their order, everything else is sorted as text
         column = column.astype(str)

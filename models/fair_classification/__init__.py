@@ -1,0 +1,34 @@
+"""Fair learning: the randomised classifier of least error that is fair.
+
+Agarwal, Beygelzimer, Dudik, Langford, Wallach: A reductions approach to fair classification, ICML 2018.
+Jagielski, Kearns, Mao, Oprea, Roth, Sharifi-Malvajerdi, Ullman: Differentially private fair learning, ICML
+2019. Mozannar, Ohannessian, Srebro: Fair learning with private demographic data, ICML 2020. Jung, Kearns,
+Neel, Roth, Stapleton, Wu: An algorithmic framework for fairness elicitation, FORC 2021.
+"""
+
+from forcopt.models.fair_classification import (  # noqa: F401  (register the methods)
+    column_generation,
+    exponentiated_gradient,
+    lp,
+)
+from forcopt.models.fair_classification.decision import RandomizedClassifier
+from forcopt.models.fair_classification.hypotheses import (
+    AllFunctions,
+    Finite,
+    Halfspaces,
+    Hypotheses,
+    Learner,
+    Thresholds,
+)
+from forcopt.models.fair_classification.problem import FairClassification
+
+__all__ = [
+    "AllFunctions",
+    "FairClassification",
+    "Finite",
+    "Halfspaces",
+    "Hypotheses",
+    "Learner",
+    "RandomizedClassifier",
+    "Thresholds",
+]

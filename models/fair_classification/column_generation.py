@@ -1,0 +1,110 @@
+"""Column generation: mix the classifiers known so far, and ask the oracle for one that the prices favour."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from forcopt.backends.base import Improvement
+from forcopt.errors import DeclarationError
+from forcopt.language.model import Model
+from forcopt.loops.column_generation import Column, Duals, Pricing, column_generation
+from forcopt.models.fair_classification.decision import RandomizedClassifier
+from forcopt.models.fair_classification.problem import FairClassification
+from forcopt.problem import Outcome
+from forcopt.status import Status
+
+__all__ = ["generate"]
+
+GAP = 1e-9
+"""Relative: nearer than this, error and bound are the same."""
+
+
+@FairClassification.algorithm(
+    "column-generation",
+    exact=True,
+    cites="Gilmore and Gomory (1961) on Jagielski et al. (2019), program (2)",
+)
+def generate(
+    problem: FairClassification,
+    *,
+    accuracy: float = 0.0,
+    rounds: int | None = None,
+    backend: str = "highs",
+    time_limit: float | None = None,
+    on_improvement: Callable[[Improvement], bool | None] | None = None,
+) -> Outcome:
+    """Solve the linear program over mixtures with those columns that the cost-sensitive oracle finds.
+
+    The master mixes the classifiers found so far, fairly; its shadow prices are the auditor's multipliers;
+    the oracle answers them with the best response, which joins the master if that helps. Starts from the
+    constant classifiers, where most notions are satisfied. In every round the Lagrangian bounds the optimum.
+
+    With an exact oracle the end is optimal. With a `Learner` no more than this is known: the mixture is fair
+    on the records, and the learner finds no classifier that would improve it.
+
+    Args:
+        problem: which.
+        accuracy: stop once the error is so near to the Lagrangian bound; with a `Learner`, to that bound as
+            far as it can tell. 0 goes on until no classifier improves the mixture.
+        rounds: stop after so many.
+        backend: solves the masters.
+        time_limit: seconds, checked between calls of the oracle.
+        on_improvement: see `Problem.solve`.
+    """
+    lagrangian, oracle = problem.lagrangian, problem.oracle
+    if not (np.isfinite(accuracy) and accuracy >= 0):
+        raise DeclarationError(f"accuracy is {accuracy!r}; it must be at least 0 and finite")
+    known = oracle.constants()
+    model = Model("mixture")
+    start = model.variable("constants", len(known), lower=0.0)
+    slack = model.variable("slack", len(lagrangian.low), lower=lagrangian.low, upper=lagrangian.high)
+    predictions = np.array([h.predictions for h in known], dtype=float)
+    left = model.lift(np.zeros(lagrangian.size)) + lagrangian.slack @ slack
+    if known:
+        left = left + (lagrangian.rows @ predictions.T) @ start
+    fair = model.subject_to(left <= lagrangian.bounds, name="fairness")
+    mixture = model.subject_to(start.sum() == 1, name="mixture")
+    model.minimize(start @ np.array([lagrangian.error(p) for p in predictions]))
+    lower = -np.inf
+
+    def price(dual: Duals) -> Iterable[Column] | Pricing:
+        nonlocal lower
+        multipliers = np.maximum(-dual(fair), 0.0)
+        found = oracle.best(dual.cost_weight * lagrangian.costs + lagrangian.rows.T @ multipliers)
+        if dual.cost_weight:
+            lower = max(lower, lagrangian.value(found.predictions, multipliers))
+        entries = {fair: lagrangian.rows @ found.predictions, mixture: 1.0}
+        column = Column(lagrangian.error(found.predictions), entries, data=found)
+        return Pricing([column], dual.reduced_cost(column)) if oracle.exact else [column]
+
+    def improved(now: Improvement) -> bool:
+        asked = on_improvement is not None and bool(on_improvement(now))
+        return asked or now.objective - lower <= accuracy
+
+    ended = column_generation(
+        model,
+        price,
+        backend,
+        total=1.0,
+        gap=GAP,
+        time_limit=time_limit,
+        rounds=rounds,
+        on_improvement=improved,
+    )
+    said = ended.solution
+    if not said.status.has_solution:
+        return Outcome(None, status=said.status, iterations=ended.rounds, message=said.message)
+    weights = np.concatenate([said[start], said[ended.variable]])
+    decision = RandomizedClassifier.of(
+        weights, [*known, *(c.data for c in ended.columns)], np.maximum(-said.dual(fair), 0.0)
+    )
+    return Outcome(
+        decision,
+        bound=said.bound if oracle.exact else None,
+        status=said.status if oracle.exact else Status.APPROXIMATE,
+        iterations=ended.rounds,
+        message=said.message,
+        trace=said.trace if oracle.exact else [],
+    )

@@ -1,0 +1,107 @@
+"""The decision: classifiers and with what probability each is used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from forcopt.errors import DeclarationError
+from forcopt.language.expression import as_numbers
+from forcopt.language.terms import Array
+from forcopt.models.fair_classification.hypotheses.base import Classifier, Hypothesis
+
+__all__ = ["RandomizedClassifier"]
+
+NEGLIGIBLE = 1e-9
+SHOWN = 12
+
+
+@dataclass(frozen=True, eq=False)
+class RandomizedClassifier:
+    """Draws one of its classifiers for each record that it is asked about.
+
+    Attributes:
+        classifiers: the support of the mixture.
+        weights: the probability of each, at least 0, with sum 1; shape ``(len(classifiers),)``.
+        multipliers: prices of the inequalities of the constraint under which it was found, if any, as
+            `FairClassification.lagrangian` orders them; `FairClassification.evaluate` then reports how far
+            both are from a saddle point.
+        multiplier_bound: on the sum of the multipliers; their own sum if None.
+
+    Raises:
+        DeclarationError: for weights that are no probabilities.
+    """
+
+    classifiers: tuple[Classifier, ...]
+    weights: Array
+    multipliers: Array | None = field(default=None, repr=False)
+    multiplier_bound: float | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        weights = as_numbers(self.weights, "weights")
+        object.__setattr__(self, "classifiers", tuple(self.classifiers))
+        if weights.shape != (len(self.classifiers),) or not len(weights):
+            raise DeclarationError(
+                f"weights has shape {weights.shape}; it must be ({len(self.classifiers)},), at least one"
+            )
+        if weights.min() < -NEGLIGIBLE or abs(weights.sum() - 1.0) > 1e-6:
+            raise DeclarationError(
+                f"weights has least entry {weights.min():g} and sum {weights.sum():g}; they must be "
+                "probabilities"
+            )
+        weights = np.maximum(weights, 0.0)
+        object.__setattr__(self, "weights", weights / weights.sum())
+
+    @classmethod
+    def of(
+        cls,
+        weights: Any,
+        hypotheses: Sequence[Hypothesis],
+        multipliers: Array | None = None,
+        multiplier_bound: float | None = None,
+    ) -> RandomizedClassifier:
+        """A mixture of hypotheses, those that predict the same joined, those of no weight left out.
+
+        A solver may leave probabilities by its tolerance: weights below 0 are taken for 0.
+        """
+        joined: dict[bytes, tuple[Classifier, float]] = {}
+        for weight, h in zip(np.asarray(weights, dtype=float), hypotheses, strict=True):
+            if weight > NEGLIGIBLE:
+                key = np.packbits(h.predictions.astype(bool)).tobytes()
+                first, before = joined.get(key, (h.classifier, 0.0))
+                joined[key] = first, before + float(weight)
+        total = np.array([w for _, w in joined.values()])
+        return cls(tuple(c for c, _ in joined.values()), total / total.sum(), multipliers, multiplier_bound)
+
+    def positive_probability(self, X: Any) -> Array:
+        """The probability that each row of X is predicted 1, shape ``(n,)``."""
+        votes = np.array([np.asarray(c.predict(X), dtype=float) for c in self.classifiers])
+        return np.asarray(np.clip(self.weights @ votes, 0.0, 1.0))
+
+    def predict_proba(self, X: Any) -> Array:
+        """The probabilities of 0 and of 1 for each row of X, shape ``(n, 2)``."""
+        positive = self.positive_probability(X)
+        return np.column_stack([1.0 - positive, positive])
+
+    def predict(self, X: Any, seed: int | np.random.Generator | None = None) -> Array:
+        """Draw a prediction for each row of X, independently.
+
+        Args:
+            X: features, shape ``(n, d)``.
+            seed: an int or a generator; the same int gives the same draws.
+
+        Returns:
+            0 or 1 for each row, int64.
+        """
+        positive = self.positive_probability(X)
+        return np.asarray(np.random.default_rng(seed).random(len(positive)) < positive, dtype=np.int64)
+
+    def __repr__(self) -> str:
+        order = np.argsort(-self.weights, kind="stable")
+        lines = [f"{self.weights[k]:.4f}  {self.classifiers[k]!r}" for k in order[:SHOWN]]
+        if len(order) > SHOWN:
+            lines.append(f"... and {len(order) - SHOWN} more")
+        return "\n".join(lines)

@@ -1,0 +1,110 @@
+"""The reductions approach: an auditor with exponentiated gradient against a learner's best responses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil, log, sqrt
+
+import numpy as np
+
+from forcopt.backends.base import Improvement
+from forcopt.errors import DeclarationError
+from forcopt.games import ExponentiatedGradient
+from forcopt.models.fair_classification.certificate import Certified
+from forcopt.models.fair_classification.problem import FairClassification
+from forcopt.problem import Outcome
+
+__all__ = ["exponentiated_gradient", "multiplier_bound", "rounds_needed"]
+
+MOST_ROUNDS = 1000
+
+
+def rounds_needed(size: int, bound: float, accuracy: float) -> tuple[int, float]:
+    """Rounds and step after which average plays are an accuracy-saddle point, whatever happens.
+
+    Args:
+        size: the number of inequalities.
+        bound: on the sum of the multipliers.
+        accuracy: nu, above 0.
+
+    Returns:
+        ``16 bound^2 ln(size + 1) / accuracy^2`` and ``accuracy / (8 bound)``. (Mozannar et al. (2020) print
+        the rounds without bound^2, which is too few.)
+
+    >>> rounds_needed(4, bound=5, accuracy=0.5)
+    (2576, 0.0125)
+    """
+    return max(1, ceil(16 * bound**2 * log(size + 1) / accuracy**2)), accuracy / (8 * bound)
+
+
+def multiplier_bound(problem: FairClassification, accuracy: float) -> float:
+    """What the auditor may spend: enough to enforce the constraint, if that is known; at most 1 / accuracy.
+
+    With a bound B and a gap nu the constraint is violated by at most (1 + 2 nu) / B.
+    """
+    known = [h.predictions for h in problem.oracle.constants()]
+    return min(problem.lagrangian.enough(known), 1.0 / accuracy)
+
+
+@FairClassification.algorithm(
+    "exponentiated-gradient",
+    exact=False,
+    cites="Agarwal et al. (2018), Algorithm 1; Jagielski et al. (2019), Algorithm 5",
+)
+def exponentiated_gradient(
+    problem: FairClassification,
+    *,
+    accuracy: float = 0.01,
+    bound: float | None = None,
+    step: float | None = None,
+    rounds: int | None = None,
+    repair: bool = True,
+    backend: str = "highs",
+    time_limit: float | None = None,
+    on_improvement: Callable[[Improvement], bool | None] | None = None,
+) -> Outcome:
+    """Play the Lagrangian game until the duality gap is at most `accuracy`.
+
+    In each round the auditor prices the inequalities by exponentiated gradient, and the learner answers with
+    the best classifier for the costs. Now and then (rounds 1, 2, 3, 4, 6, 9, ...) the gap is computed: what
+    an auditor with budget `bound` could charge at most for the mixture, less what the best classifier would
+    pay at the average prices. With `repair` the mixture is the best fair one of all classifiers met,
+    by a linear program, whose prices are tried, too.
+
+    Args:
+        problem: which.
+        accuracy: the gap at which to stop; 0 plays all rounds.
+        bound: B, on the sum of the prices; `multiplier_bound` by default.
+        step: of the auditor; suited to the number of rounds by default.
+        rounds: at most so many; what the theorem asks for (see `rounds_needed`) by default, but at most 1000.
+        repair: give the best mixture of the classifiers met, rather than the average of the plays.
+        backend: solves the linear programs.
+        time_limit: seconds, checked between rounds.
+        on_improvement: see `Problem.solve`.
+    """
+    game = problem.lagrangian
+    if not (np.isfinite(accuracy) and accuracy >= 0):
+        raise DeclarationError(f"accuracy is {accuracy!r}; it must be at least 0 and finite")
+    if accuracy == 0 and (bound is None or rounds is None):
+        raise DeclarationError("accuracy is 0; then bound and rounds must be given")
+    if rounds is not None and rounds < 1:
+        raise DeclarationError(f"rounds is {rounds}; it must be at least 1")
+    if bound is None:
+        bound = multiplier_bound(problem, accuracy)
+    elif not (np.isfinite(bound) and bound > 0):
+        raise DeclarationError(f"bound is {bound!r}; it must be positive and finite")
+    if rounds is None:
+        rounds = min(rounds_needed(game.size, bound, accuracy)[0], MOST_ROUNDS)
+    if step is None:
+        step = 0.5 * sqrt(log(max(game.size, 1) + 1) / rounds)
+    auditor = ExponentiatedGradient(game.size, bound, step)
+    state = Certified(problem, bound, repair, backend, time_limit, on_improvement)
+    for t in range(1, rounds + 1):
+        prices = auditor.play()
+        place = state.respond(prices)
+        auditor.learn(state.met.activities[place] + game.slack @ game.best_slack(prices) - game.bounds)
+        if t == rounds or state.is_due(t):
+            state.certify(accuracy)
+        if state.stopped:
+            break
+    return state.outcome(t)

@@ -1,0 +1,141 @@
+"""What a class of hypotheses must be able to do: find the best of it for costs on records."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from forcopt.declaration import Declared
+from forcopt.errors import DeclarationError
+from forcopt.language.expression import Expression
+from forcopt.language.model import Model
+from forcopt.language.terms import Array
+from forcopt.loops.solution import ModelSolution
+
+__all__ = ["Classifier", "Constant", "Hull", "Hypotheses", "Hypothesis", "Oracle"]
+
+
+class Classifier(Protocol):
+    """Anything that predicts."""
+
+    def predict(self, X: Any, /) -> Any:
+        """0 or 1 for each row of X, shape ``(n,)``."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """Predicts the same for everybody."""
+
+    label: int
+
+    def predict(self, X: Any) -> Array:
+        """The label, once for each row of X."""
+        return np.full(len(X), self.label, dtype=np.int64)
+
+    def __repr__(self) -> str:
+        return f"always {self.label}"
+
+
+class Hypothesis:
+    """A classifier and what it predicts for the records of the problem.
+
+    Attributes:
+        predictions: 0 or 1, shape ``(n,)``.
+
+    Args:
+        classifier: or what makes it, once it is asked for, where that takes an effort.
+        predictions: see above.
+    """
+
+    def __init__(self, classifier: Classifier | Callable[[], Classifier], predictions: Array) -> None:
+        self.predictions = predictions
+        self._classifier = classifier
+
+    @cached_property
+    def classifier(self) -> Classifier:
+        """For other records, too."""
+        made = self._classifier
+        return made() if not hasattr(made, "predict") else made
+
+
+@dataclass(frozen=True, eq=False)
+class Hull:
+    """All mixtures of a class, written into a model.
+
+    Attributes:
+        mapped: the linear map that was asked for, of the expected predictions.
+        mixture: reads weights and hypotheses from a solution.
+    """
+
+    mapped: Expression
+    mixture: Callable[[ModelSolution], tuple[Array, list[Hypothesis]]]
+
+
+class Oracle(ABC):
+    """Finds hypotheses for a fixed set of n records.
+
+    Attributes:
+        exact: whether `best` is a minimiser, and not merely good.
+        closed_form: whether it is that without calling a solver.
+    """
+
+    exact: bool = True
+    closed_form: bool = True
+
+    @abstractmethod
+    def best(self, costs: Array) -> Hypothesis:
+        """The cost-sensitive oracle: a hypothesis h of least ``sum(costs * h)``.
+
+        Args:
+            costs: what predicting 1 costs more than predicting 0, for each record; shape ``(n,)``.
+        """
+
+    def constants(self) -> list[Hypothesis]:
+        """The constant hypotheses of the class; they make most notions of fairness feasible."""
+        return []
+
+    def all(self) -> list[Hypothesis]:
+        """Every hypothesis that differs on the records.
+
+        Raises:
+            DeclarationError: if they cannot be listed.
+        """
+        raise DeclarationError(
+            "these hypotheses cannot be listed; column-generation finds those that are needed"
+        )
+
+    def hull(self, model: Model, linear: sp.csr_array) -> Hull:
+        """Write the mixtures of the class into a model: by default, a weight for each hypothesis.
+
+        Args:
+            model: to write to.
+            linear: the map of the expected predictions that is wanted, shape ``(q, n)``.
+        """
+        listed = self.all()
+        weights = model.variable(model.unused_name("weight"), len(listed), lower=0.0, upper=1.0)
+        model.subject_to(weights.sum() == 1, name=model.unused_name("mixture"))
+        columns = linear @ np.stack([h.predictions for h in listed]).T.astype(float)
+        return Hull(columns @ weights, lambda said: (said[weights], listed))
+
+
+class Hypotheses(Declared):
+    """A class of classifiers among which to learn."""
+
+    @abstractmethod
+    def oracle(self, features: Array) -> Oracle:
+        """The oracle for records with these features, shape ``(n, d)``.
+
+        Raises:
+            DeclarationError: if the class does not fit the features.
+        """
+
+
+def constants(count: int) -> list[Hypothesis]:
+    """The two constant hypotheses on so many records."""
+    return [Hypothesis(Constant(y), np.full(count, y, dtype=np.int64)) for y in (0, 1)]

@@ -1,0 +1,195 @@
+"""Halfspaces of the features, and their oracles: cuts, a sweep of the plane, a MILP, a regression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from forcopt.errors import BackendError, DeclarationError
+from forcopt.language.constraint import implies
+from forcopt.language.expression import as_numbers
+from forcopt.language.model import Model, Variable
+from forcopt.language.terms import Array
+from forcopt.models.fair_classification.hypotheses.base import (
+    Hypotheses,
+    Hypothesis,
+    Oracle,
+    constants,
+)
+from forcopt.models.fair_classification.hypotheses.lookup import distinct_rows
+from forcopt.models.fair_classification.hypotheses.plane import Cut, Plane
+
+__all__ = ["Halfspace", "Halfspaces", "write_halfspace"]
+
+
+class Halfspaces(Hypotheses):
+    """All linear classifiers: 1 where ``normal . x + offset >= 0``.
+
+    Attributes:
+        search: ``"exact"`` finds the best halfspace for given costs: by sorting for one feature, by a sweep
+            around every point for two (O(m^2 log m) for m distinct rows), by a mixed-integer program for
+            more. ``"regression"`` regresses the costs on the features by least squares and takes the sign,
+            O(n d) a call: the heuristic of Kearns et al. (2018), without a guarantee.
+        margin: how far from the boundary every record must stay, in units of the range of the features, for
+            three and more of them, where the best is among the halfspaces that do.
+
+    >>> X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    >>> xor = Halfspaces().oracle(X)
+    >>> len(xor.all())  # of the 16 labellings, two are not linear
+    14
+    >>> xor.best(np.array([1.0, -1.0, -1.0, 1.0])).predictions.sum() in (1, 3)
+    True
+    """
+
+    search: Literal["exact", "regression"] = "exact"
+    margin: float = Field(default=1e-4, gt=1e-6, lt=1.0, allow_inf_nan=False)
+
+    def oracle(self, features: Array) -> Oracle:
+        """The oracle that fits the number of features and the wish for exactness."""
+        if self.search == "regression":
+            return RegressionOracle(features)
+        return PlaneOracle(features) if features.shape[1] <= 2 else MilpOracle(features, self.margin)
+
+
+@dataclass(frozen=True, eq=False)
+class Halfspace:
+    """Predicts 1 where ``normal . x + offset >= 0``; `normal` has shape ``(d,)``."""
+
+    normal: Array
+    offset: float
+
+    def predict(self, X: Any) -> Array:
+        """0 or 1 for each row of X."""
+        return (as_numbers(X, "X") @ self.normal + self.offset >= 0).astype(np.int64)
+
+    def __repr__(self) -> str:
+        terms = [f"{v:+.6g} x{j}" for j, v in enumerate(self.normal) if v]
+        return f"{' '.join(terms)} {self.offset:+.6g} >= 0"
+
+
+class _Scaled:
+    """Features moved into [-1, 1], in which margins have a meaning; halfspaces stay halfspaces."""
+
+    def __init__(self, features: Array) -> None:
+        low, high = features.min(axis=0), features.max(axis=0)
+        self.center, self.half = (low + high) / 2, np.where(high > low, (high - low) / 2, 1.0)
+        scaled = (features - self.center) / self.half
+        self.points, self.place = distinct_rows(scaled.round(12))  # rounding must not tell equals apart
+
+    def halfspace(self, normal: Array, offset: float) -> Halfspace:
+        """The halfspace of the features that is this one of the points."""
+        normal = normal / self.half
+        return Halfspace(normal, float(offset - normal @ self.center))
+
+
+def write_halfspace(model: Model, points: Array, margin: float) -> tuple[Variable, Variable, Variable]:
+    """Write a halfspace of points in [-1, 1]^d into a model, for every point at least margin / 2 away.
+
+    Returns:
+        Normal and offset, of which the normal has entries from -1 to 1, and for each point the binary that
+        says whether it is inside.
+    """
+    d = points.shape[1]
+    normal = model.variable(model.unused_name("normal"), d, lower=-1.0, upper=1.0)
+    offset = model.variable(model.unused_name("offset"), lower=-d - margin, upper=d + margin)
+    inside = model.variable(model.unused_name("inside"), len(points), binary=True)
+    score = normal @ points.T + offset
+    model.subject_to(
+        implies(inside, score >= margin / 2),
+        implies(1 - inside, score <= -margin / 2),
+    )
+    return normal, offset, inside
+
+
+class MilpOracle(Oracle):
+    """The best halfspace for given costs, as a mixed-integer program; exact among those with the margin."""
+
+    closed_form = False
+
+    def __init__(self, features: Array, margin: float) -> None:
+        self.scaled, self.margin = _Scaled(features), margin
+
+    def best(self, costs: Array) -> Hypothesis:
+        """Solve the program with HiGHS, to optimality."""
+        points, place = self.scaled.points, self.scaled.place
+        model = Model("halfspace")
+        normal, offset, inside = write_halfspace(model, points, self.margin)
+        model.minimize(inside @ np.bincount(place, costs, len(points)))
+        said = model.solve(gap=0.0)
+        if said.point is None:
+            raise BackendError(f"the oracle for halfspaces found none: {said.message}")
+        found = self.scaled.halfspace(said[normal], float(said[offset]))
+        return Hypothesis(found, np.round(said[inside]).astype(np.int64)[place])
+
+    def constants(self) -> list[Hypothesis]:
+        """Both: halfspaces that hold all points or none."""
+        return constants(len(self.scaled.place))
+
+
+class PlaneOracle(Oracle):
+    """The best halfspace for one or two features, by a sweep around every distinct point."""
+
+    def __init__(self, features: Array) -> None:
+        self.scaled = _Scaled(features)
+        points = self.scaled.points
+        self.plane = Plane(
+            np.column_stack([points, np.zeros(len(points))]) if points.shape[1] == 1 else points
+        )
+
+    def best(self, costs: Array) -> Hypothesis:
+        """The dichotomy of least cost; a constant if none is better."""
+        points, place = self.scaled.points, self.scaled.place
+        at_point = np.bincount(place, costs, len(points))
+        value, cut = self.plane.best(at_point)
+        if cut is None or min(0.0, at_point.sum()) <= value:
+            return constants(len(place))[int(at_point.sum() < 0)]
+        return self._hypothesis(cut)
+
+    def constants(self) -> list[Hypothesis]:
+        """Both."""
+        return constants(len(self.scaled.place))
+
+    def all(self) -> list[Hypothesis]:
+        """The constants and all dichotomies by a line."""
+        found = [self._hypothesis(cut) for cut in self.plane.all()]
+        return self.constants() + [h for h in found if np.ptp(h.predictions)]
+
+    def _hypothesis(self, cut: Cut) -> Hypothesis:
+        predictions = self.plane.labels(cut).astype(np.int64)[self.scaled.place]
+        return Hypothesis(lambda: self._halfspace(cut), predictions)
+
+    def _halfspace(self, cut: Cut) -> Halfspace:
+        normal, offset = self.plane.halfplane(cut)
+        if ((self.plane.points @ normal + offset >= 0) != self.plane.labels(cut)).any():
+            raise DeclarationError(
+                "features: some points lie so close to a line that no halfspace tells its sides apart"
+            )
+        return self.scaled.halfspace(normal[: self.scaled.points.shape[1]], offset)
+
+
+class RegressionOracle(Oracle):
+    """The sign of the least-squares fit of the costs."""
+
+    exact = False
+
+    def __init__(self, features: Array) -> None:
+        self.features = features
+        self.center = features.mean(axis=0)
+        spread = features.std(axis=0)
+        self.spread = np.where(spread > 0, spread, 1.0)
+        self.design = np.column_stack([(features - self.center) / self.spread, np.ones(len(features))])
+        self.inverse = np.linalg.pinv(self.design.T @ self.design)
+
+    def best(self, costs: Array) -> Hypothesis:
+        """1 where the fitted cost of predicting 1 is not above that of predicting 0."""
+        fit = self.inverse @ (self.design.T @ costs)
+        normal = -fit[:-1] / self.spread
+        found = Halfspace(normal, float(-fit[-1] - normal @ self.center))
+        return Hypothesis(found, found.predict(self.features))
+
+    def constants(self) -> list[Hypothesis]:
+        """Both."""
+        return constants(len(self.features))

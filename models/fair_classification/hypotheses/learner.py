@@ -1,0 +1,112 @@
+"""Any scikit-learn classifier that takes weights, as a heuristic oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
+
+from forcopt.errors import DeclarationError
+from forcopt.language.terms import Array
+from forcopt.models.fair_classification.hypotheses.base import Hypotheses, Hypothesis, Oracle, constants
+
+__all__ = ["Learner", "LearnerOracle"]
+
+
+def _read(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        if not (hasattr(value, "fit") and hasattr(value, "get_params")):
+            raise DeclarationError(f"{value!r} is no scikit-learn estimator: it lacks fit and get_params")
+        return value
+    if set(value) != {"class", "parameters"}:
+        raise DeclarationError(f"the keys are {', '.join(value)}; they must be class and parameters")
+    module, _, name = str(value["class"]).rpartition(".")
+    if module.partition(".")[0] != "sklearn":  # a file must not be able to run what it likes
+        raise DeclarationError(f"the class is {value['class']}; a file may name classes of sklearn only")
+    return getattr(import_module(module), name)(**value["parameters"])
+
+
+def _plain(estimator: Any) -> dict[str, Any]:
+    kind = type(estimator)
+    given = estimator.get_params(deep=False)
+    default = kind().get_params(deep=False) if kind.__module__.startswith("sklearn.") else {}
+    changed = {k: v for k, v in given.items() if k not in default or not _same(v, default[k])}
+    bad = [k for k, v in changed.items() if not isinstance(v, str | int | float | bool | None)]
+    if bad or not kind.__module__.startswith("sklearn."):
+        what = f"its parameter {bad[0]}" if bad else "a class outside sklearn"
+        raise DeclarationError(f"the learner {estimator!r} cannot be written to a file: {what}")
+    return {"class": f"{kind.__module__}.{kind.__name__}", "parameters": changed}
+
+
+def _same(a: Any, b: Any) -> bool:
+    return type(a) is type(b) and (a == b or a != a)
+
+
+Estimator = Annotated[Any, PlainValidator(_read), PlainSerializer(_plain), WithJsonSchema({"type": "object"})]
+
+
+class Learner(Hypotheses):
+    """What a scikit-learn classifier can learn from weighted records: the oracle of Agarwal et al. (2018).
+
+    To make costs c small, it learns to predict 1 where c < 0, each record weighted by ``|c|``. Logistic
+    regression and most others minimise a stand-in for the error, so the oracle is a heuristic, and what is
+    optimal over the classifiers that it finds is not proved to be optimal over all.
+
+    Attributes:
+        estimator: takes ``sample_weight`` in ``fit``; a `Pipeline` passes it to its last step. It is cloned
+            before each fit.
+
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> oracle = Learner(DecisionTreeClassifier(max_depth=1)).oracle(np.array([[1.0], [2.0], [3.0]]))
+    >>> oracle.best(np.array([1.0, -1.0, -2.0])).predictions.tolist()
+    [0, 1, 1]
+    """
+
+    estimator: Estimator
+
+    def oracle(self, features: Array) -> LearnerOracle:
+        """The oracle for these records."""
+        return LearnerOracle(self.estimator, features)
+
+
+class LearnerOracle(Oracle):
+    """Weighted classification; counts its fits.
+
+    Attributes:
+        fits: how often the estimator was fitted.
+    """
+
+    exact = False
+    closed_form = False
+
+    def __init__(self, estimator: Any, features: Array) -> None:
+        self.estimator, self.features, self.fits = estimator, features, 0
+        steps = getattr(estimator, "steps", None)
+        self.weights = f"{steps[-1][0]}__sample_weight" if steps else "sample_weight"
+
+    def best(self, costs: Array) -> Hypothesis:
+        """Fit the estimator to the signs of the costs; a constant if all signs agree."""
+        from sklearn.base import clone
+
+        counted = costs != 0
+        targets = (costs < 0).astype(np.int64)
+        if not counted.any() or np.ptp(targets[counted]) == 0:
+            label = int(targets[counted][0]) if counted.any() else 0
+            return constants(len(costs))[label]
+        weights = np.abs(costs) * (len(costs) / np.abs(costs).sum())  # regularisation sees weights of mean 1
+        fitted = clone(self.estimator)
+        try:
+            fitted.fit(self.features[counted], targets[counted], **{self.weights: weights[counted]})
+        except TypeError as error:
+            raise DeclarationError(
+                f"hypotheses: {self.estimator!r} cannot be fitted with sample_weight: {error}"
+            ) from None
+        self.fits += 1
+        return Hypothesis(fitted, np.asarray(fitted.predict(self.features)).astype(np.int64))
+
+    def constants(self) -> list[Hypothesis]:
+        """Both: what the oracle gives if all costs have one sign."""
+        return constants(len(self.features))

@@ -1,0 +1,54 @@
+"""A classifier that knows the answer for each row of a list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from forcopt.errors import DeclarationError
+from forcopt.language.expression import as_numbers
+from forcopt.language.terms import Array
+
+__all__ = ["Lookup", "distinct_rows"]
+
+
+def distinct_rows(features: Array) -> tuple[Array, Array]:
+    """The distinct rows of features, sorted, and for each record which of them it has."""
+    rows, place = np.unique(features + 0.0, axis=0, return_inverse=True)  # -0.0 is 0.0
+    return rows, place.reshape(-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Lookup:
+    """Predicts for each known row of features what is written there.
+
+    Attributes:
+        rows: distinct, sorted rows of features, shape ``(m, d)``.
+        values: 0 or 1 for each, shape ``(m,)``.
+        name: how it calls itself.
+    """
+
+    rows: Array = field(repr=False)
+    values: Array = field(repr=False)
+    name: str = "lookup"
+
+    def predict(self, X: Any) -> Array:
+        """Look the rows up.
+
+        Raises:
+            DeclarationError: for a row that is not among the known ones.
+        """
+        features = as_numbers(X, "X")
+        both, place = distinct_rows(np.vstack([self.rows, features.reshape(-1, self.rows.shape[1])]))
+        known, asked = place[: len(self.rows)], place[len(self.rows) :]
+        found = np.full(len(both), -1, dtype=np.int64)
+        found[known] = self.values
+        if (found[asked] < 0).any():
+            at = int(np.argmax(found[asked] < 0))
+            raise DeclarationError(f"X[{at}] is no row that the classifier was learnt from")
+        return found[asked]
+
+    def __repr__(self) -> str:
+        return f"{self.name} ({int(self.values.sum())} of {len(self.values)} rows positive)"

@@ -1,0 +1,240 @@
+"""The declaration: records, what fairness demands, and among which classifiers to look."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Self
+
+import numpy as np
+from pydantic import BeforeValidator, ValidationInfo, field_validator, model_validator
+
+from forcopt.declaration import Integers, Numbers
+from forcopt.errors import DeclarationError
+from forcopt.fairness import ERROR, FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, GroupRates, Notion, read_binary
+from forcopt.language.expression import as_numbers
+from forcopt.language.terms import Array
+from forcopt.models.fair_classification.decision import RandomizedClassifier
+from forcopt.models.fair_classification.groups import Groups
+from forcopt.models.fair_classification.hypotheses import Hypotheses, Learner, Oracle
+from forcopt.models.fair_classification.lagrangian import Lagrangian, SaddleGaps
+from forcopt.models.fair_classification.moments import Moments
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
+
+__all__ = ["FairClassification"]
+
+
+class FairClassification(Problem):
+    """Learn the randomised classifier of least error that is fair on the records (fair empirical risk
+    minimisation).
+
+    A decision is a mixture Q of classifiers of a class H. Its error, and every rate of every group, is linear
+    in the probability ``p[i]`` that record i is predicted 1, so that this is a linear program over the convex
+    hull of H.
+
+    Attributes:
+        features: of the n records, shape ``(n, d)``; arrays or a pandas frame of numbers.
+        labels: 0 or 1 for each record.
+        groups: the group of each record, of any type; None or NaN where missing (such a record counts in the
+            error alone); or what was seen through a channel, ``RandomizedResponse(epsilon).observe(z)``: then
+            the rates are estimates of those of the true groups, without bias.
+        constraint: the fairness notion, such as ``EqualizedOdds(0.02)``; notions combine with ``&``.
+        weights: of the records, at least 0, shape ``(n,)``; 1 each by default.
+        hypotheses: the class H; `Learner` with logistic regression on standardised features by default.
+
+    Raises:
+        DeclarationError: for columns of different length, labels other than 0 and 1, a pair of records that
+            do not exist, and a group without records over which a rate of `constraint` is taken.
+
+    References: Agarwal et al. (2018); Jagielski et al. (2019), program (2); Jung et al. (2021), program (1)
+    to (3); Mozannar et al. (2020), section 6 for missing groups.
+
+    >>> from forcopt.fairness import EqualizedOdds
+    >>> from forcopt.models.fair_classification import FairClassification, Thresholds
+    >>> x = [[0], [0], [1], [1], [2], [2], [0], [1], [2], [0], [1], [1]]
+    >>> p = FairClassification(
+    ...     features=x, labels=[0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1], groups=["a"] * 6 + ["b"] * 6,
+    ...     constraint=EqualizedOdds(0.1), hypotheses=Thresholds(direction="above"))
+    >>> s = p.solve()
+    >>> round(s.objective, 6), s.status
+    (0.45, <Status.OPTIMAL: 'optimal'>)
+    >>> round(s.evaluation.metrics["true positive rate"], 6)  # by how much it differs
+    0.1
+    """
+
+    family: ClassVar[str] = "learning"
+    default_method: ClassVar[str] = "column-generation"
+
+    features: Numbers
+    labels: Annotated[Integers, BeforeValidator(lambda v: read_binary(v, "the array"))]
+    groups: Groups
+    constraint: Notion
+    weights: Numbers | None = None
+    hypotheses: Hypotheses | None = None
+
+    @field_validator("features")
+    @classmethod
+    def _is_table(cls, features: Array) -> Array:
+        if features.ndim != 2 or 0 in features.shape:
+            raise DeclarationError(
+                f"the shape is {features.shape}; it must be (n, d), with n and d at least 1"
+            )
+        return features
+
+    @field_validator("labels", "weights")
+    @classmethod
+    def _fits(cls, column: Array | None, info: ValidationInfo) -> Array | None:
+        if column is not None and "features" in info.data:
+            n = len(info.data["features"])
+            if column.shape != (n,):
+                raise DeclarationError(
+                    f"the shape is {column.shape}; it must be ({n},), as features has {n} rows"
+                )
+        return column
+
+    @field_validator("weights")
+    @classmethod
+    def _is_weight(cls, weights: Array | None) -> Array | None:
+        if weights is not None and (weights.min() < 0 or weights.sum() <= 0):
+            raise DeclarationError(
+                f"its least entry is {weights.min():g} and its sum {weights.sum():g}; "
+                "weights must not be negative, and not all be 0"
+            )
+        return weights
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        n = len(self.labels)
+        if len(self.groups.codes) != n:
+            raise DeclarationError(f"groups has {len(self.groups.codes)} entries for {n} records")
+        records = self.constraint.records
+        if len(records) and records.max() >= n:
+            raise DeclarationError(
+                f"constraint: a pair names record {records.max()}; there are {n} records, from 0"
+            )
+        given = self.moments.mass
+        for rate in self.constraint.rates:
+            rates = GroupRates(np.zeros_like(given), given, self.groups.names)
+            if self.groups.channel is not None and not rates.defines(rate):
+                a = int(np.argmin(rates.total(rate.given)))
+                raise DeclarationError(
+                    f"groups: seen through the channel, the estimated number of records of group "
+                    f"{self.groups.names[a]!r} over which the {rate.name} is taken is "
+                    f"{rates.total(rate.given)[a]:.4g}; it must be positive: too few records for this epsilon"
+                )
+            rates.rate(rate)
+        _ = self.oracle  # does the class fit the features?
+        return self
+
+    # -- what methods build on -------------------------------------------------------------------------------
+
+    @cached_property
+    def record_weights(self) -> Array:
+        """The weight of each record, with sum 1; shape ``(n,)``."""
+        weights = np.ones(len(self.labels)) if self.weights is None else self.weights
+        return np.asarray(weights / weights.sum())
+
+    @cached_property
+    def moments(self) -> Moments:
+        """The linear map from predictions to what the constraint looks at."""
+        return Moments(
+            self.groups.shares, self.labels, self.record_weights, self.constraint, self.groups.names
+        )
+
+    @cached_property
+    def lagrangian(self) -> Lagrangian:
+        """Error, inequalities, and the costs for the oracle at given multipliers."""
+        w, y = self.record_weights, self.labels
+        return Lagrangian(w * (1.0 - 2.0 * y), float(w @ y), self.constraint, self.moments)
+
+    @cached_property
+    def oracle(self) -> Oracle:
+        """The cost-sensitive oracle of `hypotheses` for the records."""
+        return (self.hypotheses or _default_hypotheses()).oracle(self.features)
+
+    # -- judging ---------------------------------------------------------------------------------------------
+
+    def predicted(self, decision: Any) -> Array:
+        """The probability that each record is predicted 1, shape ``(n,)``.
+
+        Args:
+            decision: a `RandomizedClassifier`, any classifier with ``predict``, or the probabilities.
+        """
+        if isinstance(decision, RandomizedClassifier):
+            return decision.positive_probability(self.features)
+        if hasattr(decision, "predict"):
+            decision = decision.predict(self.features)
+        values = as_numbers(decision, "the decision")
+        if values.shape != self.labels.shape:
+            raise DeclarationError(f"the decision has shape {values.shape}; it must be {self.labels.shape}")
+        if values.min() < 0 or values.max() > 1:
+            raise DeclarationError(
+                f"the decision holds {values.min():g} and {values.max():g}; probabilities are from 0 to 1"
+            )
+        return values
+
+    def rates(self, predicted: Any) -> GroupRates:
+        """The rates of each group, if record i is predicted 1 with probability ``predicted[i]``."""
+        return self.moments.rates(self.moments.matrix @ predicted)
+
+    def evaluate(self, decision: Any) -> Evaluation:
+        """Judge a decision: error, violations, the rates of each group, and how near it is to a saddle point.
+
+        Args:
+            decision: see `predicted`. That its classifiers belong to `hypotheses` is not checked.
+
+        Returns:
+            The error; violations of each demand; as metrics the disparities, the rates of each group, and,
+            if the decision carries multipliers and the oracle needs no solver, both saddle gaps and the lower
+            bound that the multipliers prove.
+        """
+        predicted = self.predicted(decision)
+        rates = self.rates(predicted)
+        metrics = dict(self.constraint.disparity(rates))
+        for rate in (FALSE_POSITIVE, TRUE_POSITIVE, SELECTION, ERROR):
+            if rates.defines(rate):
+                values = rates.rate(rate)
+                metrics |= {
+                    f"{rate.name} of {g}": float(v) for g, v in zip(self.groups.names, values, strict=True)
+                }
+        multipliers = getattr(decision, "multipliers", None)
+        if multipliers is not None and self.oracle.exact and self.oracle.closed_form:
+            gaps = self.saddle_gaps(decision, multipliers, decision.multiplier_bound)
+            metrics |= {"learner gap": gaps.learner, "auditor gap": gaps.auditor, "lower bound": gaps.bound}
+        return Evaluation(
+            objective=self.lagrangian.error(predicted),
+            violations={
+                name: v for name, v in self.constraint.violation(rates).items() if v > FEASIBILITY_TOLERANCE
+            },
+            metrics=metrics,
+        )
+
+    def saddle_gaps(self, decision: Any, multipliers: Any, bound: float | None = None) -> SaddleGaps:
+        """How far a decision and multipliers are from a saddle point of the game; one call of the oracle.
+
+        Args:
+            decision: see `predicted`.
+            multipliers: at least 0, one for each of ``lagrangian.names``.
+            bound: on the sum of the auditor's multipliers; that of the given ones if None.
+
+        Returns:
+            Learner's and auditor's gap, and the lower bound. They are exact if the oracle is.
+
+        Reference: Jagielski et al. (2019), section 4 and Theorem 4.4: if both gaps are at most nu, the error
+        is within 2 nu of the best, and the constraint is violated by at most (1 + 2 nu) / bound.
+        """
+        prices = as_numbers(multipliers, "multipliers")
+        if prices.shape != (self.lagrangian.size,) or prices.min(initial=0.0) < 0:
+            raise DeclarationError(
+                f"multipliers has shape {prices.shape} and least entry {prices.min(initial=0.0):g}; it must "
+                f"have shape ({self.lagrangian.size},) and not be negative"
+            )
+        best = self.oracle.best(self.lagrangian.price(prices)).predictions
+        return self.lagrangian.gaps(self.predicted(decision), prices, best, bound)
+
+
+def _default_hypotheses() -> Learner:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return Learner(make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)))
