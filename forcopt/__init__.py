@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from forcopt.problem import Evaluation, Handles, Method, Outcome, Problem, Solution, examples, load
     from forcopt.study.compare import compare
     from forcopt.study.report import Comparison
+    from forcopt.study.sweep import sweep
 
 __version__ = "0.1.0"
 
@@ -47,6 +48,7 @@ _LATER = {
     "examples": "forcopt.problem",
     "load": "forcopt.problem",
     "read": "forcopt.loops.exchange",
+    "sweep": "forcopt.study",
 }
 """Names that are imported when first used, so that ``import forcopt`` stays quick."""
 
@@ -79,6 +81,7 @@ __all__ = [
     "models",
     "privacy",
     "read",
+    "sweep",
 ]
 
 

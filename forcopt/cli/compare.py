@@ -7,13 +7,16 @@ from typing import Annotated
 
 import typer
 
-from forcopt.cli.output import JsonOption, SeedOption, SpecArgument, TimeLimitOption, console, print_json
+from forcopt.cli.output import JsonOption, SeedOption, TimeLimitOption, console, print_json
 
 __all__ = ["compare"]
 
 
 def compare(
-    spec: SpecArgument,
+    specs: Annotated[
+        list[str],
+        typer.Argument(metavar="SPEC...", help="Declarations (JSON or TOML), or examples by name."),
+    ],
     methods: Annotated[
         str | None,
         typer.Option(
@@ -23,18 +26,23 @@ def compare(
             help="What to run; NAME@* stands for every installed backend that can. All methods if left out.",
         ),
     ] = None,
+    repeats: Annotated[int, typer.Option("--repeats", "-r", help="Make each run so often.")] = 1,
     time_limit: TimeLimitOption = None,
     seed: SeedOption = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a sortable page.")] = None,
     csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a table.")] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it (.png, .svg, .pdf).")] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.sqlite", help="Keep each run; those that are there are not run again."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare methods on a problem, each in a process of its own: a crash or a hang costs one row."""
+    """Compare methods on problems, each in a process of its own: a crash or a hang costs one row."""
     from forcopt.study import compare
 
     names = None if methods is None else [name.strip() for name in methods.split(",")]
-    result = compare(spec, names, time_limit=time_limit, seed=seed)
+    result = compare(specs, names, repeats=repeats, time_limit=time_limit, seed=seed, store=store)
     if as_json:
         print_json(result)
     elif (screen := console()).is_terminal:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
-from contextlib import contextmanager, suppress
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +22,21 @@ from forcopt.errors import (
     UnsupportedError,
     unknown,
 )
-from forcopt.problem import Problem, load
-from forcopt.status import Status
+from forcopt.problem import Method, Problem, load
 from forcopt.study import isolate as isolation
-from forcopt.study.isolate import pack, run_isolated, stop_all
+from forcopt.study.execute import execute
 from forcopt.study.report import Comparison
-from forcopt.study.run import Job, Run, measure
+from forcopt.study.run import Job
+from forcopt.study.store import declaration, fingerprint
 
-__all__ = ["compare", "execute"]
+__all__ = ["check_limits", "check_options", "compare", "expanded", "facts"]
 
 
 def compare(
-    problem: Problem | str | Path,
+    problems: Problem | str | Path | Iterable[Problem | str | Path] | Mapping[str, Problem | str | Path],
     methods: Sequence[str] | None = None,
     *,
+    repeats: int = 1,
     time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
     isolate: bool = True,
@@ -41,18 +44,22 @@ def compare(
     executor: Executor | None = None,
     progress: bool | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
+    store: str | Path | None = None,
 ) -> Comparison:
-    """Run several methods on a problem, one after the other, and report side by side.
+    """Run several methods on one problem or several, one after the other, and report side by side.
 
     A run that fails, crashes, hangs or exhausts its memory becomes a row that says so; the others go on.
     Ctrl-C ends the running ones; rows that are finished stay, the rest are marked as not run.
 
     Args:
-        problem: a declaration, or a file or shipped example to `load`.
+        problems: declarations, or files or shipped examples to `load`: one, several, or by the names that
+            they shall have. Those without a name have that of their class, numbered where there are several.
         methods: each ``"method"`` or ``"method@backend"``; ``"method@*"`` stands for every installed backend
-            that can take it. All methods of the problem, on their default backend, if left out.
+            that can take it. All methods of a problem, on their default backend, if left out. Of problems of
+            several classes, each is run with those methods that it has.
+        repeats: how often to make each run; the second has `seed` + 1, and so on.
         time_limit: seconds for each run. A process that overruns it by 5 seconds is killed.
-        seed: an int or a generator; each run gets the same.
+        seed: an int or a generator; each method gets the same.
         isolate: run each method in a process of its own. Without, a crash takes everything down.
         memory_limit: bytes that each process may use; not on Windows.
         executor: any `concurrent.futures.Executor`, to have several runs at once; they share the machine's
@@ -60,6 +67,10 @@ def compare(
         progress: show a progress bar; by default where the output is a terminal.
         options: for each method (as named in `methods`, or by its bare name) further arguments of
             `Problem.solve`.
+        store: a file that ends in ``.sqlite``, which keeps each row as soon as the run has ended, however
+            this process ends. What is there already (the same declaration, method, backend, options,
+            limits, seed and repeat) is not run again, failures included; the row's versions say with what it
+            was made. Missing backends and runs that an executor lost are tried again.
 
     Raises:
         UnknownNameError: for a method, backend or option, before anything is run.
@@ -76,6 +87,37 @@ def compare(
     >>> c.best.label
     'lp@highs'
     """
+    check_limits(time_limit, memory_limit, isolate)
+    if repeats < 1:
+        raise DeclarationError(f"repeats is {repeats!r}; it must be at least 1")
+    if repeats > 1 and isinstance(seed, np.random.Generator):
+        raise DeclarationError("seed is a generator; give an int, so that each repeat has a seed of its own")
+    instances = _instances(problems)
+    named = _by_problem(instances, methods)
+    own = _own_options(instances, named, options or {})
+    jobs = [
+        Job(
+            name,
+            problem,
+            method,
+            backend,
+            time_limit,
+            memory_limit,
+            seed + repeat if isinstance(seed, int | np.integer) else seed,
+            own[name][method, backend],
+            {"repeat": repeat, **known},
+        )
+        for name, problem in instances.items()
+        for known in [facts(problem)]
+        for method, backend in named[name]
+        for repeat in range(repeats)
+    ]
+    rows = execute(jobs, isolate=isolate, executor=executor, progress=progress, store=store)
+    return Comparison(rows, {job.known["fingerprint"]: job.problem for job in jobs})
+
+
+def check_limits(time_limit: float | None, memory_limit: int | None, isolate: bool) -> None:
+    """Refuse what no run could keep, and runs that would start each other without end."""
     if isolation.importing_main:
         raise DeclarationError(
             "a script that defines its own problem or method is imported by the process of each run: "
@@ -88,21 +130,68 @@ def compare(
         raise DeclarationError("memory_limit needs isolate=True: this process cannot be limited for one run")
     if memory_limit is not None and sys.platform == "win32":
         raise DeclarationError("memory_limit cannot be enforced on Windows")
-    chosen = problem if isinstance(problem, Problem) else load(problem)
-    instance = type(chosen).__name__ if isinstance(problem, Problem) else str(problem)
-    named = _expanded(chosen, list(chosen.methods) if methods is None else methods)
-    own = _options(chosen, named, options or {})
-    jobs = [
-        Job(instance, chosen, method, backend, time_limit, memory_limit, seed, own[method, backend])
-        for method, backend in named
-    ]
-    return Comparison(execute(jobs, isolate=isolate, executor=executor, progress=progress))
 
 
-def _expanded(problem: Problem, methods: Sequence[str]) -> list[tuple[str, str]]:
-    """The methods' names and backends, each known."""
+def facts(problem: Problem) -> dict[str, Any]:
+    """What a row says of its problem: its fingerprint and size."""
+    text = declaration(problem)
+    return {"fingerprint": fingerprint(text), "size": len(_NUMBER.findall(text))}
+
+
+_NUMBER = re.compile(r"(?<=[\[:,])-?\d")
+"""The beginning of a number in JSON without spaces; a text begins with a quote."""
+
+
+def _instances(problems: Any) -> dict[str, Problem]:
+    """The problems by name."""
+    if isinstance(problems, Problem | str | Path):
+        problems = [problems]
+    if isinstance(problems, Mapping):
+        found = {name: p if isinstance(p, Problem) else load(p) for name, p in problems.items()}
+    else:
+        given = list(problems)
+        kinds = Counter(type(p).__name__ for p in given if isinstance(p, Problem))
+        count: Counter[str] = Counter()
+        found = {}
+        for problem in given:
+            if isinstance(problem, Problem):
+                name = type(problem).__name__
+                count[name] += 1
+                found[f"{name} {count[name]}" if kinds[name] > 1 else name] = problem
+            elif str(problem) in found:
+                raise DeclarationError(f"problems: {str(problem)!r} is named twice")
+            else:
+                found[str(problem)] = load(problem)
+    if not found:
+        raise DeclarationError("problems is empty; name at least one")
+    return found
+
+
+def _by_problem(
+    instances: Mapping[str, Problem], methods: Sequence[str] | None
+) -> dict[str, list[tuple[str, str]]]:
+    """For each problem the names and backends of those methods that it has."""
+    if methods is None:
+        return {name: expanded(p, list(p.methods)) for name, p in instances.items()}
     if isinstance(methods, str):
         raise DeclarationError(f"methods is the text {methods!r}; it must be a list of names")
+    for entry in methods:
+        if not any(entry.partition("@")[0] in p.methods for p in instances.values()):
+            next(iter(instances.values())).method(entry.partition("@")[0])  # says what there is
+    found = {}
+    for name, problem in instances.items():
+        mine = [entry for entry in methods if entry.partition("@")[0] in problem.methods]
+        if methods and not mine:
+            raise DeclarationError(
+                f"problem {name} has none of the methods {', '.join(methods)}; "
+                f"it has {', '.join(problem.methods)}"
+            )
+        found[name] = expanded(problem, mine)
+    return found
+
+
+def expanded(problem: Problem, methods: Sequence[str]) -> list[tuple[str, str]]:
+    """The methods' names and backends, each known."""
     found: list[tuple[str, str]] = []
     for entry in methods:
         name, at, backend = entry.partition("@")
@@ -142,97 +231,32 @@ def _capable(problem: Problem, method: str) -> list[str]:
     return found
 
 
-def _options(
-    problem: Problem, named: Sequence[tuple[str, str]], options: Mapping[str, Mapping[str, Any]]
-) -> dict[tuple[str, str], dict[str, Any]]:
-    """Each run's own options, each known."""
-    keys = {key for method, backend in named for key in (method, f"{method}@{backend}")}
-    for key, chosen in options.items():
+def _own_options(
+    instances: Mapping[str, Problem],
+    named: Mapping[str, Sequence[tuple[str, str]]],
+    options: Mapping[str, Mapping[str, Any]],
+) -> dict[str, dict[tuple[str, str], dict[str, Any]]]:
+    """For each problem and method its own options, each known."""
+    keys = {key for pairs in named.values() for m, b in pairs for key in (m, f"{m}@{b}")}
+    for key in options:
         if key not in keys:
             raise unknown("method in options", key, sorted(keys))
-        method = problem.method(key.partition("@")[0])
-        known = [*method.options, *(("gap", "threads") if method.kind == "formulation" else ())]
-        for name in chosen:
-            if name not in known:
-                raise unknown(f"option of method {method.name!r}", name, known)
     return {
-        (method, backend): {**options.get(method, {}), **options.get(f"{method}@{backend}", {})}
-        for method, backend in named
+        name: {
+            (method, backend): check_options(
+                problem.method(method),
+                {**options.get(method, {}), **options.get(f"{method}@{backend}", {})},
+            )
+            for method, backend in named[name]
+        }
+        for name, problem in instances.items()
     }
 
 
-def execute(
-    jobs: Sequence[Job],
-    *,
-    isolate: bool = True,
-    executor: Executor | None = None,
-    progress: bool | None = None,
-) -> list[Run]:
-    """Run jobs and give a row for each, in their order.
-
-    Args:
-        jobs: what to run.
-        isolate, executor, progress: see `compare`.
-    """
-    work: list[tuple[Callable[[Any], Run], Any]]
-    work = [(run_isolated, pack(job)) if isolate else (measure, job) for job in jobs]
-    done: dict[int, Run] = {}
-    with _bar(len(jobs), progress) as show:
-        running = _one_by_one(jobs, work, show) if executor is None else _at_once(jobs, work, executor)
-        try:
-            for position, run in running:
-                done[position] = run
-                show("", 1)
-        except KeyboardInterrupt:
-            stop_all()
-    return [done.get(i) or job.row(None, "not run: interrupted") for i, job in enumerate(jobs)]
-
-
-def _one_by_one(
-    jobs: Sequence[Job], work: Sequence[Any], show: Callable[[str, int], None]
-) -> Iterator[tuple[int, Run]]:
-    for position, (run, what) in enumerate(work):
-        show(jobs[position].label, 0)
-        yield position, run(what)
-
-
-def _at_once(jobs: Sequence[Job], work: Sequence[Any], executor: Executor) -> Iterator[tuple[int, Run]]:
-    futures: dict[Future[Run], int] = {}
-    try:
-        for position, (run, what) in enumerate(work):
-            try:
-                futures[executor.submit(run, what)] = position
-            except BrokenExecutor as error:
-                yield position, _lost(jobs[position], error)
-        for future in as_completed(futures):
-            position = futures[future]
-            try:
-                row = future.result()
-            except Exception as error:  # the executor lost it, such as a pool whose worker died
-                row = _lost(jobs[position], error)
-            yield position, row
-    finally:
-        for future in futures:
-            future.cancel()
-
-
-def _lost(job: Job, error: Exception) -> Run:
-    return job.row(Status.FAILED, f"the executor lost it: {type(error).__name__}: {error}")
-
-
-@contextmanager
-def _bar(total: int, progress: bool | None) -> Iterator[Callable[[str, int], None]]:
-    """A progress bar on the error output; what is yielded takes what runs now and how many have ended."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-    hidden = not (console.is_terminal if progress is None else progress)
-    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
-        task = bar.add_task("", total=total)
-
-        def show(label: str, ended: int) -> None:
-            bar.update(task, description=label, advance=ended)
-
-        yield show
+def check_options(method: Method, options: dict[str, Any]) -> dict[str, Any]:
+    """Give the options back if `Problem.solve` takes them with this method."""
+    known = [*method.options, *(("gap", "threads") if method.kind == "formulation" else ())]
+    for name in options:
+        if name not in known:
+            raise unknown(f"option of method {method.name!r}", name, known)
+    return options

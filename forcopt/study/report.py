@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
+from forcopt.errors import DeclarationError, unknown
+from forcopt.language.terms import Array
 from forcopt.loops.solution import relative_gap
+from forcopt.problem import Problem
 from forcopt.status import Status
 from forcopt.study.run import TOLERANCE, Run
+from forcopt.study.store import Store
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
@@ -21,6 +26,15 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 __all__ = ["Comparison"]
+
+_MOST_NOTES = 20
+
+_NUMBERS = (
+    "objective", "bound", "gap", "gap_to_best", "violation", "guarantee", "build_seconds", "solve_seconds",
+    "seconds", "peak_memory", "iterations", "seed", "repeat", "size", "rows", "columns", "nonzeros",
+    "integers",
+)  # fmt: skip
+"""The fields of a row that are numbers."""
 
 
 class _Shown(str):
@@ -37,7 +51,8 @@ class Comparison:
     """What several runs gave, side by side.
 
     Attributes:
-        rows: one a run, in the order asked for, each told its gap to the best.
+        rows: one a run, in the order asked for, each told its gap to the best on its instance.
+        problems: what was solved, by the rows' fingerprints; as JSON where it was read from a store.
 
     >>> from forcopt.status import Status
     >>> from forcopt.study import Comparison, Run
@@ -53,26 +68,129 @@ class Comparison:
     """
 
     rows: tuple[Run, ...]
+    problems: Mapping[str, Problem | str] = field(repr=False, compare=False)
 
-    def __init__(self, rows: Sequence[Run]) -> None:
+    def __init__(self, rows: Sequence[Run], problems: Mapping[str, Problem | str] | None = None) -> None:
         object.__setattr__(self, "rows", tuple(_ranked(rows)))
+        object.__setattr__(self, "problems", dict(problems or {}))
+
+    @classmethod
+    def read(cls, store: str | Path) -> Self:
+        """Every run that a store holds, such as those of several calls of `compare` and `sweep`.
+
+        Raises:
+            FileNotFoundError: if there is no such file.
+        """
+        if not Path(store).is_file():
+            raise FileNotFoundError(f"no file {store}")
+        with Store(store) as kept:
+            return cls(kept.all(), kept.declarations())
+
+    @property
+    def instances(self) -> tuple[tuple[Run, ...], ...]:
+        """The rows of each instance."""
+        return tuple(map(tuple, _by_instance(self.rows).values()))
 
     @property
     def best(self) -> Run | None:
-        """The best objective among runs that meet the demands; of equals a proved one, then the fastest."""
-        return _best(self.rows)
+        """The best objective among runs that meet the demands; of equals a proved one, then the fastest.
+
+        None if no run meets them, or if there are several instances, each of which has its own (`winners`).
+        """
+        return _best(self.rows) if len(self.instances) == 1 else None
+
+    @property
+    def winners(self) -> tuple[Run, ...]:
+        """The best run on each instance that has one."""
+        return tuple(best for rows in self.instances if (best := _best(rows)) is not None)
 
     @property
     def disagreements(self) -> tuple[str, ...]:
         """Where two runs cannot both be right: a proof by one that an answer of the other refutes."""
-        pairs = ((a, b) for a, b in combinations(self.rows, 2) if a.instance == b.instance)
-        return tuple(said for a, b in pairs if (said := _contradiction(a, b) or _contradiction(b, a)))
+        several = len(self.instances) > 1
+        return tuple(
+            f"{a.instance}: {said}" if several else said
+            for rows in self.instances
+            for a, b in combinations(rows, 2)
+            if (said := _contradiction(a, b) or _contradiction(b, a))
+        )
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What the table cannot say: disagreements, and why runs have no solution."""
-        lost = [f"{r.label}: {r.message or r.status}" for r in self.rows if not r.solved]
-        return (*(f"disagreement: {d}" for d in self.disagreements), *lost)
+        several = len(self.instances) > 1
+        lost = Counter(
+            f"{r.instance + ': ' if several else ''}{r.label}: {r.message or r.status}"
+            for r in self.rows
+            if not r.solved
+        )
+        told = [f"{said} ({times} times)" if times > 1 else said for said, times in lost.items()]
+        if len(told) > _MOST_NOTES:
+            told[_MOST_NOTES:] = [f"and {len(told) - _MOST_NOTES} more without a solution"]
+        return (*(f"disagreement: {d}" for d in self.disagreements), *told)
+
+    def numbers(self, name: str) -> Array:
+        """A number of each row: a field of `Run`, a parameter or a metric; NaN where it is missing.
+
+        Raises:
+            UnknownNameError: if no row has such a number.
+        """
+        found = [row.number(name) for row in self.rows]
+        known = [*_NUMBERS, *self.parameters, *self.metrics]
+        if name not in known:
+            raise unknown("number of a run", name, known)
+        return np.array([np.nan if value is None else value for value in found])
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of what a sweep chose."""
+        return tuple(dict.fromkeys(name for row in self.rows for name in row.parameters))
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The names of the further numbers that the problems gave."""
+        return tuple(dict.fromkeys(name for row in self.rows for name in row.metrics))
+
+    def summary(self, value: str = "objective", level: float = 0.95) -> Any:
+        """The mean of a number over seeds and repeats, for each instance, point of a sweep and method.
+
+        The interval is Student's: it holds the mean of what was drawn from with probability `level`, exactly
+        for normal values and in the limit for others. Runs without the number, such as those without a
+        solution, are left out; `runs` and `known` tell how many.
+
+        Args:
+            value: a name that `numbers` takes.
+            level: of the interval, between 0 and 1.
+
+        Returns:
+            A `pandas.DataFrame` with the columns instance, the parameters, method, backend, runs, known,
+            mean, low, high, deviation, least, median, greatest. Below two values the interval is NaN.
+        """
+        import pandas as pd
+        from scipy.stats import t
+
+        if not 0 < level < 1:
+            raise DeclarationError(f"level is {level!r}; it must lie between 0 and 1")
+        groups: dict[tuple[str, ...], list[int]] = {}
+        for at, row in enumerate(self.rows):
+            groups.setdefault((row.instance, row.method, row.backend), []).append(at)
+        every = self.numbers(value)
+        out = []
+        for (instance, method, backend), places in groups.items():
+            values = every[places]
+            values = values[np.isfinite(values)]
+            n = len(values)
+            mean = float(values.mean()) if n else np.nan
+            deviation = float(values.std(ddof=1)) if n > 1 else np.nan
+            reach = float(t.ppf((1 + level) / 2, n - 1)) * deviation / np.sqrt(n) if n > 1 else np.nan
+            least, median, greatest = np.quantile(values, [0, 0.5, 1]) if n else [np.nan] * 3
+            out.append(
+                {"instance": instance, **self.rows[places[0]].parameters, "method": method}
+                | {"backend": backend, "runs": len(places), "known": n, "mean": mean}
+                | {"low": mean - reach, "high": mean + reach, "deviation": deviation}
+                | {"least": least, "median": median, "greatest": greatest}
+            )
+        return pd.DataFrame(out)
 
     # -- as text -------------------------------------------------------------------------------------------
 
@@ -110,15 +228,29 @@ class Comparison:
             yield Text(note)
 
     def __repr__(self) -> str:
-        best, lost = self.best, sum(not r.solved for r in self.rows)
-        parts = [f"best {best.objective:.8g} by {best.label}" if best else "no solution"]
-        parts += [f"{lost} without a solution"] if lost and best else []
+        lost, several = sum(not r.solved for r in self.rows), len(self.instances) > 1
+        what = f"{len(self.rows)} runs" + (f" on {len(self.instances)} instances" if several else "")
+        best = self.best
+        parts = [f"best {best.objective:.8g} by {best.label}"] if best else []
+        parts += [f"{lost} without a solution"] if lost and self.winners else []
+        parts += [] if self.winners else ["no solution"]
         parts += [f"{len(self.disagreements)} disagreements"] if self.disagreements else []
-        return f"<comparison of {len(self.rows)} runs: {', '.join(parts)}>"
+        return f"<comparison of {what}{': ' if parts else ''}{', '.join(parts)}>"
 
     @property
     def _columns(self) -> list[_Column]:
-        return [c for c in _COLUMNS if any(map(c.shown, self.rows))]
+        """Those that tell rows apart, then those that some row fills."""
+        several = len({row.instance for row in self.rows}) > 1
+        told = all(row.parameters for row in self.rows)  # then these tell the instances apart
+        apart = [_Column("instance", _plain("instance"), _plain("instance"), number=False)]
+        apart = apart if several and not told else []
+        apart += [_Column(name, _parameter(name), _parameter(name)) for name in self.parameters]
+        apart += [
+            _Column(name, _plain(name), _as_text(name))
+            for name in ("seed", "repeat")
+            if len({getattr(row, name) for row in self.rows}) > 1
+        ]
+        return apart + [c for c in _COLUMNS if any(map(c.shown, self.rows))]
 
     # -- as files ------------------------------------------------------------------------------------------
 
@@ -132,15 +264,21 @@ class Comparison:
         }
 
     def to_pandas(self) -> Any:
-        """A `pandas.DataFrame` with a row a run; lists are joined by commas, what is unknown is NaN."""
+        """A `pandas.DataFrame` with a row a run and a column for each field, parameter and metric.
+
+        Lists are joined by commas, what is unknown is NaN.
+        """
         import pandas as pd
 
         frame = pd.DataFrame([row.record() for row in self.rows])
-        numbers = ["objective", "bound", "gap", "gap_to_best", "violation", "guarantee", "peak_memory"]
-        numbers += ["build_seconds", "solve_seconds", "seconds"]
-        frame[numbers] = frame[numbers].astype(float)
+        frame[list(_NUMBERS)] = frame[list(_NUMBERS)].astype(float)
         frame["bridges"] = [", ".join(row.bridges) for row in self.rows]
         frame["versions"] = [", ".join(f"{k} {v}" for k, v in row.versions.items()) for row in self.rows]
+        frame = frame.drop(columns=["parameters", "metrics"])
+        for kind, names in (("parameters", self.parameters), ("metrics", self.metrics)):
+            for name in names:  # under a longer name where a column has it already
+                title = f"{kind}.{name}" if name in frame else name
+                frame[title] = [getattr(row, kind).get(name) for row in self.rows]
         return frame
 
     def to_csv(self, path: str | Path) -> None:
@@ -202,6 +340,14 @@ def _signed(run: Run, value: float) -> float:
     return value if run.sense == "min" else -value
 
 
+def _by_instance(rows: Sequence[Run]) -> dict[tuple[str, str], list[Run]]:
+    """The rows of each instance; of a sweep that draws problems, each that was drawn is one."""
+    found: dict[tuple[str, str], list[Run]] = {}
+    for row in rows:
+        found.setdefault((row.instance, row.fingerprint), []).append(row)
+    return found
+
+
 def _best(rows: Sequence[Run]) -> Run | None:
     fit = [r for r in rows if r.solved and r.violation <= TOLERANCE]
     if not fit:
@@ -214,10 +360,10 @@ def _best(rows: Sequence[Run]) -> Run | None:
 
 def _ranked(rows: Sequence[Run]) -> list[Run]:
     """The same rows, told their gap to the best of their instance."""
-    best = {name: _best([r for r in rows if r.instance == name]) for name in {r.instance for r in rows}}
+    best = {key: _best(group) for key, group in _by_instance(rows).items()}
     out = []
     for row in rows:
-        top = best[row.instance]
+        top = best[row.instance, row.fingerprint]
         gap = float("nan")
         if top is not None and row.solved:
             worse = _signed(row, row.objective) >= _signed(top, top.objective)
@@ -269,6 +415,14 @@ def _seconds(value: float) -> str:
 
 def _plain(name: str) -> Callable[[Run], Any]:
     return lambda run: getattr(run, name)
+
+
+def _as_text(name: str) -> Callable[[Run], str]:
+    return lambda run: str(getattr(run, name))
+
+
+def _parameter(name: str) -> Callable[[Run], Any]:
+    return lambda run: str(run.parameters.get(name, ""))
 
 
 def _numeric(title: str, name: str, form: Callable[[float], str], shown: bool = False) -> _Column:

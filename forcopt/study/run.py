@@ -8,12 +8,14 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
 
 from forcopt.backends.base import Improvement
 from forcopt.backends.registry import backends
+from forcopt.language.model import Model
 from forcopt.problem import Problem, Solution
 from forcopt.status import Status
 
@@ -30,6 +32,11 @@ class Run:
     Attributes:
         instance: the problem's name.
         method, backend: what ran; the backend is empty for an algorithm that uses none.
+        seed: what was given to whatever is random; None if nothing was, or a generator.
+        repeat: 0 for the first run of the same, then 1, 2, ...
+        parameters: what a sweep chose.
+        fingerprint: of the declaration; equal for equal problems, whatever their names.
+        size: how many numbers the declaration holds.
         status: how far the answer can be trusted; None if the run did not take place.
         sense: of the problem.
         exact: whether the method proves optimality.
@@ -45,7 +52,10 @@ class Run:
         seconds: all together, without starting the process; with it for a run that died.
         peak_memory: of its process, in bytes, with some 100 MB for Python and its libraries; NaN if unknown.
         iterations: as the method counts them.
+        rows, columns, nonzeros, integers: of the linear rows that a formulation wrote, its columns, and how
+            many of these are integer; None for an algorithm.
         bridges: rewritings applied on the way to the backend.
+        metrics: further numbers that the problem gives for the decision, such as rates.
         message: the solver's or method's own words, or what went wrong.
         versions: of what was used.
         trace: what was known when.
@@ -69,8 +79,18 @@ class Run:
     seconds: float = float("nan")
     peak_memory: float = float("nan")
     iterations: int = 0
+    seed: int | None = None
+    repeat: int = 0
+    size: int = 0
+    rows: int | None = None
+    columns: int | None = None
+    nonzeros: int | None = None
+    integers: int | None = None
     bridges: tuple[str, ...] = ()
     message: str = ""
+    fingerprint: str = field(default="", repr=False)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict, repr=False)
     versions: Mapping[str, str] = field(default_factory=dict, repr=False)
     trace: tuple[Improvement, ...] = field(default=(), repr=False)
     decision: Any = field(default=None, repr=False, compare=False)
@@ -89,8 +109,21 @@ class Run:
         """All fields but decision and trace as plain data; what is unknown or infinite is None."""
         row = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("decision", "trace")}
         row["status"] = "not run" if self.status is None else str(self.status)
-        row["bridges"], row["versions"] = list(self.bridges), dict(self.versions)
-        return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in row.items()}
+        row["bridges"] = list(self.bridges)
+        for name in ("parameters", "metrics", "versions"):
+            row[name] = {k: _finite(v) for k, v in getattr(self, name).items()}
+        return {k: _finite(v) for k, v in row.items()}
+
+    def number(self, name: str) -> float | None:
+        """A number of this row by its name: a field, else a parameter or a metric; None if unknown."""
+        for known in (vars(self), self.parameters, self.metrics):
+            if isinstance(value := known.get(name), int | float | np.number):
+                return float(value)
+        return None
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 @dataclass(frozen=True)
@@ -105,6 +138,7 @@ class Job:
         memory_limit: bytes, or None.
         seed: an int or a generator, of which the run gets a copy.
         options: the method's own.
+        known: of the fields of `Run`, what is known before: repeat, parameters, fingerprint, size.
     """
 
     instance: str
@@ -115,6 +149,7 @@ class Job:
     memory_limit: int | None = None
     seed: int | np.random.Generator | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    known: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -131,8 +166,23 @@ class Job:
             sense=self.problem.sense,
             exact=self.problem.method(self.method).exact,
             message=message,
-            **{"versions": _versions(""), **known},
+            **{"versions": _versions(""), "seed": _integer(self.seed), **self.known, **known},
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process first imports what registers the method; the class alone may not."""
+        module = self.problem.method(self.method).function.__module__
+        return _received, (module, *(getattr(self, f.name) for f in fields(self)))
+
+
+def _received(module: str, *values: Any) -> Job:
+    if module != "__main__":
+        import_module(module)
+    return Job(*values)
+
+
+def _integer(seed: int | np.random.Generator | None) -> int | None:
+    return None if seed is None or isinstance(seed, np.random.Generator) else int(seed)
 
 
 def measure(job: Job) -> Run:
@@ -168,10 +218,21 @@ def _row(job: Job, solution: Solution) -> Run:
         seconds=solution.seconds,
         iterations=solution.iterations,
         bridges=solution.bridges,
+        metrics={} if judged is None else {k: float(v) for k, v in judged.metrics.items()},
+        **({} if model is None else _model_size(model.model)),
         versions=_versions(solution.backend),
         trace=tuple(solution.trace),
         decision=solution.decision,
     )
+
+
+def _model_size(model: Model) -> dict[str, int]:
+    return {
+        "rows": model.row_count,
+        "columns": model.column_count,
+        "nonzeros": sum(c.expression.linear_rows().data.size for c in model.constraints),
+        "integers": int((model.columns().integer == 1).sum()),
+    }
 
 
 def _versions(backend: str) -> dict[str, str]:

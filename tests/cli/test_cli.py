@@ -202,6 +202,16 @@ def test_compare_writes_all_it_is_asked_for(forcopt):
     assert Path("x.png").stat().st_size > 10_000
 
 
+def test_compare_takes_several_files_and_keeps_the_runs(forcopt):
+    files = [save(), save("q.json", capacity=25)]
+    said = forcopt("compare", *files, "-m", "greedy", "-r", 2, "--store", "x.sqlite", "--json", "--seed", 3)
+    data = json.loads(said.stdout)
+    assert [(row["instance"], row["seed"]) for row in data["rows"]] == [
+        (name, seed) for name in files for seed in (3, 4)
+    ]
+    assert data["best"] is None and len(fo.Comparison.read("x.sqlite").rows) == 4
+
+
 def test_compare_without_any_solution(forcopt):
     said = forcopt("compare", "rucksack/small", "-m", "milp@absent")
     assert said.exit_code == 1 and "milp@absent  failed" in said.stdout

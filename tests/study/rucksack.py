@@ -11,6 +11,7 @@ from pydantic import Field
 
 import forcopt as fo
 from forcopt.backends import Backend, RawResult, Session, register_backend
+from forcopt.backends.base import Improvement
 from forcopt.compile import Capabilities
 from forcopt.declaration import Numbers
 
@@ -118,6 +119,15 @@ def wait(problem):
     _tell(os.getpid())
     time.sleep(60)
     return fo.Outcome(np.zeros(len(problem.values)))
+
+
+@Bad.algorithm("note", exact=False)
+def note(problem, *, seed=None, extra=0):
+    """Take what a seed says, and leave a line for each run where the test counts them."""
+    with open(os.environ["FORCOPT_TEST_RUNS"], "a") as file:
+        file.write(f"{problem.capacity:g} {seed} {extra}\n")
+    take = (np.random.default_rng(seed).random(len(problem.values)) < 0.5).astype(float)
+    return fo.Outcome(take, trace=[Improvement(0.5, 1.0, float("inf")), Improvement(1.0, 2.0, 9.0)])
 
 
 class Broken(Backend):

@@ -14,7 +14,7 @@ from rucksack import BACKENDS, SMALL, Bad, Rucksack
 import forcopt as fo
 from forcopt.backends import registry
 from forcopt.study import Run, isolate
-from forcopt.study.compare import _expanded
+from forcopt.study.compare import expanded
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 
@@ -218,7 +218,7 @@ def test_all_methods_by_default_with_their_options_and_seed():
 
 
 def test_a_star_stands_for_every_backend_that_can():
-    found = _expanded(Rucksack(**SMALL), ["greedy", "milp@*"])
+    found = expanded(Rucksack(**SMALL), ["greedy", "milp@*"])
     assert found[0] == ("greedy", "")
     assert ("milp", "highs") in found and ("milp", "broken") in found
     assert ("milp", "absent") not in found and ("milp", "highs:simplex") not in found
@@ -234,6 +234,10 @@ def test_a_star_stands_for_every_backend_that_can():
         ({"methods": ["milp", "milp@highs"]}, fo.DeclarationError, "milp@highs is named twice"),
         ({"methods": []}, fo.DeclarationError, "methods is empty"),
         ({"methods": "milp"}, fo.DeclarationError, "a list of names"),
+        ({"problems": []}, fo.DeclarationError, "problems is empty"),
+        ({"problems": ["a", "a"]}, FileNotFoundError, "no file or example 'a'"),
+        ({"repeats": 0}, fo.DeclarationError, "repeats is 0"),
+        ({"repeats": 2, "seed": np.random.default_rng(1)}, fo.DeclarationError, "seed is a generator"),
         ({"time_limit": 0}, fo.DeclarationError, "time_limit is 0"),
         ({"memory_limit": -1}, fo.DeclarationError, "memory_limit is -1"),
         ({"memory_limit": 10**9, "isolate": False}, fo.DeclarationError, "needs isolate=True"),
@@ -243,7 +247,41 @@ def test_a_star_stands_for_every_backend_that_can():
 )
 def test_bad_input_is_refused_before_anything_runs(arguments, error, words):
     with pytest.raises(error, match=words):
-        fo.compare(Rucksack(**SMALL), **arguments)
+        fo.compare(**{"problems": Rucksack(**SMALL), **arguments})
+
+
+def test_several_problems_have_their_own_rows_and_best():
+    half = Rucksack(**{**SMALL, "capacity": 25})
+    result = fo.compare({"full": Rucksack(**SMALL), "half": half}, isolate=False)
+    assert [(row.instance, row.label) for row in result.rows] == [
+        (name, label) for name in ("full", "half") for label in ("milp@highs", "greedy")
+    ]
+    assert [row.gap_to_best for row in result.rows] == pytest.approx([0, 60 / 220, 0, 0.4])
+    assert [row.objective for row in result.winners] == [220, 100] and result.best is None
+    assert result.table().splitlines()[0].startswith("instance")
+    assert repr(result) == "<comparison of 4 runs on 2 instances>"
+    assert not result.disagreements
+
+
+def test_a_list_of_problems_is_numbered_and_methods_go_where_they_exist():
+    result = fo.compare(
+        [Rucksack(**SMALL), Bad(**SMALL), Rucksack(**SMALL)], ["greedy", "raise"], isolate=False
+    )
+    assert [(row.instance, row.method) for row in result.rows] == [
+        ("Rucksack 1", "greedy"), ("Bad", "greedy"), ("Bad", "raise"), ("Rucksack 2", "greedy")
+    ]  # fmt: skip
+    assert "Bad: raise: ArithmeticError" in result.table()
+    with pytest.raises(fo.DeclarationError, match=r"problem Rucksack has none of the methods raise"):
+        fo.compare([Rucksack(**SMALL), Bad(**SMALL)], ["raise"])
+    with pytest.raises(fo.UnknownNameError, match="method of Rucksack"):
+        fo.compare([Rucksack(**SMALL), Bad(**SMALL)], ["greedy", "mlip"])
+
+
+def test_repeats_have_seeds_of_their_own():
+    result = fo.compare(Rucksack(**SMALL), ["greedy"], isolate=False, repeats=3, seed=4)
+    assert [(row.repeat, row.seed) for row in result.rows] == [(0, 4), (1, 5), (2, 6)]
+    assert len({row.message for row in result.rows}) == 3
+    assert result.summary("seconds").runs.tolist() == [3]
 
 
 def test_a_run_is_immutable():

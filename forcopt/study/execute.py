@@ -1,0 +1,122 @@
+"""Run jobs, one after the other or on an executor, and give a row for each, however each ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from forcopt.backends.registry import get_backend
+from forcopt.errors import NotInstalledError
+from forcopt.status import Status
+from forcopt.study.isolate import pack, run_isolated, stop_all
+from forcopt.study.run import Job, Run, measure
+from forcopt.study.store import Store
+
+__all__ = ["execute"]
+
+
+def execute(
+    jobs: Sequence[Job],
+    *,
+    isolate: bool = True,
+    executor: Executor | None = None,
+    progress: bool | None = None,
+    store: str | Path | None = None,
+) -> list[Run]:
+    """Run jobs and give a row for each, in their order.
+
+    Args:
+        jobs: what to run.
+        isolate, executor, progress, store: see `compare`.
+    """
+    if store is None:
+        return _execute(jobs, isolate, executor, progress, lambda job, run: None, {})
+    with Store(store) as kept:
+        return _execute(jobs, isolate, executor, progress, kept.add, kept.find(jobs))
+
+
+def _execute(
+    jobs: Sequence[Job],
+    isolate: bool,
+    executor: Executor | None,
+    progress: bool | None,
+    keep: Callable[[Job, Run], None],
+    done: dict[int, Run],
+) -> list[Run]:
+    todo = [i for i in range(len(jobs)) if i not in done]
+    work: list[tuple[int, Callable[[Any], Run], Any]]
+    work = [(i, run_isolated, pack(jobs[i])) if isolate else (i, measure, jobs[i]) for i in todo]
+    with _bar(len(jobs), progress) as show:
+        show("", len(done))
+        running = _one_by_one(jobs, work, show) if executor is None else _at_once(jobs, work, executor)
+        try:
+            for position, run, ended in running:
+                done[position] = run
+                if ended and _installed(jobs[position].backend):
+                    keep(jobs[position], run)
+                show("", 1)
+        except KeyboardInterrupt:
+            stop_all()
+    return [done.get(i) or job.row(None, "not run: interrupted") for i, job in enumerate(jobs)]
+
+
+def _installed(backend: str) -> bool:
+    """Whether a run on it says something that lasts."""
+    try:
+        return not backend or get_backend(backend) is not None
+    except NotInstalledError:
+        return False
+
+
+def _one_by_one(
+    jobs: Sequence[Job], work: Sequence[Any], show: Callable[[str, int], None]
+) -> Iterator[tuple[int, Run, bool]]:
+    for position, run, what in work:
+        show(jobs[position].label, 0)
+        yield position, run(what), True
+
+
+def _at_once(jobs: Sequence[Job], work: Sequence[Any], executor: Executor) -> Iterator[tuple[int, Run, bool]]:
+    """Each position with its row, and whether that came from the run, not from an executor that lost it."""
+    futures: dict[Future[Run], int] = {}
+    try:
+        for position, run, what in work:
+            try:
+                futures[executor.submit(run, what)] = position
+            except BrokenExecutor as error:
+                yield position, _lost(jobs[position], error), False
+        for future in as_completed(list(futures)):
+            position = futures.pop(future)  # let go of each row's decision that is not wanted any more
+            try:
+                row, ended = future.result(), True
+            except Exception as error:  # the executor lost it, such as a pool whose worker died
+                row, ended = _lost(jobs[position], error), False
+            yield position, row, ended
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _lost(job: Job, error: Exception) -> Run:
+    return job.row(Status.FAILED, f"the executor lost it: {type(error).__name__}: {error}")
+
+
+@contextmanager
+def _bar(total: int, progress: bool | None) -> Iterator[Callable[[str, int], None]]:
+    """A progress bar on the error output; what is yielded takes what runs now and how many have ended."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    hidden = not (console.is_terminal if progress is None else progress)
+    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+        task = bar.add_task("", total=total)
+
+        def show(label: str, ended: int) -> None:
+            bar.update(task, description=label, advance=ended)
+
+        yield show

@@ -1,0 +1,144 @@
+"""Sweep parameters: every point of a grid, with many seeds each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from itertools import product
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from forcopt.declaration import Declared
+from forcopt.errors import DeclarationError, unknown
+from forcopt.problem import Problem, load
+from forcopt.study.compare import check_limits, check_options, expanded, facts
+from forcopt.study.execute import execute
+from forcopt.study.report import Comparison
+from forcopt.study.run import Job
+
+__all__ = ["sweep"]
+
+_D = TypeVar("_D", bound=Declared)
+
+
+def sweep(
+    problem: Problem | str | Path | Callable[..., Problem],
+    over: Mapping[str, Sequence[Any]] | None = None,
+    methods: Sequence[str] | None = None,
+    *,
+    seeds: Iterable[int | None] = (None,),
+    time_limit: float | None = None,
+    isolate: bool = False,
+    memory_limit: int | None = None,
+    executor: Executor | None = None,
+    progress: bool | None = None,
+    store: str | Path | None = None,
+) -> Comparison:
+    """Solve a problem at every point of a grid of parameters, with every seed.
+
+    Args:
+        problem: a declaration whose fields are varied, or a file or example to `load`; or a function that
+            draws one: it is called with the point's parameters and with ``seed`` by keyword. The seed also
+            goes to the method.
+        over: for each parameter its values. Of a declaration, a parameter is a field, a field of what a
+            field holds (``"constraint.tolerance"``), or an option that all methods have.
+        methods: as for `compare`; the problem's default method if left out.
+        seeds: of the runs at each point.
+        isolate: give each run a process of its own, as `compare` does: a second more for each, but a crash
+            costs one row only.
+        executor: any `concurrent.futures.Executor`, such as ``ProcessPoolExecutor(4)`` or Dask's
+            ``client.get_executor(pure=False)``. All runs in this process, one by one, if left out.
+        time_limit, memory_limit, progress, store: as for `compare`. With a store, an interrupted sweep
+            continues where it was, and one with more values or seeds runs only those.
+
+    Returns:
+        A `Comparison`; its `summary` gives means with intervals over the seeds.
+
+    Raises:
+        UnknownNameError: for a method, backend or parameter, before anything is run.
+        DeclarationError: for a value that the problem refuses, before anything is run.
+
+    >>> import forcopt as fo
+    >>> from forcopt.fairness import EqualizedOdds
+    >>> from forcopt.models import FairPostprocessing
+    >>> counts = [[[36, 4], [9, 5]], [[4, 16], [6, 20]]]
+    >>> p = FairPostprocessing(counts=counts, constraint=EqualizedOdds(0.1))
+    >>> c = fo.sweep(p, {"constraint.tolerance": [0.0, 0.1, 0.3]})
+    >>> [(row.parameters["constraint.tolerance"], round(row.objective, 3)) for row in c.rows]
+    [(0.0, 0.31), (0.1, 0.261), (0.3, 0.19)]
+    """
+    check_limits(time_limit, memory_limit, isolate)
+    grid = {name: list(values) for name, values in (over or {}).items()}
+    draws = list(seeds)
+    for name, values in {**grid, "seeds": draws}.items():
+        if not values:
+            raise DeclarationError(f"{name} has no values")
+    jobs = [
+        Job(
+            " ".join([name, *(f"{key}={_shown(value)}" for key, value in point.items())]),
+            made,
+            method,
+            backend,
+            time_limit,
+            memory_limit,
+            seed,
+            check_options(made.method(method), options),
+            {"parameters": {key: _shown(value) for key, value in point.items()}, **known},
+        )
+        for values in product(*grid.values())
+        for point in [dict(zip(grid, values, strict=True))]
+        for name, made, options, seed, known in _made(problem, point, draws)
+        for method, backend in expanded(made, methods or [made.default_method])
+    ]
+    rows = execute(jobs, isolate=isolate, executor=executor, progress=progress, store=store)
+    return Comparison(rows, {job.known["fingerprint"]: job.problem for job in jobs})
+
+
+_Made = tuple[str, Problem, dict[str, Any], int | None, dict[str, Any]]
+
+
+def _made(problem: Any, point: Mapping[str, Any], seeds: Sequence[int | None]) -> Iterator[_Made]:
+    """For each seed at a point the problem's name, the problem, the methods' options, and what is known."""
+    if not isinstance(problem, Problem) and callable(problem):
+        for seed in seeds:
+            drawn = problem(**point, seed=seed)
+            if not isinstance(drawn, Problem):
+                raise DeclarationError(f"the function that draws problems gave {drawn!r}, which is none")
+            yield type(drawn).__name__, drawn, {}, seed, facts(drawn)
+        return
+    name = type(problem).__name__ if isinstance(problem, Problem) else str(problem)
+    made, options = problem if isinstance(problem, Problem) else load(problem), {}
+    for key, value in point.items():
+        if key.partition(".")[0] in type(made).model_fields:
+            made = _with(made, key, value)
+        else:
+            options[key] = value
+    options_known = {name for method in made.methods.values() for name in (*method.options, "gap", "threads")}
+    for key in options:
+        if key not in options_known:
+            fields = list(type(made).model_fields)
+            raise unknown(f"parameter of {type(made).__name__}", key, [*fields, *options_known])
+    known = facts(made)
+    for seed in seeds:
+        yield name, made, options, seed, known
+
+
+def _with(declared: _D, path: str, value: Any) -> _D:
+    """The declaration with another value of a field, or of a field of what a field holds."""
+    name, _, rest = path.partition(".")
+    fields = {key: getattr(declared, key) for key in type(declared).model_fields}
+    if name not in fields:
+        raise unknown(f"field of {type(declared).__name__}", name, list(fields))
+    if rest:
+        if not isinstance(fields[name], Declared):
+            raise DeclarationError(f"{path}: {name} is {fields[name]!r}, which has no fields")
+        value = _with(fields[name], rest, value)
+    return type(declared)(**{**fields, name: value})
+
+
+def _shown(value: Any) -> Any:
+    """A parameter's value as rows hold it."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, bool | int | float | str | None) else repr(value)
