@@ -133,7 +133,7 @@ class PlaneOracle(Oracle):
     """The best halfspace for one or two features, by a sweep around every distinct point."""
 
     def __init__(self, features: Array) -> None:
-        self.scaled = _Scaled(features)
+        self.features, self.scaled = features, _Scaled(features)
         points = self.scaled.points
         self.plane = Plane(
             np.column_stack([points, np.zeros(len(points))]) if points.shape[1] == 1 else points
@@ -163,11 +163,12 @@ class PlaneOracle(Oracle):
 
     def _halfspace(self, cut: Cut) -> Halfspace:
         normal, offset = self.plane.halfplane(cut)
-        if ((self.plane.points @ normal + offset >= 0) != self.plane.labels(cut)).any():
+        found = self.scaled.halfspace(normal[: self.scaled.points.shape[1]], offset)
+        if (found.predict(self.features) != self.plane.labels(cut)[self.scaled.place]).any():
             raise DeclarationError(
                 "features: some points lie so close to a line that no halfspace tells its sides apart"
             )
-        return self.scaled.halfspace(normal[: self.scaled.points.shape[1]], offset)
+        return found
 
 
 class RegressionOracle(Oracle):

@@ -13,7 +13,9 @@ from forcopt.language.terms import Array
 
 __all__ = ["Cut", "Plane"]
 
-SAME_ANGLE = 1e-12
+SAME_ANGLE = 1e-9
+"""Lines closer than this are one: decimals that are collinear on paper are off by rounding."""
+
 MOST_CELLS = 50_000_000
 
 
