@@ -1,0 +1,169 @@
+"""Problems of different papers in one model, each on two backends and against brute force."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import forcopt as fo
+from forcopt.data import grid
+from forcopt.fairness import SELECTION, DemographicParity, EqualizedOdds, GroupRates, PairwiseFairness
+from forcopt.models import Districting, FairClassification
+from forcopt.models.fair_classification import Thresholds
+from forcopt.models.strategic.generators import random_discrete
+from forcopt.privacy import Laplace, RandomizedResponse
+
+
+@pytest.mark.parametrize("backend", ["highs", "scip"])
+def test_leximax_over_the_deviations_of_districts(backend):
+    """The plan whose worst district is as near to the mean as can be, then the second worst, and so on."""
+    people = np.random.default_rng(3).integers(50, 150, 9)
+    p = Districting(graph=grid(3, 3, population=people), districts=3, tolerance=0.4)
+    m = fo.Model("even districts")
+    plan = p.declare(m)
+    m.leximax(abs(plan.population - p.mean))
+    s = m.solve(backend)
+    assert s.status == "optimal"
+    found = plan.decision(s)
+    assert p.evaluate(found).feasible
+
+    def deviations(some):
+        return sorted((abs(x - p.mean) for x in some.populations), reverse=True)
+
+    best = min(deviations(some) for some in p.count().iterate())
+    assert deviations(found) == pytest.approx(best)
+    assert s.stages == pytest.approx(np.cumsum(best), abs=1e-5)
+
+
+@pytest.mark.parametrize("backend", ["highs", "clarabel", "scip"])
+def test_pairwise_fairness_with_private_groups(backend):
+    """Elicited pairs and equal odds at once, for groups that are known by randomized response only."""
+    rng = np.random.default_rng(5)
+    n, channel = 300, RandomizedResponse(2.0)
+    group, label = rng.integers(0, 2, n), rng.integers(0, 2, n)
+    x = (rng.normal(size=n) + label + 0.7 * group).round(1)
+    reports = channel.privatize(group, 2, seed=1)
+    pairs = rng.integers(0, n, (40, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    odds, elicited = EqualizedOdds(0.08), PairwiseFairness(pairs, gamma=0.1, budget=0.1)
+    p = FairClassification(
+        x[:, None], label, channel.observe(reports), odds & elicited, hypotheses=Thresholds()
+    )
+    s = p.solve("lp", backend=backend)
+    assert s.status == "optimal"
+
+    # The same from the mixture's predictions alone: tables of reports, inverted afterwards.
+    chance = s.decision.positive_probability(x[:, None])
+
+    def odds_of(chance):
+        tables = [np.zeros((2, 2)), np.zeros((2, 2))]
+        for table, amount in zip(tables, (chance, np.ones(n)), strict=True):
+            np.add.at(table, (reports, label), amount)
+        positive, mass = (channel.debias(table) for table in tables)
+        return positive / mass
+
+    assert np.ptp(odds_of(chance), axis=0).max() <= 0.08 + 1e-6
+    unfair = np.maximum(chance[pairs[:, 0]] - chance[pairs[:, 1]] - 0.1, 0).mean()
+    assert unfair == pytest.approx(0.1, abs=1e-6)  # it binds
+
+    # Brute force: a linear program over all thresholds, either way round, by scipy.
+    cuts = np.append(np.unique(x), np.inf)
+    table = np.array([side * (x >= c) + (1 - side) * (x < c) for c in cuts for side in (0, 1)], dtype=float)
+    rates = np.array([odds_of(row) for row in table])
+    gaps = rates[:, 0] - rates[:, 1]
+    better = table[:, pairs[:, 0]] - table[:, pairs[:, 1]]
+    h, q = len(table), len(pairs)
+    errors = np.abs(table - label).mean(axis=1)
+    rows = [np.c_[np.vstack([gaps.T, -gaps.T]), np.zeros((4, q))], np.c_[better.T, -np.eye(q)]]
+    rows.append(np.r_[np.zeros(h), np.full(q, 1 / q)][None, :])
+    limits = np.r_[np.full(4, 0.08), np.full(q, 0.1), 0.1]
+    one = np.r_[np.ones(h), np.zeros(q)][None, :]
+    best = linprog(np.r_[errors, np.zeros(q)], np.vstack(rows), limits, one, [1.0])
+    assert s.objective == pytest.approx(best.fun, abs=1e-6)
+
+
+@pytest.mark.parametrize("backend", ["highs", "scip"])
+def test_post_processing_inside_a_strategic_model(backend):
+    """Publish criteria, and let an acceptance stand only with a probability that depends on the group."""
+    fairness = DemographicParity(0.05)
+    for seed in range(3):
+        p = random_discrete(12, 5, seed=seed, groups=[0, 1] * 6, max_false_positives=None)
+        size = np.bincount(p.group_of)
+
+        def judge(model, true, accepted, size=size):
+            """Two true positives are worth a false one; selection rates are nearly equal."""
+            rates = GroupRates(fo.stack([accepted - true, true], axis=1), np.c_[size, 0 * size])
+            model.subject_to(fairness.rows(rates))
+            model.maximize(3 * true.sum() - 2 * accepted.sum())
+            return rates
+
+        m = fo.Model("publish and remix")
+        parts = p.declare(m, all_rows=True)
+        stands = m.variable("stands", 2, lower=0, upper=1)
+        accepted, improved = (m.variable(name, p.agents, binary=True) for name in ("accepted", "improved"))
+        m.subject_to(accepted == parts.accepted, improved == parts.improved)
+        of_group = np.eye(2)[p.group_of].T
+        kept = [of_group @ fo.product(who, stands[p.group_of]) for who in (improved, accepted)]
+        rates = judge(m, *kept)
+        s = m.solve(backend)
+        assert s.status == "optimal"
+        selected = s[rates.rate(SELECTION)]
+        assert abs(selected[0] - selected[1]) <= 0.05 + 1e-6
+        # the model's agents do what agents do
+        responses = p.simulate(np.flatnonzero(s[parts.is_open] > 0.5))
+        assert (s[accepted] > 0.5).tolist() == (responses.choice >= 0).tolist()
+        assert (s[improved] > 0.5).tolist() == responses.true_positive.tolist()
+
+        best = -np.inf
+        for chosen in product([False, True], repeat=p.criteria):
+            said = p.simulate(np.flatnonzero(chosen))
+            true, all_of = of_group @ said.true_positive, of_group @ (said.choice >= 0)
+            inner = fo.Model()
+            stands = inner.variable("stands", 2, lower=0, upper=1)
+            judge(inner, true * stands, all_of * stands)
+            best = max(best, inner.solve().objective)
+        assert s.objective == pytest.approx(best, abs=1e-6)
+
+
+def noisy_plan(true, epsilon, seed, deviations, backend="highs"):
+    """Districts drawn on noisy counts, with a margin of so many standard deviations on either side."""
+    noise = Laplace(epsilon)
+    seen = noise.release(true.arrays.weights, sensitivity=1, seed=seed).round().clip(0)
+    graph = true.graph.copy()
+    for node, people in zip(true.nodes, seen, strict=True):
+        graph.nodes[node]["population"] = int(people)
+    low, high = true.population_bounds
+    p = Districting(graph=graph, districts=true.districts, bounds=(0, int(seen.sum())))
+    m = fo.Model("districts on noisy counts")
+    plan = p.declare(m)
+    # The noise of n nodes has the deviation sqrt(2 n) / epsilon; sqrt(n) lies below its tangent.
+    usual = len(true.nodes) / true.districts
+    root = (plan.member.sum(axis=0) + usual) / (2 * np.sqrt(usual))
+    margin = deviations * np.sqrt(2) * noise.scale(1) * root
+    m.subject_to(plan.population - margin >= low, plan.population + margin <= high)
+    m.minimize(plan.objective)
+    s = m.solve(backend)
+    return s, (plan.decision(s) if s.status == "optimal" else None)
+
+
+def town(seed):
+    rng = np.random.default_rng(seed)
+    graph = grid(4, 4, population=rng.integers(50, 250, 16))
+    for (_, _, data), cost in zip(graph.edges(data=True), rng.integers(1, 10, 24), strict=True):
+        data["cost"] = int(cost)
+    return Districting(graph=graph, districts=2, tolerance=0.1)
+
+
+@pytest.mark.parametrize("backend", ["highs", "scip"])
+def test_districting_on_noisy_counts(backend):
+    """With a margin of two deviations the true districts hold their bounds; without, they may not."""
+    holds = {0.0: [], 2.0: []}
+    for seed in (3, 4, 50):
+        for deviations, found in holds.items():
+            s, plan = noisy_plan(town(seed), 0.1, 100 + seed, deviations, backend)
+            assert s.status == "optimal"
+            found.append(town(seed).evaluate(plan.assignment).feasible)
+    assert holds == {0.0: [True, False, False], 2.0: [True, True, True]}
+    s, _ = noisy_plan(town(2), 0.1, 102, 2.0, backend)
+    assert s.status == "infeasible"  # the margins leave no plan
