@@ -136,8 +136,8 @@ class CalibratedEqualErrors(Problem):
         for name, share in weights.items():
             if not share > 0:
                 raise DeclarationError(f"the weight of {name!r} is {share:g}; it must be positive")
-        if not abs(sum(weights.values()) - 1) <= 1e-6:
-            raise DeclarationError(f"the weights sum to {sum(weights.values()):g}; they must sum to 1")
+        if not abs(sum(weights.values()) - 1) <= ROUNDING:
+            raise DeclarationError(f"the weights sum to {sum(weights.values()):.12g}; they must sum to 1")
         return {name: weights[name] for name in names}
 
     @field_validator("relaxation")
@@ -215,7 +215,7 @@ class CalibratedEqualErrors(Problem):
         """The share of each group in the population; shape ``(G,)``."""
         if self.weights is None:
             return np.full(len(self.groups), 1 / len(self.groups))
-        return np.array([self.weights[name] for name in self.groups]) / sum(self.weights.values())
+        return np.array(list(self.weights.values()))
 
     @property
     def base_rates(self) -> Array:

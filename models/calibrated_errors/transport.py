@@ -37,10 +37,10 @@ def read_score(score: Array) -> Array:
         raise DeclarationError(f"value[{at}] is {values[at]:g}; it must be from 0 to 1")
     if masses.min() < 0:
         raise DeclarationError(f"mass[{int(np.argmin(masses))}] is {masses.min():g}; it must not be negative")
-    if abs(masses.sum() - 1) > 1e-6:
-        raise DeclarationError(f"the masses sum to {masses.sum():g}; they must sum to 1")
+    if abs(masses.sum() - 1) > ROUNDING:
+        raise DeclarationError(f"the masses sum to {masses.sum():.12g}; they must sum to 1")
     distinct, place = np.unique(values, return_inverse=True)
-    merged = np.bincount(place, weights=masses) / masses.sum()
+    merged = np.bincount(place, weights=masses)
     base = float(distinct @ merged)
     if base <= 0 or base >= 1:
         raise DeclarationError(f"the base rate is {base:g}; it must be strictly between 0 and 1")
