@@ -92,7 +92,7 @@ def test_calibration_has_a_price(make, rates, loss, without):
 
 
 def test_the_optimum_that_is_not_attained_is_approached():
-    """Where the predictive value binds among those predicted 0, the loss falls with the margin, and is attained."""
+    """Where the negative predictive value binds, the loss falls with the margin, and is attained."""
     p = binding_negative()
     losses = []
     for margin in (1e-3, 1e-4, 1e-5):
@@ -366,7 +366,7 @@ PRINTED = {
 
 
 def test_the_printed_rows_contradict_the_loss():
-    """Rows 1, 2 and 4 with k = 10 are linear in the four shares of (label, group): L comes out the larger base rate."""
+    """Rows 1, 2 and 4 with k = 10 are linear in the shares of (label, group): L gets the larger base rate."""
     rows = [[1.0, 1.0, 1.0, 1.0]]
     right = [1.0]
     for loss, (tp_h, tp_l), (fp_h, fp_l) in PRINTED.values():
@@ -450,7 +450,7 @@ def test_the_rows_of_table_1_on_scores_of_that_shape(
 
 
 def test_better_data_makes_up_for_fairness():
-    """Rows 3 and 4: with more features, equal rates beat accuracy with fewer, for both groups and the lender."""
+    """Rows 3 and 4: with more features, equal rates beat accuracy with fewer, for everybody."""
     fair = lending(2.0, constraint=EqualOpportunity()).solve()
     limited = lending(1.0).solve("as-predicted")
     assert fair.objective < limited.objective

@@ -252,7 +252,7 @@ def test_transform_draws_scores_that_are_calibrated():
 
 def test_transform_refuses_what_it_does_not_know():
     decision = base().solve().decision
-    with pytest.raises(fo.DeclarationError, match="group 'L': 0.3 is not among its 2 scores"):
+    with pytest.raises(fo.DeclarationError, match=r"group 'L': 0\.3 is not among its 2 scores"):
         decision.transform([0.2, 0.3], ["L", "L"])
     with pytest.raises(fo.DeclarationError, match="'M'; the groups are L, H"):
         decision.transform([0.2], ["M"])

@@ -16,10 +16,10 @@ BASE = {"L": ([0.2, 0.6], [0.5, 0.5]), "H": ([0.4, 0.8], [0.5, 0.5])}
 
 
 @st.composite
-def problems(draw, groups=st.integers(2, 3), **fields):
+def problems(draw):
     """Scores in hundredths with masses in twentieths, a cutoff in hundredths."""
     scores = {}
-    for a in range(draw(groups)):
+    for a in range(draw(st.integers(2, 3))):
         values = draw(st.lists(st.integers(1, 99), min_size=1, max_size=4, unique=True))
         cuts = sorted(
             draw(
@@ -29,11 +29,11 @@ def problems(draw, groups=st.integers(2, 3), **fields):
         masses = np.diff([0, *cuts, 20]) / 20
         scores[f"g{a}"] = (np.array(values) / 100, masses)
     cutoff = draw(st.integers(5, 95)) / 100
-    return CalibratedEqualErrors(scores=scores, cutoff=cutoff, **fields)
+    return CalibratedEqualErrors(scores=scores, cutoff=cutoff)
 
 
 def support(problem, direction, calibrated):
-    """The largest value of a linear function of the equal rates, by a linear program; None if there are none."""
+    """The largest value of a linear function of the equal rates, by a linear program; None without any."""
     m = fo.Model()
     accept = m.variable("accept", sum(s.shape[1] for s in problem.scores.values()), lower=0, upper=1)
     rates = problem.rates(accept)
