@@ -99,9 +99,9 @@ class RateParity(Notion):
 
         Args:
             rates: of the predictor.
-            slack: for each rate, by how much that of each group may be misjudged, shape ``(K,)``. The rows then
-                are ``-slack_a <= rate_a - level <= tolerance + slack_a``: two groups may differ by the tolerance
-                and both their slacks, so that no such error makes a fair predictor look unfair.
+            slack: for each rate, by how much that of each group may be misjudged, shape ``(K,)``. The rows
+                then are ``-slack_a <= rate_a - level <= tolerance + slack_a``: two groups may differ by the
+                tolerance and both their slacks, so that no such error makes a fair predictor look unfair.
         """
         if len(rates.groups) == 1:
             return []

@@ -109,7 +109,7 @@ def dp_postprocessing(
     Raises:
         DeclarationError: without privacy, or for a notion other than parity of rates.
     """
-    noise = _largest_noise(problem, beta)
+    parities, noise = _parities(problem), _largest_noise(problem, beta)
     noisy = _privacy(problem).release(problem.counts, SENSITIVITY, seed)
     model = Model("noisy post-processing")
     probabilities = model.variable("probability", shape=(2, len(problem.groups)), lower=0, upper=1)
@@ -117,7 +117,7 @@ def dp_postprocessing(
     slack = {}
     for rate in problem.constraint.rates:
         records = rates.total(rate.given)
-        if rate.is_linear and (records <= 0).any():
+        if (records <= 0).any():
             a = int(np.argmin(records))
             return Outcome(
                 None,
@@ -126,8 +126,8 @@ def dp_postprocessing(
                 f"{rate.name}; more than {_cells(rate) * noise:.6g} true ones would have been enough",
             )
         slack[rate] = (_cells(rate) - 1) * noise / records
-    rows = _anchored(problem, rates, slack) if as_printed else problem.constraint.rows(rates, slack)
-    model.subject_to(rows)
+    for notion in parities:
+        model.subject_to(_anchored(notion, rates, slack) if as_printed else notion.rows(rates, slack))
     # The number of records is public, and unlike the noisy total it is surely positive.
     model.minimize(rates.total(((0, 1), (1, 0))).sum() / float(problem.counts.sum()))
     said = model.solve(backend or "highs")
@@ -136,14 +136,20 @@ def dp_postprocessing(
     return Outcome(problem.postprocessor(np.clip(said[probabilities], 0.0, 1.0)), iterations=said.iterations)
 
 
-def _anchored(problem: FairPostprocessing, rates: GroupRates, slack: dict[Rate, Array]) -> list[Constraint]:
-    """The rows of LP (1): every other group against the first."""
+def _parities(problem: FairPostprocessing) -> list[RateParity]:
     notion = problem.constraint
-    rows = []
-    for part in notion.notions if isinstance(notion, AllOf) else (notion,):
+    parts = notion.notions if isinstance(notion, AllOf) else (notion,)
+    for part in parts:
         if not isinstance(part, RateParity):
-            raise DeclarationError(f"Algorithm 1 is for parity of rates, not for {type(part).__name__}")
-        for rate in part.rates:
-            values, allowed = rates.rate(rate), 2 * np.maximum(slack[rate][1:], slack[rate][0])
-            rows.append((values[1:] - values[0]).between(-part.tolerance - allowed, part.tolerance + allowed))
+            raise DeclarationError(f"dp-postprocessing is for parity of rates, not for {type(part).__name__}")
+    return [part for part in parts if isinstance(part, RateParity)]
+
+
+def _anchored(notion: RateParity, rates: GroupRates, slack: dict[Rate, Array]) -> list[Constraint]:
+    """The rows of LP (1): every other group against the first."""
+    rows = []
+    for rate in notion.rates:
+        values, allowed = rates.rate(rate), 2 * np.maximum(slack[rate][1:], slack[rate][0])
+        limit = notion.tolerance + allowed
+        rows.append((values[1:] - values[0]).between(-limit, limit))
     return rows

@@ -207,7 +207,7 @@ def test_the_bounds_as_a_function_of_the_instance():
         (lambda: private(privacy=Laplace(float("nan"))), "epsilon"),
         (lambda: private().solve(beta=0.0), "beta is 0; it must be strictly between 0 and 1"),
         (lambda: private().solve(beta=1.0), "beta is 1"),
-        (lambda: private(PredictiveValues(0.5, 0.5)).solve(seed=1), "cannot be relaxed"),
+        (lambda: private(PredictiveValues(0.5, 0.5)).solve(seed=1), "not for PredictiveValues"),
         (
             lambda: private(PredictiveValues(0.5, 0.5)).solve(as_printed=True, seed=1),
             "not for PredictiveValues",
