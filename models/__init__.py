@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from forcopt.models.calibrated_errors import CalibratedEqualErrors, CalibratedTransport
     from forcopt.models.districting import Districting
     from forcopt.models.fair_classification import FairClassification
     from forcopt.models.fair_postprocessing import FairPostprocessing
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     )
 
 _LATER = {
+    "CalibratedEqualErrors": "forcopt.models.calibrated_errors",
+    "CalibratedTransport": "forcopt.models.calibrated_errors",
     "Districting": "forcopt.models.districting",
     "FairClassification": "forcopt.models.fair_classification",
     "FairPostprocessing": "forcopt.models.fair_postprocessing",
@@ -28,6 +31,8 @@ _LATER = {
 """Problems by the package that is imported when one is first used."""
 
 __all__ = [
+    "CalibratedEqualErrors",
+    "CalibratedTransport",
     "Districting",
     "FairClassification",
     "FairPostprocessing",

@@ -1,5 +1,6 @@
 """Groups, their rates, and what fairness demands of them: shared by every learning problem."""
 
+from forcopt.fairness.calibration import calibration_gaps
 from forcopt.fairness.notions import (
     AllOf,
     BoundedGroupLoss,
@@ -9,12 +10,15 @@ from forcopt.fairness.notions import (
     ErrorParity,
     FalsePositiveParity,
     Notion,
+    PredictiveValues,
     RateParity,
 )
 from forcopt.fairness.pairwise import PairwiseFairness
 from forcopt.fairness.rates import (
     ERROR,
     FALSE_POSITIVE,
+    NEGATIVE_PREDICTIVE,
+    POSITIVE_PREDICTIVE,
     SELECTION,
     TRUE_POSITIVE,
     GroupRates,
@@ -25,6 +29,8 @@ from forcopt.fairness.records import read_binary, read_groups, tabulate
 __all__ = [
     "ERROR",
     "FALSE_POSITIVE",
+    "NEGATIVE_PREDICTIVE",
+    "POSITIVE_PREDICTIVE",
     "SELECTION",
     "TRUE_POSITIVE",
     "AllOf",
@@ -37,8 +43,10 @@ __all__ = [
     "GroupRates",
     "Notion",
     "PairwiseFairness",
+    "PredictiveValues",
     "Rate",
     "RateParity",
+    "calibration_gaps",
     "read_binary",
     "read_groups",
     "tabulate",

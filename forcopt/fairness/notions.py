@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,7 +11,16 @@ from pydantic import Field, field_validator
 
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
-from forcopt.fairness.rates import ERROR, FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, GroupRates, Rate
+from forcopt.fairness.rates import (
+    ERROR,
+    FALSE_POSITIVE,
+    NEGATIVE_PREDICTIVE,
+    POSITIVE_PREDICTIVE,
+    SELECTION,
+    TRUE_POSITIVE,
+    GroupRates,
+    Rate,
+)
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.terms import Array
@@ -24,6 +34,7 @@ __all__ = [
     "ErrorParity",
     "FalsePositiveParity",
     "Notion",
+    "PredictiveValues",
     "RateParity",
 ]
 
@@ -83,13 +94,20 @@ class RateParity(Notion):
 
     tolerance: float = Field(default=0.0, ge=0.0, le=1.0, allow_inf_nan=False)
 
-    def rows(self, rates: GroupRates) -> list[Constraint]:
-        """One constraint of K rows for each rate, named after it."""
+    def rows(self, rates: GroupRates, slack: Mapping[Rate, Array] | None = None) -> list[Constraint]:
+        """One constraint of K rows for each rate, named after it; none for a single group.
+
+        Args:
+            rates: of the predictor.
+            slack: for each rate, by how much that of each group may be misjudged, shape ``(K,)``. The rows
+                then are ``-slack_a <= rate_a - level <= tolerance + slack_a``: two groups may differ by the
+                tolerance and both their slacks, so that no such error makes a fair predictor look unfair.
+        """
         if len(rates.groups) == 1:
             return []
-        return [self._row(rates, rate) for rate in self.rates]
+        return [self._row(rates, rate, 0.0 if slack is None else slack[rate]) for rate in self.rates]
 
-    def _row(self, rates: GroupRates, rate: Rate) -> Constraint:
+    def _row(self, rates: GroupRates, rate: Rate, slack: Any) -> Constraint:
         values = rates.rate(rate)
         if not isinstance(values, Expression):
             raise DeclarationError(
@@ -97,7 +115,7 @@ class RateParity(Notion):
             )
         model = values.model
         level = model.variable(model.unused_name(f"least_{rate.name.replace(' ', '_')}"))
-        row = (values - level).between(0.0, self.tolerance)
+        row = (values - level).between(0.0 - slack, self.tolerance + slack)
         row.name = name = level.name.removeprefix("least_")
         row.labels = [f"{name}[{group}]" for group in rates.groups]
         return row
@@ -206,6 +224,57 @@ class BoundedGroupLoss(Notion):
     def violation(self, rates: GroupRates) -> dict[str, float]:
         """By how much it is above the bound, or 0."""
         return {name: max(d - self.bound, 0.0) for name, d in self.disparity(rates).items()}
+
+
+class PredictiveValues(Notion):
+    """Whoever is predicted 1 has label 1 often enough, and who is predicted 0 label 0, in every group.
+
+    This is what makes a prediction one that a calibrated score leads to: some score that is calibrated within
+    the group is at least c for all predicted 1 and at most d for all predicted 0 if and only if the
+    predictive values are at least c and 1 - d (Reich and Vijaykumar 2021, Proposition 3).
+    Where nobody is predicted 1 (or 0), nothing is demanded of them.
+
+    Attributes:
+        positive: the least P(label = 1 | prediction = 1), from 0 to 1.
+        negative: the least P(label = 0 | prediction = 0), from 0 to 1.
+
+    The rows are the quotients multiplied out, so they are linear, and met where nobody has the prediction.
+
+    >>> r = GroupRates(positives=[[4, 16], [6, 20]], mass=[[40, 20], [15, 25]])
+    >>> {name: round(v, 6) for name, v in PredictiveValues(0.8, 0.7).violation(r).items()}
+    {'positive predictive value': 0.030769, 'negative predictive value': 0.057143}
+    """
+
+    rates: ClassVar[tuple[Rate, ...]] = (POSITIVE_PREDICTIVE, NEGATIVE_PREDICTIVE)
+
+    positive: float = Field(ge=0.0, le=1.0, allow_inf_nan=False)
+    negative: float = Field(ge=0.0, le=1.0, allow_inf_nan=False)
+
+    def rows(self, rates: GroupRates) -> list[Constraint]:
+        """For either value one constraint of K rows, named after it."""
+        return [self._row(rates, rate, least) for rate, least in self._least()]
+
+    def _least(self) -> tuple[tuple[Rate, float], ...]:
+        return (POSITIVE_PREDICTIVE, self.positive), (NEGATIVE_PREDICTIVE, self.negative)
+
+    def _row(self, rates: GroupRates, rate: Rate, least: float) -> Constraint:
+        row: Constraint = rates.total(rate.event) - least * rates.total(rate.given) >= 0
+        row.name = name = row.expression.model.unused_name(rate.name.replace(" ", "_"))
+        row.labels = [f"{name}[{group}]" for group in rates.groups]
+        return row
+
+    def disparity(self, rates: GroupRates) -> dict[str, Any]:
+        """Nothing: groups may differ."""
+        return {}
+
+    def violation(self, rates: GroupRates) -> dict[str, float]:
+        """For either value by its name: how far the worst group's is below the least allowed, or 0."""
+        found = {}
+        for rate, least in self._least():
+            event, given = rates.total(rate.event), rates.total(rate.given)
+            some = given > 0
+            found[rate.name] = max(0.0, least - float((event[some] / given[some]).min(initial=1.0)))
+        return found
 
 
 class AllOf(Notion):

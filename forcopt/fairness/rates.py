@@ -13,7 +13,16 @@ from forcopt.fairness.records import read_binary, read_groups, same_length
 from forcopt.language.expression import Expression, as_numbers
 from forcopt.language.terms import Array
 
-__all__ = ["ERROR", "FALSE_POSITIVE", "SELECTION", "TRUE_POSITIVE", "GroupRates", "Rate"]
+__all__ = [
+    "ERROR",
+    "FALSE_POSITIVE",
+    "NEGATIVE_PREDICTIVE",
+    "POSITIVE_PREDICTIVE",
+    "SELECTION",
+    "TRUE_POSITIVE",
+    "GroupRates",
+    "Rate",
+]
 
 Table = tuple[tuple[int, int], tuple[int, int]]
 
@@ -26,8 +35,7 @@ class Rate:
     look at the prediction is linear in the predictor, so that it may be constrained (the moments of Agarwal
     et al. 2018); the others, such as precision, can be measured.
 
-    >>> precision = Rate("precision", event=((0, 0), (0, 1)), given=((0, 0), (1, 1)))
-    >>> precision.is_linear, FALSE_POSITIVE.is_linear
+    >>> POSITIVE_PREDICTIVE.is_linear, FALSE_POSITIVE.is_linear
     (False, True)
     """
 
@@ -49,6 +57,10 @@ SELECTION = Rate("selection rate", event=((0, 0), (1, 1)), given=((1, 1), (1, 1)
 """P(prediction = 1)"""
 ERROR = Rate("error rate", event=((0, 1), (1, 0)), given=((1, 1), (1, 1)))
 """P(prediction != label)"""
+POSITIVE_PREDICTIVE = Rate("positive predictive value", event=((0, 0), (0, 1)), given=((0, 0), (1, 1)))
+"""P(label = 1 | prediction = 1), the precision"""
+NEGATIVE_PREDICTIVE = Rate("negative predictive value", event=((1, 0), (0, 0)), given=((1, 1), (0, 0)))
+"""P(label = 0 | prediction = 0)"""
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_binary, read_groups, same_length
 from forcopt.language.terms import Array
+from forcopt.privacy import ObservedGroups, RandomizedResponse
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,34 +26,62 @@ class RandomizedPostprocessor:
     Attributes:
         probabilities: of predicting 1, indexed ``[prediction, group]``; shape ``(2, K)``.
         groups: their names.
-        base_rates: false positive and true positive rate of the base predictions in each group; shape
+        base_rates: false positive and true positive rate of the base predictions in each (true) group; shape
             ``(2, K)``, NaN where undefined.
+        channel: if the groups are reports, what they came through.
     """
 
     probabilities: Array
     groups: tuple[str, ...]
     base_rates: Array = field(repr=False)
+    channel: RandomizedResponse | None = None
 
     def __post_init__(self) -> None:
         self.probabilities.flags.writeable = False
 
     @property
     def rates(self) -> Array:
-        """False positive and true positive rate after post-processing; shape ``(2, K)``."""
-        if_zero, if_one = self.probabilities
+        """False positive and true positive rate of each (true) group after it; shape ``(2, K)``."""
+        if_zero, if_one = self.for_true_groups().probabilities
         return np.asarray((1.0 - self.base_rates) * if_zero + self.base_rates * if_one)
+
+    def for_true_groups(self) -> RandomizedPostprocessor:
+        """The post-processor for those whose true group is known, with the same law of predictions.
+
+        Without a channel it is this one. With one, a person of group a is treated as the reports of such
+        people are on average.
+        """
+        if self.channel is None:
+            return self
+        mixed = self.probabilities @ self.channel.transition(len(self.groups))
+        return RandomizedPostprocessor(mixed, self.groups, self.base_rates)
 
     def predict(self, predictions: Any, groups: Any, seed: int | np.random.Generator | None = None) -> Array:
         """Draw a prediction for each record.
 
         Args:
             predictions: base predictions, 0 or 1 for each record.
-            groups: the group of each record, among `groups`.
+            groups: the group of each record, among `groups`; with a channel ``channel.observe(reports)``.
             seed: an int or a generator; the same int gives the same draws.
 
         Returns:
             0 or 1 for each record, int64 of shape ``(n,)``.
+
+        Raises:
+            DeclarationError: for a group that is not among `groups`, and for true groups where reports are
+                needed or reports where true groups are.
         """
+        if isinstance(groups, ObservedGroups):
+            if groups.channel != self.channel:
+                raise DeclarationError(
+                    f"the groups came through {groups.channel}, not through {self.channel}"
+                )
+            groups = groups.reports
+        elif self.channel is not None:
+            raise DeclarationError(
+                "say whether these groups are reports (channel.observe(groups)) or true ones (take "
+                "for_true_groups() to predict): reports sent through the channel twice would be less fair"
+            )
         base = read_binary(predictions, "predictions")
         codes, _ = read_groups(groups, self.groups)
         same_length(predictions=base, groups=codes)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from forcopt.fairness import ERROR
 from forcopt.language.model import Model
 from forcopt.models.fair_postprocessing.problem import FairPostprocessing
 from forcopt.problem import Handles
@@ -12,11 +11,16 @@ from forcopt.problem import Handles
 __all__ = ["lp"]
 
 
-@FairPostprocessing.formulation("lp", exact=True, cites="Jagielski et al. (2019), LP (5) and (6)")
+@FairPostprocessing.formulation(
+    "lp", exact=True, cites="Jagielski et al. (2019), LP (5) and (6); Mozannar et al. (2020), LP (14)"
+)
 def lp(problem: FairPostprocessing, model: Model) -> Handles:
     """Linear program: 2 K probabilities, and for each rate of the notion one level and K rows.
 
-    It is always feasible: a constant prediction has equal rates in all groups.
+    It is always feasible: a constant prediction has equal rates in all groups. With a channel, the error is
+    that of the reported counts and the rates are those of the true groups, which see the channel's mix of the
+    probabilities (the paper's objective takes the reported counts with that mix, so that the noise is in it
+    twice). With privacy, this is the optimum that privacy forgoes: it reads the true counts.
 
     Returns:
         ``probabilities``, shape ``(2, K)``; ``rates``, the `GroupRates` as expressions; ``error``;
@@ -28,7 +32,7 @@ def lp(problem: FairPostprocessing, model: Model) -> Handles:
     rates = problem.rates(probabilities)
     fairness = problem.constraint.rows(rates)
     model.subject_to(fairness)
-    error = rates.overall(ERROR)
+    error = problem.error(probabilities)
     return Handles(
         objective=error,
         # a solver may leave the bounds by its tolerance

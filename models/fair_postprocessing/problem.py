@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Self
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
@@ -21,7 +22,8 @@ from forcopt.fairness import (
 from forcopt.language.expression import as_numbers
 from forcopt.language.terms import Array
 from forcopt.models.fair_postprocessing.decision import RandomizedPostprocessor
-from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
+from forcopt.privacy import Laplace, ObservedGroups, RandomizedResponse
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
 
 __all__ = ["FairPostprocessing"]
 
@@ -35,13 +37,24 @@ class FairPostprocessing(Problem):
     Attributes:
         counts: how many records there are, indexed ``[prediction, group, label]``; shape ``(2, K, 2)``.
         constraint: the fairness notion, such as ``EqualizedOdds(0.05)``; notions combine with ``&``.
-        groups: names of the K groups; ``"0"``, ``"1"``, ... by default.
+        groups: names of the K groups; ``"0"``, ``"1"``, ... by default. Or a `RandomizedResponse`, which says
+            `channel`.
+        channel: what the groups of the records went through: `counts` holds what people reported. The
+            constraint then is on the rates of the true groups, estimated by inverting the channel. The
+            predictions must not depend on the groups.
+        negative_cells: what to do if the estimated number of records of a group and label is negative:
+            ``"refuse"``, or ``"project"`` the estimated table onto the nearest one without negative cells.
+        privacy: let the decision be private in the groups of the records. ``Laplace(epsilon, floor)`` adds
+            noise to the counts; its `floor`, if there is one, is a lower bound on the records of every group
+            and label that may be known to all.
 
     Raises:
-        DeclarationError: for counts that are negative, fractional or of another shape, and for a group
-            without the records over which a rate of `constraint` is taken.
+        DeclarationError: for counts that are negative, fractional or of another shape; for a group
+            without the records over which a rate of `constraint` is taken; for a negative estimated cell;
+            for a floor that the counts do not keep; for `channel` and `privacy` together.
 
-    Reference: Jagielski et al. (2019), LP (5) and (6), with disparities over all pairs of groups.
+    Reference: Jagielski et al. (2019), LP (5) and (6) and Algorithm 1; Mozannar, Ohannessian and Srebro
+    (2020), LP (14). Disparities are over all pairs of groups.
 
     >>> from forcopt.fairness import EqualizedOdds
     >>> from forcopt.models import FairPostprocessing
@@ -63,6 +76,18 @@ class FairPostprocessing(Problem):
     counts: Integers
     constraint: Notion
     groups: tuple[Annotated[str, BeforeValidator(str)], ...] = Field(default=(), validate_default=True)
+    channel: RandomizedResponse | None = None
+    negative_cells: Literal["refuse", "project"] = "refuse"
+    privacy: Laplace | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _groups_may_say_the_channel(cls, data: Any) -> Any:
+        if not isinstance(data.get("groups"), RandomizedResponse):
+            return data
+        if data.get("channel") is not None:
+            raise DeclarationError("groups is a channel, and another channel is given")
+        return {**data, "channel": data["groups"], "groups": ()}
 
     @field_validator("counts")
     @classmethod
@@ -90,27 +115,67 @@ class FairPostprocessing(Problem):
 
     @model_validator(mode="after")
     def _has_rates(self) -> Self:
+        if self.channel is not None and self.privacy is not None:
+            raise DeclarationError("privacy is for true groups; reported ones (channel) are private already")
         for rate in self.constraint.rates:
-            self.base.rate(rate)
+            if rate.is_linear:
+                self.base.rate(rate)
+        floor = None if self.privacy is None else self.privacy.floor
+        least = int(self.counts.sum(axis=0).min())
+        if floor is not None and least < floor:
+            raise DeclarationError(f"privacy.floor is {floor:g}, but a group and label has {least} records")
         return self
 
+    def method(self, name: str | None = None) -> Method:
+        """Give a method by name; by default ``dp-postprocessing`` if there is `privacy`, else ``lp``."""
+        return super().method(name or ("lp" if self.privacy is None else "dp-postprocessing"))
+
     @classmethod
-    def from_predictions(cls, predictions: Any, groups: Any, labels: Any, constraint: Notion) -> Self:
+    def from_predictions(
+        cls, predictions: Any, groups: Any, labels: Any, constraint: Notion, **fields: Any
+    ) -> Self:
         """Count records.
 
         Args:
             predictions: of the classifier, 0 or 1 for each record; arrays, lists or pandas columns.
-            groups: the group of each record, of any type.
+            groups: the group of each record, of any type; ``channel.observe(reports)`` if these are reports.
             labels: 0 or 1 for each record.
             constraint: the fairness notion.
+            fields: the other fields of the declaration.
 
         Raises:
             DeclarationError: for columns of different length, other values, or a missing group.
         """
+        if isinstance(groups, ObservedGroups):
+            fields, groups = {"channel": groups.channel, **fields}, groups.reports
         counts, names = tabulate(predictions, groups, labels)
-        return cls(counts=counts, constraint=constraint, groups=names)
+        return cls(counts=counts, constraint=constraint, groups=names, **fields)
 
     # -- rates -----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def by_group(self) -> Array:
+        """The counts by true group, as `counts`: estimated if there is a channel.
+
+        The channel is inverted cell by cell (Mozannar et al. 2020, section 4), which is unbiased. Then the
+        base predictions' rates are cut to [0, 1] (the paper projects them onto the simplex, but rates of
+        several groups need not sum to 1).
+        """
+        if self.channel is None:
+            return self.counts
+        table = self.channel.debias(self.counts, axis=1)
+        mass = table.sum(axis=0)
+        if (mass < 0).any() and self.negative_cells == "project":
+            table = _nearest_nonnegative(table)
+            mass = table.sum(axis=0)
+        elif (mass < 0).any():
+            a, label = (int(i) for i in np.argwhere(mass < 0)[0])
+            raise DeclarationError(
+                f"group {self.groups[a]!r} has an estimated {mass[a, label]:.6g} records with label {label}; "
+                'that must not be negative: gather more, or say negative_cells="project"'
+            )
+        ones = np.clip(table[1], 0.0, mass)
+        return np.stack([mass - ones, ones])
 
     def rates(self, probabilities: Any) -> GroupRates:
         """The rates of each group after post-processing.
@@ -119,13 +184,28 @@ class FairPostprocessing(Problem):
             probabilities: of predicting 1 given prediction and group, shape ``(2, K)``; numbers or an
                 expression.
         """
+        seen = probabilities if self.channel is None else probabilities @ self._transition
+        positives = (self.by_group * seen[:, :, None]).sum(axis=0)
+        return GroupRates(positives, self.by_group.sum(axis=0), self.groups)
+
+    @property
+    def _transition(self) -> Array:
+        assert self.channel is not None
+        return self.channel.transition(len(self.groups))
+
+    def error(self, probabilities: Any) -> Any:
+        """The error rate after post-processing; a scalar.
+
+        It is taken over the groups as they are given, reported or true. That is the error of the reports'
+        predictor exactly, with no channel to invert.
+        """
         positives = (self.counts * probabilities[:, :, None]).sum(axis=0)
-        return GroupRates(positives, self.counts.sum(axis=0), self.groups)
+        return GroupRates(positives, self.counts.sum(axis=0), self.groups).overall(ERROR)
 
     @property
     def base(self) -> GroupRates:
         """The rates of the predictions as they are."""
-        return GroupRates(self.counts[1], self.counts.sum(axis=0), self.groups)
+        return GroupRates(self.by_group[1], self.by_group.sum(axis=0), self.groups)
 
     def postprocessor(self, probabilities: Any) -> RandomizedPostprocessor:
         """The decision with these probabilities, shape ``(2, K)``."""
@@ -134,7 +214,9 @@ class FairPostprocessing(Problem):
         rates = [
             base.rate(rate) if base.defines(rate) else nobody for rate in (FALSE_POSITIVE, TRUE_POSITIVE)
         ]
-        return RandomizedPostprocessor(self._probabilities(probabilities), self.groups, np.stack(rates))
+        return RandomizedPostprocessor(
+            self._probabilities(probabilities), self.groups, np.stack(rates), self.channel
+        )
 
     def evaluate(self, decision: RandomizedPostprocessor | Any) -> Evaluation:
         """Judge a decision: its error rate, its violations and the rates of each group.
@@ -144,7 +226,8 @@ class FairPostprocessing(Problem):
 
         Returns:
             The error rate; violations for each rate (disparity above tolerance) and for ``"probability"``
-            (outside [0, 1]); as metrics the largest disparity and the rates of each group.
+            (outside [0, 1]); as metrics the largest disparity and the rates of each group. With `privacy`,
+            all that is computed from the true counts, so it is not private.
         """
         probabilities = self._probabilities(decision)
         rates = self.rates(probabilities)
@@ -152,13 +235,13 @@ class FairPostprocessing(Problem):
             **self.constraint.violation(rates),
             "probability": max(float(-probabilities.min()), float(probabilities.max()) - 1.0),
         }
-        metrics = {"largest disparity": max(self.constraint.disparity(rates).values())}
+        metrics = {"largest disparity": max(self.constraint.disparity(rates).values(), default=0.0)}
         for rate in (FALSE_POSITIVE, TRUE_POSITIVE, SELECTION):
             if rates.defines(rate):
                 values = rates.rate(rate)
                 metrics |= {f"{rate.name} of {g}": float(v) for g, v in zip(self.groups, values, strict=True)}
         return Evaluation(
-            objective=float(rates.overall(ERROR)),
+            objective=float(self.error(probabilities)),
             violations={name: v for name, v in violations.items() if v > FEASIBILITY_TOLERANCE},
             metrics=metrics,
         )
@@ -176,3 +259,12 @@ class FairPostprocessing(Problem):
                 f"the decision has shape {values.shape}; it must be (2, {len(self.groups)})"
             )
         return values
+
+
+def _nearest_nonnegative(table: Array) -> Array:
+    """The Euclidean projection onto the tables without negative cells of the same sum. O(K log K)."""
+    total = table.sum()
+    descending = np.sort(table, axis=None)[::-1]
+    excess = (np.cumsum(descending) - total) / np.arange(1, table.size + 1)
+    threshold = excess[np.flatnonzero(descending > excess)[-1]]
+    return np.asarray(np.maximum(table - threshold, 0.0))

@@ -1,0 +1,32 @@
+"""Calibration of a score, as numbers or as expressions of a model, by the same code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from forcopt.language.terms import Array
+
+__all__ = ["calibration_gaps"]
+
+
+def calibration_gaps(joint: Any, values: Array, outputs: Array) -> Any:
+    """By how much each output of a score misstates how many of those who get it have label 1.
+
+    A score is calibrated within a group if all gaps are zero: of the people with output q, a share q has
+    label 1.
+
+    Args:
+        joint: how much of the group has each old score (rows) and each output (columns), shape ``(N, M)``;
+            numbers or an expression.
+        values: the share with label 1 among those of each old score, shape ``(N,)``.
+        outputs: the outputs, shape ``(M,)``.
+
+    Returns:
+        For each output the mass with label 1 minus output times mass, shape ``(M,)``.
+
+    >>> import numpy as np
+    >>> joint = np.array([[0.25, 0.25], [0.0, 0.5]])
+    >>> calibration_gaps(joint, np.array([0.2, 0.5]), np.array([0.2, 0.4])).round(9).tolist()
+    [0.0, -0.0]
+    """
+    return values @ joint - outputs * joint.sum(axis=0)

@@ -1,0 +1,244 @@
+"""The decision: a random new score for each old one, group by group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from forcopt.errors import DeclarationError
+from forcopt.fairness import (
+    FALSE_POSITIVE,
+    NEGATIVE_PREDICTIVE,
+    POSITIVE_PREDICTIVE,
+    SELECTION,
+    TRUE_POSITIVE,
+    GroupRates,
+    calibration_gaps,
+    read_groups,
+)
+from forcopt.fairness.records import same_length
+from forcopt.language.expression import as_numbers
+from forcopt.language.terms import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+__all__ = ["ROUNDING", "CalibratedScores", "ScoreKernel"]
+
+ROUNDING = 1e-9
+"""Scores closer than this are the same; a score this close below the cutoff reaches it."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreKernel:
+    """A random new score for each old score of one group.
+
+    Attributes:
+        values: the old scores, shape ``(N,)``: the share with label 1 among those who have it.
+        masses: the share of the group with each, shape ``(N,)``.
+        outputs: the new scores, ascending, shape ``(M,)``.
+        kernel: the probability of each new score (column) given the old one (row), shape ``(N, M)``.
+
+    Raises:
+        DeclarationError: if a row of the kernel is no probability distribution.
+    """
+
+    values: Array
+    masses: Array
+    outputs: Array
+    kernel: Array
+
+    def __post_init__(self) -> None:
+        if self.kernel.shape != (len(self.values), len(self.outputs)):
+            raise DeclarationError(
+                f"the kernel has shape {self.kernel.shape}; it must be one row for each of "
+                f"{len(self.values)} values and one column for each of {len(self.outputs)} outputs"
+            )
+        wrong = (self.kernel < -ROUNDING).any(axis=1) | (np.abs(self.kernel.sum(axis=1) - 1) > ROUNDING)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise DeclarationError(
+                f"kernel[{row}] is no distribution: it sums to {self.kernel[row].sum():.9g}, "
+                f"its least entry is {self.kernel[row].min():.3g}"
+            )
+
+    @classmethod
+    def unchanged(cls, values: Array, masses: Array) -> ScoreKernel:
+        """Everybody keeps their score."""
+        return cls(values, masses, values, np.eye(len(values)))
+
+    @property
+    def joint(self) -> Array:
+        """The share of the group with each old and new score; shape ``(N, M)``."""
+        return np.asarray(self.masses[:, None] * self.kernel)
+
+    @property
+    def calibration_error(self) -> float:
+        """The expected distance of the new score from the share with label 1 among those who have it."""
+        return float(np.abs(calibration_gaps(self.joint, self.values, self.outputs)).sum())
+
+    @property
+    def added_error(self) -> float:
+        """The expected squared change of the score: what the mean squared error grows by."""
+        return float((self.joint * (self.values[:, None] - self.outputs) ** 2).sum())
+
+    @property
+    def total_error(self) -> float:
+        """The mean squared error of the new score as a forecast of the label."""
+        return self.added_error + float(self.masses @ (self.values * (1 - self.values)))
+
+    def accepted(self, cutoff: float) -> Array:
+        """The probability that each old score becomes one of at least the cutoff; shape ``(N,)``."""
+        return np.asarray(self.kernel[:, self.outputs >= cutoff - ROUNDING].sum(axis=1))
+
+    def rates(self, cutoff: float) -> tuple[float, float]:
+        """False positive and true positive rate of predicting 1 from the cutoff on."""
+        accepted = self.masses * self.accepted(cutoff)
+        base = float(self.masses @ self.values)
+        return float(accepted @ (1 - self.values)) / (1 - base), float(accepted @ self.values) / base
+
+    def draw(self, scores: Array, rng: np.random.Generator, what: str) -> Array:
+        """A new score for each old one.
+
+        Raises:
+            DeclarationError: for a score that is not among `values`, naming the record.
+        """
+        place = np.searchsorted(self.values, scores - ROUNDING)
+        nearest = self.values[np.minimum(place, len(self.values) - 1)]
+        unknown = np.abs(nearest - scores) > ROUNDING
+        if unknown.any():
+            at = int(np.argmax(unknown))
+            raise DeclarationError(f"{what}: {scores[at]:.9g} is not among its {len(self.values)} scores")
+        at_most = np.cumsum(self.kernel, axis=1)
+        at_most[:, -1] = np.inf  # whatever rounding left
+        uniform, drawn = rng.random(len(scores)), np.empty(len(scores))
+        for i in np.unique(place):
+            here = place == i
+            drawn[here] = self.outputs[np.searchsorted(at_most[i], uniform[here], side="right")]
+        return drawn
+
+
+@dataclass(frozen=True, eq=False)
+class CalibratedScores:
+    """New scores for all groups, and the cutoff from which they lead to a prediction of 1.
+
+    Attributes:
+        kernels: for each group by its name.
+        cutoff: whoever has at least this score is predicted 1.
+        shares: of the groups in the population.
+    """
+
+    kernels: Mapping[str, ScoreKernel]
+    cutoff: float
+    shares: Mapping[str, float]
+
+    def transform(self, scores: Any, groups: Any, seed: int | np.random.Generator | None = None) -> Array:
+        """Draw a new score for each record.
+
+        Args:
+            scores: the old scores, each among those declared for its group.
+            groups: the group of each record.
+            seed: an int or a generator; the same int gives the same draws.
+
+        Returns:
+            The new scores, shape ``(n,)``.
+
+        Raises:
+            DeclarationError: for an unknown group, or a score that its group was not declared to have.
+        """
+        names = tuple(self.kernels)
+        old = as_numbers(scores, "scores")
+        codes, _ = read_groups(groups, names)
+        same_length(scores=old, groups=codes)
+        rng = np.random.default_rng(seed)
+        new = np.empty(len(old))
+        for a, name in enumerate(names):
+            new[codes == a] = self.kernels[name].draw(old[codes == a], rng, f"scores of group {name!r}")
+        return new
+
+    @property
+    def rates(self) -> GroupRates:
+        """The rates of the prediction that the new scores lead to."""
+        return self._rates({name: k.accepted(self.cutoff) for name, k in self.kernels.items()})
+
+    def _rates(self, accepted: Mapping[str, Array]) -> GroupRates:
+        positives, mass = [], []
+        for name, k in self.kernels.items():
+            by_label = self.shares[name] * k.masses * np.array([1 - k.values, k.values])
+            positives.append(by_label @ accepted[name])
+            mass.append(by_label.sum(axis=1))
+        return GroupRates(np.array(positives), np.array(mass), tuple(self.kernels))
+
+    def calibration_table(self) -> pd.DataFrame:
+        """For each group and new score: how many have it, and the share with label 1 among them."""
+        import pandas as pd
+
+        rows = []
+        for name, k in self.kernels.items():
+            mass = k.joint.sum(axis=0)
+            some = mass > ROUNDING
+            with_label = k.values @ k.joint
+            rows += [
+                {"group": name, "score": q, "share": m, "share with label 1": y / m}
+                for q, m, y in zip(k.outputs[some], mass[some], with_label[some], strict=True)
+            ]
+        return pd.DataFrame(rows)
+
+    def rate_table(self) -> pd.DataFrame:
+        """For each group, before and after: the rates of the prediction, and the score's squared error."""
+        import pandas as pd
+
+        before = {name: (k.values >= self.cutoff - ROUNDING) * 1.0 for name, k in self.kernels.items()}
+        rows = []
+        for when, rates in (("before", self._rates(before)), ("after", self.rates)):
+            for a, (name, k) in enumerate(self.kernels.items()):
+                row: dict[str, Any] = {"group": name, "scores": when}
+                for rate in (
+                    FALSE_POSITIVE,
+                    TRUE_POSITIVE,
+                    POSITIVE_PREDICTIVE,
+                    NEGATIVE_PREDICTIVE,
+                    SELECTION,
+                ):
+                    event, given = rates.total(rate.event)[a], rates.total(rate.given)[a]
+                    row[rate.name] = event / given if given > 0 else np.nan
+                row["squared error"] = k.total_error - (k.added_error if when == "before" else 0.0)
+                rows.append(row)
+        return pd.DataFrame(rows).sort_values(["group", "scores"], ascending=[True, False], ignore_index=True)
+
+    def __repr__(self) -> str:
+        return str(self.rate_table().to_string(index=False, float_format="{:.4f}".format))
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Draw each group's scores before (line) and after (filled), and its rates before and after.
+
+        Args:
+            path: where to save the picture, if given; the ending says in which format.
+        """
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(4.0 + 3.2 * len(self.kernels), 3.6), layout="constrained")
+        plane, *panels = figure.subplots(1, 1 + len(self.kernels))
+        plane.plot([0, 1], [0, 1], color="0.8", linewidth=1, zorder=0)
+        edges = np.linspace(0.0, 1.0, 21)
+        for a, (name, k) in enumerate(self.kernels.items()):
+            color, axes = f"C{a}", panels[a]
+            before = ScoreKernel.unchanged(k.values, k.masses).rates(self.cutoff)
+            plane.plot(*before, marker="o", color=color, markerfacecolor="white", linestyle="")
+            plane.plot(*k.rates(self.cutoff), marker="o", color=color, linestyle="", label=name)
+            axes.hist(k.outputs, edges, weights=k.joint.sum(axis=0), color=color, alpha=0.4, label="after")
+            axes.hist(k.values, edges, weights=k.masses, histtype="step", color="0.2", label="before")
+            axes.axvline(self.cutoff, color="C3", linestyle="--", linewidth=1)
+            axes.set(title=name, xlabel="score", ylabel="share of the group", xlim=(0, 1))
+            axes.legend()
+        plane.set(xlabel="false positive rate", ylabel="true positive rate", xlim=(0, 1), ylim=(0, 1))
+        plane.set_aspect("equal")
+        plane.legend(loc="lower right")
+        if path is not None:
+            figure.savefig(path)
+        return figure

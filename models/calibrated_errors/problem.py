@@ -1,0 +1,473 @@
+"""The declaration: calibrated scores of several groups, a cutoff, and what their error rates must be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from forcopt.declaration import Numbers
+from forcopt.errors import BackendError, DeclarationError
+from forcopt.fairness import (
+    FALSE_POSITIVE,
+    NEGATIVE_PREDICTIVE,
+    POSITIVE_PREDICTIVE,
+    TRUE_POSITIVE,
+    AllOf,
+    EqualizedOdds,
+    GroupRates,
+    Notion,
+    PredictiveValues,
+)
+from forcopt.language.atoms import quad_form
+from forcopt.language.terms import Array
+from forcopt.models.calibrated_errors.decision import ROUNDING, CalibratedScores, ScoreKernel
+from forcopt.models.calibrated_errors.region import (
+    FeasibleRegion,
+    HalfPlane,
+    Point,
+    roc,
+    simplest_fraction,
+    value_at,
+)
+from forcopt.models.calibrated_errors.transport import CalibratedTransport, read_score
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
+
+__all__ = ["CalibratedEqualErrors"]
+
+
+class CalibratedEqualErrors(Problem):
+    """Change calibrated scores of groups so that one cutoff leads to equal error rates, still calibrated.
+
+    Whoever uses the score predicts 1 from the cutoff on, the same for all groups. Stage 1 finds the rates of
+    the least expected loss that scores calibrated within each group can lead to. Stage 2 finds, for each
+    group, the calibrated score nearest to the old one with those rates (`CalibratedTransport`).
+
+    Attributes:
+        scores: for each group by its name: the values of the old score (the share with label 1 among those
+            who have each) and the share of the group with each, shape ``(2, N)``; N may differ.
+        weights: the share of each group in the population; equal by default.
+        cutoff: whoever has at least this score is predicted 1. A decision maker who pays k for a false
+            positive and 1 for a false negative takes ``k / (k + 1)``.
+        cost_ratio: that k; give either the cutoff or k.
+        interval: the cutoff is known only to lie strictly within this distance: the rates shall be equal for
+            every such cutoff.
+        constraint: what the rates must meet; `EqualizedOdds` unless `relaxation` is given.
+        relaxation: punish rates that differ instead: for every pair of groups, the differences of false and
+            true positive rate d cost ``d' Lambda d``. A symmetric semidefinite matrix of shape ``(2, 2)``, or
+            a number for a multiple of the identity.
+        margin: how far below the cutoff the scores of those predicted 0 must stay. The set of achievable
+            rates is not closed, so that without a margin there might be no best ones.
+
+    Raises:
+        DeclarationError: for fewer than two groups, a score that is none (`read_score`), weights that are not
+            positive or do not sum to 1, cutoff and cost ratio that contradict each other, a relaxation that
+            is not symmetric and semidefinite.
+
+    Reference: Reich and Vijaykumar (2021), stages 1 and 2 with the extensions of section 3.3.
+
+    >>> p = CalibratedEqualErrors(
+    ...     scores={"L": ([0.2, 0.6], [0.5, 0.5]), "H": ([0.4, 0.8], [0.5, 0.5])}, cutoff=0.5
+    ... )
+    >>> [str(rate) for rate in p.best_rates()]
+    ['4/13', '9/13']
+    >>> s = p.solve()
+    >>> round(s.objective, 6)
+    0.307692
+    >>> s.decision.rates.rate(FALSE_POSITIVE).round(6).tolist()
+    [0.307692, 0.307692]
+    """
+
+    family: ClassVar[str] = "calibrated"
+    default_method: ClassVar[str] = "lp"
+
+    scores: Mapping[str, Numbers]
+    weights: Mapping[str, float] | None = None
+    cutoff: float = Field(default=0.5, gt=0.0, lt=1.0)
+    cost_ratio: float = Field(default=1.0, gt=0.0, allow_inf_nan=False)
+    interval: float = Field(default=0.0, ge=0.0)
+    constraint: Notion | None = None
+    relaxation: Numbers | None = None
+    margin: float = Field(default=1e-6, gt=0.0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_says_the_other(cls, data: Any) -> Any:
+        cutoff, k = data.get("cutoff"), data.get("cost_ratio")
+        if cutoff is None and k is None:
+            raise DeclarationError("the cutoff is missing; give it, or the cost_ratio of false positives")
+        if cutoff is None and isinstance(k, int | float) and k > 0:
+            data = {**data, "cutoff": float(1 / (1 + 1 / simplest_fraction(k)))}
+        if k is None and isinstance(cutoff, int | float) and 0 < cutoff < 1:
+            exact = simplest_fraction(cutoff)
+            data = {**data, "cost_ratio": float(exact / (1 - exact))}
+        return data
+
+    @field_validator("scores")
+    @classmethod
+    def _are_scores(cls, scores: Mapping[str, Array]) -> Mapping[str, Array]:
+        if len(scores) < 2:
+            raise DeclarationError(f"there are {len(scores)} groups; at least two are needed")
+        read = {}
+        for name, score in scores.items():
+            try:
+                read[name] = read_score(score)
+            except DeclarationError as error:
+                raise DeclarationError(f"group {name!r}: {error}") from None
+        return read
+
+    @field_validator("weights")
+    @classmethod
+    def _are_shares(
+        cls, weights: Mapping[str, float] | None, info: ValidationInfo
+    ) -> Mapping[str, float] | None:
+        if weights is None or "scores" not in info.data:
+            return weights
+        names = list(info.data["scores"])
+        if set(weights) != set(names):
+            raise DeclarationError(
+                f"weights are given for {', '.join(weights)}; the groups are {', '.join(names)}"
+            )
+        for name, share in weights.items():
+            if not share > 0:
+                raise DeclarationError(f"the weight of {name!r} is {share:g}; it must be positive")
+        if not abs(sum(weights.values()) - 1) <= ROUNDING:
+            raise DeclarationError(f"the weights sum to {sum(weights.values()):.12g}; they must sum to 1")
+        return {name: weights[name] for name in names}
+
+    @field_validator("relaxation")
+    @classmethod
+    def _is_semidefinite(cls, matrix: Array | None) -> Array | None:
+        if matrix is None:
+            return None
+        if matrix.ndim == 0:
+            matrix = float(matrix) * np.eye(2)
+        if matrix.shape != (2, 2):
+            raise DeclarationError(f"the shape is {matrix.shape}; it must be (2, 2), or a number")
+        if matrix[0, 1] != matrix[1, 0]:
+            raise DeclarationError(f"the matrix is not symmetric: {matrix[0, 1]:g} and {matrix[1, 0]:g}")
+        least = float(np.linalg.eigvalsh(matrix)[0])
+        if least < -1e-12 * float(np.abs(matrix).max()):
+            raise DeclarationError(f"the matrix has the eigenvalue {least:g}; it must be semidefinite")
+        return matrix
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if abs(self.cutoff - self.cost_ratio / (1 + self.cost_ratio)) > ROUNDING:
+            raise DeclarationError(
+                f"cutoff {self.cutoff:g} and cost_ratio {self.cost_ratio:g} contradict each other: "
+                f"that ratio has the cutoff {self.cost_ratio / (1 + self.cost_ratio):g}; give one of them"
+            )
+        if self.lower < 0 or self.upper > 1:
+            raise DeclarationError(
+                f"interval is {self.interval:g}; cutoff - max(interval, margin) = {self.lower:g} and "
+                f"cutoff + interval = {self.upper:g} must be from 0 to 1"
+            )
+        return self
+
+    def method(self, name: str | None = None) -> Method:
+        """Give a method by name; by default ``qp`` if there is a relaxation, else ``lp``."""
+        return super().method(name or ("lp" if self.relaxation is None else "qp"))
+
+    @classmethod
+    def from_counts(cls, counts: Mapping[str, tuple[Sequence[int], Sequence[int]]], **fields: Any) -> Self:
+        """Take each group's people, and how many of them have label 1, by score.
+
+        Each score then counts as the share with label 1 among those who have it, which calibrates it; scores
+        with nobody are left out. The weights are the groups' shares.
+
+        Args:
+            counts: for each group the number of people with each score, and of those with label 1.
+            fields: the other fields of the declaration.
+
+        >>> counts = {"a": ([10, 10], [2, 6]), "b": ([5, 5], [2, 4])}
+        >>> p = CalibratedEqualErrors.from_counts(counts, cutoff=0.5)
+        >>> p.scores["a"].tolist(), p.weights
+        ([[0.2, 0.6], [0.5, 0.5]], {'a': 0.6666666666666666, 'b': 0.3333333333333333})
+        """
+        scores, sizes = {}, {}
+        for name, pair in counts.items():
+            table = np.asarray(pair, dtype=float)
+            if table.ndim != 2 or len(table) != 2 or (table[0] < table[1]).any() or (table[1] < 0).any():
+                raise DeclarationError(
+                    f"counts of {name!r} must be people, and those among them with label 1"
+                )
+            people, positive = table[:, table[0] > 0]
+            sizes[name] = float(people.sum())
+            scores[name] = np.array([positive / people, people / sizes[name]])
+        total = sum(sizes.values())
+        return cls(scores=scores, weights={name: n / total for name, n in sizes.items()}, **fields)
+
+    # -- the data --------------------------------------------------------------------------------------------
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(self.scores)
+
+    @property
+    def shares(self) -> Array:
+        """The share of each group in the population; shape ``(G,)``."""
+        if self.weights is None:
+            return np.full(len(self.groups), 1 / len(self.groups))
+        return np.array(list(self.weights.values()))
+
+    @property
+    def base_rates(self) -> Array:
+        """The share of each group with label 1; shape ``(G,)``."""
+        return np.array([values @ masses for values, masses in self.scores.values()])
+
+    @property
+    def upper(self) -> float:
+        """The least score that every possible cutoff accepts."""
+        return self.cutoff + self.interval
+
+    @property
+    def lower(self) -> float:
+        """The largest score that every possible cutoff refuses, by the margin."""
+        return self.cutoff - max(self.interval, self.margin)
+
+    @property
+    def calibration(self) -> PredictiveValues:
+        """What predictions must meet so that calibrated scores lead to them, in each group."""
+        return PredictiveValues(positive=self.upper, negative=1 - self.lower)
+
+    @property
+    def parity(self) -> Notion | None:
+        """What the rates must meet: `constraint`, or equal odds; None if a relaxation takes its place."""
+        return self.constraint or (EqualizedOdds() if self.relaxation is None else None)
+
+    # -- rates and loss --------------------------------------------------------------------------------------
+
+    def rates(self, accepted: Any) -> GroupRates:
+        """The rates of predictions.
+
+        Args:
+            accepted: for each value of each group in turn, the probability of predicting 1; numbers or an
+                expression, shape ``(sum of N,)``.
+        """
+        blocks = [
+            share * masses * np.array([1 - values, values])
+            for share, (values, masses) in zip(self.shares, self.scores.values(), strict=True)
+        ]
+        mass = np.array([block.sum(axis=1) for block in blocks])
+        positives = sp.csr_array(sp.block_diag(blocks)) @ accepted
+        return GroupRates(positives.reshape(len(self.groups), 2), mass, self.groups)
+
+    def loss(self, rates: GroupRates) -> Any:
+        """The expected loss: k for a false positive, 1 for a false negative (equation (13)).
+
+        With a relaxation, and what differences of the rates cost (equation (20)).
+        """
+        errors = self.cost_ratio * rates.total(((0, 0), (1, 0))).sum() + rates.total(((0, 1), (0, 0))).sum()
+        if self.relaxation is None:
+            return errors
+        first, second = np.triu_indices(len(self.groups), 1)
+        pairs = np.eye(len(self.groups))[first] - np.eye(len(self.groups))[second]
+        false, true = rates.rate(FALSE_POSITIVE), rates.rate(TRUE_POSITIVE)
+        differences = np.kron([[1.0], [0.0]], pairs) @ false + np.kron([[0.0], [1.0]], pairs) @ true
+        return errors + quad_form(differences, np.kron(self.relaxation, np.eye(len(first))))
+
+    def evaluate(self, decision: CalibratedScores) -> Evaluation:
+        """Judge new scores by the predictions that they lead to.
+
+        Returns:
+            The expected loss; violations for each rate of the constraint (disparity above tolerance), for
+            ``"calibration of ..."`` each group (the expected distance of its score from the share with label
+            1) and for ``"interval"`` (how many have a score that some possible cutoff would judge otherwise);
+            as metrics the rates of each group and the mean squared errors.
+        """
+        if tuple(decision.kernels) != self.groups:
+            raise DeclarationError(
+                f"the decision is for groups {', '.join(decision.kernels)}, not {', '.join(self.groups)}"
+            )
+        accepted, within = [], 0.0
+        found, metrics = {}, {}
+        for (name, k), share in zip(decision.kernels.items(), self.shares, strict=True):
+            if not np.array_equal(k.values, self.scores[name][0]):
+                raise DeclarationError(f"the decision is for another score of group {name!r}")
+            accepted.append(k.accepted(self.cutoff))
+            near = np.abs(k.outputs - self.cutoff) < self.interval - ROUNDING
+            within += float(share * k.joint[:, near].sum())
+            found[f"calibration of {name}"] = k.calibration_error
+            metrics[f"squared error of {name}"] = k.total_error
+            metrics[f"added squared error of {name}"] = k.added_error
+        rates = self.rates(np.concatenate(accepted))
+        if self.parity is not None:
+            found |= self.parity.violation(rates)
+        found["interval"] = within
+        for rate in (FALSE_POSITIVE, TRUE_POSITIVE):
+            metrics |= {
+                f"{rate.name} of {g}": float(v) for g, v in zip(self.groups, rates.rate(rate), strict=True)
+            }
+        return Evaluation(
+            objective=float(self.loss(rates)),
+            violations={name: v for name, v in found.items() if v > FEASIBILITY_TOLERANCE},
+            metrics=metrics,
+        )
+
+    # -- stage 2 ---------------------------------------------------------------------------------------------
+
+    def transport(self, group: str, target: Any, outputs: Any = None) -> CalibratedTransport:
+        """Stage 2 for a group: meet these rates, with these new scores only if `outputs` are given."""
+        return CalibratedTransport(
+            score=self.scores[group],
+            target=target,
+            cutoff=self.cutoff,
+            interval=self.interval,
+            margin=self.margin,
+            outputs=outputs,
+        )
+
+    def transported(self, targets: Mapping[str, Any], backend: str | None = None) -> CalibratedScores:
+        """Stage 2 for all groups.
+
+        Args:
+            targets: the false and true positive rate of each group.
+            backend: for the linear programs; the default one if left out.
+
+        Raises:
+            BackendError: if no scores are found although they exist, with the backend's words.
+        """
+        kernels = {}
+        for name, target in targets.items():
+            s = self.transport(name, target).solve(backend=backend)
+            if s.decision is None:
+                raise BackendError(
+                    f"stage 2 for group {name!r} at rates {np.asarray(target).tolist()} ends {s.status}: "
+                    f"{s.message or s.reason}"
+                )
+            kernels[name] = s.decision
+        return self.decision(kernels)
+
+    def decision(self, kernels: Mapping[str, ScoreKernel]) -> CalibratedScores:
+        """New scores for all groups, with this problem's cutoff and shares."""
+        return CalibratedScores(dict(kernels), self.cutoff, dict(zip(self.groups, self.shares, strict=True)))
+
+    # -- exact geometry --------------------------------------------------------------------------------------
+
+    @cached_property
+    def _chains(self) -> dict[str, list[Point]]:
+        return {name: roc(*self._exact(name)) for name in self.groups}
+
+    def _exact(self, name: str) -> tuple[list[Fraction], list[Fraction]]:
+        values, masses = self.scores[name]
+        return [simplest_fraction(p) for p in values], [simplest_fraction(s) for s in masses]
+
+    @cached_property
+    def _exact_base_rates(self) -> dict[str, Fraction]:
+        found = {}
+        for name in self.groups:
+            values, masses = self._exact(name)
+            found[name] = sum((p * s for p, s in zip(values, masses, strict=True)), Fraction(0)) / sum(masses)
+        return found
+
+    def _exact_cutoffs(self, margin: float | None) -> tuple[Fraction, Fraction]:
+        cutoff, interval = simplest_fraction(self.cutoff), simplest_fraction(self.interval)
+        distance = simplest_fraction(self.margin if margin is None else margin)
+        return cutoff - max(interval, distance), cutoff + interval
+
+    @cached_property
+    def _exact_loss(self) -> Point:
+        """What a unit of the common false positive rate costs, and one of the true positive rate."""
+        shares = [simplest_fraction(w) for w in self.shares]
+        rates = self._exact_base_rates.values()
+        base = sum((w * r for w, r in zip(shares, rates, strict=True)), Fraction(0)) / sum(shares)
+        cutoff = simplest_fraction(self.cutoff)
+        return cutoff / (1 - cutoff) * (1 - base), -base
+
+    def feasible_region(self, *, calibrated: bool = True, margin: float | None = None) -> FeasibleRegion:
+        """All equal error rates that can be had, as an exact polygon (Theorem 4).
+
+        The numbers of the declaration are read as the simplest fractions that round to them.
+
+        Args:
+            calibrated: with scores that are calibrated within each group; else with any predictions.
+            margin: instead of the declared one; 0 gives the closure, whose rates need not all be attained.
+
+        >>> p = CalibratedEqualErrors(
+        ...     scores={"L": ([0.2, 0.6], [0.5, 0.5]), "H": ([0.4, 0.8], [0.5, 0.5])}, cutoff=0.5
+        ... )
+        >>> [" ".join(map(str, vertex)) for vertex in p.feasible_region(margin=0).vertices]
+        ['2/5 3/5', '4/19 9/19', '4/13 9/13', '10/19 15/19']
+        """
+        lower, upper = self._exact_cutoffs(margin)
+        half_planes: dict[tuple[str, str], HalfPlane] = {}
+        for name, base in self._exact_base_rates.items() if calibrated else ():
+            half_planes[name, POSITIVE_PREDICTIVE.name] = (
+                -upper * (1 - base),
+                (1 - upper) * base,
+                Fraction(0),
+            )
+            at_one = lower * (1 - base), -(1 - lower) * base
+            half_planes[name, NEGATIVE_PREDICTIVE.name] = (-at_one[0], -at_one[1], sum(at_one, Fraction(0)))
+        return FeasibleRegion.build(self._chains, half_planes)
+
+    def best_rates(self) -> Point | None:
+        """The equal rates of the least loss, in exact fractions; None if no equal rates can be had.
+
+        Stage 1 in closed form: the best vertex of the feasible region.
+
+        Raises:
+            DeclarationError: if something else than equal odds is asked for.
+        """
+        if self.relaxation is not None or self.parity != EqualizedOdds():
+            raise DeclarationError(
+                "the polygon holds equal rates only: EqualizedOdds(0), without a relaxation"
+            )
+        region = self.feasible_region()
+        return None if region.is_empty else region.minimize(*self._exact_loss)
+
+    def apex(self, margin: float | None = None) -> Point | None:
+        """Where the two lines of calibration meet (equation (12)); None if they are parallel.
+
+        They bound the rates at which the group of the lowest base rate has the predictive value that the
+        cutoff needs among those predicted 1, and that of the highest among those predicted 0.
+
+        Args:
+            margin: instead of the declared one.
+        """
+        lower, upper = self._exact_cutoffs(margin)
+        low, high = min(self._exact_base_rates.values()), max(self._exact_base_rates.values())
+        # (1 - upper) low y = upper (1 - low) x  and  (1 - lower) high (1 - y) = lower (1 - high) (1 - x)
+        a, b = upper * (1 - low), (1 - upper) * low
+        c, d = lower * (1 - high), (1 - lower) * high
+        determinant = a * d - b * c
+        return None if determinant == 0 else (b * (d - c) / determinant, a * (d - c) / determinant)
+
+    @property
+    def obstacle(self) -> str:
+        """Why no calibrated scores have equal error rates, by Corollary 5; empty if some do.
+
+        They exist if the cutoff (with interval and margin) is above all base rates, so that nobody need be
+        accepted; or below all of them; or if no group's ROC curve passes below the `apex`. (The paper also
+        admits a cutoff at the largest base rate. But then refusing everybody needs a score that is below
+        the cutoff and equal to it.) O(N).
+        """
+        lower, upper = self._exact_cutoffs(None)
+        rates = self._exact_base_rates.values()
+        if max(rates) <= lower or min(rates) >= upper:
+            return ""
+        apex = self.apex()
+        assert apex is not None  # now the lines' slopes lie on either side of 1
+        for name, chain in self._chains.items():
+            height = value_at(chain, [apex[0]])[0]
+            if height < apex[1]:
+                return (
+                    f"at a false positive rate of {float(apex[0]):.6g} calibration needs a true positive "
+                    f"rate of {float(apex[1]):.6g} at least, and the scores of {name!r} reach "
+                    f"{float(height):.6g}"
+                )
+        return ""
+
+
+def demands(problem: CalibratedEqualErrors) -> Notion:
+    """All that stage 1 demands of the rates."""
+    if problem.parity is None:
+        return problem.calibration
+    return AllOf(notions=(problem.parity, problem.calibration))

@@ -1,0 +1,233 @@
+"""Which equal error rates can be had: exact polygons in the plane of false and true positive rates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from forcopt.errors import DeclarationError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["FeasibleRegion", "HalfPlane", "Point", "clip", "least", "roc", "simplest_fraction", "value_at"]
+
+Point = tuple[Fraction, Fraction]
+"""A false positive rate and a true positive rate."""
+
+HalfPlane = tuple[Fraction, Fraction, Fraction]
+"""``(a, b, c)`` stands for all points with ``a x + b y + c >= 0``."""
+
+
+def simplest_fraction(number: float) -> Fraction:
+    """The fraction of least denominator (up to powers of ten) that rounds to this float.
+
+    What was written as 0.2 is read as 1/5, what was computed as 1/3 as 1/3.
+
+    >>> simplest_fraction(0.2), simplest_fraction(1 / 3), simplest_fraction(854 / 1281)
+    (Fraction(1, 5), Fraction(1, 3), Fraction(2, 3))
+    """
+    exact = Fraction(number)
+    for digits in range(1, 17):
+        near = exact.limit_denominator(10**digits)
+        if float(near) == number:
+            return near
+    return exact
+
+
+def roc(values: Sequence[Fraction], masses: Sequence[Fraction]) -> list[Point]:
+    """The ROC curve of a calibrated score: false and true positive rates of all cutoffs, from the highest.
+
+    Args:
+        values: the score's values, ascending.
+        masses: the share of the group with each, in any unit.
+
+    Returns:
+        A concave chain from x = 0 to (1, 1); of several points at x = 0 the highest. O(N).
+
+    >>> chain = roc([Fraction(1, 5), Fraction(3, 5)], [Fraction(1), Fraction(1)])
+    >>> [" ".join(map(str, point)) for point in chain]
+    ['0 0', '1/3 3/4', '1 1']
+    """
+    positive = sum((p * s for p, s in zip(values, masses, strict=True)), Fraction(0))
+    negative = sum(masses, Fraction(0)) - positive
+    x, y = Fraction(0), Fraction(0)
+    chain = [(x, y)]
+    for p, s in zip(reversed(values), reversed(masses), strict=True):
+        x, y = x + (1 - p) * s / negative, y + p * s / positive
+        if x == chain[-1][0]:
+            chain.pop()
+        chain.append((x, y))
+    return chain
+
+
+def value_at(chain: Sequence[Point], xs: Iterable[Fraction]) -> list[Fraction]:
+    """The chain's height at ascending abscissas, by interpolation. O(length of both)."""
+    heights, i = [], 0
+    for x in xs:
+        while i + 2 < len(chain) and chain[i + 1][0] < x:
+            i += 1
+        (x0, y0), (x1, y1) = chain[i], chain[i + 1]
+        heights.append(y0 + (y1 - y0) * (x - x0) / (x1 - x0))
+    return heights
+
+
+def least(first: Sequence[Point], second: Sequence[Point]) -> list[Point]:
+    """The pointwise minimum of two chains over the same abscissas."""
+    xs = sorted({x for chain in (first, second) for x, _ in chain})
+    points: list[Point] = []
+    before = Fraction(0)
+    for x, y1, y2 in zip(xs, value_at(first, xs), value_at(second, xs), strict=True):
+        gap = y1 - y2
+        if before * gap < 0:  # they cross in between
+            (x0, y0), share = points[-1], before / (before - gap)
+            y_end = y1 if before < 0 else y2  # the end of the one that was below
+            points.append((x0 + share * (x - x0), y0 + share * (y_end - y0)))
+        points.append((x, min(y1, y2)))
+        before = gap
+    return points
+
+
+def clip(polygon: Sequence[Point], half_plane: HalfPlane) -> list[Point]:
+    """The part of a convex polygon, given by its vertices in order, within a half-plane. O(vertices)."""
+    a, b, c = half_plane
+    sides = [a * x + b * y + c for x, y in polygon]
+    kept: list[Point] = []
+    for i, (x, y) in enumerate(polygon):
+        (x0, y0), before, here = polygon[i - 1], sides[i - 1], sides[i]
+        if before * here < 0:
+            share = before / (before - here)
+            kept.append((x0 + share * (x - x0), y0 + share * (y - y0)))
+        if here >= 0:
+            kept.append((x, y))
+    return kept
+
+
+def _corners(polygon: Sequence[Point]) -> tuple[Point, ...]:
+    """The polygon without repeated points and points within an edge."""
+    points = list(dict.fromkeys(polygon))
+    if len(points) < 3:
+        return tuple(points)
+
+    def turns(i: int) -> bool:
+        (x0, y0), (x1, y1), (x2, y2) = points[i - 1], points[i], points[(i + 1) % len(points)]
+        return (x1 - x0) * (y2 - y1) != (y1 - y0) * (x2 - x1)
+
+    found = tuple(points[i] for i in range(len(points)) if turns(i))
+    return found or (min(points), max(points))
+
+
+@dataclass(frozen=True)
+class FeasibleRegion:
+    """The false and true positive rates that all groups can have at once, from scores calibrated in each.
+
+    Attributes:
+        vertices: the corners of the convex polygon in order, exact; none if it is empty, one or two if it
+            has no interior.
+        chains: the ROC curve of each group, exact.
+        half_planes: what calibration demands, by group and predictive value.
+    """
+
+    vertices: tuple[Point, ...]
+    chains: Mapping[str, Sequence[Point]]
+    half_planes: Mapping[tuple[str, str], HalfPlane]
+
+    @classmethod
+    def build(
+        cls, chains: Mapping[str, Sequence[Point]], half_planes: Mapping[tuple[str, str], HalfPlane]
+    ) -> FeasibleRegion:
+        """Intersect what the groups can reach with what calibration demands.
+
+        A group reaches the hull of its ROC curve and of that curve's reflection through (1/2, 1/2) (Reich
+        and Vijaykumar 2021, Proposition 2). All these are symmetric, so their intersection lies between the
+        least of the curves and its reflection. O(N log N) for N vertices in all.
+        """
+        first, *others = chains.values()
+        upper = list(first)
+        for chain in others:
+            upper = least(upper, chain)
+        upper = [(Fraction(0), Fraction(0)), *upper]
+        polygon = list(dict.fromkeys(upper + [(1 - x, 1 - y) for x, y in upper]))
+        for half_plane in half_planes.values():
+            polygon = list(dict.fromkeys(clip(polygon, half_plane)))
+        return cls(_corners(polygon), chains, half_planes)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no rates can be had."""
+        return not self.vertices
+
+    def minimize(self, false_positive: Fraction, true_positive: Fraction) -> Point:
+        """The vertex at which a linear function of the rates is least; of several the one to the left.
+
+        Raises:
+            DeclarationError: if the region is empty.
+        """
+        if self.is_empty:
+            raise DeclarationError("the region is empty, so no rates are best")
+        return min(self.vertices, key=lambda z: (false_positive * z[0] + true_positive * z[1], z))
+
+    def contains(self, rates: Sequence[float | Fraction]) -> bool:
+        """Whether a false and a true positive rate can be had, exactly.
+
+        >>> corner = (Fraction(0), Fraction(0))
+        >>> FeasibleRegion((corner,), {}, {}).contains(corner)
+        True
+        """
+        x, y = (value if isinstance(value, Fraction) else simplest_fraction(value) for value in rates)
+        if len(self.vertices) < 3:
+            return (x, y) in self.vertices or (
+                len(self.vertices) == 2
+                and _side(*self.vertices, (x, y)) == 0
+                and min(self.vertices) <= (x, y) <= max(self.vertices)
+            )
+        edges = [*pairwise(self.vertices), (self.vertices[-1], self.vertices[0])]
+        sides = [_side(start, end, (x, y)) for start, end in edges]
+        return min(sides) >= 0 or max(sides) <= 0
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Draw the ROC curves, the lines of calibration, and the region (filled).
+
+        Args:
+            path: where to save the picture, if given; the ending says in which format.
+        """
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(5.0, 5.0), layout="constrained")
+        axes = figure.subplots()
+        for i, (name, chain) in enumerate(self.chains.items()):
+            start = [] if chain[0][1] == 0 else [(0.0, 0.0)]
+            xs, ys = zip(*[*start, *((float(x), float(y)) for x, y in chain)], strict=True)
+            axes.plot(xs, ys, color=f"C{i}", label=f"ROC of {name}")
+            axes.plot([1 - x for x in xs], [1 - y for y in ys], color=f"C{i}", alpha=0.4)
+        for a, b, c in dict.fromkeys(self.half_planes.values()):
+            ends = clip(
+                [
+                    (Fraction(0), Fraction(0)),
+                    (Fraction(0), Fraction(1)),
+                    (Fraction(1), Fraction(1)),
+                    (Fraction(1), Fraction(0)),
+                ],
+                (a, b, c),
+            )
+            edge = [(float(x), float(y)) for x, y in ends if a * x + b * y + c == 0]
+            if len(edge) > 1:
+                axes.plot(*zip(*edge, strict=True), color="C3", linestyle="--", linewidth=1)
+        if self.vertices:
+            corners = [(float(x), float(y)) for x, y in self.vertices]
+            axes.fill(*zip(*corners, strict=True), facecolor="0.5", alpha=0.4, label="feasible")
+        axes.set(xlabel="false positive rate", ylabel="true positive rate", xlim=(0, 1), ylim=(0, 1))
+        axes.set_aspect("equal")
+        axes.legend(loc="lower right")
+        if path is not None:
+            figure.savefig(path)
+        return figure
+
+
+def _side(start: Point, end: Point, point: Point) -> Fraction:
+    (x0, y0), (x1, y1), (x, y) = start, end, point
+    return (x1 - x0) * (y - y0) - (y1 - y0) * (x - x0)

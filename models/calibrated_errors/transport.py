@@ -1,0 +1,296 @@
+"""Stage 2: the calibrated score nearest to a given one that meets a target pair of error rates."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import Field, field_validator, model_validator
+
+from forcopt.declaration import Numbers
+from forcopt.errors import DeclarationError
+from forcopt.fairness import calibration_gaps
+from forcopt.language.model import Model
+from forcopt.language.terms import Array
+from forcopt.models.calibrated_errors.decision import ROUNDING, ScoreKernel
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Method, Problem
+
+__all__ = ["CalibratedTransport", "read_score"]
+
+
+def read_score(score: Array) -> Array:
+    """Check a discrete score, and give its values ascending, each once.
+
+    Args:
+        score: the values, and the share of the group with each; shape ``(2, N)``.
+
+    Raises:
+        DeclarationError: for values outside [0, 1], masses that are negative or do not sum to 1, and a group
+            in which nobody, or everybody, has label 1.
+    """
+    if score.ndim != 2 or score.shape[0] != 2 or score.shape[1] == 0:
+        raise DeclarationError(f"the shape is {score.shape}; it must be (2, N): values, masses")
+    values, masses = score
+    if values.min() < 0 or values.max() > 1:
+        at = int(np.argmax((values < 0) | (values > 1)))
+        raise DeclarationError(f"value[{at}] is {values[at]:g}; it must be from 0 to 1")
+    if masses.min() < 0:
+        raise DeclarationError(f"mass[{int(np.argmin(masses))}] is {masses.min():g}; it must not be negative")
+    if abs(masses.sum() - 1) > ROUNDING:
+        raise DeclarationError(f"the masses sum to {masses.sum():.12g}; they must sum to 1")
+    distinct, place = np.unique(values, return_inverse=True)
+    merged = np.bincount(place, weights=masses)
+    base = float(distinct @ merged)
+    if base <= 0 or base >= 1:
+        raise DeclarationError(f"the base rate is {base:g}; it must be strictly between 0 and 1")
+    out = np.array([distinct, merged])
+    out.flags.writeable = False
+    return out
+
+
+class CalibratedTransport(Problem):
+    """Change a calibrated score as little as possible so that it leads to given error rates, calibrated.
+
+    A person with old score p gets a random new one. The new score must be calibrated (of those who get q, a
+    share q has label 1), and predicting 1 from the cutoff on must have the target rates. Among all such
+    scores, find the one with the least expected squared change, which is what the mean squared error grows
+    by.
+
+    Attributes:
+        score: the old score: its values (the share with label 1 among those who have each), and the share of
+            the group with each; shape ``(2, N)``.
+        target: the false positive and the true positive rate to meet.
+        cutoff: whoever has at least this new score is predicted 1.
+        interval: no new score may lie strictly within ``cutoff - interval`` and ``cutoff + interval``, so
+            that every cutoff in between leads to the same predictions.
+        margin: how far below the cutoff the new scores of those predicted 0 must stay. Their best values may
+            come arbitrarily close to the cutoff, so that without a margin there might be no best score.
+        outputs: the only new scores allowed; by default any.
+
+    Raises:
+        DeclarationError: see `read_score`; and for a target outside the unit square.
+
+    Reference: Reich and Vijaykumar (2021), linear program (14)-(18) and (22).
+
+    >>> p = CalibratedTransport(score=[[0.4, 0.8], [0.5, 0.5]], target=[4 / 13, 9 / 13], cutoff=0.5)
+    >>> s = p.solve()
+    >>> round(s.objective * 650, 9)
+    1.0
+    >>> s.decision.outputs.round(6).tolist(), s.decision.joint.sum(axis=0).round(4).tolist()
+    ([0.4, 0.499999, 0.5, 0.8], [0.4615, 0.0, 0.0513, 0.4872])
+    """
+
+    family: ClassVar[str] = "calibrated"
+    default_method: ClassVar[str] = "pools"
+
+    score: Numbers
+    target: Numbers
+    cutoff: float = Field(gt=0.0, lt=1.0)
+    interval: float = Field(default=0.0, ge=0.0)
+    margin: float = Field(default=1e-6, gt=0.0)
+    outputs: Numbers | None = None
+
+    @field_validator("score")
+    @classmethod
+    def _is_score(cls, score: Array) -> Array:
+        return read_score(score)
+
+    @field_validator("target")
+    @classmethod
+    def _is_pair(cls, target: Array) -> Array:
+        if target.shape != (2,):
+            raise DeclarationError(
+                f"the shape is {target.shape}; it must be (2,): false and true positive rate"
+            )
+        if target.min() < -FEASIBILITY_TOLERANCE or target.max() > 1 + FEASIBILITY_TOLERANCE:
+            raise DeclarationError(f"{target.tolist()} are no rates; both must be from 0 to 1")
+        return np.clip(target, 0.0, 1.0)
+
+    @field_validator("outputs")
+    @classmethod
+    def _are_scores(cls, outputs: Array | None) -> Array | None:
+        if outputs is None:
+            return None
+        if outputs.ndim != 1 or outputs.size == 0 or outputs.min() < 0 or outputs.max() > 1:
+            raise DeclarationError("outputs must be one row of scores from 0 to 1")
+        return np.unique(outputs)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.lower < 0 or self.upper > 1:
+            raise DeclarationError(
+                f"the cutoff {self.cutoff:g} leaves no score at {self.lower:g} or {self.upper:g}: "
+                "cutoff - max(interval, margin) and cutoff + interval must be from 0 to 1"
+            )
+        return self
+
+    def method(self, name: str | None = None) -> Method:
+        """Give a method by name; by default ``lp`` if `outputs` are given, else ``pools``."""
+        return super().method(name or ("pools" if self.outputs is None else "lp"))
+
+    @property
+    def upper(self) -> float:
+        """The least new score that leads to a prediction of 1."""
+        return self.cutoff + self.interval
+
+    @property
+    def lower(self) -> float:
+        """The largest new score that leads to a prediction of 0."""
+        return self.cutoff - max(self.interval, self.margin)
+
+    @property
+    def base_rate(self) -> float:
+        """The share of the group with label 1."""
+        return float(self.score[0] @ self.score[1])
+
+    @property
+    def means(self) -> tuple[float, float]:
+        """The share with label 1 among those predicted 0, and 1, at the target; NaN if there is nobody."""
+        x, y = self.target
+        positive = self.base_rate * np.array([1 - y, y])
+        mass = positive + (1 - self.base_rate) * np.array([1 - x, x])
+        shares = np.divide(positive, mass, out=np.full(2, np.nan), where=mass > 0)
+        return float(shares[0]), float(shares[1])
+
+    def evaluate(self, decision: ScoreKernel) -> Evaluation:
+        """Judge new scores: their squared change, calibration and rates.
+
+        Returns:
+            The expected squared change; violations ``"calibration"`` (the expected distance from the share
+            with label 1), ``"false positive rate"``, ``"true positive rate"`` (distances from the target) and
+            ``"interval"`` (how many get a score within it); as metric the mean squared error.
+        """
+        if not np.array_equal(decision.values, self.score[0]):
+            raise DeclarationError("the decision is for another score")
+        rates = decision.rates(self.cutoff)
+        within = np.zeros(len(decision.outputs), dtype=bool)
+        if self.interval:
+            near = np.abs(decision.outputs - self.cutoff)
+            within = near < self.interval - ROUNDING
+        if self.outputs is not None:
+            within |= np.abs(decision.outputs[:, None] - self.outputs).min(axis=1) > ROUNDING
+        found = {
+            "calibration": decision.calibration_error,
+            "false positive rate": abs(rates[0] - self.target[0]),
+            "true positive rate": abs(rates[1] - self.target[1]),
+            "forbidden scores": float(decision.joint[:, within].sum()),
+        }
+        return Evaluation(
+            objective=decision.added_error,
+            violations={name: float(v) for name, v in found.items() if v > FEASIBILITY_TOLERANCE},
+            metrics={"squared error": decision.total_error},
+        )
+
+
+def _rows(problem: CalibratedTransport, model: Model, accepted: Any) -> Any:
+    """That the mass of each old score that is accepted, shape ``(N,)``, has the target rates."""
+    values, base = problem.score[0], problem.base_rate
+    by_label = np.array([(1 - values) / (1 - base), values / base])
+    rates = model.subject_to(by_label @ accepted == problem.target, name=model.unused_name("rates"))
+    rates.labels = [f"{rates.name}[{which}]" for which in ("false positive", "true positive")]
+    return rates
+
+
+@CalibratedTransport.formulation(
+    "lp", exact=True, cites="Reich and Vijaykumar (2021), linear program (14)-(18) and (22)"
+)
+def lp(problem: CalibratedTransport, model: Model) -> Handles:
+    """Linear program over the mass that goes from each old score to each output: N M columns, N + M + 2 rows.
+
+    Without `outputs` the grid is the old scores, the two bounds next to the cutoff, and the means of those
+    predicted 0 and 1. Finer grids are no better, see `pools`. (The paper takes the old scores alone; that
+    program may be infeasible although calibrated scores with the target exist.)
+
+    Returns:
+        ``joint``, the masses; ``rates``, their constraints.
+    """
+    values, masses = problem.score
+    grid = problem.outputs
+    if grid is None:
+        low, high = problem.means
+        added = [problem.lower, problem.upper]
+        added += [m for m, fits in ((low, low <= problem.lower), (high, high >= problem.upper)) if fits]
+        grid = np.unique(np.concatenate([values, added]))
+    forbidden = (grid > problem.lower + ROUNDING) & (grid < problem.upper - ROUNDING)
+    if problem.outputs is not None and not problem.interval:
+        forbidden[:] = False  # a grid of one's own keeps its distance itself
+    limit = np.where(forbidden, 0.0, masses[:, None])
+    joint = model.variable(model.unused_name("joint"), (len(values), len(grid)), lower=0, upper=limit)
+    model.subject_to(joint.sum(axis=1) == masses, name=model.unused_name("mass"))
+    model.subject_to(calibration_gaps(joint, values, grid) == 0, name=model.unused_name("calibrated"))
+    rates = _rows(problem, model, joint[:, grid >= problem.cutoff - ROUNDING].sum(axis=1))
+    return Handles(
+        objective=(joint * (values[:, None] - grid) ** 2).sum(),
+        decision=lambda said: _kernel(problem, grid, said[joint]),
+        joint=joint,
+        rates=rates,
+    )
+
+
+@CalibratedTransport.formulation(
+    "pools", exact=True, cites="Reich and Vijaykumar (2021), linear program (14)-(18) and (22); reduced"
+)
+def pools(problem: CalibratedTransport, model: Model) -> Handles:
+    """The linear program over all outputs from 0 to 1, in 3 N columns and N + 4 rows.
+
+    Everybody keeps their score, or moves to the least score that is accepted, or to the largest that is
+    refused. That loses nothing: let some people with a new score q above that least one have old scores
+    below it. Taking people with old scores above it out of their number, back to their own scores, until the
+    mean of the others is that least score, spreads the new scores, so it brings them nearer to the old ones
+    (the expected squared change is E[p^2] - E[q^2]). The same holds below the cutoff.
+
+    Returns:
+        ``keep``, ``up`` and ``down``, the masses of each old score that keep it, or move to either pool;
+        ``rates``, their constraints.
+
+    Raises:
+        DeclarationError: if `outputs` are given; ``lp`` keeps to them.
+    """
+    if problem.outputs is not None:
+        raise DeclarationError("the pools are free to take any score, but outputs are given; use 'lp'")
+    values, masses = problem.score
+    # A target that was computed may lead to means that miss the bounds by rounding.
+    low, high = problem.means
+    lower = low if problem.lower < low <= problem.lower + FEASIBILITY_TOLERANCE else problem.lower
+    upper = high if problem.upper > high >= problem.upper - FEASIBILITY_TOLERANCE else problem.upper
+    refused, accepted = values <= problem.lower + ROUNDING, values >= problem.upper - ROUNDING
+    keep = model.variable(
+        model.unused_name("keep"), len(values), lower=0, upper=np.where(refused | accepted, masses, 0.0)
+    )
+    up = model.variable(model.unused_name("up"), len(values), lower=0, upper=masses)
+    down = model.variable(model.unused_name("down"), len(values), lower=0, upper=masses)
+    model.subject_to(keep + up + down == masses, name=model.unused_name("mass"))
+    model.subject_to((values - upper) @ up == 0, name=model.unused_name("up_calibrated"))
+    model.subject_to((values - lower) @ down == 0, name=model.unused_name("down_calibrated"))
+    rates = _rows(problem, model, accepted * keep + up)
+    grid = np.unique(np.concatenate([values, [problem.lower, problem.upper]]))
+
+    def decision(said: Any) -> ScoreKernel:
+        at = [np.searchsorted(grid, goal) for goal in (values, problem.lower, problem.upper)]
+        joint = np.zeros((len(values), len(grid)))
+        for mass, column in zip((said[keep], said[down], said[up]), at, strict=True):
+            joint[np.arange(len(values)), column] += mass
+        return _kernel(problem, grid, joint)
+
+    return Handles(
+        objective=(values - upper) ** 2 @ up + (values - lower) ** 2 @ down,
+        decision=decision,
+        keep=keep,
+        up=up,
+        down=down,
+        rates=rates,
+    )
+
+
+def _kernel(problem: CalibratedTransport, grid: Array, joint: Array) -> ScoreKernel:
+    """The kernel of these masses; a value that nobody has is left where it is."""
+    values, masses = problem.score
+    joint = np.clip(joint, 0.0, None)  # a solver may leave the bounds by its tolerance
+    rows = joint.sum(axis=1, keepdims=True)
+    nearest = np.abs(values[:, None] - grid).argmin(axis=1)
+    kernel = sp.coo_array((np.ones(len(values)), (np.arange(len(values)), nearest))).toarray()
+    kernel = np.pad(kernel, ((0, 0), (0, len(grid) - kernel.shape[1])))
+    some = masses > 0
+    kernel[some] = joint[some] / rows[some]
+    return ScoreKernel(values, masses, grid, kernel)

@@ -1,0 +1,155 @@
+"""Post-processing that is differentially private in the groups: noisy counts, relaxed rows (Algorithm 1)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from forcopt.errors import DeclarationError
+from forcopt.fairness import AllOf, GroupRates, Rate, RateParity
+from forcopt.language.constraint import Constraint
+from forcopt.language.model import Model
+from forcopt.language.terms import Array
+from forcopt.models.fair_postprocessing.problem import FairPostprocessing
+from forcopt.privacy import Laplace
+from forcopt.problem import Outcome
+from forcopt.status import Status
+
+__all__ = ["PrivacyCost", "dp_postprocessing", "privacy_cost"]
+
+SENSITIVITY = 2.0
+"""What one person's group changes of the counts, in all: one cell loses one, another gains one."""
+
+
+class PrivacyCost(NamedTuple):
+    """What privacy costs at most, with a given probability.
+
+    Attributes:
+        error: the error rate above the non-private optimum.
+        disparity: of each rate by its name, above the tolerance; infinite if the noise may empty a cell.
+    """
+
+    error: float
+    disparity: dict[str, float]
+
+
+def _privacy(problem: FairPostprocessing) -> Laplace:
+    if problem.privacy is None:
+        raise DeclarationError("dp-postprocessing needs privacy, such as Laplace(epsilon=1.0)")
+    return problem.privacy
+
+
+def _largest_noise(problem: FairPostprocessing, beta: float) -> float:
+    """What all 4 K noises stay within, with probability 1 - beta (Theorem 2.1)."""
+    if not 0 < beta < 1:
+        raise DeclarationError(f"beta is {beta:g}; it must be strictly between 0 and 1")
+    return _privacy(problem).scale(SENSITIVITY) * float(np.log(4 * len(problem.groups) / beta))
+
+
+def _cells(rate: Rate) -> int:
+    """The cells (prediction, label) of a group over which a rate is taken."""
+    return int(np.sum(rate.given))
+
+
+def privacy_cost(problem: FairPostprocessing, beta: float = 0.05) -> PrivacyCost:
+    """The bounds of Theorem 3.1 for this instance, which hold with probability at least 1 - beta.
+
+    The disparities depend on the fewest records that a rate is taken over. With `Laplace.floor` the bound is
+    computed from that, and may be published; without, from the counts, and is as private as they are.
+
+    >>> from forcopt.fairness import EqualizedOdds
+    >>> counts = [[[3600, 400], [900, 500]], [[400, 1600], [600, 2000]]]
+    >>> p = FairPostprocessing(counts=counts, constraint=EqualizedOdds(), privacy=Laplace(1.0, floor=1500))
+    >>> cost = privacy_cost(p)
+    >>> round(cost.error, 5), round(cost.disparity["false positive rate"], 5)
+    (0.02436, 0.02744)
+    """
+    noise, floor = _largest_noise(problem, beta), _privacy(problem).floor
+    counts = problem.counts.sum(axis=0)
+    base = problem.base if floor is None else GroupRates(0 * counts, np.full(counts.shape, floor))
+    disparity = {}
+    for rate in problem.constraint.rates:
+        cells, fewest = _cells(rate), float(base.total(rate.given).min())
+        left = fewest - cells * noise
+        disparity[rate.name] = 4 * (cells - 1) * noise / left if left > 0 else np.inf
+    return PrivacyCost(12 * len(problem.groups) * noise / float(counts.sum()), disparity)
+
+
+@FairPostprocessing.algorithm(
+    "dp-postprocessing",
+    exact=False,
+    guarantee=lambda problem: privacy_cost(problem).error,
+    cites="Jagielski et al. (2019), Algorithm 1 and Theorem 3.1",
+)
+def dp_postprocessing(
+    problem: FairPostprocessing,
+    *,
+    beta: float = 0.05,
+    as_printed: bool = False,
+    backend: str | None = None,
+    seed: int | np.random.Generator | None = None,
+) -> Outcome:
+    """Add Laplace noise to the counts, and solve the linear program of the noisy table with relaxed rows.
+
+    The decision is epsilon-differentially private in the groups of the records: whatever is done with the
+    noisy table stays private. With probability 1 - beta all noises stay within N = 2 ln(4 K / beta) /
+    epsilon. A rate of group a is then off by at most s_a = N / (noisy records over which it is taken), so
+    that two groups may differ by the tolerance and s_a + s_b: the non-private optimum stays feasible.
+
+    Args:
+        problem: which; must have `privacy`.
+        beta: the probability with which the bounds (`privacy_cost`) may fail.
+        as_printed: compare every group with the first one only, and relax by 2 max(s_a, s_b), as the paper's
+            LP (1) does; that is looser, with the same theorem.
+        backend: for the linear program.
+        seed: for an experiment that can be repeated, which simulates privacy only; without one OpenDP draws
+            the noise.
+
+    Raises:
+        DeclarationError: without privacy, or for a notion other than parity of rates.
+    """
+    parities, noise = _parities(problem), _largest_noise(problem, beta)
+    noisy = _privacy(problem).release(problem.counts, SENSITIVITY, seed)
+    model = Model("noisy post-processing")
+    probabilities = model.variable("probability", shape=(2, len(problem.groups)), lower=0, upper=1)
+    rates = GroupRates((noisy * probabilities[:, :, None]).sum(axis=0), noisy.sum(axis=0), problem.groups)
+    slack = {}
+    for rate in problem.constraint.rates:
+        records = rates.total(rate.given)
+        if (records <= 0).any():
+            a = int(np.argmin(records))
+            return Outcome(
+                None,
+                status=Status.FAILED,
+                message=f"the noise leaves {records[a]:.6g} records of group {problem.groups[a]!r} for its "
+                f"{rate.name}; more than {_cells(rate) * noise:.6g} true ones would have been enough",
+            )
+        slack[rate] = (_cells(rate) - 1) * noise / records
+    for notion in parities:
+        model.subject_to(_anchored(notion, rates, slack) if as_printed else notion.rows(rates, slack))
+    # The number of records is public, and unlike the noisy total it is surely positive.
+    model.minimize(rates.total(((0, 1), (1, 0))).sum() / float(problem.counts.sum()))
+    said = model.solve(backend or "highs")
+    if not said.status.has_solution:
+        return Outcome(None, status=said.status, message=said.message)
+    return Outcome(problem.postprocessor(np.clip(said[probabilities], 0.0, 1.0)), iterations=said.iterations)
+
+
+def _parities(problem: FairPostprocessing) -> list[RateParity]:
+    notion = problem.constraint
+    parts = notion.notions if isinstance(notion, AllOf) else (notion,)
+    for part in parts:
+        if not isinstance(part, RateParity):
+            raise DeclarationError(f"dp-postprocessing is for parity of rates, not for {type(part).__name__}")
+    return [part for part in parts if isinstance(part, RateParity)]
+
+
+def _anchored(notion: RateParity, rates: GroupRates, slack: dict[Rate, Array]) -> list[Constraint]:
+    """The rows of LP (1): every other group against the first."""
+    rows = []
+    for rate in notion.rates:
+        values, allowed = rates.rate(rate), 2 * np.maximum(slack[rate][1:], slack[rate][0])
+        limit = notion.tolerance + allowed
+        rows.append((values[1:] - values[0]).between(-limit, limit))
+    return rows
