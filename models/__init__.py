@@ -4,6 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from forcopt.models.allocation import PrecisionAllocation, PrivateAllocation, StratifiedAllocation
+    from forcopt.models.amplification import DPHypothesisTest, TightAmplification
     from forcopt.models.districting import Districting
     from forcopt.models.fair_postprocessing import FairPostprocessing
     from forcopt.models.strategic import (
@@ -15,24 +17,34 @@ if TYPE_CHECKING:
     )
 
 _LATER = {
+    "DPHypothesisTest": "forcopt.models.amplification",
     "Districting": "forcopt.models.districting",
     "FairPostprocessing": "forcopt.models.fair_postprocessing",
     "LeastEffortClassification": "forcopt.models.strategic",
+    "PrecisionAllocation": "forcopt.models.allocation",
+    "PrivateAllocation": "forcopt.models.allocation",
     "StrategicClassification": "forcopt.models.strategic",
     "StrategicLinearClassifier": "forcopt.models.strategic",
+    "StratifiedAllocation": "forcopt.models.allocation",
     "TargetDesign": "forcopt.models.strategic",
     "TargetDesign2D": "forcopt.models.strategic",
+    "TightAmplification": "forcopt.models.amplification",
 }
 """Problems by the package that is imported when one is first used."""
 
 __all__ = [
+    "DPHypothesisTest",
     "Districting",
     "FairPostprocessing",
     "LeastEffortClassification",
+    "PrecisionAllocation",
+    "PrivateAllocation",
     "StrategicClassification",
     "StrategicLinearClassifier",
+    "StratifiedAllocation",
     "TargetDesign",
     "TargetDesign2D",
+    "TightAmplification",
 ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
@@ -66,7 +66,7 @@ def draw(
     return sample.assign(**{weight: 1.0 / probability[order]}) if weight else sample
 
 
-class Design(Declared, ABC):
+class Design(Declared):
     """The base of all designs."""
 
     @abstractmethod
