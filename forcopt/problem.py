@@ -7,7 +7,7 @@ import json
 import time
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -75,16 +75,23 @@ class Handles(SimpleNamespace):
     Args:
         objective: a scalar expression (taken in the problem's sense), or an `Objective`.
         decision: turns a `ModelSolution` into the problem's decision.
+        unit: what 1 of the model's objective is worth in the problem's; a formulation whose objective would
+            be tiny or huge states it in such units, since solvers' tolerances are absolute.
         parts: variables and expressions for those who compose.
     """
 
     objective: Expression | Objective
     decision: Callable[[ModelSolution], Any]
+    unit: float
 
     def __init__(
-        self, objective: Expression | Objective, decision: Callable[[ModelSolution], Any], **parts: Any
+        self,
+        objective: Expression | Objective,
+        decision: Callable[[ModelSolution], Any],
+        unit: float = 1.0,
+        **parts: Any,
     ) -> None:
-        super().__init__(objective=objective, decision=decision, **parts)
+        super().__init__(objective=objective, decision=decision, unit=unit, **parts)
 
 
 @dataclass
@@ -321,7 +328,7 @@ class Problem(Declared):
             seed=seed,
             threads=threads,
             log=log,
-            on_improvement=on_improvement,
+            on_improvement=_in_problem_units(on_improvement, handles.unit),
         )
         return self._from_model(chosen, handles, said, time.perf_counter() - began)
 
@@ -366,7 +373,7 @@ class Problem(Declared):
             decision=decision,
             evaluation=judged,
             status=status,
-            bound=said.bound,
+            bound=said.bound * handles.unit,
             method=method.name,
             backend=said.backend,
             seconds=seconds,
@@ -374,7 +381,7 @@ class Problem(Declared):
             bridges=said.bridges,
             message=message,
             log=said.log,
-            trace=said.trace,
+            trace=[_scaled(step, handles.unit) for step in said.trace],
             model_solution=said,
         )
 
@@ -413,11 +420,23 @@ def _disagreement(judged: Evaluation, said: ModelSolution, handles: Handles) -> 
         worst = max(judged.violations, key=lambda k: judged.violations[k])
         return f"re-evaluated by the problem, the answer violates {worst} by {judged.violation:.3g}"
     same_objective = isinstance(handles.objective, Expression)
-    if same_objective and abs(judged.objective - said.objective) > _AGREEMENT * max(1.0, abs(said.objective)):
+    off = abs(judged.objective / handles.unit - said.objective)
+    if same_objective and off > _AGREEMENT * max(1.0, abs(said.objective)):
         return (
-            f"the problem evaluates the answer to {judged.objective:.8g}, the model to {said.objective:.8g}"
+            f"the problem evaluates the answer to {judged.objective:.8g}, the model to "
+            f"{said.objective * handles.unit:.8g}"
         )
     return ""
+
+
+def _scaled(step: Improvement, unit: float) -> Improvement:
+    return replace(step, objective=step.objective * unit, bound=step.bound * unit)
+
+
+def _in_problem_units(
+    call: Callable[[Improvement], bool | None] | None, unit: float
+) -> Callable[[Improvement], bool | None] | None:
+    return None if call is None else lambda step: call(_scaled(step, unit))
 
 
 def _checked(method: Method, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from forcopt.models.calibrated_errors import CalibratedEqualErrors, CalibratedTransport
+    from forcopt.models.allocation import PrecisionAllocation, PrivateAllocation, StratifiedAllocation
+    from forcopt.models.amplification import DPHypothesisTest, TightAmplification
     from forcopt.models.districting import Districting
     from forcopt.models.fair_classification import FairClassification
     from forcopt.models.fair_postprocessing import FairPostprocessing
@@ -19,28 +21,38 @@ if TYPE_CHECKING:
 _LATER = {
     "CalibratedEqualErrors": "forcopt.models.calibrated_errors",
     "CalibratedTransport": "forcopt.models.calibrated_errors",
+    "DPHypothesisTest": "forcopt.models.amplification",
     "Districting": "forcopt.models.districting",
     "FairClassification": "forcopt.models.fair_classification",
     "FairPostprocessing": "forcopt.models.fair_postprocessing",
     "LeastEffortClassification": "forcopt.models.strategic",
+    "PrecisionAllocation": "forcopt.models.allocation",
+    "PrivateAllocation": "forcopt.models.allocation",
     "StrategicClassification": "forcopt.models.strategic",
     "StrategicLinearClassifier": "forcopt.models.strategic",
+    "StratifiedAllocation": "forcopt.models.allocation",
     "TargetDesign": "forcopt.models.strategic",
     "TargetDesign2D": "forcopt.models.strategic",
+    "TightAmplification": "forcopt.models.amplification",
 }
 """Problems by the package that is imported when one is first used."""
 
 __all__ = [
     "CalibratedEqualErrors",
     "CalibratedTransport",
+    "DPHypothesisTest",
     "Districting",
     "FairClassification",
     "FairPostprocessing",
     "LeastEffortClassification",
+    "PrecisionAllocation",
+    "PrivateAllocation",
     "StrategicClassification",
     "StrategicLinearClassifier",
+    "StratifiedAllocation",
     "TargetDesign",
     "TargetDesign2D",
+    "TightAmplification",
 ]
 
 

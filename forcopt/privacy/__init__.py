@@ -1,6 +1,29 @@
 """Privacy mechanisms and channels: what is done to data first, and how to see through it."""
 
+from forcopt.privacy.amplification import PrivacyLoss
+from forcopt.privacy.designs import (
+    ClusterSample,
+    PoissonSample,
+    ProportionalAllocation,
+    RandomizedRounding,
+    SimpleRandomSample,
+    StratifiedSample,
+    draw,
+)
 from forcopt.privacy.laplace import Laplace, add_laplace
 from forcopt.privacy.randomized_response import ObservedGroups, RandomizedResponse
 
-__all__ = ["Laplace", "ObservedGroups", "RandomizedResponse", "add_laplace"]
+__all__ = [
+    "ClusterSample",
+    "Laplace",
+    "ObservedGroups",
+    "PoissonSample",
+    "PrivacyLoss",
+    "ProportionalAllocation",
+    "RandomizedResponse",
+    "RandomizedRounding",
+    "SimpleRandomSample",
+    "StratifiedSample",
+    "add_laplace",
+    "draw",
+]

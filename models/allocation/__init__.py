@@ -1,0 +1,20 @@
+"""Allocation: how many records of each stratum a stratified sample takes.
+
+Neyman (1934) and after; with privacy, Bun, Drechsler, Gaboardi, McMillan, Sarathy: Controlling privacy loss
+in sampling schemes: an analysis of stratified and cluster sampling, FORC 2022, section 6.
+"""
+
+from forcopt.models.allocation import (  # noqa: F401  (register the methods)
+    cones,
+    enumeration,
+    greedy,
+    milp,
+    neyman,
+    sweep,
+)
+from forcopt.models.allocation.decision import Allocation
+from forcopt.models.allocation.precision import PrecisionAllocation
+from forcopt.models.allocation.private import PrivateAllocation
+from forcopt.models.allocation.problem import StratifiedAllocation
+
+__all__ = ["Allocation", "PrecisionAllocation", "PrivateAllocation", "StratifiedAllocation"]

@@ -1,0 +1,128 @@
+"""The conic programs: the reciprocals of the sizes in rotated second-order cones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from forcopt.language.atoms import inverse
+from forcopt.language.expression import Expression
+from forcopt.language.model import Model
+from forcopt.language.objective import leximax
+from forcopt.language.terms import Array
+from forcopt.models.allocation.precision import PrecisionAllocation
+from forcopt.models.allocation.problem import Strata, StratifiedAllocation
+from forcopt.models.allocation.rounding import rounded
+from forcopt.models.allocation.water_filling import fill
+from forcopt.problem import Handles
+
+__all__ = ["misocp", "precise_misocp", "precise_socp", "socp"]
+
+
+@StratifiedAllocation.formulation("socp", exact=False, cites="Neyman (1934), as second-order cones")
+def socp(problem: StratifiedAllocation, model: Model) -> Handles:
+    """Fractional sizes by a conic solver, rounded by the largest remainder; the bound is the fractions'.
+
+    Takes what the closed form does not: several variables by leximax, and further constraints of a model that
+    this is declared into.
+
+    Returns:
+        ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
+    """
+    return _least_variance(problem, model, relaxed=True)
+
+
+@StratifiedAllocation.formulation("misocp", exact=True, cites="Neyman (1934), as second-order cones")
+def misocp(problem: StratifiedAllocation, model: Model) -> Handles:
+    """Whole sizes with second-order cones; fractional ones without `integer`.
+
+    Returns:
+        ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
+    """
+    return _least_variance(problem, model, relaxed=False)
+
+
+def _least_variance(problem: StratifiedAllocation, model: Model, relaxed: bool) -> Handles:
+    limits = problem.limits()
+    about = [fill(problem.sizes.astype(float), problem.floors, problem.sizes, c, b)[0] for c, b in limits]
+    typical = np.maximum(np.min(about, axis=0), problem.floors)
+    sizes, sums = _write(problem, model, typical, relaxed)
+    model.subject_to(*((sizes * (costs / limit)).sum() <= 1 for costs, limit in limits))
+    weights = problem.variable_weights
+    losses = (sums - problem.constant) * weights
+    unit = float((problem.variances(typical) * weights).sum()) or 1.0
+    scaled = losses * (1 / unit)
+    return Handles(
+        objective=scaled.sum() if problem.criterion == "weighted" else leximax(scaled),
+        decision=lambda said: problem.allocation(_sizes(problem, said[sizes], relaxed)),
+        unit=unit,
+        sizes=sizes,
+        variances=losses * (1 / weights),
+    )
+
+
+def _write(problem: Strata, model: Model, typical: Array, relaxed: bool) -> tuple[Any, Expression]:
+    """The sizes, and ``coefficients.T @ (1 / sizes)``, from cones whose members are about 1."""
+    sizes = model.variable(
+        model.unused_name("sizes"),
+        len(typical),
+        lower=problem.floors,
+        upper=problem.sizes,
+        integer=problem.integer and not relaxed,
+    )
+    return sizes, (problem.coefficients / typical[:, None]).T @ inverse(sizes * (1 / typical))
+
+
+def _sizes(problem: Strata, found: Array, relaxed: bool) -> Array:
+    """What a solver found, without its tolerance, and rounded if sizes must be whole."""
+    sizes = np.clip(found, problem.floors, problem.sizes)
+    if not problem.integer:
+        return sizes
+    if not relaxed:
+        return np.round(sizes)
+    return rounded(sizes, problem.floors, problem.sizes, problem.limits(), "largest-remainder")
+
+
+@PrecisionAllocation.formulation("socp", exact=False, cites="Bethel (1989), as second-order cones")
+def precise_socp(problem: PrecisionAllocation, model: Model) -> Handles:
+    """Fractional sizes by a conic solver, rounded up; the bound is that of the fractions.
+
+    Returns:
+        ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
+    """
+    return _least_cost(problem, model, relaxed=True)
+
+
+@PrecisionAllocation.formulation("misocp", exact=True, cites="Bethel (1989), as second-order cones")
+def precise_misocp(problem: PrecisionAllocation, model: Model) -> Handles:
+    """Whole sizes with second-order cones; fractional ones without `integer`.
+
+    Returns:
+        ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
+    """
+    return _least_cost(problem, model, relaxed=False)
+
+
+def _least_cost(problem: PrecisionAllocation, model: Model, relaxed: bool) -> Handles:
+    room = problem.targets + problem.constant
+    typical = np.maximum(problem.sizes / 2, problem.floors)
+    sizes, sums = _write(problem, model, typical, relaxed)
+    model.subject_to(sums * (1 / room) <= 1)
+    unit = float(problem.unit_costs @ typical)
+
+    def decision(said: Any) -> Any:
+        found = np.clip(said[sizes], problem.floors, problem.sizes)
+        if problem.integer:
+            found = (
+                rounded(found, problem.floors, problem.sizes, [], "ceiling") if relaxed else np.round(found)
+            )
+        return problem.allocation(found)
+
+    return Handles(
+        objective=(sizes * (problem.unit_costs / unit)).sum(),
+        decision=decision,
+        unit=unit,
+        sizes=sizes,
+        variances=sums - problem.constant,
+    )

@@ -1,0 +1,106 @@
+"""The decision: how many records of each stratum are sampled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forcopt.language.terms import Array
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Allocation"]
+
+MOST_SHOWN = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Allocation:
+    """Sizes of the samples within strata.
+
+    Attributes:
+        sizes: how many records are sampled, shape ``(k,)``; whole numbers unless fractions are allowed.
+        names: of the strata.
+        strata: how many records there are, shape ``(k,)``.
+        variances: of the estimated mean of each variable, shape ``(V,)``.
+        variance: their sum, each times its weight; of the one variable, if there is one.
+        design_effect: `variance` over that of a simple random sample of the same size; None if the means of
+            the strata are not known, or the sample is a census.
+        noise_scale: of the Laplace noise that privacy needs; None without privacy.
+    """
+
+    sizes: Array
+    names: tuple[str, ...] = field(repr=False)
+    strata: Array = field(repr=False)
+    variances: Array
+    variance: float
+    design_effect: float | None = None
+    noise_scale: float | None = None
+
+    def __post_init__(self) -> None:
+        self.sizes.flags.writeable = False
+        self.variances.flags.writeable = False
+
+    @property
+    def size(self) -> float:
+        """How many records are sampled in all."""
+        return float(self.sizes.sum())
+
+    @property
+    def rates(self) -> Array:
+        """The share of each stratum that is sampled, shape ``(k,)``."""
+        return np.asarray(self.sizes / self.strata)
+
+    @property
+    def weighting_effect(self) -> float:
+        """Kish's effect of unequal weights, ``n sum(w^2) / sum(w)^2`` over the sample; 1 if proportional."""
+        return float(self.size * (self.strata**2 / self.sizes).sum() / self.strata.sum() ** 2)
+
+    def by_stratum(self) -> dict[str, int]:
+        """The sizes by name, as `forcopt.privacy.StratifiedSample` takes them.
+
+        Raises:
+            ValueError: for sizes that are not whole.
+        """
+        if (self.sizes != np.round(self.sizes)).any():
+            raise ValueError("the sizes are not whole; solve with integer=True to draw a sample")
+        return dict(zip(self.names, map(int, self.sizes), strict=True))
+
+    def __repr__(self) -> str:
+        width = max(len("stratum"), *map(len, self.names))
+        lines = [f"{'stratum':{width}}    records     sample    rate"]
+        for i in range(min(len(self.names), MOST_SHOWN)):
+            size = f"{self.sizes[i]:10.10g}" if self.sizes[i] % 1 == 0 else f"{self.sizes[i]:10.4f}"
+            lines.append(f"{self.names[i]:{width}} {self.strata[i]:10d} {size} {self.rates[i]:7.4f}")
+        if len(self.names) > MOST_SHOWN:
+            lines.append(f"... and {len(self.names) - MOST_SHOWN} more")
+        lines.append(f"{self.size:.10g} records, variance {self.variance:.6g}")
+        return "\n".join(lines)
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Draw how many records each stratum has and how many are sampled, on a logarithmic scale.
+
+        Args:
+            path: where to save the picture, if given; the ending says in which format.
+        """
+        from matplotlib.figure import Figure
+
+        count = len(self.names)
+        figure = Figure(figsize=(6.5, 1.4 + 0.26 * min(count, 40)), layout="constrained")
+        axes = figure.subplots()
+        places = np.arange(count)
+        axes.barh(places, self.strata, color="#d9d9d9", label="records")
+        axes.barh(places, self.sizes, color="#0072B2", label="sample")
+        if count <= 40:
+            axes.set_yticks(places, self.names)
+        axes.set(xscale="log", xlabel="records", ylim=(count - 0.5, -0.5))
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.set_title(f"{self.size:.10g} of {self.strata.sum():.10g} records", loc="left", fontsize=11)
+        figure.legend(loc="outside lower center", ncols=2, frameon=False)
+        if path is not None:
+            figure.savefig(path)
+        return figure

@@ -1,0 +1,194 @@
+"""The mixed-integer linear programs: a binary for each record that a stratum's sample may have more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from forcopt.errors import DeclarationError
+from forcopt.language.expression import Expression
+from forcopt.language.model import Model
+from forcopt.language.objective import leximax
+from forcopt.language.terms import Array
+from forcopt.loops.solution import ModelSolution
+from forcopt.models.allocation.decision import Allocation
+from forcopt.models.allocation.precision import PrecisionAllocation
+from forcopt.models.allocation.private import PrivateAllocation
+from forcopt.models.allocation.problem import Strata, StratifiedAllocation
+from forcopt.models.allocation.water_filling import least
+from forcopt.models.allocation.windows import allocation_windows, least_term, windows
+from forcopt.problem import Handles
+
+__all__ = ["milp", "precise_milp", "private_milp"]
+
+
+@dataclass(frozen=True, eq=False)
+class Increments:
+    """Sizes as a sum of binaries, ``low + takes`` of each stratum's.
+
+    Attributes:
+        low: the least sizes, shape ``(k,)``.
+        stratum, rank: of each binary: it is the `rank`-th record of its stratum's sample.
+        takes: the binaries.
+    """
+
+    low: Array
+    stratum: Array
+    rank: Array
+    takes: Expression
+
+    @property
+    def sizes(self) -> Expression:
+        """The sizes as expressions, shape ``(k,)``."""
+        shape = (len(self.low), len(self.stratum))
+        rows = sp.csr_array((np.ones(shape[1]), (self.stratum, np.arange(shape[1]))), shape=shape)
+        out: Expression = rows @ self.takes + self.low
+        return out
+
+    def inverse(self, coefficients: Array) -> Expression:
+        """``coefficients.T @ (1 / sizes)``, shape ``(V,)``, for coefficients of shape ``(k, V)``.
+
+        The binaries of a stratum need no order: each is worth less than the one before.
+        """
+        worth = coefficients[self.stratum] / (self.rank * (self.rank - 1.0))[:, None]
+        out: Expression = (coefficients / self.low[:, None]).sum(axis=0) - worth.T @ self.takes
+        return out
+
+
+def _write(problem: Strata, model: Model, low: Array, high: Array) -> Increments:
+    if not problem.integer:
+        raise DeclarationError("integer is False; method milp has whole sizes only. Use misocp or neyman")
+    count = (high - low).astype(np.int64)
+    stratum = np.repeat(np.arange(len(low)), count)
+    rank = low[stratum] + np.arange(len(stratum)) - np.repeat(np.cumsum(count) - count, count) + 1
+    takes = model.variable(model.unused_name("takes"), len(stratum), binary=True)
+    world = Increments(low.astype(float), stratum, rank.astype(float), takes)
+    limits = problem.limits()
+    if limits:
+        sizes = world.sizes
+        model.subject_to(*((costs @ sizes).sum() <= limit for costs, limit in limits))
+    return world
+
+
+def _reachable(problem: Strata) -> Array:
+    """Caps that leave every other stratum its minimum."""
+    caps, floors = problem.sizes.astype(float), problem.floors
+    for costs, limit in problem.limits():
+        room = floors + np.floor((limit * (1 + 1e-9) - costs @ floors) / costs)
+        caps = np.maximum(np.minimum(caps, room), floors)
+    return caps
+
+
+def _decision(problem: Strata, world: Increments, said: ModelSolution) -> Allocation:
+    extra = np.bincount(world.stratum, np.round(said[world.takes]), len(world.low))
+    return problem.allocation(world.low + extra)
+
+
+@StratifiedAllocation.formulation(
+    "milp", exact=True, cites="Bun et al. (2022), equation (3); unary increments"
+)
+def milp(problem: StratifiedAllocation, model: Model, reduce: bool = True) -> Handles:
+    """A binary for each record more; the relaxation has a whole optimum if all records cost the same.
+
+    Args:
+        problem: which.
+        model: to write to.
+        reduce: for a weighted sum of variances, write only the records that the Lagrangian bound leaves open:
+            few, however large the strata are. Otherwise there are as many binaries as records, or
+            `sample_size` for each stratum.
+
+    Returns:
+        ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
+    """
+    low, high = problem.floors, _reachable(problem)
+    weights, unit = problem.variable_weights, 1.0
+    if reduce and problem.criterion == "weighted":
+        filled = least(problem.gains, low, high, problem.limits())
+        if filled is not None:  # else the solver finds that there is no allocation
+            low, high = allocation_windows(problem.gains, low, high, problem.limits(), filled)
+    world = _write(problem, model, low, high)
+    if len(world.rank):  # what a record gains counts about 1, so that solvers' tolerances are small
+        each = (problem.coefficients @ weights)[world.stratum] / (world.rank * (world.rank - 1))
+        unit = float(np.median(each[each > 0])) if (each > 0).any() else 1.0
+    losses = (world.inverse(problem.coefficients) - problem.constant) * weights
+    return Handles(
+        objective=(losses * (1 / unit)).sum()
+        if problem.criterion == "weighted"
+        else leximax(losses * (1 / unit)),
+        decision=lambda said: _decision(problem, world, said),
+        unit=unit,
+        sizes=world.sizes,
+        variances=losses * (1 / weights),
+    )
+
+
+@PrecisionAllocation.formulation("milp", exact=True, cites="Bethel (1989); unary increments")
+def precise_milp(problem: PrecisionAllocation, model: Model) -> Handles:
+    """A binary for each record more, and a row for each variable's variance.
+
+    With one variable, only those records have a binary that the Lagrangian bound leaves open.
+
+    Returns:
+        ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
+    """
+    low, high, costs = problem.floors, problem.sizes, problem.unit_costs
+    room = problem.targets + problem.constant
+    if problem.coefficients.shape[1] == 1 and (problem.single > 0).any():
+        low, high = _precision_windows(problem, float(room[0]))
+    world = _write(problem, model, low, high)
+    sums = world.inverse(problem.coefficients)
+    model.subject_to(sums * (1 / room) <= 1)
+    return Handles(
+        objective=(world.sizes * costs).sum(),
+        decision=lambda said: _decision(problem, world, said),
+        sizes=world.sizes,
+        variances=sums - problem.constant,
+    )
+
+
+def _precision_windows(problem: PrecisionAllocation, room: float) -> tuple[Array, Array]:
+    """The windows of the Lagrangian that prices the variance instead of the records."""
+    cheap = problem.solve("neyman")
+    assert cheap.decision is not None
+    gains, costs, floors = problem.single, problem.unit_costs, problem.floors
+    fractional = problem.model_copy(update={"integer": False}).solve("neyman").decision.sizes
+    between = (gains > 0) & (fractional > floors) & (fractional < problem.sizes)
+    if not between.any():
+        return floors, problem.sizes
+    price = float(np.median((costs * fractional**2)[between] / gains[between]))
+    bound = float(least_term(price * gains, costs, floors, problem.sizes).sum()) - price * room
+    return windows(
+        price * gains, costs, floors, problem.sizes, max(cheap.objective - bound, 0.0) + 1e-9 * abs(bound)
+    )
+
+
+@PrivateAllocation.formulation("milp", exact=True, cites="Bun et al. (2022), equation (5); unary increments")
+def private_milp(problem: PrivateAllocation, model: Model) -> Handles:
+    """As without privacy, with the square of the noise's scale above what each stratum needs.
+
+    That square falls ever less with each record, as the variance does, so that the binaries need no order.
+
+    Returns:
+        ``sizes``, shape ``(k,)``; ``variance`` of the sample and ``squared_scale`` of the noise.
+    """
+    low = problem.floors
+    world = _write(problem, model, low, _reachable(problem))
+    needs = problem.scales(world.rank, world.stratum) ** 2
+    drops = problem.scales(world.rank - 1, world.stratum) ** 2 - needs
+    first = problem.scales(world.low) ** 2
+    unit = float(first.max())
+    squared = model.variable(model.unused_name("squared_scale"), lower=0)
+    shape = (len(low), len(world.stratum))
+    rows = sp.csr_array((drops / unit, (world.stratum, np.arange(shape[1]))), shape=shape)
+    model.subject_to(squared + rows @ world.takes >= first / unit)
+    variance = (world.inverse(problem.coefficients) - problem.constant).sum()
+    return Handles(
+        objective=variance * (1 / unit) + 2 * squared,
+        decision=lambda said: _decision(problem, world, said),
+        unit=unit,
+        sizes=world.sizes,
+        variance=variance,
+        squared_scale=squared * unit,
+    )

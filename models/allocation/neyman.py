@@ -1,0 +1,102 @@
+"""The two classical allocations, proportional and Neyman's, in closed form, and rounded."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from forcopt.language.terms import Array
+from forcopt.models.allocation.precision import PrecisionAllocation
+from forcopt.models.allocation.private import PrivateAllocation
+from forcopt.models.allocation.problem import StratifiedAllocation
+from forcopt.models.allocation.rounding import Rounding, rounded
+from forcopt.models.allocation.water_filling import fill, least
+from forcopt.problem import Outcome
+from forcopt.status import Status
+
+__all__ = ["neyman", "proportional"]
+
+
+@StratifiedAllocation.algorithm("proportional", exact=False, cites="Cochran (1977), section 5.9")
+def proportional(
+    problem: StratifiedAllocation,
+    *,
+    rounding: Rounding = "largest-remainder",
+    seed: int | np.random.Generator | None = None,
+) -> Outcome:
+    """The same share of every stratum, within floors and caps; it needs no deviations."""
+    if problem.shortage:
+        return Outcome(None, status=Status.INFEASIBLE, message=problem.shortage)
+    shares = problem.sizes.astype(float)
+    filled = [fill(shares, problem.floors, problem.sizes, c, limit)[0] for c, limit in problem.limits()]
+    return Outcome(problem.allocation(_whole(problem, np.min(filled, axis=0), rounding, seed)))
+
+
+@StratifiedAllocation.algorithm("neyman", exact=True, cites="Neyman (1934); caps by water-filling")
+def neyman(
+    problem: StratifiedAllocation,
+    *,
+    rounding: Rounding = "largest-remainder",
+    seed: int | np.random.Generator | None = None,
+) -> Outcome:
+    """Sizes in proportion to ``N S / sqrt(cost)`` within floors and caps: optimal, then rounded.
+
+    The bound is the variance before rounding. Without `integer` nothing is rounded, and that is the optimum.
+    """
+    filled = least(problem.gains, problem.floors, problem.sizes, problem.limits())
+    if filled is None:
+        return Outcome(None, status=Status.INFEASIBLE, message=problem.shortage)
+    bound = problem.evaluate(filled.sizes).objective
+    chosen = problem.allocation(_whole(problem, filled.sizes, rounding, seed))
+    return Outcome(chosen, bound=bound, status=Status.APPROXIMATE if problem.integer else Status.OPTIMAL)
+
+
+def _whole(
+    problem: StratifiedAllocation, sizes: Array, rounding: Rounding, seed: int | np.random.Generator | None
+) -> Array:
+    if not problem.integer:
+        return sizes
+    return rounded(sizes, problem.floors, problem.sizes, problem.limits(), rounding, seed)
+
+
+@PrivateAllocation.algorithm("proportional", exact=False, cites="Bun et al. (2022), section 6.3")
+def private_proportional(problem: PrivateAllocation) -> Outcome:
+    """Allocate proportionally as if there was no privacy, then add the noise that privacy needs."""
+    return _at_equal_privacy(problem, "proportional")
+
+
+@PrivateAllocation.algorithm("neyman", exact=False, cites="Bun et al. (2022), section 6.2")
+def private_neyman(problem: PrivateAllocation) -> Outcome:
+    """Allocate for the least variance of the sample (greedily), then add the noise that privacy needs."""
+    return _at_equal_privacy(problem, "greedy")
+
+
+def _at_equal_privacy(problem: PrivateAllocation, method: str) -> Outcome:
+    found = problem.without_privacy().solve(method)
+    if found.decision is None:
+        return Outcome(None, status=found.status, message=found.message)
+    return Outcome(problem.allocation(found.decision.sizes))
+
+
+@PrecisionAllocation.algorithm("neyman", exact=True, cites="Cochran (1977), section 5.5")
+def precise_neyman(problem: PrecisionAllocation) -> Outcome:
+    """One variable: the cheapest fractional sizes in closed form, rounded up.
+
+    With ``y = a / m`` the target limits ``y.sum()`` and the cost is ``(costs * a / y).sum()``: the same
+    problem as the least variance within a budget. The bound is the cost before rounding.
+    """
+    a = problem.single
+    sizes = problem.floors.astype(float)
+    varies = a > 0
+    room = float(problem.targets[0] + problem.constant[0])
+    if varies.any():
+        costs, low, high = problem.unit_costs[varies], problem.floors[varies], problem.sizes[varies]
+        part = a[varies]
+        filled = least(part * costs, part / high, part / low, [(np.ones(len(part)), room)])
+        if filled is None:
+            return Outcome(None, status=Status.INFEASIBLE, message="a census misses the target")
+        sizes[varies] = np.clip(part / filled.sizes, low, high)
+    bound = float(problem.unit_costs @ sizes)
+    if not problem.integer:
+        return Outcome(problem.allocation(sizes), bound=bound, status=Status.OPTIMAL)
+    whole = rounded(sizes, problem.floors, problem.sizes, [], "ceiling")
+    return Outcome(problem.allocation(whole), bound=bound, status=Status.APPROXIMATE)

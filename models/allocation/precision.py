@@ -1,0 +1,101 @@
+"""The declaration of the inverse problem: the cheapest sample that is precise enough."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from forcopt.declaration import Numbers
+from forcopt.errors import DeclarationError
+from forcopt.language.terms import Array
+from forcopt.models.allocation.decision import Allocation
+from forcopt.models.allocation.problem import Strata
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation
+
+__all__ = ["PrecisionAllocation"]
+
+
+class PrecisionAllocation(Strata):
+    """Choose how many records of each stratum to sample, at the least cost for given precisions.
+
+    Attributes:
+        targets: what the variance of each variable's estimated mean may be, above 0; shape ``(V,)``, a number
+            if there is one variable.
+        costs: of sampling one record of each stratum, above 0, shape ``(k,)``; 1 by default, so that
+            the objective is the size of the sample.
+
+    The other fields are those of `Strata`. A census has variance 0, so that there always is an allocation.
+
+    Raises:
+        DeclarationError: for targets or costs that are not positive, or do not fit.
+
+    Reference: Bethel (1989); one variable: Cochran, Sampling Techniques (1977), section 5.5.
+
+    >>> from forcopt.models import PrecisionAllocation
+    >>> p = PrecisionAllocation(sizes=[100, 50, 50], deviations=[1, 4, 2], targets=0.0725)
+    >>> s = p.solve("greedy")
+    >>> s.decision.sizes.tolist(), s.objective
+    ([10.0, 20.0, 10.0], 40.0)
+    """
+
+    sense: ClassVar[Literal["min", "max"]] = "min"
+
+    targets: Numbers = Field(default=...)
+    costs: Numbers | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_target(cls, fields: Any) -> Any:
+        if isinstance(fields, dict) and "targets" in fields and np.ndim(fields["targets"]) == 0:
+            fields = {**fields, "targets": [fields["targets"]]}
+        return fields
+
+    @model_validator(mode="after")
+    def _targets_fit(self) -> Self:
+        k, variables = self.coefficients.shape
+        if self.targets.shape != (variables,) or (self.targets <= 0).any():
+            raise DeclarationError(f"targets must be {variables} numbers above 0, one for each variable")
+        if self.costs is not None and (self.costs.shape != (k,) or (self.costs <= 0).any()):
+            raise DeclarationError(f"costs must be {k} numbers above 0, one for each stratum")
+        return self
+
+    @property
+    def unit_costs(self) -> Array:
+        """`costs`, or ones."""
+        return np.ones(len(self.sizes)) if self.costs is None else self.costs
+
+    @property
+    def single(self) -> Array:
+        """The coefficients of the one variable, shape ``(k,)``.
+
+        Raises:
+            DeclarationError: if there are several.
+        """
+        if self.coefficients.shape[1] != 1:
+            raise DeclarationError(
+                f"deviations has {self.coefficients.shape[1]} variables; this method takes one. Those for "
+                "several are milp, socp and misocp"
+            )
+        return np.asarray(self.coefficients[:, 0])
+
+    def evaluate(self, decision: Allocation | Any) -> Evaluation:
+        """Judge an allocation by its cost and the variances that it has.
+
+        Args:
+            decision: an allocation, or its sizes.
+
+        Returns:
+            The cost; violations ``"minimum"``, ``"stratum"``, ``"whole sizes"`` and, for each variable whose
+            variance is above its target, ``"variance v"`` relative to the target; as metrics the size of
+            the sample and the variances.
+        """
+        chosen = self.allocation(decision.sizes if isinstance(decision, Allocation) else decision)
+        violations = self._violations(chosen.sizes)
+        metrics = {"sample size": chosen.size}
+        for v, (variance, target) in enumerate(zip(chosen.variances, self.targets, strict=True)):
+            metrics[f"variance {v}"] = float(variance)
+            if variance > target * (1 + FEASIBILITY_TOLERANCE):
+                violations[f"variance {v}"] = float(variance / target - 1)
+        return Evaluation(float(self.unit_costs @ chosen.sizes), violations, metrics)

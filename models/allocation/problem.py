@@ -1,0 +1,353 @@
+"""The declarations: strata, and the least variance within a sample size or a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import BeforeValidator, Field, model_validator
+
+from forcopt.declaration import Integers, Numbers
+from forcopt.errors import DeclarationError
+from forcopt.language.expression import as_numbers
+from forcopt.language.terms import Array
+from forcopt.models.allocation.decision import Allocation
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["Limit", "Strata", "StratifiedAllocation"]
+
+Limit = tuple[Array, float]
+"""A linear constraint: ``costs @ sizes <= limit``."""
+
+
+class Strata(Problem):
+    """A population in strata, of each of which a simple random sample is drawn.
+
+    The mean of a variable is estimated by the mean over the strata's samples, weighted by the strata's sizes.
+    Its variance is ``sum_i (N_i / N)^2 S_i^2 (1 / m_i - 1 / N_i)``, exactly.
+
+    Attributes:
+        sizes: how many records each stratum has, N, at least 1; shape ``(k,)``.
+        deviations: the standard deviation of the variable within each stratum, S, with N - 1 in the
+            denominator; shape ``(k,)``, or ``(k, V)`` for V variables. Where N is 1 it does not matter.
+        minimum: how many records of each stratum are sampled at least: a number from 1 for all, or one for
+            each. A stratum with fewer records is taken whole.
+        integer: whether samples have whole sizes; otherwise they may be fractions, as for expected sizes.
+        means: of the variables in each stratum, shaped like `deviations`; only for the design effect.
+        names: of the strata; ``"0"``, ``"1"``, ... by default.
+    """
+
+    family: ClassVar[str] = "allocation"
+    default_method: ClassVar[str] = "milp"
+
+    sizes: Integers
+    deviations: Numbers
+    minimum: Integers = Field(default=1, validate_default=True)
+    integer: bool = True
+    means: Numbers | None = None
+    names: tuple[Annotated[str, BeforeValidator(str)], ...] = ()
+
+    @model_validator(mode="after")
+    def _strata_fit(self) -> Self:
+        k = len(self.sizes) if self.sizes.ndim == 1 else 0
+        if not k or (self.sizes < 1).any():
+            raise DeclarationError("sizes must be a list of at least one number, each at least 1")
+        if self.deviations.ndim not in (1, 2) or len(self.deviations) != k or not self.deviations.size:
+            raise DeclarationError(
+                f"deviations: the shape is {self.deviations.shape}; it must be ({k},) or ({k}, V), one row "
+                "for each stratum"
+            )
+        if (self.deviations < 0).any():
+            at = int(np.argwhere(self.deviations < 0)[0][0])
+            raise DeclarationError(f"deviations of stratum {at} are negative; they must be at least 0")
+        if self.minimum.shape not in ((), (k,)) or (self.minimum < 1).any():
+            raise DeclarationError(
+                f"minimum is {self.minimum.tolist()}; it must be at least 1, for all strata or for each: "
+                "without a record, the stratum's mean cannot be estimated"
+            )
+        if self.means is not None and self.means.shape != self.deviations.shape:
+            raise DeclarationError(f"means: the shape is {self.means.shape}; it must be that of deviations")
+        if self.names and (len(self.names) != k or len(set(self.names)) < k):
+            raise DeclarationError(f"names: there must be {k}, all different")
+        return self
+
+    # -- from tables -----------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_table(
+        cls,
+        table: DataFrame,
+        *,
+        size: str = "size",
+        deviation: str | Sequence[str] = "deviation",
+        mean: str | Sequence[str] | None = None,
+        cost: str | None = None,
+        **fields: Any,
+    ) -> Self:
+        """Read a table with one row for each stratum, named by its index.
+
+        Args:
+            table: a pandas DataFrame.
+            size, deviation, mean, cost: its columns; several deviations and means for several variables.
+            fields: of the problem.
+
+        Raises:
+            DeclarationError: for a column that is missing.
+        """
+        if cost is not None:
+            fields["costs"] = _column(table, cost)
+        if mean is not None:
+            fields["means"] = _columns(table, mean)
+        return cls(
+            sizes=_column(table, size),
+            deviations=_columns(table, deviation),
+            names=tuple(map(str, table.index)),
+            **fields,
+        )
+
+    @classmethod
+    def from_records(cls, records: DataFrame, by: str, values: str | Sequence[str], **fields: Any) -> Self:
+        """Measure the strata of a table of records: an earlier census, a frame, or a pilot survey.
+
+        Args:
+            records: a pandas DataFrame, one row for each record.
+            by: the column that names the stratum.
+            values: the column, or columns, whose means are to be estimated.
+            fields: of the problem.
+
+        >>> import pandas as pd
+        >>> from forcopt.models import StratifiedAllocation
+        >>> farms = pd.DataFrame({"type": list("aaaabbb"), "area": [1, 2, 3, 4, 10, 20, 60]})
+        >>> p = StratifiedAllocation.from_records(farms, by="type", values="area", sample_size=4)
+        >>> p.sizes.tolist(), p.deviations.round(3).tolist(), p.solve().decision.by_stratum()
+        ([4, 3], [1.291, 26.458], {'a': 1, 'b': 3})
+        """
+        columns = [values] if isinstance(values, str) else list(values)
+        for column in (by, *columns):
+            _column(records, column)
+        groups = records.groupby(by, observed=True)[columns]
+        spread = groups.std().fillna(0.0)  # of a single record
+        flat = 0 if isinstance(values, str) else slice(None)
+        return cls(
+            sizes=groups.size().to_numpy(),
+            deviations=spread.to_numpy(dtype=float)[:, flat],
+            means=groups.mean().to_numpy(dtype=float)[:, flat],
+            names=tuple(map(str, spread.index)),
+            **fields,
+        )
+
+    # -- what follows from the strata ------------------------------------------------------------------------
+
+    @property
+    def population(self) -> int:
+        """How many records there are, N."""
+        return int(self.sizes.sum())
+
+    @property
+    def floors(self) -> Array:
+        """The least size of each sample, shape ``(k,)``."""
+        return np.minimum(self.minimum, self.sizes)
+
+    @property
+    def stratum_names(self) -> tuple[str, ...]:
+        """`names`, or numbers."""
+        return self.names or tuple(map(str, range(len(self.sizes))))
+
+    @property
+    def coefficients(self) -> Array:
+        """``(N_i S_i / N)^2``, what ``1 / m_i`` adds to each variable's variance; shape ``(k, V)``."""
+        spread = np.where(self.sizes > 1, self.deviations.T, 0.0).T.reshape(len(self.sizes), -1)
+        return np.asarray((self.sizes[:, None] / self.population * spread) ** 2)
+
+    @property
+    def constant(self) -> Array:
+        """What the variances of `coefficients` are too large by, because samples are drawn without
+        replacement; shape ``(V,)``."""
+        return np.asarray((self.coefficients / self.sizes[:, None]).sum(axis=0))
+
+    @property
+    def variable_weights(self) -> Array:
+        """What each variable's variance counts, shape ``(V,)``."""
+        return np.ones(self.coefficients.shape[1])
+
+    def variances(self, sizes: Any) -> Array:
+        """The variance of the estimated mean of each variable, shape ``(V,)``."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            each = self.coefficients * (1.0 / sizes - 1.0 / self.sizes)[:, None]
+        return np.asarray(np.where(self.coefficients > 0, each, 0.0).sum(axis=0))
+
+    def limits(self) -> list[Limit]:
+        """What the sizes may cost."""
+        return []
+
+    def allocation(self, sizes: Any) -> Allocation:
+        """The decision with these sizes, shape ``(k,)``."""
+        m = as_numbers(sizes, "the sizes").astype(float)
+        if m.shape != self.sizes.shape:
+            raise DeclarationError(f"the sizes have shape {m.shape}; it must be {self.sizes.shape}")
+        variances = self.variances(m)
+        variance = float(self.variable_weights @ variances)
+        return Allocation(
+            sizes=m.copy(),
+            names=self.stratum_names,
+            strata=self.sizes,
+            variances=variances,
+            variance=variance,
+            design_effect=self._design_effect(variance, float(m.sum())),
+        )
+
+    def _design_effect(self, variance: float, size: float) -> float | None:
+        n = self.population
+        if self.means is None or not 0 < size < n:
+            return None
+        share = self.sizes / n
+        means = self.means.reshape(len(self.sizes), -1)
+        between = share @ (means - share @ means) ** 2
+        within = ((self.sizes - 1) / n) @ np.where(
+            self.sizes[:, None] > 1, self.deviations.reshape(means.shape) ** 2, 0.0
+        )
+        simple = (1 / size - 1 / n) * (between + within) * n / (n - 1)
+        total = float(self.variable_weights @ simple)
+        return variance / total if total > 0 else None
+
+    def _violations(self, sizes: Array) -> dict[str, float]:
+        found = {
+            "minimum": float((self.floors - sizes).max()),
+            "stratum": float((sizes - self.sizes).max()),
+            "whole sizes": float(np.abs(sizes - np.round(sizes)).max()) if self.integer else 0.0,
+        }
+        return {name: v for name, v in found.items() if v > FEASIBILITY_TOLERANCE}
+
+
+class StratifiedAllocation(Strata):
+    """Choose how many records of each stratum to sample, for the least variance of the estimated mean.
+
+    Attributes:
+        sample_size: how many records may be sampled in all; None if only the budget counts.
+        costs: of sampling one record of each stratum, above 0; shape ``(k,)``.
+        budget: what the sample may cost in all.
+        weights: what each variable's variance counts, above 0; shape ``(V,)``, 1 by default.
+        criterion: ``"weighted"``, the sum of the weighted variances, or ``"leximax"``: the largest weighted
+            variance as small as possible, then the next. The objective then is the largest.
+
+    The other fields are those of `Strata`.
+
+    Raises:
+        DeclarationError: for strata without records, negative deviations, or arrays that do not fit.
+
+    Reference: Neyman (1934); with all else, Cochran, Sampling Techniques (1977), chapter 5.
+
+    >>> from forcopt.models import StratifiedAllocation
+    >>> p = StratifiedAllocation(sizes=[100, 50, 50], deviations=[1, 4, 2], sample_size=40)
+    >>> s = p.solve("greedy")
+    >>> s.decision.sizes.tolist(), round(s.objective, 6), round(p.solve("proportional").objective, 6)
+    ([10.0, 20.0, 10.0], 0.0725, 0.11)
+    """
+
+    sense: ClassVar[Literal["min", "max"]] = "min"
+
+    sample_size: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
+    costs: Numbers | None = None
+    budget: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
+    weights: Numbers | None = None
+    criterion: Literal["weighted", "leximax"] = "weighted"
+
+    @model_validator(mode="after")
+    def _limits_fit(self) -> Self:
+        k, variables = self.coefficients.shape
+        if self.sample_size is None and self.budget is None:
+            raise DeclarationError(
+                "neither sample_size nor budget is given; one of them must limit the sample"
+            )
+        if (self.costs is None) != (self.budget is None):
+            raise DeclarationError("costs and budget go together; only one of them is given")
+        if self.costs is not None and (self.costs.shape != (k,) or (self.costs <= 0).any()):
+            raise DeclarationError(f"costs must be {k} numbers above 0, one for each stratum")
+        if self.weights is not None and (self.weights.shape != (variables,) or (self.weights <= 0).any()):
+            raise DeclarationError(f"weights must be {variables} numbers above 0, one for each variable")
+        return self
+
+    @property
+    def variable_weights(self) -> Array:
+        """What each variable's variance counts, shape ``(V,)``."""
+        return np.ones(self.coefficients.shape[1]) if self.weights is None else self.weights
+
+    @property
+    def gains(self) -> Array:
+        """What ``1 / m_i`` adds to the objective, all variables together; shape ``(k,)``.
+
+        Raises:
+            DeclarationError: under the leximax criterion, which has no such number.
+        """
+        if self.criterion != "weighted":
+            raise DeclarationError(
+                "criterion is 'leximax'; this method minimises a weighted sum. Those for leximax are milp, "
+                "socp and misocp"
+            )
+        return np.asarray(self.coefficients @ self.variable_weights)
+
+    def limits(self) -> list[Limit]:
+        """What the sizes may cost: records, and money."""
+        found: list[Limit] = []
+        if self.sample_size is not None:
+            found.append((np.ones(len(self.sizes)), self.sample_size))
+        if self.costs is not None and self.budget is not None:
+            found.append((self.costs, self.budget))
+        return found
+
+    @property
+    def shortage(self) -> str:
+        """Why there is no allocation; empty if there is one."""
+        for (costs, limit), what in zip(self.limits(), self._limit_names, strict=True):
+            least = float(costs @ self.floors)
+            if least > limit + FEASIBILITY_TOLERANCE:
+                return f"the minimum of all strata needs {least:g}; {what} is {limit:g}"
+        return ""
+
+    @property
+    def _limit_names(self) -> list[str]:
+        return [n for n in ("sample_size", "budget") if getattr(self, n) is not None]
+
+    def evaluate(self, decision: Allocation | Any) -> Evaluation:
+        """Judge an allocation by the variances that it has.
+
+        Args:
+            decision: an allocation, or its sizes.
+
+        Returns:
+            The objective; violations ``"minimum"``, ``"stratum"`` (more than there are), ``"whole sizes"``,
+            ``"sample_size"`` and ``"budget"``; as metrics the sample's size, its cost, the variances and the
+            design effect, where they are known.
+        """
+        chosen = self.allocation(decision.sizes if isinstance(decision, Allocation) else decision)
+        weighted = self.variable_weights * chosen.variances
+        violations = self._violations(chosen.sizes)
+        for (costs, limit), what in zip(self.limits(), self._limit_names, strict=True):
+            over = float(costs @ chosen.sizes) - limit
+            if over > FEASIBILITY_TOLERANCE * max(1.0, limit):
+                violations[what] = over
+        metrics = {"sample size": chosen.size}
+        if self.costs is not None:
+            metrics["cost"] = float(self.costs @ chosen.sizes)
+        if len(weighted) > 1:
+            metrics |= {f"variance {v}": float(x) for v, x in enumerate(chosen.variances)}
+        if chosen.design_effect is not None:
+            metrics["design effect"] = chosen.design_effect
+        value = weighted.max() if self.criterion == "leximax" else weighted.sum()
+        return Evaluation(float(value), violations, metrics)
+
+
+def _column(table: DataFrame, name: str) -> Array:
+    if name not in table.columns:
+        raise DeclarationError(f"there is no column {name!r}; there are {', '.join(map(str, table.columns))}")
+    return np.asarray(table[name])
+
+
+def _columns(table: DataFrame, names: str | Sequence[str]) -> Array:
+    if isinstance(names, str):
+        return _column(table, names)
+    return np.column_stack([_column(table, name) for name in names])

@@ -1,0 +1,11 @@
+"""What sampling does to privacy, exactly: linear programs over all private mechanisms.
+
+Bun, Drechsler, Gaboardi, McMillan, Sarathy: Controlling privacy loss in sampling schemes: an analysis of
+stratified and cluster sampling, FORC 2022. Bounds and closed forms are in `forcopt.privacy.amplification`.
+"""
+
+from forcopt.models.amplification import formulations  # noqa: F401  (register the methods)
+from forcopt.models.amplification.hypothesis import DPHypothesisTest, DPTest
+from forcopt.models.amplification.problem import Distinguisher, TightAmplification
+
+__all__ = ["DPHypothesisTest", "DPTest", "Distinguisher", "TightAmplification"]

@@ -1,0 +1,62 @@
+"""The linear programs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from forcopt.language.model import Model
+from forcopt.loops.solution import ModelSolution
+from forcopt.models.amplification.hypothesis import DPHypothesisTest, DPTest
+from forcopt.models.amplification.problem import Distinguisher, TightAmplification
+from forcopt.problem import Handles
+
+__all__ = ["hypothesis_lp", "tight_lp"]
+
+
+@TightAmplification.formulation("lp", exact=True, cites="Charnes and Cooper (1962)")
+def tight_lp(problem: TightAmplification, model: Model) -> Handles:
+    """Maximise one likelihood where the other is 1, in both directions at once.
+
+    Each direction has a density of its own; the likelihoods that are held fixed sum to 1 over both, so that
+    the better direction gets everything. 2 S variables, 4 E + 1 rows.
+
+    Returns:
+        ``density``, shape ``(2, samples)``: of an outcome that is likelier before, and of one likelier after.
+    """
+    laws = np.stack([problem.before, problem.after])
+    density = model.variable(model.unused_name("density"), laws.shape, lower=0)
+    model.subject_to((laws[::-1] * density).sum() == 1, name=model.unused_name("scale"))
+    s, t = problem.edges.T
+    factor = np.exp(-problem.epsilon * problem.steps)  # below 1: no coefficient overflows
+    model.subject_to(
+        density[:, s] * factor <= density[:, t],
+        density[:, t] * factor <= density[:, s],
+    )
+
+    def decision(said: ModelSolution) -> Distinguisher:
+        fixed = (laws[::-1] * said[density]).sum(axis=1)
+        found = [problem.made_private(q) for q in said[density][fixed > 1e-6]]
+        return max(found, key=lambda d: d.loss)
+
+    return Handles(objective=(laws * density).sum(), decision=decision, density=density)
+
+
+@DPHypothesisTest.formulation("lp", exact=True, cites="Bun et al. (2022), Proposition 4")
+def hypothesis_lp(problem: DPHypothesisTest, model: Model) -> Handles:
+    """One probability for each count, four rows for each two neighbouring counts.
+
+    Returns:
+        ``acceptance``, shape ``(K + 1,)``.
+    """
+    h = model.variable(model.unused_name("acceptance"), len(problem.first), lower=0, upper=1)
+    factor = np.exp(-problem.epsilon)
+    for says in (h, 1 - h):
+        model.subject_to(
+            factor * says[1:] <= says[:-1],
+            factor * says[:-1] <= says[1:],
+        )
+    return Handles(
+        objective=(h * (problem.first - problem.second)).sum(),
+        decision=lambda said: DPTest(np.clip(said[h], 0.0, 1.0)),
+        acceptance=h,
+    )

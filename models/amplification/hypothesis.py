@@ -1,0 +1,103 @@
+"""The declaration of the best private test between two laws of a count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field, field_validator, model_validator
+
+from forcopt.declaration import Numbers
+from forcopt.errors import DeclarationError
+from forcopt.language.expression import as_numbers
+from forcopt.language.terms import Array
+from forcopt.models.amplification.problem import check_law
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
+
+__all__ = ["DPHypothesisTest", "DPTest"]
+
+
+@dataclass(frozen=True, eq=False)
+class DPTest:
+    """Says "the first law" with a probability that depends on the count, shape ``(K + 1,)``."""
+
+    acceptance: Array
+
+    def __repr__(self) -> str:
+        return f"DPTest({np.array2string(self.acceptance, precision=6, threshold=12, edgeitems=4)})"
+
+
+class DPHypothesisTest(Problem):
+    """Tell two laws of a count apart by a test that is itself differentially private.
+
+    Maximises the advantage ``P(says "first" | first) - P(says "first" | second)`` over tests whose answer
+    is epsilon-private if the count changes by one. If the size of a sample has these laws under neighbouring
+    populations, the design cannot promise a loss below ``2 artanh(advantage)``: a mechanism of that loss is
+    a test of just that advantage. Proposition 4 concludes ``log(1 + advantage)``, which is weaker.
+
+    Attributes:
+        first, second: the probability of each count 0..K, shape ``(K + 1,)``.
+        epsilon: the loss of the test, if the count changes by one.
+
+    Raises:
+        DeclarationError: for probabilities that do not sum to 1, or of different length.
+
+    Reference: Bun, Drechsler, Gaboardi, McMillan, Sarathy (2022), Proposition 4.
+
+    >>> from forcopt.models import DPHypothesisTest
+    >>> s = DPHypothesisTest(first=[0, 0.6, 0.4], second=[0, 0.5, 0.5], epsilon=1.0).solve()
+    >>> round(s.objective, 6), round(s.evaluation.metrics["loss"], 6)
+    (0.046212, 0.092489)
+    """
+
+    family: ClassVar[str] = "amplification"
+    sense: ClassVar[Literal["min", "max"]] = "max"
+    default_method: ClassVar[str] = "lp"
+
+    first: Numbers
+    second: Numbers
+    epsilon: float = Field(gt=0.0, allow_inf_nan=False)
+
+    @field_validator("first", "second")
+    @classmethod
+    def _is_law(cls, law: Array) -> Array:
+        return check_law(law)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if len(self.first) != len(self.second):
+            raise DeclarationError(
+                f"first has {len(self.first)} counts, second {len(self.second)}; they must have as many"
+            )
+        return self
+
+    def evaluate(self, decision: DPTest | Any) -> Evaluation:
+        """Judge a test: its advantage, and by how much it breaks privacy.
+
+        Args:
+            decision: a test, or its acceptance probabilities.
+
+        Returns:
+            The advantage; the violations ``"privacy"`` (in probability) and ``"probability"``; as metrics the
+            loss that the advantage certifies, and the one that Proposition 4 concludes.
+        """
+        h = as_numbers(decision.acceptance if isinstance(decision, DPTest) else decision, "the test")
+        if h.shape != self.first.shape:
+            raise DeclarationError(f"the test has shape {h.shape}; it must be {self.first.shape}")
+        factor = np.exp(self.epsilon)
+        both = np.stack([h, 1 - h])
+        ratio = np.maximum(both[:, 1:] - factor * both[:, :-1], both[:, :-1] - factor * both[:, 1:])
+        violations = {
+            "privacy": float(ratio.max(initial=0.0)),
+            "probability": max(float(-h.min()), float(h.max()) - 1),
+        }
+        advantage = float(h @ (self.first - self.second))
+        within = min(max(advantage, 0.0), 1.0)
+        with np.errstate(divide="ignore"):
+            loss = float(2 * np.arctanh(within))
+        return Evaluation(
+            advantage,
+            {name: v for name, v in violations.items() if v > FEASIBILITY_TOLERANCE},
+            {"loss": loss, "loss by Proposition 4": float(np.log1p(within))},
+        )

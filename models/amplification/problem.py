@@ -1,0 +1,311 @@
+"""The declaration: two neighbouring populations' samples, and a mechanism that is private on samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field, field_validator, model_validator
+
+from forcopt.declaration import Integers, Numbers
+from forcopt.errors import DeclarationError
+from forcopt.language.expression import as_numbers
+from forcopt.language.terms import Array
+from forcopt.models.amplification.states import Pair, SizeLaw, cluster_pair, stratified_pair
+from forcopt.privacy.amplification import Mechanism, Neighbours, rounded_sizes
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Distinguisher", "TightAmplification", "check_law"]
+
+
+@dataclass(frozen=True, eq=False)
+class Distinguisher:
+    """One outcome of a private mechanism: the one that tells two populations apart best.
+
+    Attributes:
+        density: of the outcome, given each sample, up to a common factor; shape ``(samples,)``.
+        likelihoods: of the outcome under the two populations, up to the same factor.
+    """
+
+    density: Array
+    likelihoods: tuple[float, float] = field(repr=False)
+
+    @property
+    def loss(self) -> float:
+        """The privacy loss: the logarithm of the ratio of the likelihoods, the larger over the smaller."""
+        with np.errstate(divide="ignore"):
+            one, other = np.log(self.likelihoods)
+        return float(abs(one - other))
+
+    @property
+    def direction(self) -> Literal["before", "after"]:
+        """The population under which the outcome is likelier."""
+        return "before" if self.likelihoods[0] >= self.likelihoods[1] else "after"
+
+    def __repr__(self) -> str:
+        return (
+            f"<an outcome among {len(self.density)} samples, likelier {self.direction}: loss {self.loss:.6g}>"
+        )
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Draw the logarithm of the density over the samples.
+
+        Args:
+            path: where to save the picture, if given; the ending says in which format.
+        """
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(6.0, 3.5), layout="constrained")
+        axes = figure.subplots()
+        shown = np.flatnonzero(self.density)
+        axes.stem(shown, np.log(self.density[shown] / self.density.max()), basefmt=" ")
+        axes.set(xlabel="sample", ylabel="log density", title=f"loss {self.loss:.4g}")
+        if path is not None:
+            figure.savefig(path)
+        return figure
+
+
+class TightAmplification(Problem):
+    """The exact privacy loss of a sampling design: the most that any private mechanism on samples tells.
+
+    Maximises the ratio of the likelihoods of one outcome under two neighbouring populations, over all
+    mechanisms that are epsilon-private on samples. The objective is that ratio; its logarithm, the privacy
+    loss, is ``s.decision.loss``, and the metric ``"loss"``. Every density that changes by a factor of at most
+    ``e^(epsilon * steps)`` between samples that are so many steps apart belongs to a private mechanism, so
+    that the loss is exact.
+
+    The constructors below take a design; any other is declared by its samples.
+
+    Attributes:
+        before, after: the probability of each sample under the two populations, shape ``(samples,)``.
+        edges: pairs of samples, numbered from 0, shape ``(edges, 2)``.
+        steps: how far apart each pair is, at least 0; shape ``(edges,)``. Other pairs are as far apart as the
+            shortest path between them.
+        epsilon: the loss of the mechanism on samples that are one step apart.
+
+    Raises:
+        DeclarationError: for probabilities that do not sum to 1 or arrays that do not fit each other.
+
+    Reference: the linear-fractional program (Charnes and Cooper 1962) whose value Bun, Drechsler, Gaboardi,
+    McMillan, Sarathy (2022), Theorems 2, 3, 6, 7 and 8 bound.
+
+    >>> from forcopt.models import TightAmplification
+    >>> p = TightAmplification.random_size([1 / 6] * 6, epsilon=0.5)
+    >>> round(p.solve().decision.loss, 6)
+    0.648141
+    """
+
+    family: ClassVar[str] = "amplification"
+    sense: ClassVar[Literal["min", "max"]] = "max"
+    default_method: ClassVar[str] = "lp"
+
+    before: Numbers
+    after: Numbers
+    edges: Integers
+    steps: Numbers
+    epsilon: float = Field(gt=0.0, allow_inf_nan=False)
+
+    @field_validator("before", "after")
+    @classmethod
+    def _is_law(cls, law: Array) -> Array:
+        return check_law(law)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        samples = len(self.before)
+        if len(self.after) != samples:
+            raise DeclarationError(f"after has {len(self.after)} samples, before {samples}; they must agree")
+        if self.edges.size and (self.edges.ndim != 2 or self.edges.shape[1] != 2):
+            raise DeclarationError(f"edges: the shape is {self.edges.shape}; it must be (edges, 2)")
+        if self.edges.size and (self.edges.min() < 0 or self.edges.max() >= samples):
+            raise DeclarationError(f"edges: samples are numbered from 0 to {samples - 1}")
+        if self.steps.shape != self.edges.shape[:1] or (self.steps < 0).any():
+            raise DeclarationError(
+                f"steps: the shape is {self.steps.shape}; there must be one number, not negative, for each "
+                f"of the {len(self.edges)} edges"
+            )
+        return self
+
+    # -- designs ---------------------------------------------------------------------------------------------
+
+    @classmethod
+    def simple_random_sample(
+        cls,
+        size: int,
+        population: int,
+        epsilon: float,
+        *,
+        mechanism: Mechanism = "substitute",
+        neighbours: Neighbours = "substitute",
+    ) -> Self:
+        """A sample of a fixed size; see `forcopt.privacy.amplification.simple_random_sample`."""
+        law = [((size,), 1.0)]
+        return cls.stratified([population], law, law, epsilon, mechanism=mechanism, neighbours=neighbours)
+
+    @classmethod
+    def random_size(
+        cls,
+        law: Any,
+        epsilon: float,
+        *,
+        after: Any = None,
+        mechanism: Mechanism = "add_remove",
+    ) -> Self:
+        """A sample whose size is drawn first.
+
+        Args:
+            law: the probability of each size 0..n under the first population, which has n records.
+            epsilon: of the mechanism.
+            after: the law of sizes 0..n+1 under the second, which then has one record more. If left out, the
+                populations differ by a substitution, and the law is the same.
+            mechanism: see `forcopt.privacy.amplification`.
+        """
+        first, second = (
+            [((m,), float(p)) for m, p in enumerate(check_law(as_numbers(t, "law")))]
+            for t in (law, law if after is None else after)
+        )
+        population = len(first) - 1
+        if population < 1 or (after is not None and len(second) != population + 2):
+            raise DeclarationError(
+                f"law has {population + 1} sizes, after {len(second)}; n + 1 and n + 2 are needed, n >= 1"
+            )
+        return cls.stratified(
+            [population],
+            first,
+            second,
+            epsilon,
+            mechanism=mechanism,
+            neighbours="substitute" if after is None else "add_remove",
+        )
+
+    @classmethod
+    def randomized_rounding(
+        cls, rate: float, population: int, epsilon: float, *, mechanism: Mechanism = "add_remove"
+    ) -> Self:
+        """A share of the population, its size rounded at random; populations differ by one record more.
+
+        See `forcopt.privacy.amplification.randomized_rounding`.
+        """
+        return cls.random_size(
+            rounded_sizes(rate, population),
+            epsilon,
+            after=rounded_sizes(rate, population + 1),
+            mechanism=mechanism,
+        )
+
+    @classmethod
+    def stratified(
+        cls,
+        sizes: Any,
+        before: SizeLaw,
+        after: SizeLaw,
+        epsilon: float,
+        *,
+        changed: int = 0,
+        mechanism: Mechanism = "add_remove",
+        neighbours: Neighbours = "add_remove",
+    ) -> Self:
+        """Simple random samples within strata, of sizes that may depend on the population.
+
+        Args:
+            sizes: of the strata in the first population.
+            before, after: sizes of the samples with their probabilities, such as ``[((2, 3), 1.0)]``, under
+                the two populations.
+            epsilon: of the mechanism.
+            changed: the stratum in which the populations differ.
+            mechanism, neighbours: see `forcopt.privacy.amplification`.
+
+        >>> from forcopt.models import TightAmplification
+        >>> p = TightAmplification.stratified([4, 6], [((2, 2), 1.0)], [((3, 2), 1.0)], epsilon=1.0)
+        >>> round(p.solve().decision.loss, 6)  # the first stratum's sample grows with the stratum
+        1.0
+        """
+        n = [int(size) for size in sizes]
+        if not 0 <= changed < len(n):
+            raise DeclarationError(f"changed is {changed}; it must be from 0 to {len(n) - 1}")
+        if min(n) < 0 or (neighbours == "substitute" and n[changed] < 1):
+            raise DeclarationError(
+                f"sizes are {n}; they must not be negative, and a substitution needs a record"
+            )
+        return cls._of(stratified_pair(n, before, after, changed, mechanism, neighbours), epsilon)
+
+    @classmethod
+    def cluster_sample(
+        cls,
+        sizes: Any,
+        chosen: int,
+        changed: int,
+        epsilon: float,
+        *,
+        neighbours: Neighbours = "add_remove",
+    ) -> Self:
+        """Whole clusters; see `forcopt.privacy.amplification.cluster_sample`. There are C(k, l) samples."""
+        n = [int(size) for size in sizes]
+        if not (0 <= chosen <= len(n) and 0 <= changed < len(n) and min(n) >= 0):
+            raise DeclarationError(
+                f"sizes are {n}, chosen is {chosen}, changed {changed}; clusters are numbered from 0, and at "
+                "most all are chosen"
+            )
+        return cls._of(cluster_pair(n, chosen, changed, neighbours), epsilon)
+
+    @classmethod
+    def _of(cls, pair: Pair, epsilon: float) -> Self:
+        return cls(**pair._asdict(), epsilon=epsilon)
+
+    # -- the judge -------------------------------------------------------------------------------------------
+
+    def distinguisher(self, density: Any) -> Distinguisher:
+        """The decision with this density, shape ``(samples,)``."""
+        q = as_numbers(density, "the density")
+        if q.shape != self.before.shape:
+            raise DeclarationError(f"the density has shape {q.shape}; it must be {self.before.shape}")
+        if (q < 0).any() or not q.any():
+            raise DeclarationError("the density must not be negative, nor 0 everywhere")
+        return Distinguisher(q, (float(self.before @ q), float(self.after @ q)))
+
+    def made_private(self, density: Array) -> Distinguisher:
+        """Raise a density that a solver got right up to its tolerance just as far as privacy needs."""
+        q = np.maximum(density, 0.0)
+        s, t = self.edges.T
+        factor = np.exp(-self.epsilon * self.steps)
+        while True:
+            raised = q.copy()
+            np.maximum.at(raised, s, q[t] * factor)
+            np.maximum.at(raised, t, q[s] * factor)
+            if np.array_equal(raised, q):
+                return self.distinguisher(q)
+            q = raised
+
+    def evaluate(self, decision: Distinguisher | Any) -> Evaluation:
+        """Judge an outcome: the ratio of its likelihoods, and by how much it breaks privacy.
+
+        Args:
+            decision: a distinguisher, or its density.
+
+        Returns:
+            The ratio, the larger likelihood over the smaller; the violation ``"privacy"``, in units of log
+            density; as metric the loss, which is the ratio's logarithm.
+        """
+        chosen = self.distinguisher(decision.density if isinstance(decision, Distinguisher) else decision)
+        one, other = chosen.density[self.edges.T]
+        with np.errstate(divide="ignore", invalid="ignore"):  # an outcome may be impossible on some samples
+            change = np.where(one == other, 0.0, np.abs(np.log(one) - np.log(other)))
+        excess = float((change - self.epsilon * self.steps).max(initial=0.0))
+        violations = {"privacy": excess} if excess > FEASIBILITY_TOLERANCE else {}
+        return Evaluation(float(np.exp(chosen.loss)), violations, {"loss": chosen.loss})
+
+
+def check_law(law: Array) -> Array:
+    """Check that these are probabilities."""
+    if law.ndim != 1 or not len(law):
+        raise DeclarationError(f"the shape is {law.shape}; it must be one probability for each outcome")
+    if (law < 0).any() or abs(law.sum() - 1) > 1e-9:
+        raise DeclarationError(
+            f"the probabilities sum to {law.sum():g}; they must be nonnegative and sum to 1"
+        )
+    return law
