@@ -32,6 +32,9 @@ def compare(
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a sortable page.")] = None,
     csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a table.")] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it (.png, .svg, .pdf).")] = None,
+    kind: Annotated[
+        str, typer.Option(metavar="KIND", help="What to draw: runs, profile, cactus, progress or scaling.")
+    ] = "runs",
     store: Annotated[
         Path | None,
         typer.Option(metavar="FILE.sqlite", help="Keep each run; those that are there are not run again."),
@@ -49,9 +52,11 @@ def compare(
         screen.print(result)
     else:
         print(result.table())
-    for path, write in ((html, result.to_html), (csv, result.to_csv), (plot, result.plot)):
+    for path, write in ((html, result.to_html), (csv, result.to_csv)):
         if path is not None:
             write(path)
+    if plot is not None:
+        result.plot(plot, kind)
     if any(row.status is None for row in result.rows):
         raise typer.Exit(130)  # Ctrl-C
     if not any(row.solved for row in result.rows):

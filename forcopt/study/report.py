@@ -6,6 +6,7 @@ import html
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from inspect import signature
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
     from rich.table import Table
     from rich.text import Text
+
+    from forcopt.study.charts import Chart
 
 __all__ = ["Comparison"]
 
@@ -286,20 +289,27 @@ class Comparison:
         self.to_pandas().to_csv(path, index=False)
 
     def to_html(self, path: str | Path) -> None:
-        """Write a page that needs nothing else: a click on a heading sorts by it."""
-        title = "Comparison on " + ", ".join(dict.fromkeys(row.instance for row in self.rows))
-        page = _PAGE.format(
-            title=html.escape(title), table=self._html_table(full=True), notes=self._html_notes()
-        )
-        Path(path).write_text(page, encoding="utf-8")
+        """Write an interactive page that needs nothing else, no network either.
+
+        There the runs can be sorted and filtered, their declarations opened, and any number drawn against any
+        other, beside those charts for which these runs are enough.
+        """
+        from forcopt.study.page import page
+
+        text = page(self, self._html_table(full=True), self._html_notes())
+        Path(path).write_text(text, encoding="utf-8")
 
     def _repr_html_(self) -> str:
         return self._html_table(full=False) + self._html_notes()
 
     def _html_table(self, full: bool) -> str:
-        columns = [*self._columns, *(_MORE if full else ())]
+        columns = self._columns
+        if full:
+            columns = [*columns, *(c for c in _MORE if any(map(c.shown, self.rows)))]
+            columns += [_Column(name, _metric(name), _metric_text(name)) for name in self.metrics]
         head = "".join(f"<th>{html.escape(c.title)}</th>" for c in columns)
-        best = self.best
+        head += "<th>declaration</th>" if full and self.problems else ""
+        best = {id(row) for row in self.winners}
         body = []
         for row in self.rows:
             cells = "".join(
@@ -307,26 +317,61 @@ class Comparison:
                 f"{html.escape(c.text(row))}</td>"
                 for c in columns
             )
-            kind = "best" if row is best else "solved" if row.solved else "lost"
-            body.append(f'<tr class="{kind}">{cells}</tr>')
+            title = html.escape(f"{row.instance}, {row.label}")
+            if full and row.fingerprint in self.problems:
+                button = (
+                    f'<button type="button" data-declaration="{row.fingerprint}" data-title="{title}">open'
+                )
+                cells += f'<td data-value="{row.fingerprint}">{button}</button></td>'
+            kind = "best" if id(row) in best else "solved" if row.solved else "lost"
+            body.append(f'<tr class="{kind}" data-title="{title}">{cells}</tr>')
         lines = ["<table>", f"<thead><tr>{head}</tr></thead>", "<tbody>", *body, "</tbody>", "</table>"]
         return "\n".join(lines)
 
     def _html_notes(self) -> str:
         return "".join(f"<p>{html.escape(note)}</p>\n" for note in self.notes)
 
-    def plot(self, path: str | Path | None = None) -> Any:
-        """Draw objective and bound of each run, and its seconds beside them.
+    def chart(self, kind: str, **options: Any) -> Chart:
+        """The numbers of one of the pictures that `plot` draws, but ``runs``.
+
+        Args:
+            kind: ``profile`` (performance profile of Dolan and Moré), ``cactus``, ``progress`` (gap against
+                time), ``scaling`` (time against size, with the fitted exponent) or ``pareto``.
+            options: of the function of that name in `forcopt.study.charts`.
+
+        Raises:
+            UnknownNameError: for another kind or option.
+            DeclarationError: if the runs have nothing to show in it.
+        """
+        from forcopt.study.charts import CHARTS
+
+        if kind not in CHARTS:
+            raise unknown("kind of plot", kind, ["runs", *CHARTS])
+        known = [name for name in signature(CHARTS[kind]).parameters if name != "comparison"]
+        for name in options:
+            if name not in known:
+                raise unknown(f"option of the plot {kind!r}", name, known)
+        return CHARTS[kind](self, **options)
+
+    def plot(self, path: str | Path | None = None, kind: str = "runs", **options: Any) -> Any:
+        """Draw the runs.
 
         Args:
             path: where to write it, too; the suffix (``.png``, ``.svg``, ``.pdf``) says how.
+            kind: ``runs``, objective and bound of each and its seconds beside them, or what `chart` takes.
+            options: as for `chart`.
 
         Returns:
             A `matplotlib.figure.Figure`.
         """
-        from forcopt.study.plots import plot_runs
+        if kind == "runs" and not options:
+            from forcopt.study.charts.runs import plot_runs
 
-        figure = plot_runs(self.rows)
+            figure = plot_runs(self.rows)
+        else:
+            from forcopt.study.charts.draw import draw
+
+            figure = draw(self.chart(kind, **options))
         if path is not None:
             figure.savefig(path, dpi=150)
         return figure
@@ -421,6 +466,14 @@ def _as_text(name: str) -> Callable[[Run], str]:
     return lambda run: str(getattr(run, name))
 
 
+def _metric(name: str) -> Callable[[Run], Any]:
+    return lambda run: run.metrics.get(name, float("nan"))
+
+
+def _metric_text(name: str) -> Callable[[Run], str]:
+    return lambda run: _number(run.metrics.get(name, float("nan")), ".6g")
+
+
 def _parameter(name: str) -> Callable[[Run], Any]:
     return lambda run: str(run.parameters.get(name, ""))
 
@@ -432,6 +485,16 @@ def _numeric(title: str, name: str, form: Callable[[float], str], shown: bool = 
         _plain(name),
         lambda run: form(float(getattr(run, name))),
         shown=lambda run: shown or bool(np.isfinite(getattr(run, name))),
+    )
+
+
+def _counted(name: str) -> _Column:
+    """A column of counts, which algorithms do not have."""
+    return _Column(
+        name,
+        _plain(name),
+        lambda run: "-" if getattr(run, name) is None else str(getattr(run, name)),
+        shown=lambda run: getattr(run, name) is not None,
     )
 
 
@@ -455,6 +518,11 @@ _MORE = [
     _numeric("build seconds", "build_seconds", _seconds),
     _numeric("solve seconds", "solve_seconds", _seconds),
     _Column("iterations", _plain("iterations"), lambda r: str(r.iterations)),
+    _Column("size", _plain("size"), lambda r: str(r.size)),
+    _counted("rows"),
+    _counted("columns"),
+    _counted("nonzeros"),
+    _counted("integers"),
     _Column("bridges", lambda r: ", ".join(r.bridges), lambda r: ", ".join(r.bridges), number=False),
     _Column("message", _plain("message"), _plain("message"), number=False),
     _Column(
@@ -464,46 +532,3 @@ _MORE = [
         number=False,
     ),
 ]
-
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>{title}</title>
-<style>
-body {{ font: 15px/1.45 system-ui, sans-serif; margin: 2em; color: #222; background: #fff; }}
-table {{ border-collapse: collapse; display: block; overflow-x: auto; }}
-th, td {{ padding: .35em .8em; text-align: left; border-bottom: 1px solid #ddd; white-space: nowrap; }}
-th {{ cursor: pointer; user-select: none; border-bottom: 2px solid #888; }}
-th[data-order="1"]::after {{ content: " \\25B2"; }}
-th[data-order="-1"]::after {{ content: " \\25BC"; }}
-td.number {{ text-align: right; font-variant-numeric: tabular-nums; }}
-tr.best {{ font-weight: 600; background: #eef6ee; }}
-tr.lost {{ color: #888; }}
-</style>
-</head>
-<body>
-<h1>{title}</h1>
-{table}
-{notes}
-<script>
-// A click on a heading sorts by it, a second one the other way round; what is unknown stays last.
-document.querySelectorAll("th").forEach((head, column) => head.addEventListener("click", () => {{
-  const order = head.dataset.order === "1" ? -1 : 1;
-  document.querySelectorAll("th").forEach(other => delete other.dataset.order);
-  head.dataset.order = order;
-  const value = row => row.cells[column].dataset.value;
-  const unknown = v => v === "nan" || v === "inf" || v === "-inf" || v === "None" || v === "";
-  const body = head.closest("table").tBodies[0];
-  [...body.rows].sort((a, b) => {{
-    const [x, y] = [value(a), value(b)];
-    if (unknown(x) || unknown(y)) return unknown(x) - unknown(y);
-    const numbers = row => row.cells[column].classList.contains("number");
-    return order * (numbers(a) ? Number(x) - Number(y) : x.localeCompare(y));
-  }}).forEach(row => body.append(row));
-}}));
-</script>
-</body>
-</html>
-"""

@@ -204,11 +204,28 @@ def test_compare_writes_all_it_is_asked_for(forcopt):
 
 def test_compare_takes_several_files_and_keeps_the_runs(forcopt):
     files = [save(), save("q.json", capacity=25)]
-    said = forcopt("compare", *files, "-m", "greedy", "-r", 2, "--store", "x.sqlite", "--json", "--seed", 3)
+    said = forcopt(
+        "compare",
+        *files,
+        "-m",
+        "greedy",
+        "-r",
+        2,
+        "--store",
+        "x.sqlite",
+        "--json",
+        "--seed",
+        3,
+        "--plot",
+        "x.svg",
+        "--kind",
+        "cactus",
+    )
     data = json.loads(said.stdout)
     assert [(row["instance"], row["seed"]) for row in data["rows"]] == [
         (name, seed) for name in files for seed in (3, 4)
     ]
+    assert "tests solved" in Path("x.svg").read_text().replace("<!-- ", "")
     assert data["best"] is None and len(fo.Comparison.read("x.sqlite").rows) == 4
 
 

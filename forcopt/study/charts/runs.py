@@ -1,4 +1,4 @@
-"""The picture of a comparison."""
+"""Each run of a comparison on a line of its own."""
 
 from __future__ import annotations
 

@@ -1,0 +1,45 @@
+"""Cactus plots."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forcopt.errors import DeclarationError
+from forcopt.study.charts.chart import Chart, Series, methods, times
+
+if TYPE_CHECKING:
+    from forcopt.study.report import Comparison
+
+__all__ = ["cactus"]
+
+
+def cactus(comparison: Comparison, *, measure: str = "seconds", tolerance: float = 1e-4) -> Chart:
+    """How many tests a method solves if it may take so much for each.
+
+    Args:
+        comparison: tests are its instances, with each seed and repeat.
+        measure: a number of each run of which less is better.
+        tolerance: how far, relative to it, an objective may be from the instance's best to count as solved.
+
+    Raises:
+        DeclarationError: if no method solves any test.
+    """
+    values = comparison.numbers(measure)
+    taken = times(comparison, tolerance, measure)
+    if not np.isfinite(taken).any():
+        raise DeclarationError(f"no method solves any test, or says what {measure} it took")
+    series = []
+    for column, name in enumerate(methods(comparison)):
+        costs = np.sort(taken[np.isfinite(taken[:, column]), column])
+        count = np.arange(1.0, len(costs) + 1)
+        tips = tuple(
+            f"{name}: {int(n)} tests, each in at most {c:.4g}" for n, c in zip(count, costs, strict=True)
+        )
+        series.append(Series(name, count, costs, "line", tips))
+    note = f"{len(taken)} tests; solved means within {tolerance:g} of the best objective, relative."
+    positive = bool((values[np.isfinite(values)] > 0).all())
+    return Chart(
+        "Cactus plot", "tests solved", f"{measure}, for each at most", series, log_y=positive, note=note
+    )

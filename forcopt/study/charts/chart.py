@@ -1,0 +1,120 @@
+"""A chart as numbers, and which runs count as solved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from forcopt.language.terms import Array
+from forcopt.status import Status
+from forcopt.study.run import TOLERANCE, Run
+
+if TYPE_CHECKING:
+    from forcopt.study.report import Comparison
+
+__all__ = ["Chart", "Series", "methods", "solved", "tests", "times"]
+
+
+@dataclass(frozen=True)
+class Series:
+    """Points of one method, or a line through them.
+
+    Attributes:
+        name: the method; series of one name have one colour.
+        x, y: the points.
+        kind: how they are joined; steps stay at a value until the next point.
+        tips: what to say of each point; its numbers if left out.
+        low, high: an interval around each y, if there is one.
+        dashed: a fit or a bound, not a measurement.
+    """
+
+    name: str
+    x: Array
+    y: Array
+    kind: Literal["points", "line", "steps"] = "points"
+    tips: tuple[str, ...] = ()
+    low: Array | None = None
+    high: Array | None = None
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A picture's content.
+
+    Attributes:
+        title: what it shows.
+        x, y: what the axes show, with units.
+        series: what is drawn, in order.
+        log_x, log_y: whether an axis is logarithmic.
+        note: how to read it.
+    """
+
+    title: str
+    x: str
+    y: str
+    series: Sequence[Series]
+    log_x: bool = False
+    log_y: bool = False
+    note: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        out = {name: getattr(self, name) for name in ("title", "x", "y", "log_x", "log_y", "note")}
+        out["series"] = [
+            {
+                "name": s.name,
+                "kind": s.kind,
+                "dashed": s.dashed,
+                "tips": list(s.tips),
+                **{k: None if v is None else [float(u) for u in v] for k, v in _arrays(s).items()},
+            }
+            for s in self.series
+        ]
+        return out
+
+
+def _arrays(series: Series) -> dict[str, Array | None]:
+    return {name: getattr(series, name) for name in ("x", "y", "low", "high")}
+
+
+def methods(comparison: Comparison) -> list[str]:
+    """The labels of all methods, in order."""
+    return list(dict.fromkeys(row.label for row in comparison.rows))
+
+
+Test = tuple[str, str, int | None, int]
+
+
+def tests(comparison: Comparison) -> dict[Test, dict[str, Run]]:
+    """What methods are measured on: each instance with each seed and repeat; there the run of each method."""
+    found: dict[Test, dict[str, Run]] = {}
+    for row in comparison.rows:
+        found.setdefault((row.instance, row.fingerprint, row.seed, row.repeat), {})[row.label] = row
+    return found
+
+
+def solved(run: Run, tolerance: float) -> bool:
+    """Whether a run found an answer that meets the demands and is within `tolerance` of the best known.
+
+    The best is that of all runs on the instance, and the tolerance is relative. An exact method that
+    proves infeasibility or unboundedness has solved its problem, too.
+    """
+    if run.exact and run.status in (Status.INFEASIBLE, Status.UNBOUNDED):
+        return True
+    return run.solved and run.violation <= TOLERANCE and run.gap_to_best <= tolerance
+
+
+def times(comparison: Comparison, tolerance: float, measure: str) -> Array:
+    """A row for each test, a column for each method: what it took, infinite if it was not solved."""
+    names = methods(comparison)
+    found = np.full((len(all_tests := tests(comparison)), len(names)), np.inf)
+    for at, runs in enumerate(all_tests.values()):
+        for name, run in runs.items():
+            value = run.number(measure)
+            if solved(run, tolerance) and value is not None and not np.isnan(value):
+                found[at, names.index(name)] = value
+    return found

@@ -1,0 +1,71 @@
+"""Charts on paper, by matplotlib."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from forcopt.study.charts.chart import Chart, Series
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["COLOURS", "draw"]
+
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#999999")
+"""Okabe and Ito's palette, which colour-blind readers can tell apart; dashes tell further ones."""
+
+_DASHES = ("solid", "dashed", "dotted", "dashdot")
+_MARKS = "osD^vP*X"
+
+
+def draw(chart: Chart) -> Figure:
+    """Draw a chart."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8.0, 5.0), layout="constrained")
+    axes = figure.subplots()
+    names = list(dict.fromkeys(series.name for series in chart.series))
+    for series in chart.series:
+        _draw(axes, series, names.index(series.name))
+    if chart.log_x:
+        axes.set_xscale("log")
+        _plain_ticks(axes.xaxis)
+    if chart.log_y:
+        axes.set_yscale("log")
+        _plain_ticks(axes.yaxis)
+    axes.set_xlabel(chart.x)
+    axes.set_ylabel(chart.y)
+    axes.set_title(chart.title, loc="left", fontsize=11)
+    axes.grid(color="#e5e5e5")
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, fontsize=9)
+    if chart.note:
+        figure.supxlabel(chart.note, fontsize=8, color="#555555", wrap=True)
+    return figure
+
+
+def _plain_ticks(axis: Any) -> None:
+    """Ticks at the powers of ten, and at 2 and 5 times these where there are few; 1000 is 1000, not 10³."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 200 * low else (1.0,)))
+    axis.set_major_formatter(lambda value, _: f"{value:g}")
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _draw(axes: Any, series: Series, at: int) -> None:
+    colour = COLOURS[at % len(COLOURS)]
+    line = "dashed" if series.dashed else _DASHES[at // len(COLOURS) % len(_DASHES)]
+    label = "_" if series.dashed and series.name != "front" else series.name
+    if series.kind == "points":
+        mark = _MARKS[at // len(COLOURS) % len(_MARKS)]
+        axes.plot(series.x, series.y, mark, color=colour, label=label, markersize=5, alpha=0.8)
+        if series.low is not None and series.high is not None and np.isfinite(series.low).any():
+            axes.vlines(series.x, series.low, series.high, color=colour, alpha=0.5)
+    else:
+        style = "steps-post" if series.kind == "steps" else "default"
+        axes.plot(series.x, series.y, color=colour, linestyle=line, drawstyle=style, label=label)

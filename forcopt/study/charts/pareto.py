@@ -1,0 +1,81 @@
+"""Pareto fronts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from forcopt.errors import DeclarationError
+from forcopt.language.terms import Array
+from forcopt.study.charts.chart import Chart, Series, methods
+
+if TYPE_CHECKING:
+    from forcopt.study.report import Comparison
+
+__all__ = ["front", "pareto"]
+
+
+def front(x: Array, y: Array) -> Array:
+    """The positions of the points that no other beats, less being better in both, by rising x; O(n log n).
+
+    >>> front(np.array([1.0, 2.0, 3.0, 2.0]), np.array([5.0, 3.0, 4.0, 6.0])).tolist()
+    [0, 1]
+    """
+    order = np.lexsort((y, x))
+    least = np.minimum.accumulate(np.concatenate([[np.inf], y[order]]))
+    return order[y[order] < least[:-1]]
+
+
+def pareto(
+    comparison: Comparison,
+    x: str,
+    y: str = "objective",
+    *,
+    better: tuple[Literal["less", "more"], Literal["less", "more"]] | None = None,
+    level: float = 0.95,
+) -> Chart:
+    """Two numbers of each run against each other, and the front of the points that no other beats in both.
+
+    Each point is the mean over the seeds and repeats of an instance and method, with Student's interval for
+    the mean of `y`.
+
+    Args:
+        comparison: runs without one of the numbers are left out.
+        x, y: fields, parameters of a sweep or metrics, such as ``violation``, ``epsilon``, ``objective``.
+        better: whether less or more of x and of y is better; less, but for the objective of a problem that
+            maximises, if left out.
+        level: of the intervals.
+
+    Raises:
+        DeclarationError: if no run has both numbers.
+    """
+    a, b = comparison.summary(x), comparison.summary(y, level)
+    fine = np.isfinite(a["mean"].to_numpy()) & np.isfinite(b["mean"].to_numpy())
+    if not fine.any():
+        raise DeclarationError(f"no run has both {x} and {y}")
+    a, b = a[fine], b[fine]
+    if better is None:
+        more = "more" if comparison.rows[0].sense == "max" else "less"
+        better = tuple(more if name in ("objective", "bound") else "less" for name in (x, y))  # type: ignore[assignment]
+    assert better is not None
+    if set(better) - {"less", "more"} or len(better) != 2:
+        raise DeclarationError(f"better is {better!r}; it must be two of 'less' and 'more'")
+    at, value = a["mean"].to_numpy(), b["mean"].to_numpy()
+    labels = (b["method"] + np.where(b["backend"] != "", "@", "") + b["backend"]).to_numpy()
+    series = []
+    for name in methods(comparison):
+        own = labels == name
+        if own.any():
+            texts = tuple(
+                f"{name} on {i}: {x} {u:.6g}, {y} {v:.6g}"
+                for i, u, v in zip(b["instance"][own], at[own], value[own], strict=True)
+            )
+            low, high = b["low"].to_numpy()[own], b["high"].to_numpy()[own]
+            series.append(Series(name, at[own], value[own], "points", texts, low, high))
+    signs = [1.0 if way == "less" else -1.0 for way in better]
+    best = front(signs[0] * at, signs[1] * value)
+    tips = tuple(f"{labels[i]}: {x} {at[i]:.6g}, {y} {value[i]:.6g}" for i in best)
+    series.append(Series("front", at[best], value[best], "line", tips, dashed=True))
+    note = f"{better[0]} {x} and {better[1]} {y} is better; points of the front are beaten by none in both."
+    return Chart(f"{y} against {x}", x, y, series, note=note)

@@ -1,0 +1,82 @@
+"""Gap against time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forcopt.errors import DeclarationError
+from forcopt.language.terms import Array
+from forcopt.study.charts.chart import Chart, Series, methods
+from forcopt.study.run import TOLERANCE, Run
+
+if TYPE_CHECKING:
+    from forcopt.study.report import Comparison
+
+__all__ = ["primal_gap", "progress"]
+
+
+def primal_gap(objective: Array, best: float) -> Array:
+    """``|objective - best| / max(|objective|, |best|)``, from 0 to 1; 1 without a point or with another sign.
+
+    Source: Berthold, "Measuring the impact of primal heuristics", Operations Research Letters 41, 2013.
+
+    >>> primal_gap(np.array([10.0, 20.0, -5.0, np.nan]), 10.0).tolist()
+    [0.0, 0.5, 1.0, 1.0]
+    """
+    largest = np.maximum(np.abs(objective), abs(best))
+    with np.errstate(invalid="ignore"):
+        gap = np.abs(objective - best) / np.where(largest > 0, largest, 1.0)
+    gap[(np.sign(objective) == -np.sign(best)) & (best != 0) | ~np.isfinite(objective)] = 1.0
+    return np.minimum(gap, 1.0)
+
+
+def progress(comparison: Comparison) -> Chart:
+    """How far from the best known a method is after so many seconds: the mean of its runs' primal gaps.
+
+    It needs runs with a `trace`; one without counts as having found nothing before its end. Runs on
+    instances for which no run found an answer are left out, as are those that did not take place.
+
+    Raises:
+        DeclarationError: if no instance has an answer.
+    """
+    best = {(w.instance, w.fingerprint): w.objective for w in comparison.winners}
+    rows = [r for r in comparison.rows if (r.instance, r.fingerprint) in best and r.status is not None]
+    if not rows:
+        raise DeclarationError("no instance has an answer to measure a gap to")
+    end = max((r.seconds for r in rows if np.isfinite(r.seconds)), default=1.0)
+    steps = {
+        name: [_steps(r, best[r.instance, r.fingerprint]) for r in rows if r.label == name]
+        for name in methods(comparison)
+    }
+    moments = np.unique(np.concatenate([at for runs in steps.values() for at, _ in runs]))
+    wide = bool(len(moments) and end > 100 * moments[0] > 0)
+    begin = moments[0] / 2 if wide else 0.0  # a logarithmic axis has no 0
+    series = []
+    for name, runs in steps.items():
+        if not runs:
+            continue
+        moments = np.unique(np.concatenate([[begin], *(at for at, _ in runs), [end]]))
+        means = np.mean([_at(moments, at, gaps) for at, gaps in runs], axis=0)
+        tips = tuple(f"{name}: gap {g:.3%} after {t:.4g} s" for t, g in zip(moments, means, strict=True))
+        series.append(Series(name, moments, means, "steps", tips))
+    note = (
+        "The gap of a run's best answer so far to the best of all runs; the mean over instances and repeats."
+    )
+    return Chart("Gap against time", "seconds", "primal gap", series, log_x=wide, note=note)
+
+
+def _steps(run: Run, best: float) -> tuple[Array, Array]:
+    """When the gap of a run changes, and to what."""
+    known = [(step.seconds, step.objective) for step in run.trace if np.isfinite(step.objective)]
+    if run.solved and run.violation <= TOLERANCE:
+        known.append((run.seconds, run.objective))
+    if not known:
+        return np.empty(0), np.empty(0)
+    seconds, objective = map(np.array, zip(*sorted(known), strict=True))
+    return seconds, np.minimum.accumulate(primal_gap(objective, best))
+
+
+def _at(moments: Array, seconds: Array, gaps: Array) -> Array:
+    return np.asarray(np.concatenate([[1.0], gaps])[np.searchsorted(seconds, moments, side="right")])

@@ -1,0 +1,70 @@
+"""Time against size."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forcopt.errors import DeclarationError
+from forcopt.study.charts.chart import Chart, Series, methods, solved
+
+if TYPE_CHECKING:
+    from forcopt.study.report import Comparison
+
+__all__ = ["scaling"]
+
+
+def scaling(
+    comparison: Comparison,
+    *,
+    size: str = "size",
+    measure: str = "seconds",
+    tolerance: float = 1e-4,
+    level: float = 0.95,
+) -> Chart:
+    """What the runs that solved took, against the size of what they solved, and the power that fits best.
+
+    The exponent is that of least squares in the logarithms, with Student's interval. What was not solved is
+    not in it, so where only the easy large instances are solved it comes out too small.
+
+    Args:
+        comparison: of instances of at least three sizes, for an interval.
+        size: a number of each run: ``size`` (numbers in the declaration), ``columns``, ``nonzeros``, or a
+            parameter of a sweep.
+        measure: what is fitted.
+        tolerance: how far, relative to it, an objective may be from the instance's best to count as solved.
+        level: of the intervals of the exponents.
+
+    Raises:
+        DeclarationError: if no run that solved has both numbers, positive.
+    """
+    from scipy.stats import linregress, t
+
+    x, y = comparison.numbers(size), comparison.numbers(measure)
+    fine = np.array([solved(r, tolerance) for r in comparison.rows], np.bool_) & (x > 0) & (y > 0)
+    fine &= np.isfinite(x) & np.isfinite(y)
+    if not fine.any():
+        raise DeclarationError(f"no run that solved its problem has a positive {size} and {measure}")
+    series, fits = [], []
+    for name in methods(comparison):
+        own = [i for i, r in enumerate(comparison.rows) if r.label == name and fine[i]]
+        if not own:
+            continue
+        tips = tuple(f"{name} on {comparison.rows[i].instance}: {x[i]:g}, {y[i]:.4g}" for i in own)
+        series.append(Series(name, x[own], y[own], "points", tips))
+        sizes = np.unique(x[own])
+        if len(sizes) < 2:
+            continue
+        fit = linregress(np.log(x[own]), np.log(y[own]))
+        reach = t.ppf((1 + level) / 2, len(own) - 2) * fit.stderr if len(own) > 2 else np.nan
+        spread = f" ± {reach:.2g}" if np.isfinite(reach) else ""
+        said = f"{name}: {size}^{fit.slope:.2f}{spread}"
+        ends = sizes[[0, -1]]
+        line = np.exp(fit.intercept + fit.slope * np.log(ends))
+        series.append(Series(name, ends, line, "line", (said, said), dashed=True))
+        fits.append(said)
+    note = f"Fitted ({level:.0%} intervals): {'; '.join(fits)}." if fits else "One size only: nothing to fit."
+    return Chart(
+        f"{measure.capitalize()} against {size}", size, measure, series, log_x=True, log_y=True, note=note
+    )

@@ -1,0 +1,86 @@
+"""A comparison as one interactive page that needs nothing else, no network either."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from forcopt.errors import DeclarationError
+from forcopt.problem import Problem
+from forcopt.study.charts import CHARTS
+from forcopt.study.charts.draw import COLOURS
+from forcopt.study.store import declaration
+
+if TYPE_CHECKING:
+    from forcopt.study.report import Comparison
+
+__all__ = ["page"]
+
+LARGEST = 200_000
+"""Characters of a declaration that is still put into the page."""
+
+ROOM = 10_000_000
+"""Characters of all declarations together."""
+
+
+def page(comparison: Comparison, table: str, notes: str) -> str:
+    """Give the page's text.
+
+    Args:
+        comparison: what it shows.
+        table, notes: of it, as HTML.
+    """
+    names = list(dict.fromkeys(row.instance for row in comparison.rows))
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    parts = {
+        "title": html.escape("Comparison on " + ", ".join(names[:3]) + more),
+        "table": table,
+        "notes": notes,
+        "style": _own("style.css"),
+        "script": _own("script.js"),
+        # A text within may not end the script element that holds it.
+        "data": json.dumps(_data(comparison), allow_nan=False, ensure_ascii=False).replace("<", "\\u003c"),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _own("page.html"))
+
+
+def _own(name: str) -> str:
+    return files("forcopt.study.page").joinpath(name).read_text(encoding="utf-8").rstrip()
+
+
+def _data(comparison: Comparison) -> dict[str, Any]:
+    charts = {}
+    for name in CHARTS:
+        if name == "pareto":  # the page itself draws any number against any other
+            continue
+        if name in ("profile", "cactus") and len(comparison.rows) < 3:
+            continue
+        try:
+            charts[name] = _finite(comparison.chart(name).to_dict())
+        except DeclarationError:  # these runs have nothing to show in it
+            continue
+    return {"charts": charts, "colours": COLOURS, "declarations": _declarations(comparison)}
+
+
+def _declarations(comparison: Comparison) -> dict[str, str]:
+    found, room = {}, ROOM
+    for name, problem in comparison.problems.items():
+        text = declaration(problem) if isinstance(problem, Problem) else problem
+        if len(text) > min(LARGEST, room):
+            found[name] = f"{len(text):,} characters: too large to be shown here"
+            continue
+        room -= len(text)
+        found[name] = json.dumps(json.loads(text), indent=1, ensure_ascii=False)
+    return found
+
+
+def _finite(value: Any) -> Any:
+    """The same with None for what JSON has no number for."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not abs(value) < float("inf") else value

@@ -1,0 +1,230 @@
+"use strict";
+const data = JSON.parse(document.getElementById("data").textContent);
+const table = document.querySelector("table");
+const heads = [...table.tHead.rows[0].cells];
+const rows = [...table.tBodies[0].rows];
+const isNumber = column => rows.length > 0 && rows[0].cells[column].classList.contains("number");
+const value = (row, column) => row.cells[column].dataset.value;
+const unknown = v => ["nan", "inf", "-inf", "None", ""].includes(v);
+
+function make(name, attributes = {}, parent = null, text = null) {
+  const svg = ["svg", "g", "line", "path", "circle", "text", "rect"].includes(name);
+  const node = svg ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
+  for (const [key, v] of Object.entries(attributes)) node.setAttribute(key, v);
+  if (text !== null) node.textContent = text;
+  if (parent) parent.append(node);
+  return node;
+}
+
+// -- the table: a click on a heading sorts by it, a second one the other way round; the unknown stays last -----
+
+heads.forEach((head, column) => head.addEventListener("click", () => {
+  const order = head.dataset.order === "1" ? -1 : 1;
+  heads.forEach(other => delete other.dataset.order);
+  head.dataset.order = order;
+  const number = isNumber(column);
+  [...rows].sort((a, b) => {
+    const [x, y] = [value(a, column), value(b, column)];
+    if (unknown(x) || unknown(y)) return unknown(x) - unknown(y);
+    return order * (number ? Number(x) - Number(y) : x.localeCompare(y));
+  }).forEach(row => table.tBodies[0].append(row));
+}));
+
+// -- filters: a text that some cell holds, and a choice for each column with few values -----------------------
+
+const filters = document.getElementById("filters");
+const search = document.getElementById("search");
+filters.addEventListener("submit", event => event.preventDefault());
+const choices = ["instance", "method", "status"].map(title => {
+  const column = heads.findIndex(head => head.textContent === title);
+  const values = column < 0 ? [] : [...new Set(rows.map(row => value(row, column)))];
+  if (values.length < 2 || values.length > 100) return null;
+  const select = make("select", {"data-column": title, "aria-label": title});
+  make("option", {value: ""}, select, `every ${title}`);
+  values.forEach(v => make("option", {value: v}, select, v));
+  document.getElementById("shown").before(select);
+  return {select, column};
+}).filter(Boolean);
+
+function filter() {
+  const text = search.value.toLowerCase();
+  for (const row of rows) {
+    const found = !text || [...row.cells].some(cell => cell.textContent.toLowerCase().includes(text));
+    row.hidden = !found || choices.some(c => c.select.value && c.select.value !== value(row, c.column));
+  }
+  const count = rows.filter(row => !row.hidden).length;
+  document.getElementById("shown").textContent = `${count} of ${rows.length} runs`;
+  if (current === "explore") explore();
+}
+filters.addEventListener("input", filter);
+
+// -- declarations ---------------------------------------------------------------------------------------------
+
+const dialog = document.getElementById("declaration");
+document.querySelectorAll("button[data-declaration]").forEach(button => button.addEventListener("click", () => {
+  const text = data.declarations[button.dataset.declaration];
+  dialog.querySelector("h2").textContent = button.dataset.title;
+  dialog.querySelector("pre").textContent = text;
+  dialog.showModal();
+}));
+
+// -- charts ---------------------------------------------------------------------------------------------------
+
+const [width, height, left, right, top_, bottom] = [900, 480, 80, 210, 15, 50];
+const dashes = ["", "8 4", "2 3", "8 3 2 3"];
+const tip = document.getElementById("tip");
+
+function scale(values, log, low, high) {
+  const fine = values.filter(v => v !== null && Number.isFinite(v) && (!log || v > 0));
+  let [least, most] = fine.length
+    ? [fine.reduce((a, b) => Math.min(a, b)), fine.reduce((a, b) => Math.max(a, b))] : [log ? 1 : 0, 1];
+  if (least === most) [least, most] = log ? [least / 2, most * 2] : [least - 0.5, most + 0.5];
+  const go = log ? Math.log10 : v => v;
+  const room = 0.03 * (go(most) - go(least));
+  const [a, b] = [go(least) - room, go(most) + room];
+  const at = v => low + (go(v) - a) / (b - a) * (high - low);
+  return {at, ticks: log ? decades(a, b) : round(a, b)};
+}
+
+function decades(a, b) {
+  const step = Math.max(1, Math.ceil((b - a) / 8));
+  const ticks = [];
+  const fine = b - a < 2 ? [1, 2, 5] : [1];
+  for (let k = Math.floor(a); k <= Math.ceil(b); k += step)
+    for (const m of fine) if (k + Math.log10(m) >= a - 1e-9 && k + Math.log10(m) <= b + 1e-9) ticks.push(m * 10 ** k);
+  return ticks;
+}
+
+function round(a, b) {
+  const raw = (b - a) / 6, power = 10 ** Math.floor(Math.log10(raw));
+  const step = power * [1, 2, 5, 10].find(m => m * power >= raw);
+  const ticks = [];
+  for (let k = Math.ceil(a / step - 1e-9); k * step <= b + 1e-9 * (b - a); k++) ticks.push(k * step);
+  return ticks;
+}
+
+const label = v => Math.abs(v) >= 1e5 || (v !== 0 && Math.abs(v) < 1e-3)
+  ? v.toExponential(0) : String(Number(v.toPrecision(6)));
+
+const hiddenNames = new Set();  // switched off by a click on the legend
+
+function draw(chart) {
+  const holder = document.getElementById("chart");
+  holder.replaceChildren();
+  document.getElementById("note").textContent = chart.note;
+  const svg = make("svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": chart.title}, holder);
+  const names = [...new Set(chart.series.map(s => s.name))];
+  const seen = chart.series.filter(s => !hiddenNames.has(s.name));
+  const all = key => seen.flatMap(s => s[key] || []);
+  const xs = scale(all("x"), chart.log_x, left, width - right);
+  const ys = scale([...all("y"), ...all("low"), ...all("high")], chart.log_y, height - bottom, top_);
+  for (const v of xs.ticks) {
+    make("line", {class: "grid", x1: xs.at(v), x2: xs.at(v), y1: top_, y2: height - bottom}, svg);
+    make("text", {x: xs.at(v), y: height - bottom + 18, "text-anchor": "middle"}, svg, label(v));
+  }
+  for (const v of ys.ticks) {
+    make("line", {class: "grid", x1: left, x2: width - right, y1: ys.at(v), y2: ys.at(v)}, svg);
+    make("text", {x: left - 8, y: ys.at(v) + 4, "text-anchor": "end"}, svg, label(v));
+  }
+  make("text", {x: (left + width - right) / 2, y: height - 8, "text-anchor": "middle"}, svg, chart.x);
+  make("text", {transform: `translate(16 ${(height - bottom) / 2}) rotate(-90)`, "text-anchor": "middle"}, svg, chart.y);
+  const points = [];
+  for (const series of seen) {
+    const at = names.indexOf(series.name), colour = data.colours[at % data.colours.length];
+    const dash = series.dashed ? "5 4" : dashes[Math.floor(at / data.colours.length) % dashes.length];
+    const places = series.x.map((x, i) => [xs.at(x), ys.at(series.y[i]), i]).filter(p => p.every(Number.isFinite));
+    if (series.kind !== "points" && places.length) {
+      const path = places.map(([x, y], i) => i === 0 ? `M${x} ${y}` : series.kind === "steps" ? `H${x}V${y}` : `L${x} ${y}`);
+      make("path", {d: path.join(""), fill: "none", stroke: colour, "stroke-width": 2, "stroke-dasharray": dash}, svg);
+    }
+    for (const [x, y, i] of places) {
+      if (series.low && series.low[i] !== null && Number.isFinite(series.low[i]))
+        make("line", {x1: x, x2: x, y1: ys.at(series.low[i]), y2: ys.at(series.high[i]), stroke: colour, opacity: .5}, svg);
+      if (series.kind === "points") make("circle", {cx: x, cy: y, r: 4, fill: colour, opacity: .8}, svg);
+      points.push({x, y, text: series.tips[i] ?? `${series.name}: ${series.x[i]}, ${series.y[i]}`});
+    }
+  }
+  names.forEach((name, at) => {
+    const entry = make("g", {class: hiddenNames.has(name) ? "legend off" : "legend"}, svg);
+    const y = top_ + 14 + 18 * at;
+    make("rect", {x: width - right + 14, y: y - 9, width: 10, height: 10, fill: data.colours[at % data.colours.length]}, entry);
+    make("text", {x: width - right + 30, y}, entry, name.length > 28 ? name.slice(0, 27) + "…" : name);
+    entry.addEventListener("click", () => {
+      hiddenNames.has(name) ? hiddenNames.delete(name) : hiddenNames.add(name);
+      draw(chart);
+    });
+  });
+  const mark = make("circle", {r: 7, fill: "none", stroke: "#222", "stroke-width": 2, visibility: "hidden"}, svg);
+  svg.addEventListener("mousemove", event => {
+    const box = svg.getBoundingClientRect(), zoom = width / box.width;
+    const [x, y] = [(event.clientX - box.left) * zoom, (event.clientY - box.top) * zoom];
+    let near = null, least = 30 ** 2;
+    for (const p of points) {
+      const distance = (p.x - x) ** 2 + (p.y - y) ** 2;
+      if (distance < least) [near, least] = [p, distance];
+    }
+    tip.hidden = near === null;
+    mark.setAttribute("visibility", near ? "visible" : "hidden");
+    if (!near) return;
+    mark.setAttribute("cx", near.x);
+    mark.setAttribute("cy", near.y);
+    tip.textContent = near.text;
+    tip.style.left = `${Math.min(event.clientX + 14, innerWidth - 260)}px`;
+    tip.style.top = `${event.clientY + 14}px`;
+  });
+  svg.addEventListener("mouseleave", () => { tip.hidden = true; mark.setAttribute("visibility", "hidden"); });
+}
+
+// -- any number against any other, of the runs that the filters leave -------------------------------------------
+
+const numeric = heads.map((head, column) => column).filter(isNumber);
+const axes = document.getElementById("axes");
+const pick = ["x", "y"].map((axis, i) => {
+  const box = make("label", {}, axes, `${axis} `);
+  const select = make("select", {"data-axis": axis}, box);
+  numeric.forEach(column => make("option", {value: column}, select, heads[column].textContent));
+  const title = i === 0 ? "seconds" : "objective";
+  const wanted = numeric.find(column => heads[column].textContent === title);
+  if (wanted !== undefined) select.value = wanted;
+  const log = make("label", {}, axes, " logarithmic ");
+  return {select, log: make("input", {type: "checkbox"}, log)};
+});
+axes.addEventListener("input", explore);
+
+function explore() {
+  const [x, y] = pick.map(p => Number(p.select.value));
+  const method = heads.findIndex(head => head.textContent === "method");
+  const groups = new Map();
+  for (const row of rows.filter(row => !row.hidden)) {
+    const [u, v] = [value(row, x), value(row, y)];
+    if (unknown(u) || unknown(v)) continue;
+    const name = value(row, method);
+    if (!groups.has(name)) groups.set(name, {name, kind: "points", x: [], y: [], tips: [], dashed: false});
+    const group = groups.get(name);
+    group.x.push(Number(u));
+    group.y.push(Number(v));
+    group.tips.push(`${row.dataset.title}: ${heads[x].textContent} ${row.cells[x].textContent}, ` +
+      `${heads[y].textContent} ${row.cells[y].textContent}`);
+  }
+  draw({title: "any two numbers", x: heads[x].textContent, y: heads[y].textContent, series: [...groups.values()],
+    log_x: pick[0].log.checked, log_y: pick[1].log.checked, note: "The runs that the filters leave."});
+}
+
+const tabs = document.getElementById("tabs");
+let current = "";
+
+function show(name) {
+  current = name;
+  [...tabs.children].forEach(tab => tab.setAttribute("aria-pressed", tab.dataset.chart === name));
+  axes.hidden = name !== "explore";
+  if (name === "explore") explore();
+  else draw(data.charts[name]);
+}
+
+for (const [name, chart] of [...Object.entries(data.charts), ["explore", {title: "Any two numbers"}]])
+  make("button", {type: "button", "data-chart": name}, tabs, chart.title).addEventListener("click", () => show(name));
+if (rows.length && numeric.length) {
+  document.getElementById("charts").hidden = false;
+  show(tabs.children[0].dataset.chart);
+}
+filter();

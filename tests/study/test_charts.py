@@ -1,0 +1,159 @@
+import numpy as np
+import pytest
+from test_report import NAN, run
+
+import forcopt as fo
+from forcopt.backends.base import Improvement
+from forcopt.study import Comparison
+from forcopt.study.charts.pareto import front
+from forcopt.study.charts.progress import primal_gap
+
+
+def series(chart):
+    return {s.name: s for s in chart.series if not s.dashed}
+
+
+@pytest.fixture
+def three():
+    """Three instances by two methods: a is quick but fails once, b always twice or half as quick."""
+    times = {"p": (1.0, 2.0), "q": (4.0, 2.0), "r": (None, 8.0)}
+    rows = []
+    for name, (a, b) in times.items():
+        solved = {"objective": 1.0, "seconds": a} if a else {"status": "limit", "seconds": 60.0}
+        rows += [run("a", instance=name, **solved), run("b", instance=name, objective=1.0, seconds=b)]
+    return Comparison(rows)
+
+
+def test_a_performance_profile_is_that_of_dolan_and_more(three):
+    found = series(three.chart("profile"))
+    # Ratios by hand: a: 1, 2, infinite; b: 2, 1, 1.
+    a, b = found["a"], found["b"]
+    assert a.x[:-1].tolist() == [1, 1, 2] and a.y.tolist() == pytest.approx([0, 1 / 3, 2 / 3, 2 / 3])
+    assert b.x[:-1].tolist() == [1, 1, 1, 2] and b.y.tolist() == pytest.approx([0, 1 / 3, 2 / 3, 1, 1])
+    assert a.x[-1] == b.x[-1] > 2
+
+
+def test_a_cactus_plot_sorts_the_times_of_what_was_solved(three):
+    found = series(three.chart("cactus"))
+    assert found["a"].y.tolist() == [1, 4] and found["b"].y.tolist() == [2, 2, 8]
+    assert found["b"].x.tolist() == [1, 2, 3] and "3 tests" in three.chart("cactus").note
+
+
+def test_solved_means_near_the_best_and_within_the_demands():
+    rows = [
+        run("best", objective=10.0),
+        run("near", "approximate", 10.05),
+        run("cheats", "approximate", 5.0, violation=0.5),
+        run("blocked", "infeasible", instance="other"),
+        run("guess", "infeasible", instance="other", exact=False),
+    ]
+    comparison = Comparison(rows)
+    count = {name: len(s.x) for name, s in series(comparison.chart("cactus")).items()}
+    assert count == {"best": 1, "near": 0, "cheats": 0, "blocked": 1, "guess": 0}
+    loose = series(comparison.chart("cactus", tolerance=0.01))
+    assert len(loose["near"].x) == 1 and len(loose["cheats"].x) == 0
+
+
+def test_repeats_are_tests_of_their_own():
+    rows = [run("a", objective=1.0, seconds=s, repeat=i) for i, s in enumerate([1.0, 2.0, 3.0])]
+    assert series(Comparison(rows).chart("cactus"))["a"].y.tolist() == [1, 2, 3]
+
+
+def test_the_gap_against_time_is_a_mean_of_steps():
+    trace = (Improvement(1.0, 20.0, 0.0), Improvement(2.0, 12.5, 0.0))
+    rows = [
+        run("exact", objective=10.0, seconds=4.0, trace=trace),
+        run("exact", objective=10.0, seconds=2.0, repeat=1),
+        run("greedy", "approximate", 12.5, seconds=1.0),
+    ]
+    found = series(Comparison(rows).chart("progress"))
+    # First run: 1 until 1 s, then 0.5, from 2 s 0.2, from 4 s 0; second: 1 until 2 s, then 0.
+    assert found["exact"].x.tolist() == [0, 1, 2, 4]
+    assert found["exact"].y.tolist() == pytest.approx([1, 0.75, 0.1, 0])
+    assert found["greedy"].x.tolist() == [0, 1, 4]
+    assert found["greedy"].y.tolist() == pytest.approx([1, 0.2, 0.2])
+
+
+def test_the_primal_gap_is_that_of_berthold():
+    assert primal_gap(np.array([0.0, 3.0, np.inf]), 0.0).tolist() == [0, 1, 1]
+    assert primal_gap(np.array([-8.0, -10.0]), -10.0).tolist() == pytest.approx([0.2, 0])
+
+
+def test_the_fitted_exponent_is_found_again():
+    rng = np.random.default_rng(0)
+    rows = [
+        run("square", objective=1.0, instance=str(n), size=n, seconds=1e-6 * n**2 * rng.lognormal(0, 0.05))
+        for n in (10, 20, 40, 80, 160, 320)
+    ]
+    rows += [run("slow", "limit", instance=str(n), size=n, seconds=9.0) for n in (10, 20)]
+    chart = Comparison(rows).chart("scaling")
+    fit = next(s for s in chart.series if s.dashed)
+    slope = np.diff(np.log(fit.y)) / np.diff(np.log(fit.x))
+    assert slope[0] == pytest.approx(2, abs=0.1)
+    assert f"square: size^{slope[0]:.2f} ± 0." in chart.note and "slow" not in chart.note
+    assert len(series(chart)["square"].x) == 6
+
+
+def test_one_size_has_no_exponent():
+    assert "nothing to fit" in Comparison([run("a", objective=1.0, size=5)]).chart("scaling").note
+
+
+def test_a_pareto_front_holds_what_nothing_beats():
+    rng = np.random.default_rng(1)
+    x, y = rng.integers(0, 8, (2, 40)).astype(float)
+    beaten = [
+        any((x[j] <= x[i] and y[j] <= y[i]) and (x[j] < x[i] or y[j] < y[i]) for j in range(40))
+        for i in range(40)
+    ]
+    expected = sorted({(x[i], y[i]) for i in range(40) if not beaten[i]})
+    assert [(x[i], y[i]) for i in front(x, y)] == expected
+
+
+def test_a_pareto_chart_takes_means_over_seeds_and_the_better_side():
+    rows = [
+        run("m", "approximate", value, instance=f"e{e}", sense="max", seed=s, parameters={"epsilon": e})
+        for e, values in {1.0: (2.0, 4.0), 2.0: (5.0, 7.0), 3.0: (1.0, 3.0)}.items()
+        for s, value in enumerate(values)
+    ]
+    chart = Comparison(rows).chart("pareto", x="epsilon", y="objective")
+    points = series(chart)["m"]
+    assert points.x.tolist() == [1, 2, 3] and points.y.tolist() == [3, 6, 2]
+    assert (points.low < points.y).all() and (points.high > points.y).all()
+    best = next(s for s in chart.series if s.name == "front")
+    assert best.x.tolist() == [1, 2] and "more objective" in chart.note
+    other = Comparison(rows).chart("pareto", x="epsilon", y="objective", better=("more", "less"))
+    assert other.series[-1].x.tolist() == [3]
+
+
+@pytest.mark.parametrize("kind", ["profile", "cactus", "progress", "scaling"])
+def test_every_chart_can_be_drawn(three, tmp_path, kind):
+    options = {"size": "seconds"} if kind == "scaling" else {}
+    figure = three.plot(tmp_path / "x.png", kind, **options)
+    assert (tmp_path / "x.png").stat().st_size > 5_000
+    axes = figure.axes[0]
+    chart = three.chart(kind, **options)
+    assert (axes.get_xlabel(), axes.get_ylabel()) == (chart.x, chart.y)
+    assert {"a", "b"} <= {text.get_text() for text in axes.get_legend().get_texts()}
+
+
+def test_a_pareto_chart_can_be_drawn(three):
+    figure = three.plot(kind="pareto", x="seconds", y="objective")
+    assert "front" in {text.get_text() for text in figure.axes[0].get_legend().get_texts()}
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "error", "words"),
+    [
+        ("profil", {}, fo.UnknownNameError, "did you mean 'profile'"),
+        ("profile", {"tolerence": 1}, fo.UnknownNameError, "did you mean 'tolerance'"),
+        ("cactus", {"measure": "secconds"}, fo.UnknownNameError, "did you mean 'seconds'"),
+        ("profile", {"measure": "guarantee"}, fo.DeclarationError, "no method solves"),
+        ("scaling", {}, fo.DeclarationError, "positive size"),
+        ("pareto", {"x": "guarantee"}, fo.DeclarationError, "no run has both"),
+        ("pareto", {"x": "seconds", "better": ("less", "great")}, fo.DeclarationError, "better is"),
+    ],
+)
+def test_what_cannot_be_shown_is_told(three, kind, options, error, words):
+    rows = [*three.rows, run("z", "failed", seconds=NAN)]
+    with pytest.raises(error, match=words):
+        Comparison(rows).chart(kind, **options)
