@@ -4,9 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from forcopt.models.calibrated_errors import CalibratedEqualErrors, CalibratedTransport
     from forcopt.models.allocation import PrecisionAllocation, PrivateAllocation, StratifiedAllocation
     from forcopt.models.amplification import DPHypothesisTest, TightAmplification
+    from forcopt.models.calibrated_errors import CalibratedEqualErrors, CalibratedTransport
     from forcopt.models.districting import Districting
     from forcopt.models.fair_classification import FairClassification
     from forcopt.models.fair_postprocessing import FairPostprocessing

@@ -67,14 +67,15 @@ def generate(
     fair = model.subject_to(left <= lagrangian.bounds, name="fairness")
     mixture = model.subject_to(start.sum() == 1, name="mixture")
     model.minimize(start @ np.array([lagrangian.error(p) for p in predictions]))
-    lower = -np.inf
+    lower, prices = -np.inf, np.zeros(lagrangian.size)
 
     def price(dual: Duals) -> Iterable[Column] | Pricing:
-        nonlocal lower
+        nonlocal lower, prices
         multipliers = np.maximum(-dual(fair), 0.0)
         found = oracle.best(dual.cost_weight * lagrangian.costs + lagrangian.rows.T @ multipliers)
-        if dual.cost_weight:
-            lower = max(lower, lagrangian.value(found.predictions, multipliers))
+        proved = lagrangian.value(found.predictions, multipliers) if dual.cost_weight else -np.inf
+        if proved > lower:
+            lower, prices = proved, multipliers
         entries = {fair: lagrangian.rows @ found.predictions, mixture: 1.0}
         column = Column(lagrangian.error(found.predictions), entries, data=found)
         return Pricing([column], dual.reduced_cost(column)) if oracle.exact else [column]
@@ -97,9 +98,7 @@ def generate(
     if not said.status.has_solution:
         return Outcome(None, status=said.status, iterations=ended.rounds, message=said.message)
     weights = np.concatenate([said[start], said[ended.variable]])
-    decision = RandomizedClassifier.of(
-        weights, [*known, *(c.data for c in ended.columns)], np.maximum(-said.dual(fair), 0.0)
-    )
+    decision = RandomizedClassifier.of(weights, [*known, *(c.data for c in ended.columns)], prices)
     return Outcome(
         decision,
         bound=said.bound if oracle.exact else None,

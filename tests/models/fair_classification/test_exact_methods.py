@@ -247,3 +247,26 @@ def test_the_decision_draws_and_reads():
     for weights in ([0.5, 0.6], [1.2, -0.2], [1.0]):
         with pytest.raises(fo.DeclarationError, match="weights"):
             RandomizedClassifier((d.classifiers[0],) * 2, weights)
+
+
+def test_column_generation_stops_when_it_is_near_enough():
+    problem = twenty(0.3, 0.05)
+    near, best = problem.solve(accuracy=0.1), problem.solve()
+    assert near.iterations < best.iterations
+    assert near.evaluation.feasible and near.status is fo.Status.FEASIBLE
+    assert near.bound - 1e-9 <= best.objective <= near.objective <= near.bound + 0.1
+    with pytest.raises(fo.DeclarationError, match="accuracy"):
+        problem.solve(accuracy=-1.0)
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_halfspaces_predict_what_the_sweep_says(d):
+    rng = np.random.default_rng(d)
+    grid = rng.integers(0, 5, size=(12, d)) / 10  # with points on common lines, and the same point twice
+    oracle = Halfspaces().oracle(grid)
+    for h in oracle.all():
+        assert np.array_equal(h.classifier.predict(grid), h.predictions)
+    table = np.array([h.predictions for h in oracle.all()])
+    for _ in range(30):
+        costs = rng.normal(size=12).round(1)
+        assert costs @ oracle.best(costs).predictions == pytest.approx((table @ costs).min(), abs=1e-9)
