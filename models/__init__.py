@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from forcopt.models.districting import Districting
     from forcopt.models.fair_postprocessing import FairPostprocessing
+    from forcopt.models.leximax_cohort import LeximaxCohort
     from forcopt.models.strategic import (
         LeastEffortClassification,
         StrategicClassification,
@@ -18,6 +19,7 @@ _LATER = {
     "Districting": "forcopt.models.districting",
     "FairPostprocessing": "forcopt.models.fair_postprocessing",
     "LeastEffortClassification": "forcopt.models.strategic",
+    "LeximaxCohort": "forcopt.models.leximax_cohort",
     "StrategicClassification": "forcopt.models.strategic",
     "StrategicLinearClassifier": "forcopt.models.strategic",
     "TargetDesign": "forcopt.models.strategic",
@@ -29,6 +31,7 @@ __all__ = [
     "Districting",
     "FairPostprocessing",
     "LeastEffortClassification",
+    "LeximaxCohort",
     "StrategicClassification",
     "StrategicLinearClassifier",
     "TargetDesign",
