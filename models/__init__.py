@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from forcopt.models.districting import Districting
     from forcopt.models.fair_classification import FairClassification
     from forcopt.models.fair_postprocessing import FairPostprocessing
+    from forcopt.models.leximax_cohort import LeximaxCohort
     from forcopt.models.strategic import (
         LeastEffortClassification,
         StrategicClassification,
@@ -28,6 +29,7 @@ _LATER = {
     "LeastEffortClassification": "forcopt.models.strategic",
     "PrecisionAllocation": "forcopt.models.allocation",
     "PrivateAllocation": "forcopt.models.allocation",
+    "LeximaxCohort": "forcopt.models.leximax_cohort",
     "StrategicClassification": "forcopt.models.strategic",
     "StrategicLinearClassifier": "forcopt.models.strategic",
     "StratifiedAllocation": "forcopt.models.allocation",
@@ -45,6 +47,7 @@ __all__ = [
     "FairClassification",
     "FairPostprocessing",
     "LeastEffortClassification",
+    "LeximaxCohort",
     "PrecisionAllocation",
     "PrivateAllocation",
     "StrategicClassification",

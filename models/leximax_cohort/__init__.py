@@ -1,0 +1,30 @@
+"""Representative cohorts: marginals, lotteries and cohorts with leximax group utilities.
+
+Henzinger, Peale, Reingold, Shen: Leximax Approximations and Representative Cohort Selection, FORC 2022.
+"""
+
+from forcopt.models.leximax_cohort import (  # noqa: F401  (register the methods)
+    brute_force,
+    column_generation,
+    ellipsoid,
+    formulations,
+    slack_schemes,
+)
+from forcopt.models.leximax_cohort.decision import CohortLottery
+from forcopt.models.leximax_cohort.generators import (
+    random_block,
+    random_cohort,
+    random_panel,
+)
+from forcopt.models.leximax_cohort.notions import FeasibleCohorts, SolutionSet
+from forcopt.models.leximax_cohort.problem import LeximaxCohort
+
+__all__ = [
+    "CohortLottery",
+    "FeasibleCohorts",
+    "LeximaxCohort",
+    "SolutionSet",
+    "random_block",
+    "random_cohort",
+    "random_panel",
+]

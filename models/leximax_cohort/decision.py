@@ -1,0 +1,149 @@
+"""The decision: how likely each candidate is chosen, and cohorts drawn with these probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forcopt.errors import DeclarationError
+from forcopt.language.terms import Array
+from forcopt.models.leximax_cohort.rounding import decompose, dependent_rounding
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from forcopt.models.leximax_cohort.problem import LeximaxCohort
+
+__all__ = ["CohortLottery"]
+
+_WHOLE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class CohortLottery:
+    """Chooses a cohort by lot; a certain cohort if all probabilities are 0 or 1.
+
+    Attributes:
+        problem: for which.
+        marginals: the probability of each candidate, shape ``(n,)``.
+        cohorts, weights: a lottery with these marginals, if the method found one; rows of 0 and 1, and their
+            probabilities.
+    """
+
+    problem: LeximaxCohort = field(repr=False)
+    marginals: Array
+    cohorts: Array | None = field(default=None, repr=False)
+    weights: Array | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        self.marginals.flags.writeable = False
+
+    @property
+    def utilities(self) -> Array:
+        """The (expected) utility of each group, shape ``(m,)``."""
+        return np.asarray(self.problem.utilities.T @ self.marginals)
+
+    @property
+    def levels(self) -> Array:
+        """The utilities, smallest first."""
+        return np.sort(self.utilities)
+
+    @property
+    def cohort(self) -> tuple[int, ...]:
+        """The positions of the members, if there is no chance in it.
+
+        Raises:
+            DeclarationError: if some probability is neither 0 nor 1.
+        """
+        if np.abs(self.marginals - np.round(self.marginals)).max() > _WHOLE:
+            raise DeclarationError("the members are drawn by lot: use sample() or distribution()")
+        return tuple(np.flatnonzero(self.marginals > 0.5).tolist())
+
+    def sample(self, seed: int | np.random.Generator | None = None) -> Array:
+        """Draw a cohort of exactly the size, in which each candidate is with its probability.
+
+        Without quotas by dependent rounding (Srinivasan, 2001), which makes memberships negatively
+        correlated; with quotas from `distribution`.
+
+        Args:
+            seed: an int or a generator; the same int gives the same cohort.
+
+        Returns:
+            The positions of the members, rising.
+
+        Raises:
+            DeclarationError: for a size that is no whole number.
+        """
+        rng = np.random.default_rng(seed)
+        self._check_whole("dependent rounding")
+        if not self.problem.quotas:
+            return np.flatnonzero(dependent_rounding(self.marginals, rng))
+        cohorts, weights = self.distribution()
+        return np.flatnonzero(cohorts[rng.choice(len(weights), p=weights)])
+
+    def sample_independently(self, seed: int | np.random.Generator | None = None) -> Array:
+        """Draw each candidate by itself: a baseline, whose size is only right on average.
+
+        A group with utility u then gets less than ``u - d`` with probability at most
+        ``exp(-2 d**2 / sum_i v_i**2)`` (Hoeffding; Henzinger et al., 2022, Lemma 15).
+        """
+        draws = np.random.default_rng(seed).random(len(self.marginals))
+        return np.flatnonzero(draws < self.marginals)
+
+    def distribution(self) -> tuple[Array, Array]:
+        """A lottery over few cohorts with these marginals, all of which meet size and quotas.
+
+        The one that the method found; else one in the manner of Carathéodory: take the cohort that shares all
+        certain members and tight quotas with the marginals, with the greatest weight that leaves a point of
+        the polytope, and go on with that. Every step settles a candidate or a quota, so that there are at
+        most ``n + quotas + 1`` cohorts.
+
+        Returns:
+            Rows of 0 and 1, one for each cohort, and their probabilities.
+
+        Raises:
+            DeclarationError: for a size that is no whole number, or if the marginals are known to come from
+                no lottery.
+        """
+        if self.cohorts is not None and self.weights is not None:
+            return self.cohorts, self.weights
+        self._check_whole("a lottery over cohorts")
+        return decompose(self.marginals, self.problem.classes)
+
+    def _check_whole(self, what: str) -> None:
+        if not self.problem.is_whole:
+            raise DeclarationError(f"size is {self.problem.size:g}; {what} needs a whole number")
+
+    def __repr__(self) -> str:
+        x = self.marginals
+        certain, drawn = np.flatnonzero(x > 1 - _WHOLE), np.flatnonzero((x > _WHOLE) & (x < 1 - _WHOLE))
+        text = f"<cohort of {self.problem.size:g} among {len(x)}: {len(certain)} certain"
+        if drawn.size:
+            text += f", {len(drawn)} by lot"
+        return text + f"; smallest utility {self.utilities.min():.6g}>"
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Draw the groups' utilities from the smallest up, over those of an equal chance for all.
+
+        Args:
+            path: where to save the picture, if given; the ending says in which format.
+        """
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(6.0, 3.6), layout="constrained")
+        axes = figure.subplots()
+        problem = self.problem
+        even = np.full(len(self.marginals), problem.size / len(self.marginals))
+        ranks = np.arange(1, len(self.utilities) + 1)
+        axes.step(ranks, np.sort(problem.utilities.T @ even), where="mid", color="0.6", label="equal chances")
+        axes.step(ranks, self.levels, where="mid", color="#0072B2", linewidth=2, label="leximax")
+        axes.set(xlabel="group, worst first", ylabel="expected utility", ylim=(0, None))
+        axes.grid(axis="y", color="#e5e5e5")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False)
+        if path is not None:
+            figure.savefig(path)
+        return figure

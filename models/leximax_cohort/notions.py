@@ -1,0 +1,234 @@
+"""What "approximately leximax" may mean, over a finite set of solutions or over all feasible marginals.
+
+Henzinger, Peale, Reingold and Shen (2022), section 2, with positions in the sorted vector counted from 1:
+
+- *elementwise* (Definition 6): no level is more than the gap below the leximax one;
+- *tradeoff* (Definition 7): whoever has a level better by more than eps pays for it at an earlier level. The
+  same as *recursive* with some slack of at most eps (Definition 10, Theorem 11);
+- *recursive* for given slack (Definition 10): among those that are within ``slack[0]`` of the best first
+  level, those within ``slack[1]`` of the best second level, and so on;
+- *significant* (Definition 12): recursive with eps at all levels; may exclude the leximax solution.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from forcopt.errors import BackendError, DeclarationError
+from forcopt.language.constraint import implies
+from forcopt.language.expression import Expression, as_numbers
+from forcopt.language.model import Model, Variable
+from forcopt.language.terms import Array
+from forcopt.loops.solution import ModelSolution
+from forcopt.models.leximax_cohort.formulations import write_choice
+from forcopt.models.leximax_cohort.problem import LeximaxCohort
+from forcopt.problem import FEASIBILITY_TOLERANCE
+
+__all__ = ["FeasibleCohorts", "LeximaxNotions", "SolutionSet"]
+
+
+class LeximaxNotions(ABC):
+    """Judges vectors of utilities against a set of solutions.
+
+    Attributes:
+        count: of groups.
+        tolerance: differences up to this are rounding.
+    """
+
+    count: int
+    tolerance: float
+
+    @abstractmethod
+    def highest(self, floors: Array) -> float:
+        """The greatest possible level after those that are held at `floors` at least.
+
+        Args:
+            floors: for the first levels of the sorted vector; fewer than there are groups.
+        """
+
+    def tradeoff_gap(self, utilities: Any) -> Array:
+        """For each level, by how much another solution beats it without a loss at an earlier level.
+
+        The largest entry is the least eps for which the solution is an eps-tradeoff leximax one; all are 0
+        for leximax itself.
+
+        Args:
+            utilities: of a solution, in any order.
+        """
+        levels = self._sorted(utilities)
+        best = [self.highest(levels[:i]) for i in range(self.count)]
+        return np.asarray(np.maximum(np.array(best) - levels, 0.0))
+
+    def is_tradeoff_leximax(self, utilities: Any, eps: float) -> bool:
+        """Definition 7; the same as being recursive leximax with some slack up to `eps` (Theorem 11)."""
+        return bool(self.tradeoff_gap(utilities).max() <= _eps(eps) + self.tolerance)
+
+    def level_maxima(self, slack: Any = 0.0) -> Array:
+        """The best value of each level among those within `slack` of the best at all earlier levels.
+
+        With no slack it is the leximax vector.
+
+        Args:
+            slack: one number, or one for each level.
+        """
+        slacks = self._slacks(slack)
+        best = np.zeros(self.count)
+        for i in range(self.count):
+            best[i] = self.highest(best[:i] - slacks[:i])
+        return best
+
+    def is_recursive_leximax(self, utilities: Any, slack: Any) -> bool:
+        """Definition 10 for given slack: within it of the best at every level."""
+        short = self.level_maxima(slack) - self._slacks(slack) - self._sorted(utilities)
+        return bool(short.max() <= self.tolerance)
+
+    def is_significant_leximax(self, utilities: Any, eps: float) -> bool:
+        """Definition 12: recursive with `eps` at all levels."""
+        return self.is_recursive_leximax(utilities, _eps(eps))
+
+    def elementwise_gap(self, utilities: Any) -> float:
+        """The most by which a level is below the leximax one (Definition 6); 0 if none is."""
+        return float(np.maximum(self.level_maxima() - self._sorted(utilities), 0.0).max())
+
+    def _sorted(self, utilities: Any) -> Array:
+        values = as_numbers(utilities, "utilities")
+        if values.shape != (self.count,):
+            raise DeclarationError(f"utilities have shape {values.shape}; it must be ({self.count},)")
+        return np.sort(values)
+
+    def _slacks(self, slack: Any) -> Array:
+        values = as_numbers(slack, "slack")
+        if values.shape not in ((), (self.count,)):
+            raise DeclarationError(f"slack has shape {values.shape}; it must be one number or {self.count}")
+        if (values < 0).any():
+            raise DeclarationError(f"slack is {values.min():g}; it must not be negative")
+        return np.broadcast_to(values, (self.count,))
+
+
+def _eps(eps: float) -> float:
+    if not 0 <= eps < np.inf:
+        raise DeclarationError(f"eps is {eps}; it must be finite and not negative")
+    return eps
+
+
+class SolutionSet(LeximaxNotions):
+    """Finitely many solutions.
+
+    Args:
+        utilities: a row for each solution, a column for each group.
+        tolerance: differences up to this are rounding.
+
+    >>> s = SolutionSet([[0, 1], [0.01, 0.01]])
+    >>> s.leximax(), s.significant_leximax(0.05)
+    ([1], [0])
+    >>> s.tradeoff_gap([0, 1]).tolist()
+    [0.01, 0.0]
+    """
+
+    def __init__(self, utilities: Any, tolerance: float = 1e-9) -> None:
+        values = as_numbers(utilities, "utilities")
+        if values.ndim != 2 or 0 in values.shape:
+            raise DeclarationError(
+                f"utilities have shape {values.shape}; it must be (solutions, groups), at least one of each"
+            )
+        self.sorted = np.sort(values, axis=1)
+        self.count, self.tolerance = values.shape[1], tolerance
+
+    def highest(self, floors: Array) -> float:
+        """Filter, and look: O(N m)."""
+        kept = (self.sorted[:, : len(floors)] >= np.asarray(floors) - self.tolerance).all(axis=1)
+        return float(self.sorted[kept, len(floors)].max(initial=-np.inf))
+
+    def leximax(self) -> list[int]:
+        """The positions of all leximax solutions."""
+        return self.significant_leximax(0.0)
+
+    def tradeoff_leximax(self, eps: float) -> list[int]:
+        """The positions of all eps-tradeoff leximax solutions."""
+        return [i for i, row in enumerate(self.sorted) if self.is_tradeoff_leximax(row, eps)]
+
+    def recursive_leximax(self, slack: Any) -> list[int]:
+        """The positions of all recursive leximax solutions for given slack; there always is one."""
+        short = self.level_maxima(slack) - self._slacks(slack) - self.sorted
+        return np.flatnonzero(short.max(axis=1) <= self.tolerance).tolist()
+
+    def significant_leximax(self, eps: float) -> list[int]:
+        """The positions of all eps-significant recursive leximax solutions."""
+        return self.recursive_leximax(_eps(eps))
+
+    def significant_tradeoff(self, gain: float, loss: float) -> list[int]:
+        """Those from which no gain of more than `gain` comes without an earlier loss of more than `loss`.
+
+        Definition 9; there may be none.
+        """
+        found = []
+        for i, own in enumerate(self.sorted):
+            better = self.sorted > own + _eps(gain) + self.tolerance
+            worse = self.sorted < own - _eps(loss) - self.tolerance
+            paid = np.cumsum(worse, axis=1) - worse > 0  # at an earlier level
+            if not (better & ~paid).any():
+                found.append(i)
+        return found
+
+
+class FeasibleCohorts(LeximaxNotions):
+    """All feasible decisions of a `LeximaxCohort`.
+
+    The set of marginals whose i-th level is at least a number is not convex: each question is a mixed-integer
+    program, in which binaries say which groups are at least at each floor.
+
+    Args:
+        problem: which.
+        backend: takes mixed-integer programs.
+        tolerance: differences up to this are rounding.
+
+    >>> from forcopt.models import LeximaxCohort
+    >>> p = LeximaxCohort(utilities=[[0.4, 0.7, 0.7], [0.5, 0.52, 1]], size=1)
+    >>> all_ = FeasibleCohorts(p)
+    >>> all_.tradeoff_gap([0.5, 0.52, 1]).round(6).tolist()  # leximax, and yet not significant
+    [0.0, 0.0, 0.0]
+    >>> all_.is_significant_leximax([0.5, 0.52, 1], eps=0.1)
+    False
+    """
+
+    def __init__(
+        self, problem: LeximaxCohort, backend: str = "highs", tolerance: float = FEASIBILITY_TOLERANCE
+    ) -> None:
+        self.problem, self.backend, self.tolerance = problem, backend, tolerance
+        self.count = problem.utilities.shape[1]
+
+    def highest(self, floors: Array) -> float:
+        """By a mixed-integer program with a binary for each group and distinct floor.
+
+        Raises:
+            BackendError: if the solver ends without an optimum.
+        """
+        said, _, u = self.solve(floors)
+        if said.status != "optimal":
+            raise BackendError(f"level {len(floors) + 1}: the status is {said.status} ({said.message})")
+        return float(np.sort(said[u])[len(floors)])
+
+    def solve(self, floors: Array) -> tuple[ModelSolution, Variable, Expression]:
+        """Maximise the level after those at `floors`; also give the marginals' and utilities' expressions."""
+        m, level = self.count, len(floors)
+        model = Model("levels")
+        x, u = write_choice(self.problem, model)
+        lowest, greatest = model.interval(u)
+        top = model.variable("top", lower=lowest.min(), upper=greatest.max())
+        for r in range(level):
+            floor = float(floors[r]) - 0.1 * self.tolerance
+            if r == 0:
+                model.subject_to(u >= floor)
+            elif floor > floors[:r].max():  # else an earlier floor demands more
+                high = model.variable(f"high{r}", m, binary=True)
+                model.subject_to(implies(high, u >= floor), high.sum() >= m - r)
+        if level == 0:
+            model.subject_to(u >= top)
+        else:
+            lifted = model.variable("lifted", m, binary=True)
+            model.subject_to(implies(lifted, u >= top), lifted.sum() >= m - level)
+        model.maximize(top)
+        return model.solve(self.backend), x, u

@@ -1,0 +1,256 @@
+"""The declaration: candidates, what each is worth to each group, and how large the cohort is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from forcopt.declaration import Integers, Numbers
+from forcopt.errors import DeclarationError
+from forcopt.language.expression import as_numbers
+from forcopt.language.terms import Array
+from forcopt.models.leximax_cohort.decision import CohortLottery
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
+
+__all__ = ["LeximaxCohort", "Quotas"]
+
+_SHOWN = 10
+"""How many levels are listed as metrics."""
+
+Name = Annotated[str, BeforeValidator(str)]
+
+
+class Quotas(NamedTuple):
+    """How many of each class of candidates a cohort may have.
+
+    Attributes:
+        members: 1 where a candidate is in a class, shape ``(classes, n)``.
+        least, most: of each class.
+        names: of the classes, such as ``"sex = female"``.
+    """
+
+    members: Array
+    least: Array
+    most: Array
+    names: tuple[str, ...]
+
+
+class LeximaxCohort(Problem):
+    """Choose a cohort of candidates for the leximax vector of group utilities.
+
+    The utility of a group is the sum of what the chosen candidates are worth to it. The smallest utility
+    shall be as large as possible, then the second smallest, and so on. A candidate may be chosen by lot:
+    then utilities are expected ones, and what is looked for are the probabilities (marginals). With a whole
+    size, and quotas on two features at most, every such point is the mean of a lottery over cohorts of just
+    that size that all meet the quotas (the rows are totally unimodular).
+
+    Attributes:
+        utilities: what each candidate is worth to each group, shape ``(n, m)``; not negative, unless
+            `signed`.
+        size: of the cohort, above 0 and at most n. A fraction is a mean size: for marginals only.
+        integer: choose one cohort instead of a lottery.
+        features: levels of features of the candidates, such as ``{"sex": ["f", "m", "f"]}``.
+        quotas: the least and the greatest number of members with a level of a feature, such as
+            ``{"sex": {"f": [1, 2]}}``.
+        forced, forbidden: positions of candidates who must, or must not, be chosen.
+        slack: by how much each level may fall short of the best that it could be, one number or one for each
+            level; only the methods ``cumulative`` and ``recursive`` make use of it.
+        groups: their names; ``"0"``, ``"1"``, ... by default.
+        signed: allow negative utilities.
+
+    Raises:
+        DeclarationError: naming the field, the value and the rule.
+
+    Reference: Henzinger, Peale, Reingold and Shen (2022), sections 2 and 3.
+
+    >>> from forcopt.models import LeximaxCohort
+    >>> p = LeximaxCohort(utilities=[[0.3, 1, 0], [0.3, 0, 1], [0, 0.5, 0.5]], size=1)
+    >>> s = p.solve()
+    >>> s.decision.marginals.round(6).tolist(), s.decision.utilities.round(6).tolist()
+    ([0.5, 0.5, 0.0], [0.3, 0.5, 0.5])
+    """
+
+    family: ClassVar[str] = "cohort"
+    sense: ClassVar[Any] = "max"
+    default_method: ClassVar[str] = "saturation"
+
+    utilities: Numbers
+    size: float = Field(gt=0, allow_inf_nan=False)
+    integer: bool = False
+    features: Mapping[str, tuple[Name, ...]] = Field(default_factory=dict)
+    quotas: Mapping[str, Mapping[Name, tuple[float, float]]] = Field(default_factory=dict)
+    forced: Integers = Field(default=(), validate_default=True)
+    forbidden: Integers = Field(default=(), validate_default=True)
+    slack: Numbers = Field(default=0.0, validate_default=True)
+    groups: tuple[Name, ...] = ()
+    signed: bool = False
+
+    @field_validator("utilities")
+    @classmethod
+    def _is_table(cls, utilities: Array) -> Array:
+        if utilities.ndim != 2 or 0 in utilities.shape:
+            raise DeclarationError(
+                f"the shape is {utilities.shape}; it must be (candidates, groups), at least one of each"
+            )
+        return utilities
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        n, m = self.utilities.shape
+        if not self.signed and (self.utilities < 0).any():
+            i, j = (int(k) for k in np.argwhere(self.utilities < 0)[0])
+            raise DeclarationError(
+                f"utilities[{i}, {j}] is {self.utilities[i, j]:g}; it must not be negative (see signed)"
+            )
+        if self.size > n:
+            raise DeclarationError(f"size is {self.size:g}; it must be at most the number of candidates, {n}")
+        if self.integer and not self.is_whole:
+            raise DeclarationError(f"size is {self.size:g}; it must be a whole number with integer=True")
+        if self.groups and len(self.groups) != m:
+            raise DeclarationError(f"groups: {len(self.groups)} names are given for {m} groups")
+        if self.slack.shape not in ((), (m,)):
+            raise DeclarationError(
+                f"slack has shape {self.slack.shape}; it must be one number or {m}, one for each level"
+            )
+        if (self.slack < 0).any():
+            raise DeclarationError(f"slack is {self.slack.min():g}; it must not be negative")
+        self._check_positions()
+        self._check_quotas()
+        return self
+
+    def _check_positions(self) -> None:
+        n = len(self.utilities)
+        for field in ("forced", "forbidden"):
+            positions = getattr(self, field)
+            if positions.ndim != 1:
+                raise DeclarationError(f"{field} has shape {positions.shape}; it must be a list of positions")
+            wrong = positions[(positions < 0) | (positions >= n)]
+            if wrong.size:
+                raise DeclarationError(f"{field}: {wrong[0]} is no candidate; they are 0 to {n - 1}")
+        both = np.intersect1d(self.forced, self.forbidden)
+        if both.size:
+            raise DeclarationError(f"candidate {both[0]} is both forced and forbidden")
+
+    def _check_quotas(self) -> None:
+        n = len(self.utilities)
+        for feature, levels in self.features.items():
+            if len(levels) != n:
+                raise DeclarationError(f"features.{feature} has {len(levels)} entries for {n} candidates")
+        for feature, bounds in self.quotas.items():
+            if feature not in self.features:
+                raise DeclarationError(f"quotas.{feature}: there is no such feature")
+            for level, (least, most) in bounds.items():
+                if level not in self.features[feature]:
+                    raise DeclarationError(f"quotas.{feature}.{level}: no candidate has this level")
+                if not 0 <= least <= most:
+                    raise DeclarationError(
+                        f"quotas.{feature}.{level} is [{least:g}, {most:g}]; it must be 0 <= least <= most"
+                    )
+
+    # -- what follows from the fields ------------------------------------------------------------------------
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the size is a whole number."""
+        return float(self.size).is_integer()
+
+    @property
+    def slacks(self) -> Array:
+        """The slack of each level, shape ``(m,)``."""
+        return np.broadcast_to(self.slack, self.utilities.shape[1:])
+
+    @cached_property
+    def bounds(self) -> tuple[Array, Array]:
+        """The least and the greatest probability of each candidate, each of shape ``(n,)``."""
+        lower, upper = np.zeros(len(self.utilities)), np.ones(len(self.utilities))
+        lower[self.forced] = 1.0
+        upper[self.forbidden] = 0.0
+        return lower, upper
+
+    @cached_property
+    def classes(self) -> Quotas:
+        """The quotas as rows."""
+        listed = [(f, level, *ends) for f, bounds in self.quotas.items() for level, ends in bounds.items()]
+        members = [np.array(self.features[f]) == level for f, level, _, _ in listed]
+        return Quotas(
+            np.array(members, dtype=float).reshape(len(listed), len(self.utilities)),
+            np.array([least for _, _, least, _ in listed]),
+            np.array([most for _, _, _, most in listed]),
+            tuple(f"{f} = {level}" for f, level, _, _ in listed),
+        )
+
+    @cached_property
+    def mixes(self) -> bool:
+        """Whether all marginals within the rows are known to be means of lotteries over cohorts.
+
+        With quotas on two features at most the rows are those of two laminar families, and so totally
+        unimodular. A fractional size has no cohorts: its marginals stand for themselves.
+        """
+        ends = np.concatenate([self.classes.least, self.classes.most])
+        return not self.is_whole or (len(self.quotas) <= 2 and bool((ends == np.round(ends)).all()))
+
+    def method(self, name: str | None = None) -> Method:
+        """Give a method by name; by default one that is exact for these fields."""
+        fitting = "milp" if self.integer else "saturation" if self.mixes else "column-generation"
+        return super().method(name or fitting)
+
+    # -- judging ---------------------------------------------------------------------------------------------
+
+    def lottery(self, marginals: Any, cohorts: Array | None = None, weights: Array | None = None) -> Any:
+        """The decision with these probabilities, shape ``(n,)``; and, if known, a lottery that has them.
+
+        Args:
+            marginals: clipped to [0, 1].
+            cohorts: rows of 0 and 1, shape ``(cohorts, n)``.
+            weights: their probabilities.
+        """
+        x = np.clip(as_numbers(marginals, "marginals"), 0.0, 1.0)
+        return CohortLottery(self, x, cohorts, weights)
+
+    def evaluate(self, decision: CohortLottery | Any) -> Evaluation:
+        """Judge a decision: its smallest group utility, its violations, its levels.
+
+        Args:
+            decision: a `CohortLottery` of this problem, or marginals of shape ``(n,)``.
+
+        Returns:
+            The smallest utility; violations of ``"probability"``, ``"size"``, quotas by name, ``"forced"``,
+            ``"forbidden"`` and ``"integrality"``; as metrics the mean utility and the lowest levels.
+        """
+        x = self.read(decision)
+        levels = np.sort(self.utilities.T @ x)
+        lower, upper = self.bounds
+        classes = self.classes
+        counts = classes.members @ x
+        violations = {
+            "probability": float(np.maximum(-x, x - 1.0).max()),
+            "size": abs(float(x.sum()) - self.size),
+            "forced": float((lower - x).max()),
+            "forbidden": float((x - upper).max(initial=0.0, where=upper == 0.0)),
+            "integrality": float(np.abs(x - np.round(x)).max()) if self.integer else 0.0,
+        }
+        over = np.maximum(classes.least - counts, counts - classes.most)
+        violations |= dict(zip(classes.names, over.tolist(), strict=True))
+        metrics = {"mean": float(levels.mean())}
+        metrics |= {f"level {r}": float(v) for r, v in enumerate(levels[:_SHOWN], 1)}
+        return Evaluation(
+            objective=float(levels[0]),
+            violations={name: v for name, v in violations.items() if v > FEASIBILITY_TOLERANCE},
+            metrics=metrics,
+        )
+
+    def read(self, decision: CohortLottery | Any) -> Array:
+        """The marginals of a decision.
+
+        Raises:
+            DeclarationError: for another shape, or entries that are no numbers.
+        """
+        given = decision.marginals if isinstance(decision, CohortLottery) else decision
+        x = as_numbers(given, "the decision")
+        if x.shape != (len(self.utilities),):
+            raise DeclarationError(f"the decision has shape {x.shape}; it must be ({len(self.utilities)},)")
+        return x

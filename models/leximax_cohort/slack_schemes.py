@@ -1,0 +1,74 @@
+"""Approximate leximax with slack: the sums of levels relaxed in turn, and levels relaxed one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from forcopt.language.atoms import sum_smallest
+from forcopt.language.model import Model
+from forcopt.models.leximax_cohort.formulations import write_choice
+from forcopt.models.leximax_cohort.notions import FeasibleCohorts
+from forcopt.models.leximax_cohort.problem import LeximaxCohort
+from forcopt.problem import Outcome
+from forcopt.status import Status
+
+__all__ = ["cumulative", "recursive"]
+
+
+def _first_slack(problem: LeximaxCohort) -> float:
+    return float(problem.slacks[0])
+
+
+@LeximaxCohort.algorithm(
+    "cumulative", exact=False, guarantee=_first_slack, cites="Henzinger et al. (2022), section 4.2"
+)
+def cumulative(problem: LeximaxCohort, *, backend: str = "highs") -> Outcome:
+    """The paper's modified linear programs: each sum of smallest utilities may give way by its slack, once.
+
+    Stage l maximises the sum of the l smallest utilities, where those of r < l are at least their optimum
+    less ``slack[r]``. The gap of every level (see `LeximaxNotions.tradeoff_gap`) then is at most its slack,
+    so that the solution is max(slack)-tradeoff leximax. It need not be recursive for the given slack nor
+    significant, as the paper says: the rows bound sums, not levels. Without slack it is leximax.
+    """
+    best: list[float] = []
+    x = None
+    taken = 0
+    for rank in range(1, problem.utilities.shape[1] + 1):
+        model = Model("cumulative")
+        chosen, u = write_choice(problem, model)
+        for r, (value, slack) in enumerate(zip(best, problem.slacks, strict=False), 1):
+            model.subject_to(sum_smallest(u, r) >= value - slack)
+        model.maximize(sum_smallest(u, rank))
+        said = model.solve(backend)
+        taken += said.iterations
+        if said.status is not Status.OPTIMAL:
+            message = f"stage {rank}: {said.message}"
+            decision = None if x is None else problem.lottery(x)
+            return Outcome(decision, status=said.status, iterations=taken, message=message)
+        x = said[chosen]
+        best.append(float(np.sort(problem.utilities.T @ x)[:rank].sum()))
+    return Outcome(problem.lottery(x), bound=best[0], iterations=taken)
+
+
+@LeximaxCohort.algorithm(
+    "recursive", exact=False, guarantee=_first_slack, cites="Henzinger et al. (2022), Definitions 10 and 12"
+)
+def recursive(problem: LeximaxCohort, *, backend: str = "highs") -> Outcome:
+    """Recursive leximax for the given slack, exactly; with equal slacks significant leximax.
+
+    Level i is maximised where every earlier level is within its slack of its own maximum: a mixed-integer
+    program for each, since which groups are lowest is open. For a dozen groups, not for a hundred.
+    """
+    every = FeasibleCohorts(problem, backend)
+    best: list[float] = []
+    taken = 0
+    decision = None
+    for level in range(every.count):
+        said, x, u = every.solve(np.array(best) - problem.slacks[:level])
+        taken += said.iterations
+        if said.status is not Status.OPTIMAL:
+            message = f"level {level + 1}: {said.message}"
+            return Outcome(decision, status=said.status, iterations=taken, message=message)
+        best.append(float(np.sort(said[u])[level]))
+        decision = problem.lottery(said[x])
+    return Outcome(decision, bound=best[0], iterations=taken)
