@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from forcopt.models.districting import Districting
     from forcopt.models.fair_postprocessing import FairPostprocessing
+    from forcopt.models.lexifair import LexifairClassification, LexifairRegression
     from forcopt.models.strategic import (
         LeastEffortClassification,
         StrategicClassification,
@@ -18,6 +19,8 @@ _LATER = {
     "Districting": "forcopt.models.districting",
     "FairPostprocessing": "forcopt.models.fair_postprocessing",
     "LeastEffortClassification": "forcopt.models.strategic",
+    "LexifairClassification": "forcopt.models.lexifair",
+    "LexifairRegression": "forcopt.models.lexifair",
     "StrategicClassification": "forcopt.models.strategic",
     "StrategicLinearClassifier": "forcopt.models.strategic",
     "TargetDesign": "forcopt.models.strategic",
@@ -29,6 +32,8 @@ __all__ = [
     "Districting",
     "FairPostprocessing",
     "LeastEffortClassification",
+    "LexifairClassification",
+    "LexifairRegression",
     "StrategicClassification",
     "StrategicLinearClassifier",
     "TargetDesign",
