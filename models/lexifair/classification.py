@@ -82,7 +82,7 @@ class LexifairClassification(Lexifair):
         read_binary(self.labels, "labels")
         if self.hypotheses.records != len(self.labels):
             raise DeclarationError(
-                f"hypotheses are over {self.hypotheses.records} records, labels has {len(self.labels)} entries"
+                f"hypotheses has {self.hypotheses.records} records, labels {len(self.labels)} entries"
             )
         return self
 
@@ -105,7 +105,7 @@ class LexifairClassification(Lexifair):
         """The decision that draws classifier ``which[i]`` with probability ``probabilities[i]``."""
         numbers, chances = np.asarray(which), as_numbers(probabilities, "probabilities")
         if numbers.shape != chances.shape or numbers.ndim != 1 or numbers.size == 0:
-            raise DeclarationError(f"{numbers.shape} classifiers and {chances.shape} probabilities do not fit")
+            raise DeclarationError(f"{numbers.size} classifiers and {chances.size} probabilities do not fit")
         wrong = (numbers < 0) | (numbers >= self.hypotheses.count)
         if wrong.any():
             raise DeclarationError(

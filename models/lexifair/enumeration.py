@@ -15,7 +15,7 @@ __all__ = ["enumeration"]
 def enumeration(problem: LexifairClassification) -> Outcome:
     """Sort the sorted error vectors of all classifiers: the best single one. O(N K log(N K))."""
     if problem.randomized:
-        raise DeclarationError("method 'enumeration' finds the best single classifier: declare randomized=False")
+        raise DeclarationError("method 'enumeration' finds a single classifier: declare randomized=False")
     ordered = -np.sort(-problem.error_table, axis=1)[:, : problem.level_count]
     best = np.lexsort(ordered.T[::-1])[0]
     return Outcome(problem.mixture([best], [1.0]), iterations=len(ordered))

@@ -151,7 +151,7 @@ class Stumps(Hypotheses):
         """Compare one feature with one threshold for each classifier."""
         feature, threshold = self._thresholds
         up = np.asarray(which) % len(threshold)
-        says = as_numbers(features, "features")[:, feature[up]].T > threshold[up][:, None]
+        says = threshold[up][:, None] < as_numbers(features, "features")[:, feature[up]].T
         return np.asarray(np.where((np.asarray(which) >= len(threshold))[:, None], ~says, says), dtype=float)
 
     def total_costs(self, costs: Array) -> Array:

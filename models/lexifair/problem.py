@@ -90,7 +90,7 @@ class GroupModel:
         label: str = "this model",
         others: dict[str, GroupModel] | None = None,
     ) -> Figure:
-        """Draw the group losses as steps from the largest to the smallest, beside those of other models.
+        """Draw the group losses from the largest to the smallest, beside those of other models.
 
         Args:
             path: where to save the picture, if given; the ending says in which format.
@@ -104,7 +104,9 @@ class GroupModel:
         shown = {**(others or {}), label: self}
         place = np.arange(1, len(self.losses) + 1)
         for number, (name, model) in enumerate(shown.items()):
-            axes.plot(place, model.sorted_losses, marker="o", drawstyle="steps-mid", label=name, zorder=number)
+            axes.plot(
+                place, model.sorted_losses, marker="o", drawstyle="steps-mid", label=name, zorder=number
+            )
         axes.set(xlabel="rank of the group", ylabel="mean loss in the group", xticks=place)
         axes.set_ylim(bottom=0.0)
         axes.legend()
@@ -159,7 +161,7 @@ class Lexifair(Problem):
         if len(set(self.names)) < len(self.names):
             raise DeclarationError(f"names: {', '.join(self.names)} are not all different")
         if self.levels is not None and self.levels > count:
-            raise DeclarationError(f"levels is {self.levels}; it must be at most {count}, the number of groups")
+            raise DeclarationError(f"levels is {self.levels}; there are only {count} groups")
         outside = n - len(set().union(*self.groups))
         if outside:
             warnings.warn(

@@ -68,7 +68,7 @@ class LexifairRegression(Lexifair):
                 f"features: the shape is {self.features.shape}; it must be (records, features), one at least"
             )
         if len(self.features) != len(self.labels):
-            raise DeclarationError(f"features has {len(self.features)} rows, labels {len(self.labels)} entries")
+            raise DeclarationError(f"features has {len(self.features)} rows, labels {len(self.labels)}")
         return self
 
     @cached_property

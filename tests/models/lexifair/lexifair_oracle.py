@@ -40,7 +40,12 @@ def sums_of_mixtures(table, slack=0.0):
             rows.append([*table[:, list(c)].sum(axis=1), -1.0 if len(c) == j else 0.0])
             limits.append(0.0 if len(c) == j else constants[len(c) - 1] + 1e-11)
         r = linprog(
-            [0.0] * models + [1.0], rows, limits, [[1.0] * models + [0.0]], [1.0], [(0, None)] * models + [(None, None)]
+            [0.0] * models + [1.0],
+            rows,
+            limits,
+            [[1.0] * models + [0.0]],
+            [1.0],
+            [(0, None)] * models + [(None, None)],
         )
         assert r.status == 0, r.message
         found.append(r.fun)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lexifair_oracle import mixtures, sums_of_mixtures, sums_of_regression
+from lexifair_oracle import mixtures, subsets, sums_of_mixtures, sums_of_regression
+from scipy.optimize import linprog
 
 import forcopt as fo
 from forcopt.backends.registry import backends
@@ -67,9 +68,17 @@ def test_every_backend_for_linear_programs(backend, method):
     if backend.startswith("pyomo:") and method != "compact":
         pytest.skip("a process for each of many solves")
     problem = classification(n=12)
+    if method == "column-generation" and backend in ("scip", "gscip"):
+        with pytest.raises(fo.BackendError, match="needs duals"):
+            problem.solve(method, backend=backend)
+        return
     s = problem.solve(method, backend=backend)
     accuracy = max(3e-6, 30 * READY[backend].accuracy)
-    assert s.status in ("optimal", "feasible")
+    if s.status == "feasible":  # then it says what is left
+        assert backend not in ("highs", "glop", "clarabel") and f"{backend} left" in s.message
+        assert s.objective == pytest.approx(problem.solve("compact").objective, abs=1e-2)
+        return
+    assert s.status == "optimal"
     np.testing.assert_allclose(totals(s), totals(problem.solve("compact")), atol=accuracy)
 
 
@@ -126,7 +135,8 @@ def test_least_squares_agree_with_all_subsets_as_rows(seed):
     problem = regression(seed, groups=3 + seed % 2)
     s = problem.solve()
     expected, _ = sums_of_regression(problem, s.decision.coefficients + 0.1)
-    np.testing.assert_allclose(totals(s), expected, rtol=1e-5)
+    np.testing.assert_allclose(totals(s)[:2], expected[:2], rtol=1e-5)
+    np.testing.assert_allclose(totals(s), expected, rtol=1e-4)  # later levels magnify what earlier ones give
     assert s.status == "optimal" and s.evaluation.feasible
 
 
@@ -185,12 +195,8 @@ def test_an_audit_finds_the_slack_of_any_mixture(table, seed):
     chances = np.random.default_rng(seed).dirichlet(np.ones(len(table)))
     given_sums = sums_of_largest(chances @ table)
     levels = problem.audit(problem.mixture(np.arange(len(table)), chances))
+    count = table.shape[1]
     for j, level in enumerate(levels):
-        from scipy.optimize import linprog
-
-        count = table.shape[1]
-        from lexifair_oracle import subsets
-
         rows, limits = [], []
         for c in subsets(count, j + 1):
             rows.append([*table[:, list(c)].sum(axis=1), -1.0 if len(c) == j + 1 else 0.0])
