@@ -208,4 +208,4 @@ class LexifairClassification(Lexifair):
             which = np.flatnonzero(found)
             return self.mixture(which, found[which] / found.sum())
 
-        return self.error_table.T @ p, decision, {"probabilities": p}
+        return model.lift(self.error_table.T @ p), decision, {"probabilities": p}

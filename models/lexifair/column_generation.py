@@ -84,10 +84,9 @@ def column_generation(
             pool.add(best)
         reached = float(sums_of_largest(best.losses)[rank - 1])
         proved = max((proof.bound(pool.held(limits)) for proof in found.proofs), default=0.0)
-        if found.status is Status.OPTIMAL and reached - proved > _PROVED * rank * pool.scale:
-            found = replace(found, status=Status.FEASIBLE, message=f"{backend} left {reached - proved:.2g}")
-        if found.status is not Status.OPTIMAL:
-            status, message = Status.FEASIBLE, f"level {rank}: {found.message}"
+        if found.status is not Status.OPTIMAL or reached - proved > _PROVED * rank * pool.scale:
+            status = Status.FEASIBLE
+            message = f"level {rank} ended {reached - proved:.2g} above its bound: {found.message}"
             break
     levels = prove(sums_of_largest(best.losses), proofs, rounds)
     return Outcome(

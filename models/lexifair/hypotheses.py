@@ -74,7 +74,7 @@ class Predictions(Hypotheses):
     @property
     def records(self) -> int:
         """How many columns the table has."""
-        return self.table.shape[1]
+        return int(self.table.shape[1])
 
     def predictions(self, which: Array) -> Array:
         """Rows of the table."""

@@ -78,9 +78,8 @@ class GroupModel:
     def __repr__(self) -> str:
         width = max(len("group"), *map(len, self.names))
         lines = [f"{'group':{width}}    loss"]
-        lines += [
-            f"{self.names[k]:{width}}  {self.losses[k]:.4f}" for k in np.argsort(-self.losses, kind="stable")
-        ]
+        order = np.argsort(-self.losses.round(6), kind="stable")
+        lines += [f"{self.names[k]:{width}}  {self.losses[k]:.4f}" for k in order]
         return "\n".join(lines)
 
     def plot(
@@ -138,8 +137,8 @@ class Lexifair(Problem):
 
     labels: Numbers
     groups: Annotated[tuple[tuple[int, ...], ...], BeforeValidator(_members)]
-    names: tuple[Annotated[str, BeforeValidator(str)], ...] = ()
-    levels: Annotated[int, Field(ge=1)] | None = None
+    names: tuple[Annotated[str, BeforeValidator(str)], ...] = Field(default=(), kw_only=True)
+    levels: Annotated[int, Field(ge=1)] | None = Field(default=None, kw_only=True)
 
     @model_validator(mode="after")
     def _has_groups(self) -> Self:

@@ -75,7 +75,7 @@ def test_every_backend_for_linear_programs(backend, method):
     s = problem.solve(method, backend=backend)
     accuracy = max(3e-6, 30 * READY[backend].accuracy)
     if s.status == "feasible":  # then it says what is left
-        assert backend not in ("highs", "glop", "clarabel") and f"{backend} left" in s.message
+        assert backend not in ("highs", "glop", "clarabel") and "above its bound" in s.message
         assert s.objective == pytest.approx(problem.solve("compact").objective, abs=1e-2)
         return
     assert s.status == "optimal"
@@ -234,4 +234,4 @@ def test_a_time_limit_leaves_what_was_found():
     s = regression(0).solve(time_limit=0.0)
     assert s.status in ("feasible", "limit") and s.decision is not None
     assert s.bound <= s.objective
-    assert "level 1" in s.message
+    assert s.message.startswith("level 1 ended")
