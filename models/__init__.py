@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from forcopt.models.districting import Districting
     from forcopt.models.fair_classification import FairClassification
     from forcopt.models.fair_postprocessing import FairPostprocessing
+    from forcopt.models.lexifair import LexifairClassification, LexifairRegression
     from forcopt.models.leximax_cohort import LeximaxCohort
     from forcopt.models.strategic import (
         LeastEffortClassification,
@@ -30,6 +31,8 @@ _LATER = {
     "PrecisionAllocation": "forcopt.models.allocation",
     "PrivateAllocation": "forcopt.models.allocation",
     "LeximaxCohort": "forcopt.models.leximax_cohort",
+    "LexifairClassification": "forcopt.models.lexifair",
+    "LexifairRegression": "forcopt.models.lexifair",
     "StrategicClassification": "forcopt.models.strategic",
     "StrategicLinearClassifier": "forcopt.models.strategic",
     "StratifiedAllocation": "forcopt.models.allocation",
@@ -47,6 +50,8 @@ __all__ = [
     "FairClassification",
     "FairPostprocessing",
     "LeastEffortClassification",
+    "LexifairClassification",
+    "LexifairRegression",
     "LeximaxCohort",
     "PrecisionAllocation",
     "PrivateAllocation",

@@ -1,0 +1,195 @@
+"""Models as columns: linear programs over mixtures, whose pricing problem is one weighted fit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from forcopt.backends.base import Improvement
+from forcopt.errors import BackendError
+from forcopt.language.atoms import sum_largest
+from forcopt.language.model import Model
+from forcopt.language.terms import Array
+from forcopt.loops.column_generation import Column, Duals, Pricing
+from forcopt.loops.column_generation import column_generation as generate
+from forcopt.models.lexifair.classification import LexifairClassification
+from forcopt.models.lexifair.levels import Level, Multipliers, prove, sums_of_largest
+from forcopt.models.lexifair.problem import GroupModel, Lexifair
+from forcopt.models.lexifair.regression import LexifairRegression
+from forcopt.problem import Outcome
+from forcopt.status import Status
+
+__all__ = ["audit", "column_generation"]
+
+_HELD = 1e-9
+"""By how much, relative to the largest loss of the first model, a level may exceed what it is held at."""
+
+_PROVED = 1e-5
+"""How far a level, relative to the largest loss of the first model, may be from its bound to be optimal."""
+
+
+@LexifairRegression.algorithm(
+    "column-generation", exact=True, cites="Diana et al. (2021), equation (4), dual"
+)
+@LexifairClassification.algorithm(
+    "column-generation", exact=True, cites="Diana et al. (2021), equation (4), dual"
+)
+def column_generation(
+    problem: Lexifair,
+    *,
+    backend: str = "highs",
+    gap: float = 1e-7,
+    time_limit: float | None = None,
+    on_improvement: Callable[[Improvement], bool | None] | None = None,
+) -> Outcome:
+    """Mix the models found so far by a linear program; its multipliers weigh the groups for the next fit.
+
+    The dual of level j asks for weights of the groups that make the least weighted loss as large as possible:
+    each round fits one model to the weights at hand, by least squares or cost-sensitive classification, and
+    that fit gives a bound for free. A mixture of linear models is replaced by their mean, which is no worse
+    in any group. Levels reached are held at what the mixture truly has.
+
+    Args:
+        problem: which.
+        backend: solves the linear programs.
+        gap: the gap at which a level is done, relative to the sum of losses that it minimises.
+        time_limit: seconds for all levels together.
+        on_improvement: told of the first level's value and bound after each fit.
+    """
+    problem.check_randomized("column-generation")
+    began = time.perf_counter()
+    pool = _Pool(problem, backend, gap)
+    proofs: list[list[Multipliers]] = []
+    rounds: list[int] = []
+    trace: list[Improvement] = []
+    best = pool.models[0]
+    status = Status.OPTIMAL
+    message = ""
+    for rank in range(1, problem.level_count + 1):
+        left = None if time_limit is None else max(time_limit - (time.perf_counter() - began), 0.0)
+        limits = sums_of_largest(best.losses)[: rank - 1]
+        found = pool.solve(rank, limits, left, on_improvement if rank == 1 else None)
+        proofs.append(found.proofs)
+        rounds.append(found.rounds)
+        if rank == 1:
+            trace = found.trace
+        ours, theirs = sums_of_largest(found.model.losses), sums_of_largest(best.losses)
+        # twice: a solver may leave what it is held at by its tolerance
+        kept = ours[: rank - 1] <= 2 * pool.held(limits) - limits
+        if kept.all() and ours[rank - 1] <= theirs[rank - 1]:
+            best = found.model
+            pool.add(best)
+        reached = float(sums_of_largest(best.losses)[rank - 1])
+        proved = max((proof.bound(pool.held(limits)) for proof in found.proofs), default=0.0)
+        if found.status is not Status.OPTIMAL or reached - proved > _PROVED * rank * pool.scale:
+            status = Status.FEASIBLE
+            message = f"level {rank} ended {reached - proved:.2g} above its bound: {found.message}"
+            break
+    levels = prove(sums_of_largest(best.losses), proofs, rounds)
+    return Outcome(
+        replace(best, levels=levels),
+        bound=levels[0].bound,
+        status=status,
+        iterations=sum(rounds),
+        message=message,
+        trace=trace,
+    )
+
+
+def audit(problem: Lexifair, decision: GroupModel, backend: str = "highs") -> tuple[Level, ...]:
+    """See `Lexifair.audit`."""
+    problem.check_randomized("audit")
+    totals = sums_of_largest(problem.group_losses(decision))
+    pool = _Pool(problem, backend, 1e-7)
+    pool.add(problem.mix([decision], np.ones(1)))
+    found = [pool.solve(rank, totals[: rank - 1]) for rank in range(1, problem.level_count + 1)]
+    return prove(totals, [f.proofs for f in found], [f.rounds for f in found])
+
+
+@dataclass(eq=False)
+class _Found:
+    model: GroupModel
+    proofs: list[Multipliers]
+    rounds: int
+    status: Status
+    message: str
+    trace: list[Improvement] = field(default_factory=list)
+
+
+class _Pool:
+    """The models found so far; each level adds to them.
+
+    Losses are measured in units of the largest one of the first model, so that a solver's absolute
+    tolerances mean something.
+    """
+
+    def __init__(self, problem: Lexifair, backend: str, gap: float) -> None:
+        self.problem, self.backend, self.gap = problem, backend, gap
+        count = len(problem.groups)
+        self.models: list[GroupModel] = [problem.best_response(np.full(count, 1.0 / count))]
+        self.scale = float(self.models[0].losses.max()) or 1.0
+
+    def add(self, model: GroupModel) -> None:
+        """Add a model."""
+        self.models.append(model)
+
+    def held(self, limits: Array) -> Array:
+        """What the sums of 1, 2, ... losses may be, if they are held at `limits`."""
+        return np.asarray(limits + self.scale * _HELD * np.arange(1, len(limits) + 1))
+
+    def solve(
+        self,
+        rank: int,
+        limits: Array,
+        time_limit: float | None = None,
+        on_improvement: Callable[[Improvement], bool | None] | None = None,
+    ) -> _Found:
+        """Minimise the sum of the `rank` largest losses, those of fewer being at most `limits`."""
+        problem, scale = self.problem, self.scale
+        table = np.array([m.losses for m in self.models]) / scale
+        master = Model(f"level {rank}")
+        p = master.variable("p", len(table), lower=0)
+        loss = master.variable("loss", table.shape[1], lower=0)
+        fit = master.subject_to(loss - table.T @ p >= 0, name="fit")
+        one = master.subject_to(p.sum() == 1, name="one")
+        held = [
+            master.subject_to(sum_largest(loss, r) <= limit / scale, name=f"held[{r}]")
+            for r, limit in enumerate(self.held(limits), 1)
+        ]
+        master.minimize(sum_largest(loss, rank))
+
+        def price(dual: Duals) -> Pricing:
+            weights = np.maximum(dual(fit), 0.0)
+            best = problem.best_response(weights)
+            losses = best.losses / scale
+            column = Column(0.0, {fit: -losses, one: 1.0}, data=best)
+            return Pricing([column], dual.reduced_cost(column))
+
+        def told(seen: Improvement) -> bool:
+            if on_improvement is None:
+                return False
+            return bool(on_improvement(Improvement(seen.seconds, scale * seen.objective, scale * seen.bound)))
+
+        done = generate(
+            master, price, self.backend, total=1.0, gap=self.gap, time_limit=time_limit, on_improvement=told
+        )
+        said = done.solution
+        fresh: list[GroupModel] = [c.data for c in done.columns]
+        if said.point is None:
+            if said.status is not Status.LIMIT:
+                raise BackendError(f"{self.backend} calls level {rank} {said.status}: {said.message}")
+            return _Found(self.models[-1], [], done.rounds, said.status, "the time limit was reached")
+        chances = np.concatenate([said[p], said[done.variable]])
+        chances = np.where(chances > 1e-12, chances, 0.0)
+        self.models += fresh
+        mixed = problem.mix(self.models, chances / chances.sum())
+        proofs = []
+        if said.row_dual is not None:
+            prices = np.array([*(-float(said.dual(row)) for row in held), 1.0])
+            found = Multipliers.of(problem, said.dual(fit), prices)
+            proofs = [] if found is None else [found]
+        trace = [Improvement(t.seconds, scale * t.objective, scale * t.bound) for t in said.trace]
+        return _Found(mixed, proofs, done.rounds, said.status, said.message, trace)

@@ -1,0 +1,63 @@
+"""The groups' losses as expressions, with a leximax objective."""
+
+from __future__ import annotations
+
+from forcopt.language.atoms import maximum
+from forcopt.language.model import Model
+from forcopt.language.objective import Objective, SortedMethod, leximax, minimize
+from forcopt.models.lexifair.classification import LexifairClassification
+from forcopt.models.lexifair.problem import Lexifair
+from forcopt.models.lexifair.regression import LexifairRegression
+from forcopt.problem import Handles
+
+__all__ = ["compact", "row_generation", "saturation"]
+
+
+def _write(problem: Lexifair, model: Model, method: SortedMethod) -> Handles:
+    losses, decision, parts = problem.write(model)
+    goal: Objective = (
+        minimize(maximum(losses, axis=0)) if problem.level_count == 1 else leximax(losses, method)
+    )
+    return Handles(objective=goal, decision=decision, losses=losses, **parts)
+
+
+@LexifairRegression.formulation("compact", exact=True, cites="Ogryczak and Śliwiński (2006)")
+@LexifairClassification.formulation("compact", exact=True, cites="Ogryczak and Śliwiński (2006)")
+def compact(problem: Lexifair, model: Model) -> Handles:
+    """Stage j minimises the sum of the j largest losses, which K + 1 more columns and rows express.
+
+    Equal to the paper's program (1) with its exponentially many rows. Convex if the class is: a linear
+    program for mixtures, second-order cones for least squares; mixed-integer for a single classifier. If
+    there are fewer levels than groups, the others are solved as well, except that one level is one stage.
+
+    Returns:
+        ``losses``, shape ``(K,)``; ``coefficients``, shape ``(d,)``, or ``probabilities``, shape ``(N,)``.
+    """
+    return _write(problem, model, "compact")
+
+
+@LexifairRegression.formulation("row-generation", exact=True, cites="Diana et al. (2021), program (1)")
+@LexifairClassification.formulation("row-generation", exact=True, cites="Diana et al. (2021), program (1)")
+def row_generation(problem: Lexifair, model: Model) -> Handles:
+    """The paper's rows, a sum of losses for each set of groups; sorting the losses finds those that fail.
+
+    This is the auditor of Algorithm 1 as a separation oracle; otherwise as ``compact``.
+
+    Returns:
+        As ``compact``.
+    """
+    return _write(problem, model, "cuts")
+
+
+@LexifairRegression.formulation("saturation", exact=True, cites="Ogryczak, Pióro and Tomaszewski (2005)")
+@LexifairClassification.formulation("saturation", exact=True, cites="Ogryczak, Pióro and Tomaszewski (2005)")
+def saturation(problem: Lexifair, model: Model) -> Handles:
+    """Lower a common level of all groups, fix those that cannot go below it, and go on with the others.
+
+    Needs a convex class of models. No sums: numerically the safest of the formulations.
+
+    Returns:
+        As ``compact``.
+    """
+    problem.check_randomized("saturation")
+    return _write(problem, model, "saturation")

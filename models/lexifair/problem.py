@@ -1,0 +1,259 @@
+"""What both problems share: records, overlapping groups, levels, the judge, and proofs of optimality."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import BeforeValidator, Field, model_validator
+
+from forcopt.declaration import Numbers
+from forcopt.errors import DeclarationError
+from forcopt.fairness.records import read_groups
+from forcopt.language.expression import Expression
+from forcopt.language.model import Model
+from forcopt.language.terms import Array
+from forcopt.models.lexifair.levels import Level
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["GroupModel", "Lexifair", "groups_of"]
+
+
+def groups_of(**columns: Any) -> dict[str, Any]:
+    """Read groups from columns; every value of every column is a group.
+
+    Args:
+        columns: one value a record each, such as ``race=..., sex=...``; records without one (``None``,
+            ``NaN``) must be filled first.
+
+    Returns:
+        The fields ``groups`` and ``names`` of a declaration.
+
+    >>> groups_of(sex=["f", "m", "f"], old=[0, 0, 1])
+    {'groups': ((0, 2), (1,), (0, 1), (2,)), 'names': ('sex=f', 'sex=m', 'old=0', 'old=1')}
+    """
+    groups: list[tuple[int, ...]] = []
+    names: list[str] = []
+    for column, values in columns.items():
+        codes, found = read_groups(values)
+        groups += [tuple(np.flatnonzero(codes == a).tolist()) for a in range(len(found))]
+        names += [f"{column}={name}" for name in found]
+    return {"groups": tuple(groups), "names": tuple(names)}
+
+
+@dataclass(frozen=True, eq=False)
+class GroupModel:
+    """A model and what it loses in each group.
+
+    Attributes:
+        losses: the mean loss in each group, shape ``(K,)``.
+        names: of the groups.
+        levels: what the method that found it proved; empty if it proved nothing.
+    """
+
+    losses: Array
+    names: tuple[str, ...] = field(repr=False)
+    levels: tuple[Level, ...] = field(default=(), repr=False, kw_only=True)
+
+    @property
+    def sorted_losses(self) -> Array:
+        """The group losses, largest first."""
+        return np.asarray(-np.sort(-self.losses))
+
+    @property
+    def alphas(self) -> Array:
+        """The realised slack of each level that the method reports."""
+        return np.array([level.alpha for level in self.levels])
+
+    def __repr__(self) -> str:
+        width = max(len("group"), *map(len, self.names))
+        lines = [f"{'group':{width}}    loss"]
+        order = np.argsort(-self.losses.round(6), kind="stable")
+        lines += [f"{self.names[k]:{width}}  {self.losses[k]:.4f}" for k in order]
+        return "\n".join(lines)
+
+    def plot(
+        self,
+        path: str | Path | None = None,
+        *,
+        label: str = "this model",
+        others: dict[str, GroupModel] | None = None,
+    ) -> Figure:
+        """Draw the group losses from the largest to the smallest, beside those of other models.
+
+        Args:
+            path: where to save the picture, if given; the ending says in which format.
+            label: of this model.
+            others: more models of the same groups, by label.
+        """
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(6.0, 3.6), layout="constrained")
+        axes = figure.subplots()
+        shown = {**(others or {}), label: self}
+        place = np.arange(1, len(self.losses) + 1)
+        for number, (name, model) in enumerate(shown.items()):
+            axes.plot(
+                place, model.sorted_losses, marker="o", drawstyle="steps-mid", label=name, zorder=number
+            )
+        axes.set(xlabel="rank of the group", ylabel="mean loss in the group", xticks=place)
+        axes.set_ylim(bottom=0.0)
+        axes.legend()
+        if path is not None:
+            figure.savefig(path)
+        return figure
+
+
+def _members(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return [np.asarray(v).tolist() for v in value] if isinstance(value, Iterable) else value
+
+
+class Lexifair(Problem):
+    """The base of lexicographically fair learning: the largest group loss first, then the next.
+
+    A group's loss is the mean over its records, so that small groups count as much as large ones.
+
+    Attributes:
+        labels: of the n records.
+        groups: for each of the K groups its records, counted from 0; groups may overlap.
+        names: of the groups; ``"0"``, ``"1"``, ... by default.
+        levels: how many of the largest losses matter, ℓ; all K by default.
+    """
+
+    family: ClassVar[str] = "lexifair"
+    default_method: ClassVar[str] = "column-generation"
+
+    labels: Numbers
+    groups: Annotated[tuple[tuple[int, ...], ...], BeforeValidator(_members)]
+    names: tuple[Annotated[str, BeforeValidator(str)], ...] = Field(default=(), kw_only=True)
+    levels: Annotated[int, Field(ge=1)] | None = Field(default=None, kw_only=True)
+
+    @model_validator(mode="after")
+    def _has_groups(self) -> Self:
+        if self.labels.ndim != 1:
+            raise DeclarationError(f"labels: the shape is {self.labels.shape}; it must be one column")
+        n, count = len(self.labels), len(self.groups)
+        if count == 0:
+            raise DeclarationError("groups is empty; at least one group is needed")
+        for k, members in enumerate(self.groups):
+            if not members:
+                raise DeclarationError(f"groups[{k}] is empty; every group must have a record")
+            wrong = [i for i in members if not 0 <= i < n]
+            if wrong:
+                raise DeclarationError(f"groups[{k}] has record {wrong[0]}; records are 0 to {n - 1}")
+            if len(set(members)) < len(members):
+                raise DeclarationError(f"groups[{k}] names a record twice")
+        if self.names and len(self.names) != count:
+            raise DeclarationError(f"names: {len(self.names)} are given for the {count} groups")
+        if len(set(self.names)) < len(self.names):
+            raise DeclarationError(f"names: {', '.join(self.names)} are not all different")
+        if self.levels is not None and self.levels > count:
+            raise DeclarationError(f"levels is {self.levels}; there are only {count} groups")
+        outside = n - len(set().union(*self.groups))
+        if outside:
+            warnings.warn(
+                f"{outside} of {n} records are in no group and have no effect", UserWarning, stacklevel=2
+            )
+        return self
+
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """The names of the groups, given or not."""
+        return self.names or tuple(map(str, range(len(self.groups))))
+
+    @property
+    def level_count(self) -> int:
+        """How many levels matter, ℓ."""
+        return self.levels or len(self.groups)
+
+    @cached_property
+    def averages(self) -> sp.csr_array:
+        """Turns a value for each record into each group's mean; shape ``(K, n)``."""
+        sizes = [len(g) for g in self.groups]
+        entries = np.repeat(1.0 / np.array(sizes), sizes)
+        place = (np.repeat(np.arange(len(sizes)), sizes), np.concatenate(self.groups))
+        return sp.csr_array((entries, place), shape=(len(sizes), len(self.labels)))
+
+    # -- what a problem of this family knows of its models ---------------------------------------------------
+
+    @abstractmethod
+    def group_losses(self, decision: Any) -> Array:
+        """The mean loss in each group, shape ``(K,)``."""
+
+    @abstractmethod
+    def misfit(self, decision: Any) -> dict[str, float]:
+        """By how much a decision is no model of the class."""
+
+    @abstractmethod
+    def overall_loss(self, decision: Any) -> float:
+        """The mean loss over all records, in a group or not."""
+
+    @abstractmethod
+    def best_response(self, weights: Array) -> Any:
+        """The model with the least weighted sum of group losses; weights not negative, shape ``(K,)``."""
+
+    @abstractmethod
+    def mix(self, models: Sequence[Any], probabilities: Array) -> Any:
+        """A model that loses in no group more than the mixture of `models`."""
+
+    @abstractmethod
+    def write(self, model: Model) -> tuple[Expression, Any, dict[str, Any]]:
+        """Write the class of models: gives the group losses, how to read the decision, and the parts."""
+
+    def check_randomized(self, method: str) -> None:
+        """Refuse a method that needs a convex class of models, where this one is not.
+
+        Raises:
+            DeclarationError: naming the methods for other classes.
+        """
+
+    # -- the judge -----------------------------------------------------------------------------------------
+
+    def evaluate(self, decision: Any) -> Evaluation:
+        """Judge a model by its group losses.
+
+        Args:
+            decision: a model of this problem, or its plain parameters.
+
+        Returns:
+            As objective the largest group loss; as metrics the sorted losses ("level 1", ...), each group's
+            and the overall loss; violations if it is no model of the class.
+        """
+        losses = self.group_losses(decision)
+        ordered = -np.sort(-losses)
+        metrics = {f"level {j}": float(v) for j, v in enumerate(ordered[: self.level_count], 1)}
+        metrics |= {f"loss of {g}": float(v) for g, v in zip(self.group_names, losses, strict=True)}
+        metrics["overall loss"] = self.overall_loss(decision)
+        return Evaluation(
+            objective=float(ordered[0]),
+            violations={k: v for k, v in self.misfit(decision).items() if v > FEASIBILITY_TOLERANCE},
+            metrics=metrics,
+        )
+
+    def audit(self, decision: Any, backend: str = "highs") -> tuple[Level, ...]:
+        """Prove, independently of how it was found, how far a model is from lexicographic fairness.
+
+        For each level j the least sum of j losses is found among the models that have no larger sums at the
+        levels before than this one: the model is (ℓ, α)-convex lexicographically fair with the constant
+        slacks `Level.alpha`. (The signed, model-dependent slacks of Definition 5 as printed would let any
+        approximate minimax model pass.) By linear programs whose columns are models.
+
+        Args:
+            decision: a model of this problem.
+            backend: solves the linear programs.
+        """
+        from forcopt.models.lexifair.column_generation import audit
+
+        return audit(self, decision, backend)

@@ -1,0 +1,153 @@
+"""Least squares with lexicographically minimal group losses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from forcopt.declaration import Numbers
+from forcopt.errors import DeclarationError
+from forcopt.language.atoms import norm, sum_squares
+from forcopt.language.expression import Expression, as_numbers, stack
+from forcopt.language.model import Model
+from forcopt.language.terms import Array
+from forcopt.models.lexifair.problem import GroupModel, Lexifair
+
+__all__ = ["LexifairRegression", "LinearModel"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearModel(GroupModel):
+    """Predicts ``x @ coefficients``; coefficients of shape ``(d,)``."""
+
+    coefficients: Array
+
+    def predict(self, features: Any) -> Array:
+        """The predictions for features of shape ``(n, d)``, shape ``(n,)``."""
+        return np.asarray(as_numbers(features, "features") @ self.coefficients)
+
+
+class LexifairRegression(Lexifair):
+    """Fit a linear model whose sorted vector of group losses is lexicographically smallest.
+
+    The loss is the squared error. The largest group loss is made as small as possible (minimax fairness),
+    then the second largest among the models that do that, and so on.
+
+    Attributes:
+        features: shape ``(n, d)``; add a column of ones for an intercept.
+        radius: the Euclidean norm of the coefficients is at most this; None for no limit.
+
+    The other fields are those of `Lexifair`.
+
+    Raises:
+        DeclarationError: for an empty group, a record that does not exist, more levels than groups, and
+            columns of different length.
+
+    Reference: Diana, Gill, Globus-Harris, Kearns, Roth, Sharifi-Malvajerdi, FORC 2021, section 5.
+
+    >>> from forcopt.models import LexifairRegression
+    >>> X, y = [[1, 0], [1, 0], [0, 1], [1, 1]], [0, 2, 3, 3.5]
+    >>> p = LexifairRegression(features=X, labels=y, groups=[[0], [1], [2], [3]])
+    >>> s = p.solve()
+    >>> s.decision.coefficients.round(3).tolist(), s.decision.sorted_losses.round(2).tolist()
+    ([1.0, 2.75], [1.0, 1.0, 0.06, 0.06])
+    """
+
+    features: Numbers
+    radius: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+
+    @model_validator(mode="after")
+    def _has_features(self) -> Self:
+        if self.features.ndim != 2 or self.features.shape[1] == 0:
+            raise DeclarationError(
+                f"features: the shape is {self.features.shape}; it must be (records, features), one at least"
+            )
+        if len(self.features) != len(self.labels):
+            raise DeclarationError(f"features has {len(self.features)} rows, labels {len(self.labels)}")
+        return self
+
+    @cached_property
+    def factors(self) -> tuple[Array, ...]:
+        """For each group a matrix F of at most d + 1 rows: its loss is ``|F (coefficients, -1)|^2``."""
+        rows = np.column_stack([self.features, self.labels])
+        return tuple(np.asarray(np.linalg.qr(rows[list(g)] / np.sqrt(len(g)), mode="r")) for g in self.groups)
+
+    def model(self, coefficients: Any) -> LinearModel:
+        """The decision with these coefficients, shape ``(d,)``."""
+        theta = self._coefficients(coefficients)
+        return LinearModel(self.group_losses(theta), self.group_names, theta)
+
+    def _coefficients(self, decision: Any) -> Array:
+        given = decision.coefficients if isinstance(decision, LinearModel) else decision
+        theta = as_numbers(given, "decision")
+        if theta.shape != self.features.shape[1:]:
+            raise DeclarationError(
+                f"the decision has shape {theta.shape}; it must be {self.features.shape[1:]}, "
+                "one coefficient for each feature"
+            )
+        return theta
+
+    # -- what the family asks ------------------------------------------------------------------------------
+
+    def group_losses(self, decision: LinearModel | Any) -> Array:
+        """The mean squared error in each group, shape ``(K,)``."""
+        theta = np.append(self._coefficients(decision), -1.0)
+        return np.array([float(np.square(f @ theta).sum()) for f in self.factors])
+
+    def overall_loss(self, decision: LinearModel | Any) -> float:
+        """The mean squared error over all records."""
+        return float(np.square(self.features @ self._coefficients(decision) - self.labels).mean())
+
+    def misfit(self, decision: LinearModel | Any) -> dict[str, float]:
+        """By how much the norm is above the radius."""
+        if self.radius is None:
+            return {}
+        return {"radius": float(np.linalg.norm(self._coefficients(decision))) - self.radius}
+
+    def best_response(self, weights: Array) -> LinearModel:
+        """Weighted least squares, within the radius; the shortest solution. One singular value decomposition.
+
+        Beyond the radius the minimum is that of a ridge regression whose penalty makes the norm the radius.
+        """
+        from scipy.optimize import brentq
+
+        stacked = np.vstack([np.sqrt(w) * f for w, f in zip(weights, self.factors, strict=True)])
+        left, values, right = np.linalg.svd(stacked[:, :-1], full_matrices=False)
+        along = values * (left.T @ stacked[:, -1])
+        squares = np.where(values > values.max(initial=0.0) * 1e-13, values**2, np.inf)
+
+        def coordinates(penalty: float) -> Array:
+            return np.asarray(along / (squares + penalty))
+
+        def excess(penalty: float) -> float:
+            return float(np.linalg.norm(coordinates(penalty))) - (self.radius or np.inf)
+
+        penalty = 0.0
+        if self.radius is not None and excess(0.0) > 0:
+            most = float(np.linalg.norm(along)) / self.radius
+            penalty = float(brentq(excess, 0.0, most, xtol=1e-15 * most, rtol=1e-14))
+        return self.model(right.T @ coordinates(penalty))
+
+    def mix(self, models: Sequence[LinearModel], probabilities: Array) -> LinearModel:
+        """The mean of the coefficients: squares are convex."""
+        return self.model(probabilities @ np.array([m.coefficients for m in models]))
+
+    def write(self, model: Model) -> tuple[Expression, Any, dict[str, Any]]:
+        """Coefficients, and the groups' losses as sums of squares of at most d + 1 terms each."""
+        theta = model.variable(model.unused_name("coefficients"), self.features.shape[1])
+        if self.radius is not None:
+            model.subject_to(norm(theta) <= self.radius, name=model.unused_name("radius"))
+        losses = stack([sum_squares(f[:, :-1] @ theta - f[:, -1]) for f in self.factors])
+
+        def decision(said: Any) -> LinearModel:
+            found = said[theta]
+            if self.radius is not None:  # a solver may leave the ball by its tolerance
+                found = found * min(1.0, self.radius / max(float(np.linalg.norm(found)), 1e-300))
+            return self.model(found)
+
+        return losses, decision, {"coefficients": theta}
