@@ -62,10 +62,11 @@ class _Base:
         def decision(said: ModelSolution) -> Plan:
             return Plan.from_labels(problem, said[member].argmax(axis=1))
 
+        if self.roots is not None:
+            parts["root"] = self.roots
         return Handles(
-            self.objective(), decision, member=member, cut=self.cut, population=self.population,
-            **({} if self.roots is None else {"root": self.roots}), **parts,
-        )  # fmt: skip
+            self.objective(), decision, member=member, cut=self.cut, population=self.population, **parts
+        )
 
     def objective(self) -> Expression:
         problem = self.problem
