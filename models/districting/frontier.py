@@ -34,9 +34,7 @@ def sweep_of(problem: Districting, method: str = "frontier") -> Sweep:
         DeclarationError: for another objective, a `CutLimit` with costs other than 1, or a frontier longer
             than 16.
     """
-    problem.require(method, "cut")
-    if problem.cut_limit is not None and (problem.arrays.costs != 1).any():
-        raise DeclarationError(f"method {method!r} takes a CutLimit only if every edge costs 1")
+    problem.require_cut(method)
     cached = problem.__dict__.get("_sweep")
     if cached is None:
         low, high = problem.population_bounds

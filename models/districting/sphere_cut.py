@@ -22,9 +22,7 @@ __all__ = ["sphere_cut", "tables_of"]
 
 def tables_of(problem: Districting) -> SphereCut:
     """The dynamic programme of a problem with at least two nodes."""
-    problem.require("sphere-cut", "cut")
-    if problem.cut_limit is not None and (problem.arrays.costs != 1).any():
-        raise DeclarationError("method 'sphere-cut' takes a CutLimit only if every edge costs 1")
+    problem.require_cut("sphere-cut")
     low, high = problem.population_bounds
     chained = [(a, b) for group in problem.together for a, b in pairwise(group)]
     decomposition = BranchDecomposition.of(problem.arrays, [*problem.apart, *chained])
