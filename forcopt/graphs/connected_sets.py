@@ -226,10 +226,8 @@ class ConnectedSets:
         prizes: Array | None = None,
     ) -> None:
         n = graph.size
-        sizes = [len(a) for a in graph.neighbours]
-        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        ends = np.array([v for a in graph.neighbours for v in a], np.int64)
-        costs = graph.cost_matrix[np.repeat(np.arange(n), sizes), ends]
+        starts, ends, numbers = graph.links
+        costs = graph.costs[numbers]
         gains = np.zeros(n) if prizes is None else np.asarray(prizes, float)
         rates = np.array(_RATES) * max(0.0, float(gains.sum())) / max(graph.total, 1)
         self._fixed = (
