@@ -69,6 +69,15 @@ class WeightedGraph:
         return [sorted(a) for a in out]
 
     @cached_property
+    def links(self) -> tuple[Array, Array, Array]:
+        """For compiled loops: where the links of each vertex begin, to whom they lead, and their edges."""
+        ends = np.concatenate([self.edges, self.edges[:, ::-1]])
+        order = np.lexsort((ends[:, 1], ends[:, 0]))
+        starts = np.searchsorted(ends[order, 0], np.arange(self.size + 1))
+        numbers = np.concatenate([np.arange(len(self.edges))] * 2)
+        return starts, np.ascontiguousarray(ends[order, 1]), numbers[order]
+
+    @cached_property
     def cost_matrix(self) -> Array:
         """Edge costs as a symmetric int64 matrix; 0 where there is no edge."""
         out = np.zeros((self.size, self.size), np.int64)

@@ -1,6 +1,7 @@
 """Districting: balanced connected partitions of planar graphs, exact and approximate."""
 
 from forcopt.models.districting import (
+    column_generation,
     formulations,
     frontier,
     local_search,
@@ -24,6 +25,7 @@ __all__ = [
     "PlanCounts",
     "Together",
     "bin_packing",
+    "column_generation",
     "formulations",
     "frontier",
     "local_search",

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from forcopt.errors import DeclarationError, unknown
-from forcopt.graphs.frontier import COUNT, Bound, Sweep, Table, number
-from forcopt.graphs.sphere_cut import ClusterTable, SphereCut, arcs_into
+from forcopt.graphs.states import COUNT, Bound, Programme, Table, arcs_into
 from forcopt.models.districting.frontier import sweep_of
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
@@ -21,78 +20,27 @@ __all__ = ["PlanCounts"]
 Array = np.ndarray[Any, Any]
 
 
-class _Counter(Protocol):
-    def histogram(self) -> dict[int, int]:
-        """The number of partitions of each cost."""
+class _Counter:
+    """Counts and ranks by a dynamic programme."""
 
-    def ranked(self, cost: int, rank: int) -> list[list[int]]:
-        """The parts of one of them."""
-
-
-class _ByFrontier:
-    """Counts and ranks along a vertex order."""
-
-    def __init__(self, problem: Districting, most: int | None) -> None:
-        self.sweep: Sweep = sweep_of(problem)
-        self.most = most
+    def __init__(self, programme: Programme, most: int | None) -> None:
+        self.programme, self.most = programme, most
 
     @cached_property
     def bound(self) -> Bound | None:
         """States that cannot end in time need not be counted; pays only where costs are limited."""
-        return None if self.most is None else self.sweep.relaxation(None, self.most)
+        return None if self.most is None else self.programme.relaxation(None, self.most)
 
     def histogram(self) -> dict[int, int]:
         """The number of partitions of each cost."""
         if self.most is not None and self.bound is None:
             return {}
-        return self.sweep.histogram(self.most, self.bound)
+        return self.programme.histogram(self.most, self.bound)
 
     @cached_property
     def tables(self) -> list[Table]:
         """All tables with their arcs."""
-        return self.sweep.run(COUNT, self.most, self.bound, track=True)
-
-    @cached_property
-    def into(self) -> list[tuple[Array, Array]]:
-        """The arcs by the state that they lead to."""
-        out = []
-        for table in self.tables:
-            order = np.argsort(table.arcs[:, 2], kind="stable")
-            starts = np.searchsorted(table.arcs[order, 2], np.arange(len(table.rows) + 1))
-            out.append((table.arcs[order], starts))
-        return out
-
-    def ranked(self, cost: int, rank: int) -> list[list[int]]:
-        """Walk back from the last table; at each state the arcs share the ranks in their order."""
-        state = int(np.flatnonzero(self.tables[-1].rows[:, 3] == cost)[0])
-        picks = []
-        for t in range(len(self.tables) - 1, -1, -1):
-            arcs, starts = self.into[t]
-            for before, d, _ in arcs[starts[state] : starts[state + 1]].tolist():
-                ways = 1 if t == 0 else number(self.tables[t - 1].values[before])
-                if rank < ways:
-                    picks.append(d)
-                    state = before
-                    break
-                rank -= ways
-        return self.sweep.parts_of(picks[::-1])
-
-
-class _BySphereCut:
-    """Counts and ranks along a branch decomposition."""
-
-    def __init__(self, problem: Districting, most: int | None) -> None:
-        self.programme: SphereCut = tables_of(problem)
-        self.most = most
-
-    def histogram(self) -> dict[int, int]:
-        """The number of partitions of each cost."""
-        return self.programme.histogram(self.most)
-
-    @cached_property
-    def tables(self) -> list[ClusterTable]:
-        """All tables with their arcs."""
-        return self.programme.run(COUNT, self.most, track=True)
+        return self.programme.run(COUNT, self.most, self.bound, track=True)
 
     @cached_property
     def into(self) -> list[tuple[Array, Array]]:
@@ -100,7 +48,7 @@ class _BySphereCut:
         return arcs_into(self.tables)
 
     def ranked(self, cost: int, rank: int) -> list[list[int]]:
-        """The corrected Algorithm 2 of the paper: ranks from 0, split between the two children."""
+        """The parts of one of them."""
         return self.programme.ranked(self.tables, self.into, cost, rank)
 
 
@@ -140,19 +88,21 @@ class PlanCounts:
     """
 
     def __init__(self, problem: Districting, max_cost: float | None = None, method: str = "frontier") -> None:
-        counters: dict[str, type[_ByFrontier] | type[_BySphereCut]] = {
-            "frontier": _ByFrontier,
-            "sphere-cut": _BySphereCut,
+        programmes: dict[str, Callable[[Districting], Programme]] = {
+            "frontier": sweep_of,
+            "sphere-cut": tables_of,
         }
-        if method not in counters:
-            raise unknown("counting method", method, list(counters))
-        problem.require(f"count with {method}", "cut")
+        if method not in programmes:
+            raise unknown("counting method", method, list(programmes))
+        problem.require_cut(f"count with {method}")
         self.problem = problem
         limits = [] if problem.cut_limit is None else [problem.cut_limit]
         if max_cost is not None:
             limits.append(int(np.floor(max_cost * problem.cost_scale + 1e-9)))
-        self._counter: _Counter = (
-            _OneNode() if len(problem.nodes) == 1 else counters[method](problem, min(limits, default=None))
+        self._counter: _Counter | _OneNode = (
+            _OneNode()
+            if len(problem.nodes) == 1
+            else _Counter(programmes[method](problem), min(limits, default=None))
         )
 
     @cached_property

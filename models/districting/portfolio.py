@@ -10,7 +10,7 @@ import numpy as np
 from forcopt.backends.base import Improvement
 from forcopt.errors import DeclarationError
 from forcopt.graphs.bits import LARGEST
-from forcopt.graphs.frontier import WIDEST
+from forcopt.graphs.states import WIDEST
 from forcopt.models.districting.frontier import frontier, sweep_of
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan

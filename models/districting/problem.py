@@ -413,3 +413,13 @@ class Districting(Problem):
             raise DeclarationError(
                 f"method {method!r} takes the objective {' or '.join(objectives)}, not {self.objective}"
             )
+
+    def require_cut(self, method: str) -> None:
+        """Check that the objective is ``cut``, and that a `CutLimit` is a limit on it.
+
+        Raises:
+            DeclarationError: if not.
+        """
+        self.require(method, "cut")
+        if self.cut_limit is not None and (self.arrays.costs != 1).any():
+            raise DeclarationError(f"method {method!r} takes a CutLimit only if every edge costs 1")

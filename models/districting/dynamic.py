@@ -1,0 +1,109 @@
+"""How the dynamic programmes decide a problem: a plan to beat, ever finer relaxations, the programme itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from forcopt.backends.base import Improvement
+from forcopt.errors import DeclarationError
+from forcopt.graphs.states import Bound, Programme
+from forcopt.models.districting.local_search import local_search
+from forcopt.models.districting.plan import Plan
+from forcopt.models.districting.problem import Districting
+from forcopt.problem import Outcome
+from forcopt.status import Status
+
+__all__ = ["decide"]
+
+_FINER = (10, 20, 60, 200, 800)
+"""Relaxations round weights to these fractions of the mean in turn, each bounded by the one before."""
+
+_SMALL = 16
+"""So few nodes need no plan to beat and no bounds."""
+
+_FEW = 20_000
+"""States of a relaxation that are few enough to go on without a finer one."""
+
+
+def decide(
+    problem: Districting,
+    programme: Callable[[], Programme],
+    start: Plan | None,
+    time_limit: float | None,
+    seed: int | np.random.Generator | None,
+    on_improvement: Callable[[Improvement], bool | None] | None,
+) -> Outcome:
+    """Solve a problem with the objective ``cut`` by a dynamic programme.
+
+    A local search gives a cost to beat. The same programme with populations left out, then rounded ever more
+    finely, gives for each state a bound on the cost of what is left; only states that may still beat it are
+    kept.
+
+    Args:
+        problem: which.
+        programme: makes the programme, unless sums already tell that there is no plan.
+        start: a feasible plan to beat, instead of the local search's.
+        time_limit: seconds; looked at every moment.
+        seed: of the local search.
+        on_improvement: called with each better plan or bound; stop by returning True.
+    """
+    began = time.perf_counter()
+    reason = problem.obstacle()
+    if reason:
+        return Outcome(None, status=Status.INFEASIBLE, message=reason)
+    tables = programme()
+    small = len(problem.nodes) <= _SMALL
+    plan = start
+    if plan is not None and not problem.evaluate(plan).feasible:
+        raise DeclarationError("start: the plan is not feasible; see evaluate(start).violations")
+    if plan is None and not small:
+        plan = local_search(problem, restarts=4, seed=seed, time_limit=time_limit).decision
+    most = problem.cut_limit
+    if plan is not None:
+        most = problem.arrays.cut_cost(plan.labels) - 1
+    states, bound = 0, -np.inf
+    trace: list[Improvement] = []
+    stopped = False
+
+    def note(least: float) -> None:
+        nonlocal bound, stopped
+        bound = max(bound, least)
+        trace.append(Improvement(time.perf_counter() - began, np.inf if plan is None else plan.cost, bound))
+        stopped |= bool(on_improvement and on_improvement(trace[-1]))
+
+    def late() -> bool:
+        return stopped or (time_limit is not None and time.perf_counter() - began > time_limit)
+
+    def settled() -> Outcome:
+        """No plan beats the one known."""
+        note(np.inf if plan is None else plan.cost)
+        message = "" if plan is not None else "the dynamic programme ends without a plan"
+        status = Status.INFEASIBLE if plan is None else None
+        return Outcome(plan, bound, status, states, message, trace)
+
+    try:
+        if plan is not None:
+            note(0.0)
+        relaxed: Bound | None = None
+        for fraction in () if small else (None, *_FINER):
+            unit = None if fraction is None else int(problem.mean / fraction)
+            if unit is not None and unit < 2:
+                break
+            relaxed = tables.relaxation(unit, most, relaxed, late)
+            states += tables.states
+            if relaxed is None:
+                return settled()
+            note(relaxed.least / problem.cost_scale)
+            if unit is not None and sum(map(len, relaxed.costs)) < _FEW:
+                break
+        found = tables.cheapest(most, relaxed, late)
+    except (TimeoutError, MemoryError) as stop:
+        status = Status.LIMIT if plan is None else Status.FEASIBLE
+        return Outcome(plan, max(bound, 0.0), status, states, str(stop), trace)
+    states += tables.states
+    if found is not None:
+        plan = Plan.of(problem, found[1])
+    return settled()
