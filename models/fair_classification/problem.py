@@ -184,8 +184,8 @@ class FairClassification(Problem):
 
         Returns:
             The error; violations of each demand; as metrics the disparities, the rates of each group, and,
-            if the decision carries multipliers and the oracle needs no solver, both saddle gaps and the lower
-            bound that the multipliers prove.
+            if the decision carries multipliers for these inequalities and the oracle needs no solver, both
+            saddle gaps and the lower bound that the multipliers prove.
         """
         predicted = self.predicted(decision)
         rates = self.rates(predicted)
@@ -197,7 +197,8 @@ class FairClassification(Problem):
                     f"{rate.name} of {g}": float(v) for g, v in zip(self.groups.names, values, strict=True)
                 }
         multipliers = getattr(decision, "multipliers", None)
-        if multipliers is not None and self.oracle.exact and self.oracle.closed_form:
+        fits = multipliers is not None and multipliers.shape == (self.lagrangian.size,)
+        if fits and self.oracle.exact and self.oracle.closed_form:
             gaps = self.saddle_gaps(decision, multipliers, decision.multiplier_bound)
             metrics |= {"learner gap": gaps.learner, "auditor gap": gaps.auditor, "lower bound": gaps.bound}
         return Evaluation(

@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 import forcopt as fo
 from forcopt.data import grid
 from forcopt.fairness import SELECTION, DemographicParity, EqualizedOdds, GroupRates, PairwiseFairness
-from forcopt.models import Districting, FairClassification
+from forcopt.models import Districting, FairClassification, StratifiedAllocation
 from forcopt.models.fair_classification import Thresholds
 from forcopt.models.strategic.generators import random_discrete
 from forcopt.privacy import Laplace, RandomizedResponse
@@ -33,7 +33,7 @@ def test_leximax_over_the_deviations_of_districts(backend):
 
     best = min(deviations(some) for some in p.count().iterate())
     assert deviations(found) == pytest.approx(best)
-    assert s.stages == pytest.approx(np.cumsum(best), abs=1e-5)
+    assert s.levels == pytest.approx(best, abs=1e-5)
 
 
 @pytest.mark.parametrize("backend", ["highs", "clarabel", "scip"])
@@ -81,6 +81,30 @@ def test_pairwise_fairness_with_private_groups(backend):
     one = np.r_[np.ones(h), np.zeros(q)][None, :]
     best = linprog(np.r_[errors, np.zeros(q)], np.vstack(rows), limits, one, [1.0])
     assert s.objective == pytest.approx(best.fun, abs=1e-6)
+
+
+@pytest.mark.parametrize("backend", ["highs", "scip"])
+def test_neyman_allocation_under_a_leximax_of_variances(backend):
+    """Three variables, each with an allocation of its own that is best for it; the worst off goes first."""
+    rng = np.random.default_rng(2)
+    sizes, spread = rng.integers(5, 40, 4), rng.uniform(1, 9, (4, 3)).round(1)
+    p = StratifiedAllocation(sizes=sizes, deviations=spread, sample_size=14)
+    m = fo.Model("three variables")
+    parts = p.declare(m, reduce=False)
+    relative = 1 / (sizes @ spread**2 / sizes.sum())  # of each variable: no unit of measurement counts
+    m.subject_to(parts.sizes[0] + parts.sizes[1] >= 6, name="two regions share a team")
+    m.leximax(parts.variances * relative)
+    s = m.solve(backend)
+    assert s.status == "optimal"
+
+    def losses(drawn):
+        shares = (sizes / sizes.sum())[:, None] ** 2 * spread**2
+        return sorted(relative * (shares * (1 / drawn - 1 / sizes)[:, None]).sum(axis=0), reverse=True)
+
+    every = (np.array(d) for d in product(range(1, 12), repeat=4) if sum(d) == 14 and d[0] + d[1] >= 6)
+    best = min(losses(d) for d in every if (d <= sizes).all())
+    assert s.levels == pytest.approx(best, abs=1e-7)
+    assert losses(np.round(s[parts.sizes])) == pytest.approx(best, abs=1e-7)
 
 
 @pytest.mark.parametrize("backend", ["highs", "scip"])
