@@ -117,6 +117,10 @@ def random_size(
     Raises:
         DeclarationError: for a law that is no distribution on 0..n with n >= 1.
 
+    Returns:
+        Lower: the best of the noisy sums that value the two records that differ as far apart as the mechanism
+        may, and all others alike; the proof of Theorem 3 has one of them.
+
     Source: Theorem 3, with e^(2 epsilon) in place of e^epsilon under ``"add_remove"`` (the proof's Lemma 16
     has it). O(n).
 
@@ -130,12 +134,20 @@ def random_size(
     if mechanism == "substitute" and not as_printed:
         return _known(_amplified(float(np.flatnonzero(t).max()) / n, epsilon), "Theorem 2 for each size")
     share = expected_size(t, epsilon) / n
-    swap = epsilon if as_printed else _swap(epsilon, mechanism)
-    lower, upper = -log1p(share * expm1(-swap)), _amplified(share, swap)
     if as_printed:
+        lower, upper = -log1p(share * expm1(-epsilon)), _amplified(share, epsilon)
         return PrivacyLoss(lower, upper, None, "Theorem 3 as printed")
+    upper = _amplified(share, _swap(epsilon, mechanism))
     if np.count_nonzero(t) == 1:
         return _known(upper, "Theorem 2")
+    values = ((-1, 1),) if mechanism == "add_remove" else ((0, 1), (-1, 0))
+    sizes = np.flatnonzero(t)
+    lower = max(
+        _log_mean(sizes, t[sizes], n, common * epsilon, (high - common) * epsilon)
+        - _log_mean(sizes, t[sizes], n, common * epsilon, (low - common) * epsilon)
+        for low, high in values
+        for common in range(low, high + 1)
+    )
     return PrivacyLoss(lower, upper, None, "Theorem 3, corrected")
 
 
@@ -193,13 +205,21 @@ def rounded_sizes(rate: float, population: int) -> Array:
     [0.0, 0.6, 0.4]
     """
     _check_rate(rate)
-    wanted = Fraction(rate).limit_denominator(10**9) * population
-    below = floor(wanted)
     law = np.zeros(population + 1)
-    law[below] = float(1 - (wanted - below))
-    if wanted > below:
-        law[below + 1] = float(wanted - below)
+    sizes, probabilities = _two_sizes(_share(rate), population)
+    law[sizes] = probabilities
     return law
+
+
+def _share(rate: float) -> Fraction:
+    return Fraction(rate).limit_denominator(10**9)
+
+
+def _two_sizes(share: Fraction, population: int) -> tuple[Array, Array]:
+    """The sizes that a rounded share may have, one or two, and their probabilities."""
+    below = floor(share * population)
+    up = float(share * population - below)
+    return (np.array([below, below + 1]), np.array([1 - up, up])) if up else (np.array([below]), np.ones(1))
 
 
 def randomized_rounding(
@@ -230,7 +250,7 @@ def randomized_rounding(
     _check_rate(rate)
     if rate in (0, 1):
         return _known(rate * epsilon, "no sample" if rate == 0 else "census")
-    share = Fraction(rate).limit_denominator(10**9)
+    share = _share(rate)
     if population is None:
         first = -floor(-1 / share)
         tried = range(first, first + min(int(1 / share) + 1, 1000))
@@ -249,23 +269,20 @@ def randomized_rounding(
 
 
 def _noisy_sum(epsilon: float, share: Fraction, n: int) -> float:
-    """The most that a noisy sum finds out: values in {-1, 0, 1} for the records of P, and for the new one."""
-    rate = float(share)
-    before, after = rounded_sizes(rate, n), rounded_sizes(rate, n + 1)
+    """The most that a noisy sum finds out, with -1, 0 or 1 for the records of P, and for the new one."""
+    before, after = _two_sizes(share, n), _two_sizes(share, n + 1)
     best = 0.0
     for common in (-1, 0, 1):
         for new in (-1, 0, 1):
-            left = _log_mean(before, common * epsilon, 0.0)
-            right = _log_mean(after, common * epsilon, (new - common) * epsilon)
+            left = _log_mean(*before, n, common * epsilon, 0.0)
+            right = _log_mean(*after, n + 1, common * epsilon, (new - common) * epsilon)
             best = max(best, abs(left - right))
     return best
 
 
-def _log_mean(law: Array, tilt: float, extra: float) -> float:
+def _log_mean(sizes: Array, probabilities: Array, population: int, tilt: float, extra: float) -> float:
     """The logarithm of the mean density if each record counts `tilt`, and one of them `extra` more."""
-    sizes = np.flatnonzero(law)
-    share = sizes / max(len(law) - 1, 1)
-    logs = np.log(law[sizes]) + tilt * sizes + np.log1p(share * np.expm1(extra))
+    logs = np.log(probabilities) + tilt * sizes + np.log1p(sizes / population * np.expm1(extra))
     return float(logs.max() + np.log(np.exp(logs - logs.max()).sum()))
 
 

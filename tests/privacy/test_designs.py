@@ -1,0 +1,85 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from forcopt.errors import DeclarationError
+from forcopt.privacy import (
+    ClusterSample,
+    PoissonSample,
+    ProportionalAllocation,
+    RandomizedRounding,
+    SimpleRandomSample,
+    StratifiedSample,
+    draw,
+)
+
+FRAME = pd.DataFrame(
+    {"town": list("aaaabbbbbbbccc"), "value": np.arange(14.0) ** 2}, index=[f"p{i}" for i in range(14)]
+)
+DESIGNS = [
+    SimpleRandomSample(size=5),
+    PoissonSample(rate=0.3),
+    RandomizedRounding(rate=0.1),
+    ProportionalAllocation(by="town", rate=0.35),
+    StratifiedSample(by="town", sizes={"a": 1, "b": 4, "c": 2}),
+    ClusterSample(by="town", chosen=2),
+]
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda d: type(d).__name__)
+def test_samples_repeat_with_their_seed_and_estimate_without_bias(design):
+    """Mean of 800 draws within 5 standard errors: a wrong alarm has a probability below 1e-6."""
+    assert draw(design, FRAME, 3).equals(draw(design, FRAME, 3))
+    rng = np.random.default_rng(0)
+    totals = []
+    for _ in range(800):
+        rows, probability = design.take(FRAME, rng)
+        assert len(set(rows)) == len(rows)
+        totals.append((FRAME["value"].to_numpy()[rows] / probability).sum())
+    error = np.std(totals) / np.sqrt(len(totals))
+    assert np.mean(totals) == pytest.approx(FRAME["value"].sum(), abs=5 * error)
+
+
+def test_a_sample_keeps_rows_order_and_index():
+    sample = draw(StratifiedSample(by="town", sizes={"a": 4, "b": 1, "c": 3}), FRAME, 1, weight="w")
+    assert sample.index.is_unique and list(sample.index) == [i for i in FRAME.index if i in sample.index]
+    assert sample["w"].to_dict() == {i: {"a": 1.0, "b": 7.0, "c": 1.0}[t] for i, t in sample["town"].items()}
+    assert "w" not in FRAME
+    towns = draw(ClusterSample(by="town", chosen=1), FRAME, 0)
+    assert towns["town"].nunique() == 1 and len(towns) == (FRAME["town"] == towns["town"].iloc[0]).sum()
+
+
+def test_nothing_and_everything():
+    assert draw(RandomizedRounding(rate=1), FRAME, 0).equals(FRAME)
+    assert not len(draw(RandomizedRounding(rate=0), FRAME, 0))
+    assert not len(draw(ClusterSample(by="town", chosen=0), FRAME, 0, weight="w"))
+    tenth = RandomizedRounding(rate=0.1)
+    thirty = pd.DataFrame({"x": range(30)})
+    assert {len(draw(tenth, thirty, s)) for s in range(50)} == {3}  # 0.1 * 30 is 3, not a little more
+
+
+@pytest.mark.parametrize(
+    ("design", "frame", "rule"),
+    [
+        (SimpleRandomSample(size=15), FRAME, "size is 15; the table has 14 rows"),
+        (SimpleRandomSample(size=1), FRAME[:0], "frame is empty"),
+        (StratifiedSample(by="town", sizes={"a": 5, "b": 1, "c": 1}), FRAME, "'a' is 5; the stratum has 4"),
+        (StratifiedSample(by="town", sizes={"a": 1, "b": 1}), FRAME, "stratum 'c' is missing in sizes"),
+        (StratifiedSample(by="town", sizes=dict.fromkeys("abcd", 1)), FRAME, "'d' is missing in the table"),
+        (StratifiedSample(by="city", sizes={"a": 1}), FRAME, "by is 'city'; the columns are town, value"),
+        (ClusterSample(by="town", chosen=4), FRAME, "chosen is 4; the table has 3 clusters"),
+        (ProportionalAllocation(by="t", rate=0.5), pd.DataFrame({"t": ["a", None]}), "missing values"),
+    ],
+)
+def test_bad_samples_are_refused(design, frame, rule):
+    with pytest.raises(DeclarationError, match=rule):
+        draw(design, frame, 0)
+
+
+def test_bad_designs_are_refused():
+    with pytest.raises(DeclarationError, match="rate"):
+        PoissonSample(rate=1.5)
+    with pytest.raises(DeclarationError, match="size"):
+        SimpleRandomSample(size=-1)
+    with pytest.raises(DeclarationError, match="has a column 'town' already"):
+        draw(SimpleRandomSample(size=1), FRAME, 0, weight="town")
