@@ -293,7 +293,8 @@ def threshold_optimizer(quick: bool, workers: int) -> str:
     note = """Equal odds at γ = 0, fitted to half of the records and judged on either half. From predictions
 both know only 0 or 1. From scores (COMPAS deciles; twenty quantiles of Adult's) a predictor may draw
 between any cutoffs: fairlearn takes the hull of the cutoffs' rates and searches a grid of false positive
-rates, the linear program may accept any set of scores. Counting the records is part of either time.
+rates; the linear program may accept any set of scores, which gains nothing on the records it is fitted to
+and may be worse on others than the cutoffs of the hull. Counting the records is part of either time.
 
 """
     return note + table(head, rows)

@@ -225,7 +225,7 @@ class CalibratedScores:
         figure = Figure(figsize=(4.0 + 3.2 * len(self.kernels), 3.6), layout="constrained")
         plane, *panels = figure.subplots(1, 1 + len(self.kernels))
         plane.plot([0, 1], [0, 1], color="0.8", linewidth=1, zorder=0)
-        edges = np.linspace(0.0, 1.0, 21)
+        edges = self.cutoff + np.arange(-20, 21) / 20  # those just below the cutoff stand apart
         for a, (name, k) in enumerate(self.kernels.items()):
             color, axes = f"C{a}", panels[a]
             before = ScoreKernel.unchanged(k.values, k.masses).rates(self.cutoff)
