@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -259,6 +260,11 @@ def _fall(program: Program, solution: Any) -> float:
     return total / max(1.0, abs(float(stage.cost @ x)), abs(float(x @ square)))
 
 
+@cache  # reading the package's metadata takes a fifth of a small solve
+def _installed() -> str:
+    return version("highspy")
+
+
 class Highs(Backend):
     """HiGHS, with its own choice of algorithm or a given one for LPs."""
 
@@ -279,7 +285,7 @@ class Highs(Backend):
         """Whether highspy is there, in a version that can be trusted."""
         if not find_spec("highspy"):
             return "the package highspy is missing"
-        if version("highspy").startswith("1.14."):  # ERGO-Code/HiGHS#2957
+        if _installed().startswith("1.14."):  # ERGO-Code/HiGHS#2957
             return "highspy 1.14 takes wrong points for optima of mixed-integer programs"
         return None
 

@@ -90,7 +90,7 @@ def sweep(
         for values in product(*grid.values())
         for point in [dict(zip(grid, values, strict=True))]
         for name, made, options, seed, known in _made(problem, point, draws)
-        for method, backend in expanded(made, methods or [made.default_method])
+        for method, backend in expanded(made, methods or [made.method().name])
     ]
     rows = execute(jobs, isolate=isolate, executor=executor, progress=progress, store=store)
     return Comparison(rows, {job.known["fingerprint"]: job.problem for job in jobs})

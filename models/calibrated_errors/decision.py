@@ -102,6 +102,34 @@ class ScoreKernel:
         base = float(self.masses @ self.values)
         return float(accepted @ (1 - self.values)) / (1 - base), float(accepted @ self.values) / base
 
+    def __repr__(self) -> str:
+        lines = ["old score  new score (probability)"]
+        for p, row in zip(self.values, self.kernel, strict=True):
+            shown = [f"{q:.6g} ({t:.4f})" for q, t in zip(self.outputs, row, strict=True) if t > ROUNDING]
+            lines.append(f"{p:9.6g}  {', '.join(shown)}")
+        return "\n".join(lines)
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Draw the scores before (line) and after (filled).
+
+        Args:
+            path: where to save the picture, if given; the ending says in which format.
+        """
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(4.5, 3.6), layout="constrained")
+        self.draw_on(figure.subplots(), np.linspace(0.0, 1.0, 21), "C0")
+        if path is not None:
+            figure.savefig(path)
+        return figure
+
+    def draw_on(self, axes: Any, edges: Array, color: str) -> None:
+        """Draw the scores before and after on the axes of a figure, counted between these edges."""
+        axes.hist(self.outputs, edges, weights=self.joint.sum(axis=0), color=color, alpha=0.4, label="after")
+        axes.hist(self.values, edges, weights=self.masses, histtype="step", color="0.2", label="before")
+        axes.set(xlabel="score", ylabel="share of the group", xlim=(0, 1))
+        axes.legend()
+
     def draw(self, scores: Array, rng: np.random.Generator, what: str) -> Array:
         """A new score for each old one.
 
@@ -225,17 +253,15 @@ class CalibratedScores:
         figure = Figure(figsize=(4.0 + 3.2 * len(self.kernels), 3.6), layout="constrained")
         plane, *panels = figure.subplots(1, 1 + len(self.kernels))
         plane.plot([0, 1], [0, 1], color="0.8", linewidth=1, zorder=0)
-        edges = np.linspace(0.0, 1.0, 21)
+        edges = self.cutoff + np.arange(-20, 21) / 20  # those just below the cutoff stand apart
         for a, (name, k) in enumerate(self.kernels.items()):
             color, axes = f"C{a}", panels[a]
             before = ScoreKernel.unchanged(k.values, k.masses).rates(self.cutoff)
             plane.plot(*before, marker="o", color=color, markerfacecolor="white", linestyle="")
             plane.plot(*k.rates(self.cutoff), marker="o", color=color, linestyle="", label=name)
-            axes.hist(k.outputs, edges, weights=k.joint.sum(axis=0), color=color, alpha=0.4, label="after")
-            axes.hist(k.values, edges, weights=k.masses, histtype="step", color="0.2", label="before")
+            k.draw_on(axes, edges, color)
             axes.axvline(self.cutoff, color="C3", linestyle="--", linewidth=1)
-            axes.set(title=name, xlabel="score", ylabel="share of the group", xlim=(0, 1))
-            axes.legend()
+            axes.set_title(name)
         plane.set(xlabel="false positive rate", ylabel="true positive rate", xlim=(0, 1), ylim=(0, 1))
         plane.set_aspect("equal")
         plane.legend(loc="lower right")

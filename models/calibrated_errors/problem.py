@@ -88,8 +88,9 @@ class CalibratedEqualErrors(Problem):
 
     scores: Mapping[str, Numbers]
     weights: Mapping[str, float] | None = None
-    cutoff: float = Field(default=0.5, gt=0.0, lt=1.0)
-    cost_ratio: float = Field(default=1.0, gt=0.0, allow_inf_nan=False)
+    # Either is filled in from the other, so that both are numbers once declared.
+    cutoff: float = Field(default=None, gt=0.0, lt=1.0)  # type: ignore[assignment]
+    cost_ratio: float = Field(default=None, gt=0.0, allow_inf_nan=False)  # type: ignore[assignment]
     interval: float = Field(default=0.0, ge=0.0)
     constraint: Notion | None = None
     relaxation: Numbers | None = None

@@ -94,8 +94,7 @@ def least(first: Sequence[Point], second: Sequence[Point]) -> list[Point]:
 
 def clip(polygon: Sequence[Point], half_plane: HalfPlane) -> list[Point]:
     """The part of a convex polygon, given by its vertices in order, within a half-plane. O(vertices)."""
-    a, b, c = half_plane
-    sides = [a * x + b * y + c for x, y in polygon]
+    sides = [_height(half_plane, point) for point in polygon]
     kept: list[Point] = []
     for i, (x, y) in enumerate(polygon):
         (x0, y0), before, here = polygon[i - 1], sides[i - 1], sides[i]
@@ -190,7 +189,7 @@ class FeasibleRegion:
         return min(sides) >= 0 or max(sides) <= 0
 
     def plot(self, path: str | Path | None = None) -> Figure:
-        """Draw the ROC curves, the lines of calibration, and the region (filled).
+        """Draw the ROC curves, the lines of calibration that bind (or all), and the region (filled).
 
         Args:
             path: where to save the picture, if given; the ending says in which format.
@@ -204,7 +203,8 @@ class FeasibleRegion:
             xs, ys = zip(*[*start, *((float(x), float(y)) for x, y in chain)], strict=True)
             axes.plot(xs, ys, color=f"C{i}", label=f"ROC of {name}")
             axes.plot([1 - x for x in xs], [1 - y for y in ys], color=f"C{i}", alpha=0.4)
-        for a, b, c in dict.fromkeys(self.half_planes.values()):
+        touching = [h for h in self.half_planes.values() if any(_height(h, z) == 0 for z in self.vertices)]
+        for a, b, c in dict.fromkeys(touching or self.half_planes.values()):
             ends = clip(
                 [
                     (Fraction(0), Fraction(0)),
@@ -214,7 +214,7 @@ class FeasibleRegion:
                 ],
                 (a, b, c),
             )
-            edge = [(float(x), float(y)) for x, y in ends if a * x + b * y + c == 0]
+            edge = [(float(x), float(y)) for x, y in ends if _height((a, b, c), (x, y)) == 0]
             if len(edge) > 1:
                 axes.plot(*zip(*edge, strict=True), color="C3", linestyle="--", linewidth=1)
         if self.vertices:
@@ -226,6 +226,11 @@ class FeasibleRegion:
         if path is not None:
             figure.savefig(path)
         return figure
+
+
+def _height(half_plane: HalfPlane, point: Point) -> Fraction:
+    a, b, c = half_plane
+    return a * point[0] + b * point[1] + c
 
 
 def _side(start: Point, end: Point, point: Point) -> Fraction:

@@ -7,6 +7,7 @@ randomized response: Mozannar, Ohannessian, Srebro: Fair Learning with Private D
 
 from forcopt.models.fair_postprocessing import as_predicted, dp_postprocessing, formulations  # noqa: F401  (register the methods)
 from forcopt.models.fair_postprocessing.decision import RandomizedPostprocessor
+from forcopt.models.fair_postprocessing.dp_postprocessing import PrivacyCost, privacy_cost
 from forcopt.models.fair_postprocessing.problem import FairPostprocessing
 
-__all__ = ["FairPostprocessing", "RandomizedPostprocessor"]
+__all__ = ["FairPostprocessing", "PrivacyCost", "RandomizedPostprocessor", "privacy_cost"]

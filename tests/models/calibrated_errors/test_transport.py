@@ -201,6 +201,17 @@ def test_a_grid_of_ones_own_is_for_the_full_program():
         p.solve("pools")
 
 
+def test_a_kernel_prints_and_plots_itself(tmp_path):
+    s = CalibratedTransport(score=[[0.4, 0.8], [0.5, 0.5]], target=[4 / 13, 9 / 13], cutoff=0.5).solve()
+    assert str(s.decision).splitlines() == [
+        "old score  new score (probability)",
+        "      0.4  0.4 (0.9231), 0.5 (0.0769)",
+        "      0.8  0.5 (0.0256), 0.8 (0.9744)",
+    ]
+    s.decision.plot(tmp_path / "scores.png")
+    assert (tmp_path / "scores.png").stat().st_size > 1000
+
+
 def test_bad_kernels():
     values, masses = np.array([0.4, 0.8]), np.array([0.5, 0.5])
     with pytest.raises(fo.DeclarationError, match=r"kernel\[1\] is no distribution: it sums to 0.9"):

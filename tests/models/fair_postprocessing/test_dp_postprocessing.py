@@ -222,3 +222,10 @@ def test_bad_declarations(make, message):
 def test_a_private_declaration_is_a_file():
     p = private(privacy=Laplace(0.5, floor=100))
     assert FairPostprocessing.from_dict(p.to_dict()) == p
+
+
+def test_a_sweep_over_the_noise_uses_the_private_method():
+    sweep = fo.sweep(private(), {"privacy.epsilon": [0.5, 5.0]}, seeds=range(3))
+    assert {row.method for row in sweep.rows} == {"dp-postprocessing"}
+    spread = sweep.summary("objective").set_index("privacy.epsilon")["deviation"]
+    assert spread[0.5] > spread[5.0] > 0

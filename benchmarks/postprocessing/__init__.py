@@ -1,0 +1,1 @@
+"""Measures post-processing: private, with private demographics, and against other libraries."""
