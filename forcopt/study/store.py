@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import pickle
+import re
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
@@ -20,7 +21,7 @@ from forcopt.problem import Problem
 from forcopt.status import Status
 from forcopt.study.run import Job, Run
 
-__all__ = ["Store", "declaration", "fingerprint", "job_key"]
+__all__ = ["Store", "declaration", "facts", "fingerprint", "job_key"]
 
 _ENDINGS = (".sqlite", ".sqlite3", ".db")
 _ASIDE = ("key", "decision", "gap_to_best")
@@ -66,6 +67,16 @@ def _spelled(value: Any) -> Any:
         f"a store cannot tell whether a run with the option {value!r} was made before: it takes numbers, "
         "texts, arrays and declarations"
     )
+
+
+def facts(problem: Problem) -> dict[str, Any]:
+    """What a row says of its problem: its fingerprint and size."""
+    text = declaration(problem)
+    return {"fingerprint": fingerprint(text), "size": len(_NUMBER.findall(text))}
+
+
+_NUMBER = re.compile(r"(?<=[\[:,])-?\d")
+"""The beginning of a number in JSON without spaces; a text begins with a quote."""
 
 
 class Store:
