@@ -53,8 +53,8 @@ def compare(
 
     Args:
         problems: declarations, files or shipped examples to `load`, instances of the library by name, or
-            bare models as ``.mps`` and ``.lp`` files: one, several, or by the names that they shall have. Those
-            without a name have that of their class, numbered where there are several.
+            bare models as ``.mps`` and ``.lp`` files: one, several, or by the names that they shall have.
+            Those without a name have that of their class, numbered where there are several.
         methods: each ``"method"`` or ``"method@backend"``; ``"method@*"`` stands for every installed backend
             that can take it, and ``"@backend"`` for the problem's default formulation there. All methods of a
             problem, on their default backend, if left out. Of problems of several classes, each is run with
