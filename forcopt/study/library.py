@@ -49,7 +49,7 @@ def problem_of(spec: str | Path) -> Problem:
 
 
 def find(names: Sequence[str]) -> list[Instance]:
-    """The instances of these names, or whose names begin so; all if there are none.
+    """The instances of these names; what is no name stands for all that begin so. All if there are none.
 
     Raises:
         UnknownNameError: if nothing begins like a name.
@@ -58,7 +58,8 @@ def find(names: Sequence[str]) -> list[Instance]:
     for name in names:
         if not any(other.startswith(name) for other in every):
             raise unknown("instance", name, list(every))
-    return [i for i in every.values() if not names or i.name.startswith(tuple(names))]
+    begins = tuple(name for name in names if name not in every)
+    return [i for i in every.values() if not names or i.name in names or i.name.startswith(begins)]
 
 
 @cache

@@ -22,7 +22,7 @@ def _precise(strata: int, variables: int) -> PrecisionAllocation:
     sizes = drawn.sizes.astype(float)
     sampled = np.maximum(1.0, 0.03 * sizes)
     shares = ((sizes / sizes.sum()) ** 2)[:, None] * deviations**2
-    targets = np.sqrt(((1 / sampled - 1 / sizes) @ shares))
+    targets = (1 / sampled - 1 / sizes) @ shares
     return PrecisionAllocation(sizes=drawn.sizes, deviations=deviations, targets=targets)
 
 
