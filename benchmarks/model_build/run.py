@@ -59,6 +59,8 @@ TITLES = {
     "transport": "Transport on sparse arcs, {size} arcs",
     "hess": "Hess districting model on a {size} x {size} grid",
 }
+PEERS = ("linopy", "pyoframe", "pyoptinterface", "cvxpy", "highspy_model", "pyomo", "mathopt")
+"""Those that others would write models in."""
 CHECKED = (
     "rows",
     "columns",
@@ -319,6 +321,35 @@ def _parse_case(text: str) -> list[Case]:
     return chosen
 
 
+def headline(entries: list[dict[str, Any]], info: dict[str, Any], limit: float, table: str) -> dict[str, Any]:
+    """What the page of all benchmarks says: the largest size of each model."""
+    largest = {case: max(e["size"] for e in entries if e["case"] == case) for case in TITLES}
+    rows = []
+    for case, size in largest.items():
+        found = {e["library"]: e for e in entries if (e["case"], e["size"]) == (case, size)}
+        ours, raw = found["forcopt"], found["raw_arrays"]
+        fit = [e for name, e in found.items() if name in PEERS and e["status"] == "ok"]
+        peers = sorted((e["seconds"], LIBRARIES[e["library"]]) for e in fit)
+        late = [LIBRARIES[n] for n in PEERS if n in found and found[n]["status"] == "timeout"]
+        rows.append(
+            {
+                "what": f"{case}, {ours['rows']:,} rows, {ours['columns']:,} columns",
+                "ours": f"{ours['seconds']:.3g} s (raw arrays {raw['seconds']:.3g} s)",
+                "peers": ", ".join(
+                    [f"{name} {seconds:.3g} s" for seconds, name in peers]
+                    + [f"{name} > {limit:g} s" for name in late]
+                ),
+                "ratio": ", ".join(f"{seconds / ours['seconds']:.1f}" for seconds, _ in peers),
+            }
+        )
+    return {
+        "title": "Building a model and handing it over to HiGHS",
+        "conditions": f"{info['date']}; {info['cpu']}, {info['cores']} cores.",
+        "table": table,
+        "rows": rows,
+    }
+
+
 def main() -> int:
     """Command line."""
     parser = argparse.ArgumentParser(
@@ -353,7 +384,15 @@ def main() -> int:
     parser.add_argument(
         "--check", action="store_true", help="compare the models handed over, measure nothing"
     )
+    parser.add_argument(
+        "--quick", action="store_true", help="the smallest size of each model, once; no headline"
+    )
     options = parser.parse_args()
+    if options.quick:
+        smallest: dict[str, Case] = {}
+        for case in CASES:
+            smallest.setdefault(case[0], case)
+        options.cases, options.repeats = [list(smallest.values())], 1
     if options.check:
         with tempfile.TemporaryDirectory() as folder:
             files = generate(CHECK_CASES, Path(folder))
@@ -372,6 +411,11 @@ def main() -> int:
     options.out.write_text(report)
     content = {"environment": info, "limit_seconds": options.limit, "summary": entries, "runs": runs}
     options.out.with_suffix(".json").write_text(json.dumps(content, indent=1) + "\n")
+    if not options.quick and cases == list(CASES) and options.libraries == list(LIBRARIES):
+        told = json.dumps(
+            headline(entries, info, options.limit, options.out.name), indent=1, ensure_ascii=False
+        )
+        options.out.with_name("headline.json").write_text(told + "\n")
     print(f"wrote {options.out} and {options.out.with_suffix('.json')}")
     return 0
 

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from forcopt import __version__
-from forcopt.cli import backends, catalogue, compare, export, solve
+from forcopt.cli import backends, benchmark, catalogue, compare, export, instances, solve
 from forcopt.errors import BackendError, ForcoptError
 
 __all__ = ["app", "main"]
@@ -72,6 +72,8 @@ app.command("schema")(catalogue.schema)
 app.command("solve")(solve.solve)
 app.command("compare")(compare.compare)
 app.command("export")(export.export)
+app.command("benchmark")(benchmark.benchmark)
+app.add_typer(instances.app, name="instances")
 
 
 def main() -> None:

@@ -20,12 +20,12 @@ from forcopt.compile.compiler import compile_model
 from forcopt.errors import BackendError, DeclarationError, UnsupportedError
 from forcopt.language.atoms import quad_form
 from forcopt.language.expression import Expression
-from forcopt.language.model import Model
+from forcopt.language.model import Model, Variable
 
 if TYPE_CHECKING:
     import highspy
 
-__all__ = ["read", "to_native", "write"]
+__all__ = ["read", "read_into", "to_native", "write"]
 
 _FILE = Capabilities(frozenset({"rows", "integer", "quadratic"}))
 """What the formats hold; unlike HiGHS itself they take integers and squares together."""
@@ -164,12 +164,24 @@ def read(path: str | Path) -> Model:
     >>> s.objective, {m.column_name(i): float(value) for i, value in enumerate(s.point)}
     (8.0, {'bread': 0.0, 'milk': 2.0})
     """
+    model = Model(Path(path).stem)
+    _, objective, maximize = read_into(model, path)
+    (model.maximize if maximize else model.minimize)(objective)
+    return model
+
+
+def read_into(model: Model, path: str | Path) -> tuple[Variable, Expression, bool]:
+    """Write what a file holds into a model, as `read` does, but for the objective.
+
+    Returns:
+        The variable, the objective, and whether it is to be maximised.
+    """
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"no file {path}")
     source = _quiet()
     for words in _heard(source, lambda: source.readModel(str(path)), f"reading {path}", DeclarationError):
-        warnings.warn(f"{path}: HiGHS: {words}", stacklevel=2)
+        warnings.warn(f"{path}: HiGHS: {words}", stacklevel=3)
     lp, hessian = source.getLp(), source.getModel().hessian_
     kinds = np.array([int(kind) for kind in lp.integrality_] or [0] * lp.num_col_, dtype=int)
     if (kinds > 1).any():
@@ -180,7 +192,6 @@ def read(path: str | Path) -> Model:
         )
     if not lp.num_col_ and not lp.num_row_:
         raise DeclarationError(f"{path}: HiGHS finds no model in it")
-    model = Model(path.stem)
     try:
         x = model.variable(
             "x",
@@ -197,8 +208,7 @@ def read(path: str | Path) -> Model:
     except DeclarationError as error:
         raise DeclarationError(f"{path}: {error}") from None
     objective = np.array(lp.col_cost_) @ x + lp.offset_ + _square(x, hessian)
-    (model.maximize if int(lp.sense_) < 0 else model.minimize)(objective)
-    return model
+    return x, objective, int(lp.sense_) < 0
 
 
 def _matrix(lp: highspy.HighsLp) -> sp.csr_array:

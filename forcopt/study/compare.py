@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,14 +21,15 @@ from forcopt.errors import (
     UnsupportedError,
     unknown,
 )
-from forcopt.problem import Method, Problem, load
+from forcopt.problem import Method, Problem
 from forcopt.study import isolate as isolation
 from forcopt.study.execute import execute
+from forcopt.study.library import best_known, problem_of
 from forcopt.study.report import Comparison
 from forcopt.study.run import Job
-from forcopt.study.store import declaration, fingerprint
+from forcopt.study.store import facts
 
-__all__ = ["check_limits", "check_options", "compare", "expanded", "facts"]
+__all__ = ["check_limits", "check_options", "compare", "expanded"]
 
 
 def compare(
@@ -52,11 +52,13 @@ def compare(
     Ctrl-C ends the running ones; rows that are finished stay, the rest are marked as not run.
 
     Args:
-        problems: declarations, or files or shipped examples to `load`: one, several, or by the names that
-            they shall have. Those without a name have that of their class, numbered where there are several.
+        problems: declarations, files or shipped examples to `load`, instances of the library by name, or
+            bare models as ``.mps`` and ``.lp`` files: one, several, or by the names that they shall have.
+            Those without a name have that of their class, numbered where there are several.
         methods: each ``"method"`` or ``"method@backend"``; ``"method@*"`` stands for every installed backend
-            that can take it. All methods of a problem, on their default backend, if left out. Of problems of
-            several classes, each is run with those methods that it has.
+            that can take it, and ``"@backend"`` for the problem's default formulation there. All methods of a
+            problem, on their default backend, if left out. Of problems of several classes, each is run with
+            those methods that it has.
         repeats: how often to make each run; the second has `seed` + 1, and so on.
         time_limit: seconds for each run. A process that overruns it by 5 seconds is killed.
         seed: an int or a generator; each method gets the same.
@@ -113,7 +115,8 @@ def compare(
         for repeat in range(repeats)
     ]
     rows = execute(jobs, isolate=isolate, executor=executor, progress=progress, store=store)
-    return Comparison(rows, {job.known["fingerprint"]: job.problem for job in jobs})
+    solved = {job.known["fingerprint"]: job.problem for job in jobs}
+    return Comparison(rows, solved, best_known(solved))
 
 
 def check_limits(time_limit: float | None, memory_limit: int | None, isolate: bool) -> None:
@@ -132,22 +135,12 @@ def check_limits(time_limit: float | None, memory_limit: int | None, isolate: bo
         raise DeclarationError("memory_limit cannot be enforced on Windows")
 
 
-def facts(problem: Problem) -> dict[str, Any]:
-    """What a row says of its problem: its fingerprint and size."""
-    text = declaration(problem)
-    return {"fingerprint": fingerprint(text), "size": len(_NUMBER.findall(text))}
-
-
-_NUMBER = re.compile(r"(?<=[\[:,])-?\d")
-"""The beginning of a number in JSON without spaces; a text begins with a quote."""
-
-
 def _instances(problems: Any) -> dict[str, Problem]:
     """The problems by name."""
     if isinstance(problems, Problem | str | Path):
         problems = [problems]
     if isinstance(problems, Mapping):
-        found = {name: p if isinstance(p, Problem) else load(p) for name, p in problems.items()}
+        found = {name: p if isinstance(p, Problem) else problem_of(p) for name, p in problems.items()}
     else:
         given = list(problems)
         kinds = Counter(type(p).__name__ for p in given if isinstance(p, Problem))
@@ -161,7 +154,7 @@ def _instances(problems: Any) -> dict[str, Problem]:
             elif str(problem) in found:
                 raise DeclarationError(f"problems: {str(problem)!r} is named twice")
             else:
-                found[str(problem)] = load(problem)
+                found[str(problem)] = problem_of(problem)
     if not found:
         raise DeclarationError("problems is empty; name at least one")
     return found
@@ -176,11 +169,11 @@ def _by_problem(
     if isinstance(methods, str):
         raise DeclarationError(f"methods is the text {methods!r}; it must be a list of names")
     for entry in methods:
-        if not any(entry.partition("@")[0] in p.methods for p in instances.values()):
+        if not any(_has(p, entry) for p in instances.values()):
             next(iter(instances.values())).method(entry.partition("@")[0])  # says what there is
     found = {}
     for name, problem in instances.items():
-        mine = [entry for entry in methods if entry.partition("@")[0] in problem.methods]
+        mine = [entry for entry in methods if _has(problem, entry)]
         if methods and not mine:
             raise DeclarationError(
                 f"problem {name} has none of the methods {', '.join(methods)}; "
@@ -190,12 +183,24 @@ def _by_problem(
     return found
 
 
+def _has(problem: Problem, entry: str) -> bool:
+    name = entry.partition("@")[0]
+    return name in problem.methods or (entry.startswith("@") and _formulation(problem) is not None)
+
+
+def _formulation(problem: Problem) -> str | None:
+    """What ``"@backend"`` stands for: the default method if that is a formulation, else the first exact."""
+    default = [m for m in problem.methods.values() if m.name == problem.default_method]
+    found = (m.name for m in [*default, *problem.methods.values()] if m.kind == "formulation" and m.exact)
+    return next(found, None)
+
+
 def expanded(problem: Problem, methods: Sequence[str]) -> list[tuple[str, str]]:
     """The methods' names and backends, each known."""
     found: list[tuple[str, str]] = []
     for entry in methods:
         name, at, backend = entry.partition("@")
-        method = problem.method(name)
+        method = problem.method(name or (_formulation(problem) if backend else None) or "")
         if backend == "*":
             found += [(method.name, other) for other in _capable(problem, method.name)]
             continue

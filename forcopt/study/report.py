@@ -57,6 +57,10 @@ class Comparison:
         rows: one a run, in the order asked for, each told its gap to the best on its instance.
         problems: what was solved, by the rows' fingerprints; as JSON where it was read from a store.
 
+    Args:
+        rows, problems: the same.
+        best_known: objectives known from elsewhere, by fingerprint, such as those of the instance library.
+
     >>> from forcopt.status import Status
     >>> from forcopt.study import Comparison, Run
     >>> known = {"exact": True, "violation": 0.0, "seconds": 0.5}
@@ -73,8 +77,13 @@ class Comparison:
     rows: tuple[Run, ...]
     problems: Mapping[str, Problem | str] = field(repr=False, compare=False)
 
-    def __init__(self, rows: Sequence[Run], problems: Mapping[str, Problem | str] | None = None) -> None:
-        object.__setattr__(self, "rows", tuple(_ranked(rows)))
+    def __init__(
+        self,
+        rows: Sequence[Run],
+        problems: Mapping[str, Problem | str] | None = None,
+        best_known: Mapping[str, float] | None = None,
+    ) -> None:
+        object.__setattr__(self, "rows", tuple(_ranked(rows, best_known or {})))
         object.__setattr__(self, "problems", dict(problems or {}))
 
     @classmethod
@@ -403,16 +412,19 @@ def _best(rows: Sequence[Run]) -> Run | None:
     return min(equal, key=lambda r: (r.status is not Status.OPTIMAL, r.seconds))
 
 
-def _ranked(rows: Sequence[Run]) -> list[Run]:
-    """The same rows, told their gap to the best of their instance."""
-    best = {key: _best(group) for key, group in _by_instance(rows).items()}
+def _ranked(rows: Sequence[Run], best_known: Mapping[str, float]) -> list[Run]:
+    """The same rows, told their gap to the best of their instance, or to a better value known of it."""
+    tops = {}
+    for key, group in _by_instance(rows).items():
+        found = [best.objective] if (best := _best(group)) is not None else []
+        found += [best_known[key[1]]] if key[1] in best_known else []
+        tops[key] = (min if group[0].sense == "min" else max)(found, default=float("nan"))
     out = []
     for row in rows:
-        top = best[row.instance, row.fingerprint]
-        gap = float("nan")
-        if top is not None and row.solved:
-            worse = _signed(row, row.objective) >= _signed(top, top.objective)
-            gap = relative_gap(top.objective, row.objective) * (1 if worse else -1)
+        top, gap = tops[row.instance, row.fingerprint], float("nan")
+        if row.solved and not np.isnan(top):
+            worse = _signed(row, row.objective) >= _signed(row, top)
+            gap = relative_gap(top, row.objective) * (1 if worse else -1)
         out.append(replace(row, gap_to_best=gap))
     return out
 

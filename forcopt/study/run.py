@@ -43,8 +43,8 @@ class Run:
         objective: as the problem evaluates the decision; NaN without one.
         bound: on the optimum; infinite or NaN if none is known.
         gap: the relative gap between the two.
-        gap_to_best: by how much the objective is worse than the best of all runs on the instance, relative
-            to that; NaN if either is missing.
+        gap_to_best: by how much the objective is worse than the best known: of all runs on the instance, or
+            what the instance library knows of it; relative to that; NaN if either is missing.
         violation: the largest violation of a demand, as the problem evaluates the decision.
         guarantee: the theorem's bound on the distance from the optimum, if the method has one.
         build_seconds: writing the model; NaN for an algorithm.

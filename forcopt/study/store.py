@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import pickle
+import re
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
@@ -15,12 +16,13 @@ from typing import Any, Self
 import numpy as np
 
 from forcopt.backends.base import Improvement
+from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
 from forcopt.problem import Problem
 from forcopt.status import Status
 from forcopt.study.run import Job, Run
 
-__all__ = ["Store", "declaration", "fingerprint", "job_key"]
+__all__ = ["Store", "declaration", "facts", "fingerprint", "job_key"]
 
 _ENDINGS = (".sqlite", ".sqlite3", ".db")
 _ASIDE = ("key", "decision", "gap_to_best")
@@ -66,6 +68,37 @@ def _spelled(value: Any) -> Any:
         f"a store cannot tell whether a run with the option {value!r} was made before: it takes numbers, "
         "texts, arrays and declarations"
     )
+
+
+def facts(problem: Problem) -> dict[str, Any]:
+    """What a row says of its problem: its fingerprint and size.
+
+    Fields that have their default value are no part of the fingerprint, so that it lasts when a class gets a
+    new one.
+    """
+    text = json.dumps(_given(problem), sort_keys=True, separators=(",", ":"))
+    return {"fingerprint": fingerprint(text), "size": len(_NUMBER.findall(text))}
+
+
+def _given(declared: Declared) -> dict[str, Any]:
+    out = declared.to_dict()
+    for name, field in type(declared).model_fields.items():
+        value = getattr(declared, name)
+        if isinstance(value, Declared):
+            out[name] = _given(value)
+        elif isinstance(value, tuple) and any(isinstance(item, Declared) for item in value):
+            out[name] = [
+                _given(v) if isinstance(v, Declared) else w for v, w in zip(value, out[name], strict=True)
+            ]
+        elif isinstance(value, _SIMPLE) and not field.is_required() and value == field.default:
+            del out[name]
+    return out
+
+
+_SIMPLE = (bool, int, float, str, tuple, type(None))
+
+_NUMBER = re.compile(r"(?<=[\[:,])-?\d")
+"""The beginning of a number in JSON without spaces; a text begins with a quote."""
 
 
 class Store:

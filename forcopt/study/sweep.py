@@ -12,11 +12,13 @@ import numpy as np
 
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError, unknown
-from forcopt.problem import Problem, load
-from forcopt.study.compare import check_limits, check_options, expanded, facts
+from forcopt.problem import Problem
+from forcopt.study.compare import check_limits, check_options, expanded
 from forcopt.study.execute import execute
+from forcopt.study.library import problem_of
 from forcopt.study.report import Comparison
 from forcopt.study.run import Job
+from forcopt.study.store import facts
 
 __all__ = ["sweep"]
 
@@ -109,7 +111,7 @@ def _made(problem: Any, point: Mapping[str, Any], seeds: Sequence[int | None]) -
             yield type(drawn).__name__, drawn, {}, seed, facts(drawn)
         return
     name = type(problem).__name__ if isinstance(problem, Problem) else str(problem)
-    made, options = problem if isinstance(problem, Problem) else load(problem), {}
+    made, options = problem if isinstance(problem, Problem) else problem_of(problem), {}
     for key, value in point.items():
         if key.partition(".")[0] in type(made).model_fields:
             made = _with(made, key, value)

@@ -43,7 +43,17 @@ def save(name="p.json", **changes):
 def test_help_at_each_level(forcopt):
     top = forcopt("--help")
     assert top.exit_code == 0 and "Exit codes" in top.stdout
-    for command in ("models", "examples", "backends", "describe", "schema", "solve", "compare", "export"):
+    for command in (
+        "models",
+        "examples",
+        "backends",
+        "describe",
+        "schema",
+        "solve",
+        "compare",
+        "export",
+        "instances",
+    ):
         assert command in top.stdout
         assert "Usage: root" in forcopt(command, "--help").stdout.replace("forcopt", "root")
     assert forcopt("--version").stdout == f"forcopt {fo.__version__}\n"
@@ -233,6 +243,43 @@ def test_compare_without_any_solution(forcopt):
     said = forcopt("compare", "rucksack/small", "-m", "milp@absent")
     assert said.exit_code == 1 and "milp@absent  failed" in said.stdout
     assert "install it with: pip install broken" in said.stdout
+
+
+# -- the instance library ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def instances(monkeypatch):
+    from forcopt.instance import Instance, by_name
+    from forcopt.study import library
+
+    made = by_name(
+        Instance(f"rucksack/{c}", lambda c=c: Rucksack(**{**SMALL, "capacity": c}), "milp") for c in (25, 50)
+    )
+    monkeypatch.setattr(library, "instances", lambda: made)
+    fact = {"fingerprint": "", "status": "optimal", "objective": 220, "certified": "agreed: a, b"}
+    monkeypatch.setattr(library, "known", lambda: {"rucksack/50": fact})
+
+
+def test_instances_are_listed_with_what_is_known(forcopt, instances):
+    lines = {
+        line.split()[0]: line for line in forcopt("instances", "list").stdout.splitlines() if line.strip()
+    }
+    assert "milp" in lines["rucksack/25"] and "agreed: a, b" in lines["rucksack/50"]
+    (row,) = json.loads(forcopt("instances", "list", "rucksack/5", "--json").stdout)
+    assert row["name"] == "rucksack/50" and row["objective"] == 220 and row["bound"] is None
+
+
+def test_instances_are_exported_and_solved(forcopt, instances):
+    said = forcopt("instances", "export", "files", "--format", "lp")
+    assert said.stdout == "2 instances and manifest.json in files\n"
+    assert json.loads(Path("files/manifest.json").read_text())[0]["file"] == "rucksack-25.lp"
+    assert json.loads(forcopt("solve", "files/rucksack-50.lp", "--json").stdout)["objective"] == 220
+    data = json.loads(
+        forcopt("compare", "files/rucksack-50.lp", "rucksack/25", "-m", "@highs", "--json").stdout
+    )
+    assert [row["objective"] for row in data["rows"]] == [220, 100]
+    assert forcopt("instances", "export", "files", "knapsack").exit_code == 2
 
 
 # -- real processes ----------------------------------------------------------------------------------------

@@ -12,7 +12,9 @@ from test_compare import dies, started
 
 import forcopt as fo
 from forcopt.backends.base import Improvement
+from forcopt.declaration import Numbers
 from forcopt.study import Comparison
+from forcopt.study.store import facts
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 
@@ -173,3 +175,24 @@ def test_bad_stores_are_refused(tmp_path):
         Comparison.read(tmp_path / "none.sqlite")
     with pytest.raises(fo.DeclarationError, match="cannot tell whether"):
         compare(tmp_path / "a.db", options={"note": {"extra": object()}})
+
+
+def test_a_fingerprint_lasts_when_a_class_gets_a_field():
+    class Before(fo.Problem):
+        a: int = 1
+        values: Numbers
+
+    class After(fo.Problem):
+        a: int = 1
+        values: Numbers
+        b: float | None = None
+
+    After.__name__ = "Before"
+    values = [1.0, 2.0]
+    one, other = Before(values=values), After(values=values)
+    assert (
+        facts(one)["fingerprint"]
+        == facts(other)["fingerprint"]
+        != facts(Before(values=values, a=2))["fingerprint"]
+    )
+    assert facts(other)["fingerprint"] != facts(After(values=values, b=0.5))["fingerprint"]

@@ -1,0 +1,95 @@
+"""``forcopt benchmark``: run the committed benchmarks, and the page of their headlines."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from forcopt.errors import DeclarationError, unknown
+
+__all__ = ["benchmark", "readme"]
+
+_INTRODUCTION = """# Benchmarks
+
+What is measured, against whom, and what came out; each table has its versions, machine and load. This page is
+made from the file `headline.json` of each benchmark by `forcopt benchmark`, which runs
+`benchmarks/NAME/run.py --out benchmarks/NAME/results.md` and then writes it anew;
+`forcopt benchmark NAME --quick` shows a short run and changes nothing.
+
+A benchmark is a folder with a `run.py` that takes `--out FILE` and `--quick` and measures peers and us
+in one run. Beside its table it writes `headline.json`: `title`, `conditions`, `table` (the file with the
+details) and `rows`, each with `what`, `ours`, `peers` and `ratio`; a short run does not.
+"""
+
+
+def benchmark(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Which; all if left out.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A short run; shown, not written.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="Say which there are.")] = False,
+    page: Annotated[bool, typer.Option("--page", help="Only write benchmarks/README.md anew.")] = False,
+) -> None:
+    """Run the committed benchmarks, rewrite their tables and the page of headlines, benchmarks/README.md.
+
+    For a checkout of the repository: in it, or with forcopt installed from it.
+    """
+    folder = _folder()
+    found = {path.parent.name: path for path in sorted(folder.glob("*/run.py"))}
+    for name in names or []:
+        if name not in found:
+            raise unknown("benchmark", name, list(found))
+    if listed:
+        print("\n".join(found))
+        return
+    failed = []
+    for name in () if page else names or found:
+        print(f"== {name}", file=sys.stderr, flush=True)
+        if not _run(found[name], quick):
+            failed.append(name)
+    if not quick:
+        (folder / "README.md").write_text(readme(folder), encoding="utf-8")
+    if failed:
+        print(f"error: failed: {', '.join(failed)}", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def _folder() -> Path:
+    for root in (Path.cwd(), Path(__file__).resolve().parents[2]):
+        if (root / "benchmarks").is_dir() and (root / "forcopt").is_dir():
+            return root / "benchmarks"
+    raise DeclarationError("there are no benchmarks here: they are in the repository, not in the package")
+
+
+def _run(script: Path, quick: bool) -> bool:
+    """Run a benchmark; a short run leaves its table in a file that is shown and removed."""
+    out = script.with_name(".quick.md" if quick else "results.md")
+    command = [sys.executable, str(script), "--out", str(out), *(["--quick"] if quick else [])]
+    ended = subprocess.run(command, check=False).returncode
+    if quick:
+        for path in (out, out.with_suffix(".json")):
+            if path == out and path.exists():
+                print(path.read_text(encoding="utf-8"))
+            path.unlink(missing_ok=True)
+    return ended == 0
+
+
+def readme(folder: Path) -> str:
+    """The page of all headlines."""
+    parts = [_INTRODUCTION]
+    for path in sorted(folder.glob("*/headline.json")):
+        told = json.loads(path.read_text(encoding="utf-8"))
+        name = path.parent.name
+        parts += [
+            f"## {told['title']}\n",
+            f"{told['conditions']} Details: [{name}/{told['table']}]({name}/{told['table']}).\n",
+            "| what | ours | peers | ratio |\n|---|---|---|---|",
+            *(f"| {r['what']} | {r['ours']} | {r['peers']} | {r['ratio']} |" for r in told["rows"]),
+            "",
+        ]
+    return "\n".join(parts)

@@ -1,0 +1,141 @@
+"""The instance library: what there is, what is known of it, and files for those who build solvers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+from forcopt.errors import DeclarationError, unknown
+from forcopt.instance import Instance
+from forcopt.loops.exchange import read
+from forcopt.problem import Problem, load, problem_classes
+from forcopt.study.model_file import ModelFile
+from forcopt.study.store import facts
+
+__all__ = ["KNOWN", "best_known", "export", "find", "instances", "known", "problem_of"]
+
+MANIFEST = "manifest.json"
+
+
+@cache
+def instances() -> dict[str, Instance]:
+    """All instances by name: those of each package of problems that has a module ``instances``."""
+    packages = dict.fromkeys(cls.__module__.rpartition(".")[0] for cls in problem_classes().values())
+    found: dict[str, Instance] = {}
+    for package in packages:
+        if package and find_spec(f"{package}.instances") is not None:
+            found |= import_module(f"{package}.instances").INSTANCES
+    return found
+
+
+def problem_of(spec: str | Path) -> Problem:
+    """The problem that a text stands for: a declaration's file, a shipped example, an instance, a bare model.
+
+    Raises:
+        FileNotFoundError: if it is none of these.
+        DeclarationError: if a file holds something else.
+    """
+    if str(spec).lower().endswith((".mps", ".lp", ".mps.gz", ".lp.gz")):
+        return ModelFile(path=str(spec))
+    if not Path(spec).exists() and str(spec) in (every := instances()):
+        return every[str(spec)].make()
+    return load(spec)
+
+
+def find(names: Sequence[str]) -> list[Instance]:
+    """The instances of these names; what is no name stands for all that begin so. All if there are none.
+
+    Raises:
+        UnknownNameError: if nothing begins like a name.
+    """
+    every = instances()
+    for name in names:
+        if not any(other.startswith(name) for other in every):
+            raise unknown("instance", name, list(every))
+    begins = tuple(name for name in names if name not in every)
+    return [i for i in every.values() if not names or i.name in names or i.name.startswith(begins)]
+
+
+@cache
+def known() -> dict[str, dict[str, Any]]:
+    """What is known of each instance, by name: optimum or best bound, and how that was certified.
+
+    Each package of problems keeps it in a file ``known.json``, which ``benchmarks/instances/run.py`` writes.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for path in sorted((Path(__file__).parents[1] / "models").glob("*/known.json")):
+        found |= json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def best_known(fingerprints: Iterable[str]) -> dict[str, float]:
+    """The best objective known of those declarations that are in the library."""
+    wanted = set(fingerprints)
+    values = {fact["fingerprint"]: fact["objective"] for fact in known().values()}
+    return {name: value for name, value in values.items() if name in wanted and value is not None}
+
+
+def export(folder: str | Path, form: Literal["mps", "lp"] = "mps", names: Sequence[str] = ()) -> list[Path]:
+    """Write the models of instances as files, and what is known of them as ``manifest.json``.
+
+    Args:
+        folder: made if there is none.
+        form: of the files.
+        names: which, by name or by how the names begin; all if there are none.
+
+    Returns:
+        The files, the manifest last. Its entries have ``name``, ``file``, its ``sha256``, ``problem``,
+        ``formulation``, ``sense``, ``rows``, ``columns``, ``nonzeros`` and ``integers`` (as written),
+        ``fingerprint`` (of the declaration), and of what is known ``status``, ``objective`` (the best known),
+        ``exact`` (as a fraction, where it was proved so), ``bound``, ``certified`` (how), ``seconds`` (of the
+        quickest proof, or spent without one) and ``versions``; null where nothing is.
+
+    Raises:
+        UnknownNameError: if nothing begins like a name.
+        DeclarationError: for another format.
+    """
+    if form not in ("mps", "lp"):
+        raise DeclarationError(f"format is {form!r}; it must be mps or lp")
+    folder = Path(folder)
+    chosen = find(names)
+    folder.mkdir(parents=True, exist_ok=True)
+    files, entries = [], []
+    for instance in chosen:
+        problem = instance.make()
+        path = folder / f"{instance.name.replace('/', '-')}.{form}"
+        problem.to_model(instance.method, **instance.options).write(path)
+        written = read(path)  # counts what another reader finds
+        print_ = facts(problem)["fingerprint"]
+        fact = known().get(instance.name, {})
+        if fact.get("fingerprint") != print_:  # drawn otherwise than when it was solved
+            fact = {}
+        entries.append(
+            {
+                "name": instance.name,
+                "file": path.name,
+                "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+                "problem": type(problem).__name__,
+                "formulation": instance.method,
+                "sense": problem.sense,
+                "rows": written.row_count,
+                "columns": written.column_count,
+                "nonzeros": sum(c.expression.linear_rows().data.size for c in written.constraints),
+                "integers": int((written.columns().integer == 1).sum()),
+                "fingerprint": print_,
+                **{name: fact.get(name) for name in KNOWN},
+            }
+        )
+        files.append(path)
+    manifest = folder / MANIFEST
+    manifest.write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
+    return [*files, manifest]
+
+
+KNOWN = ("status", "objective", "exact", "bound", "certified", "seconds", "versions")
+"""What a manifest says of what is known."""

@@ -1,0 +1,134 @@
+import hashlib
+import json
+
+import numpy as np
+import pytest
+
+import forcopt as fo
+from forcopt.instance import Instance, by_name
+from forcopt.study import library
+from forcopt.study.store import facts
+
+SMALL = [
+    "allocation/neyman-5",
+    "amplification/test-10",
+    "calibrated/scores-2-10",
+    "districting/grid-4-2",
+    "learning/thresholds-odds-200",
+    "postprocessing/error-3",
+    "strategic/max-cover-20-15-4",
+    "strategic/plane-5",
+]
+
+
+def test_there_are_many_of_every_problem_whose_models_files_can_hold():
+    every = library.instances()
+    assert len(every) >= 60
+    assert {name.partition("/")[0] for name in SMALL} <= {name.partition("/")[0] for name in every}
+    assert set(library.known()) <= set(every)
+
+
+def test_of_each_something_is_known_and_how():
+    for name in library.instances():
+        fact = library.known()[name]
+        assert fact["certified"] and fact["status"] in ("optimal", "infeasible", "feasible", "limit")
+        if fact["status"] == "optimal":
+            assert fact["bound"] == fact["objective"]
+            assert fact["certified"].startswith(("exact: ", "agreed: ", "proved by one: "))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_an_instance_is_drawn_as_it_was_when_it_was_solved(name):
+    one, other = (library.instances()[name].make() for _ in range(2))
+    assert facts(one) == facts(other)
+    assert facts(one)["fingerprint"] == library.known()[name]["fingerprint"]
+
+
+@pytest.mark.parametrize("form", ["mps", "lp"])
+def test_the_files_have_the_optima_of_the_manifest(tmp_path, form):
+    files = library.export(tmp_path / "new", form, SMALL)
+    entries = json.loads(files[-1].read_text())
+    assert files[-1].name == "manifest.json" and [e["name"] for e in entries] == sorted(
+        SMALL, key=list(library.instances()).index
+    )
+    for path, entry in zip(files, entries, strict=False):
+        assert path.name == entry["file"]
+        assert hashlib.sha256(path.read_bytes()).hexdigest() == entry["sha256"]
+        model = fo.read(path)
+        assert (model.row_count, model.column_count) == (entry["rows"], entry["columns"])
+        assert entry["status"] == "optimal"
+        assert model.solve().objective == pytest.approx(entry["objective"], rel=1e-6, abs=1e-7)
+
+
+def test_what_is_known_of_another_draw_is_not_said(tmp_path, monkeypatch):
+    stale = {"amplification/test-10": {**library.known()["amplification/test-10"], "fingerprint": "other"}}
+    monkeypatch.setattr(library, "known", lambda: stale)
+    (entry,) = json.loads(library.export(tmp_path, "mps", ["amplification/test-10"])[-1].read_text())
+    assert entry["objective"] is None and entry["certified"] is None and entry["rows"] == 36
+
+
+def test_a_comparison_measures_against_the_best_known(monkeypatch):
+    name = "strategic/max-cover-20-15-4"
+    fact = library.known()[name]
+    result = fo.compare(name, ["greedy-deletion", "milp"], isolate=False)
+    assert [row.instance for row in result.rows] == [name] * 2
+    assert result.rows[1].gap_to_best == 0
+    better = {name: {**fact, "objective": 2 * fact["objective"]}}
+    monkeypatch.setattr(library, "known", lambda: better)
+    again = fo.compare(name, ["milp"], isolate=False)
+    assert again.rows[0].gap_to_best == pytest.approx(0.5)
+
+
+def test_bad_input_is_refused(tmp_path):
+    with pytest.raises(fo.UnknownNameError, match="did you mean 'strategic/plane-5'"):
+        library.export(tmp_path / "x", "mps", ["strategic/plan-5"])
+    with pytest.raises(fo.DeclarationError, match="format is 'json'"):
+        library.export(tmp_path / "x", "json")
+    assert not (tmp_path / "x").exists()
+    two = [Instance("a", lambda: None, "lp")] * 2
+    with pytest.raises(ValueError, match="two instances are named a"):
+        by_name(two)
+
+
+# -- bare models from files ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def bare(tmp_path):
+    m = fo.Model()
+    x = m.variable("x", 3, lower=0, upper=1, integer=True)
+    m.subject_to(np.array([10, 20, 30]) @ x <= 50)
+    m.maximize(np.array([60, 100, 120]) @ x)
+    m.write(tmp_path / "sack.mps")
+    return tmp_path / "sack.mps"
+
+
+def test_backends_are_compared_on_a_file_beside_problems(bare):
+    result = fo.compare([bare, "strategic/plane-5"], ["@highs", "@scip", "@cp-sat"], isolate=False)
+    assert [(row.method, row.backend) for row in result.rows[:3]] == [
+        ("model", b) for b in ("highs", "scip", "cp-sat")
+    ]
+    assert [row.objective for row in result.rows[:3]] == [220] * 3 and result.rows[0].sense == "max"
+    assert {row.method for row in result.rows[3:]} == {"milp"} and not result.disagreements
+    assert fo.compare(bare).rows[0].objective == 220  # in a process of its own
+
+
+def test_a_point_of_a_file_is_judged_by_it(bare, tmp_path):
+    problem = library.problem_of(bare)
+    judged = problem.evaluate(np.array([1, 1, 1]))
+    assert judged.objective == 280 and judged.violations == {"rows": pytest.approx(0.2)}
+    bare.write_text(bare.read_text().replace("60", "61"))
+    with pytest.raises(fo.DeclarationError, match="is not the file whose sha256"):
+        type(problem).from_dict(problem.to_dict())
+    with pytest.raises(FileNotFoundError):
+        library.problem_of(tmp_path / "none.lp")
+
+
+def test_a_quadratic_file_is_judged_too(tmp_path):
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0)
+    m.subject_to(x.sum() >= 2)
+    m.minimize(fo.sum_squares(x) + x[0])
+    m.write(tmp_path / "square.lp")
+    row = fo.compare(tmp_path / "square.lp", isolate=False).rows[0]
+    assert row.status == "optimal" and row.objective == pytest.approx(m.solve().objective, abs=1e-5)
