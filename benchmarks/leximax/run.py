@@ -141,7 +141,7 @@ def facilities(report: Report, python: str | None, quick: bool) -> None:
         spots = rng.random((customers + sites, 2))
         D = np.round(20 * np.linalg.norm(spots[:customers, None] - spots[None, customers:], axis=2)) + 1
         found: dict[str, Result | None] = {}
-        for method in ("ordered-values", "compact", "cuts"):
+        for method in ("compact", "cuts", "ordered-values"):
             m = fo.Model("facilities")
             is_open = m.variable("open", sites, binary=True)
             goes = m.variable("goes", D.shape, binary=True)

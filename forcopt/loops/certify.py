@@ -264,7 +264,7 @@ def _saturated(lp: LinearProgram, levels: Levels) -> tuple[LinearProgram, list[E
     total, free = fmpq(0), list(range(len(levels.values)))
     while free:
         found = exact_optimum(lp)
-        if not found.proved or found.dual is None:
+        if not found.proved or found.dual is None or found.value is None:
             return lp, [*sums, replace(found, bound=None)]
         tight = [j for j in free if found.dual[levels.rows + j] > 0]
         lower, upper = list(lp.lower), list(lp.upper)
