@@ -9,6 +9,7 @@ What is proved:
 - a point: that it satisfies all bounds, rows, integrality, products, implications and atoms that are rational
 (`abs`,
   `maximum`, `sum_largest`, `sum_squares`, the norms 1 and inf). Other atoms are evaluated in floating point.
+- the levels of a leximin objective, each by the multipliers of a linear program (see `_saturated`).
 - the optimum of a linear program, by an optimal vertex and multipliers, both rational (see `exact_lp`). A
 point of the
   solver that is off by rounding is replaced by the exact optimum next to it.
@@ -34,7 +35,7 @@ from forcopt.backends.registry import get_backend
 from forcopt.compile.assemble import assemble, cost_vector
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.compiler import compile_model
-from forcopt.compile.program import Program, StageCost
+from forcopt.compile.program import Levels, Program, StageCost
 from forcopt.compile.separation import violated_constraints
 from forcopt.errors import DeclarationError, UnsupportedError
 from forcopt.language.constraint import Condition, Connected, Constraint, Implication
@@ -153,7 +154,9 @@ def certify_model(solution: ModelSolution) -> Certificate:
     """
     model = solution.model
     try:
-        program = compile_model(model, _QUADRATIC, sorted_by="compact").with_all_rows()
+        integer = bool((model.columns().integer == 1).any())
+        method = "compact" if integer else "saturation"
+        program = compile_model(model, _QUADRATIC, sorted_by=method).with_all_rows()
     except UnsupportedError:
         program = None
     if solution.point is None:
@@ -195,7 +198,7 @@ def _certify_linear(program: Program, own: _Point, tolerance: Rational) -> Certi
     model, count, stages = own.model, own.model.column_count, program.stages
     lp, integer = LinearProgram.of(program), np.flatnonzero(program.integer == 1).tolist()
     face, found = _stagewise(_fixed(lp, [j for j in integer if j < count], own.x), stages)
-    settled = len(found) == len(stages) and found[-1].proved
+    settled = len(found) == len(own.values) and found[-1].proved
     values, dual, better, point = [e.value for e in found], None, None, own
     vertex = found[-1].point
     if settled and vertex is not None and not (own.holds and own.values == values):
@@ -240,11 +243,38 @@ def _stagewise(lp: LinearProgram, stages: Sequence[StageCost]) -> tuple[LinearPr
     found = []
     for stage in stages:
         lp = lp.aiming(stage)
-        found.append(exact_optimum(lp))
+        if stage.levels is not None and stage.levels.method == "saturation":
+            lp, levels = _saturated(lp, stage.levels)
+            found += levels
+        else:
+            found.append(exact_optimum(lp))
+            lp = lp.holding(found[-1].value) if found[-1].proved else lp
         if not found[-1].proved:
             break
-        lp = lp.holding(found[-1].value)
     return lp, found
+
+
+def _saturated(lp: LinearProgram, levels: Levels) -> tuple[LinearProgram, list[Exact]]:
+    """Raise a common floor, fix what has a positive multiplier, go on; in terms of the sums of the worst.
+
+    By complementary slackness what has one stands at the floor in every optimum.
+    """
+    assert levels.spares is not None
+    sums: list[Exact] = []
+    total, free = fmpq(0), list(range(len(levels.values)))
+    while free:
+        found = exact_optimum(lp)
+        if not found.proved or found.dual is None or found.value is None:
+            return lp, [*sums, replace(found, bound=None)]
+        tight = [j for j in free if found.dual[levels.rows + j] > 0]
+        lower, upper = list(lp.lower), list(lp.upper)
+        for j in tight:
+            lower[levels.values[j]], upper[levels.spares[j]] = -found.value, None
+            total += found.value
+            sums.append(replace(found, value=total, bound=total))
+        lp = replace(lp, lower=lower, upper=upper)
+        free = [j for j in free if j not in tight]
+    return lp, sums
 
 
 def _searched(

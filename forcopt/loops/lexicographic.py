@@ -81,6 +81,10 @@ def lexicographic(
         elif not last and (levels is None or levels.method != "saturation"):
             session.add_rows(_hold(stage, stage.value(result.x), program.tolerance))
     assert best is not None
+    if any(stage.levels is not None for stage in program.stages):
+        best.message += f"; {len(results)} solves"
+    for cuts in pools.values():
+        best.message += f"; {len(cuts.pool)} of 2**{len(cuts.levels.values)} - 1 subsets"
     if floors.relaxed:
         best.message += f"; rounding took a slack of {floors.slack:.0e} in the levels"
     _bound_by_outcomes(program, best, results)

@@ -47,8 +47,10 @@ def ellipsoid(problem: LeximaxCohort, *, accuracy: float = 1e-3, steps: int = 10
     for rank in range(1, m + 1):
         found, done = _stage(problem, sums - 0.5 * accuracy, rank, accuracy, steps)
         taken += done
-        if found is None:
-            message = f"stage {rank} found no point in {done} steps"
+        if found is None or done == steps:
+            message = f"stage {rank} did not end in {steps} steps"
+            if done < steps:
+                message = f"stage {rank} met no point: give it a smaller accuracy"
             return Outcome(problem.lottery(x), status=Status.FEASIBLE, iterations=taken, message=message)
         x = found
         sums = np.append(sums, np.sort(problem.utilities.T @ x)[:rank].sum())
