@@ -8,6 +8,8 @@ from forcopt.models.lexifair import (  # noqa: F401  (register the methods)
     column_generation,
     enumeration,
     formulations,
+    ftpl,
+    no_regret,
 )
 from forcopt.models.lexifair.classification import ClassifierMixture, LexifairClassification
 from forcopt.models.lexifair.hypotheses import Hypotheses, Predictions, Stumps
