@@ -12,6 +12,7 @@ from forcopt.models.lexifair import (  # noqa: F401  (register the methods)
     no_regret,
 )
 from forcopt.models.lexifair.classification import ClassifierMixture, LexifairClassification
+from forcopt.models.lexifair.generalization import records_needed
 from forcopt.models.lexifair.generators import random_regression
 from forcopt.models.lexifair.hypotheses import Hypotheses, Predictions, Stumps
 from forcopt.models.lexifair.levels import Level
@@ -30,4 +31,5 @@ __all__ = [
     "Stumps",
     "groups_of",
     "random_regression",
+    "records_needed",
 ]

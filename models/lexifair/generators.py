@@ -51,6 +51,5 @@ def random_regression(
     labels = (X * own[of]).sum(axis=1) + noise * rng.normal(size=records)
     member = rng.random((records, groups)) < overlap
     member[np.arange(records), of] = True
-    return LexifairRegression(
-        features=X, labels=labels, groups=[np.flatnonzero(m).tolist() for m in member.T], **fields
-    )
+    members = tuple(tuple(np.flatnonzero(column).tolist()) for column in member.T)
+    return LexifairRegression(features=X, labels=labels, groups=members, **fields)

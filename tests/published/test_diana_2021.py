@@ -5,14 +5,14 @@ least-squares example by hand.
 """
 
 import itertools
-from math import ceil, log
+from math import log
 
 import numpy as np
 import pytest
 
 import forcopt as fo
 from forcopt.models import LexifairClassification, LexifairRegression
-from forcopt.models.lexifair import Predictions, Stumps
+from forcopt.models.lexifair import Predictions, Stumps, records_needed
 from forcopt.models.lexifair.auditor import most_violated
 from forcopt.models.lexifair.levels import sums_of_largest
 from forcopt.models.lexifair.no_regret import theorem_parameters
@@ -163,12 +163,32 @@ def test_the_parameters_of_algorithm_2():
 
 
 def test_corollary_16_for_a_finite_class():
-    """Hoeffding and a union bound: 2 l beta <= alpha for at least this many records in each group."""
+    """2 l beta <= alpha holds for the records asked for, and for one fewer it does not."""
     models, groups, levels, alpha, delta = 12, 3, 3, 0.1, 0.05
-    records = ceil(2 * levels**2 * log(2 * models * groups / delta) / alpha**2)
+    records = records_needed(models, groups, levels, alpha, delta)
     assert records == 13091
-    beta = (log(2 * models * groups / delta) / (2 * records)) ** 0.5
-    assert 2 * levels * beta <= alpha
+    for n, enough in ((records, True), (records - 1, False)):
+        beta = (log(2 * models * groups / delta) / (2 * n)) ** 0.5
+        assert (2 * levels * beta <= alpha) == enough
+    with pytest.raises(fo.DeclarationError, match="alpha is 0; it must be positive"):
+        records_needed(models, groups, levels, 0, delta)
+    with pytest.raises(fo.DeclarationError, match="delta is 1; it must be strictly between 0 and 1"):
+        records_needed(models, groups, levels, alpha, 1)
+    with pytest.raises(fo.DeclarationError, match="groups is 0; it must be at least 1"):
+        records_needed(models, 0, levels, alpha, delta)
+
+
+def test_slacks_on_a_sample_hold_in_the_population():
+    """Theorem 15 at the first level, where constant and signed slacks are the same: losses moved by beta."""
+    rng = np.random.default_rng(15)
+    for _ in range(10):
+        table, beta = rng.uniform(0.1, 0.9, (5, 3)), 0.05
+        moved = table + rng.uniform(-beta, beta, table.shape)
+        chances = rng.dirichlet(np.ones(5))
+        sample, population = mixtures(table), mixtures(moved)
+        inside = sample.audit(sample.mixture(np.arange(5), chances))[0].alpha
+        outside = population.audit(population.mixture(np.arange(5), chances))[0].alpha
+        assert outside <= inside + 2 * beta + 1e-7
 
 
 def test_constant_slacks_mean_a_tradeoff():
