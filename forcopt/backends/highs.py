@@ -156,10 +156,12 @@ def _set_options(highs: highspy.Highs, options: SolveOptions) -> None:
 def _check_run(highs: highspy.Highs) -> None:
     import highspy
 
-    if highs.run() == highspy.HighsStatus.kError:
-        status = highs.getModelStatus()
-        if status in (highspy.HighsModelStatus.kNotset, highspy.HighsModelStatus.kModelError):
-            raise BackendError(f"HiGHS: {highs.modelStatusToString(status)}")
+    nothing = (highspy.HighsModelStatus.kNotset, highspy.HighsModelStatus.kModelError)
+    if highs.run() != highspy.HighsStatus.kError or highs.getModelStatus() not in nothing:
+        return
+    highs.clearSolver()  # it may have stumbled over the basis that it continued from
+    if highs.run() == highspy.HighsStatus.kError and (status := highs.getModelStatus()) in nothing:
+        raise BackendError(f"HiGHS: {highs.modelStatusToString(status)}")
 
 
 def _attach(highs: highspy.Highs, watch: Watch) -> None:

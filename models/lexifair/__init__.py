@@ -8,8 +8,12 @@ from forcopt.models.lexifair import (  # noqa: F401  (register the methods)
     column_generation,
     enumeration,
     formulations,
+    ftpl,
+    no_regret,
 )
 from forcopt.models.lexifair.classification import ClassifierMixture, LexifairClassification
+from forcopt.models.lexifair.generalization import records_needed
+from forcopt.models.lexifair.generators import random_regression
 from forcopt.models.lexifair.hypotheses import Hypotheses, Predictions, Stumps
 from forcopt.models.lexifair.levels import Level
 from forcopt.models.lexifair.problem import GroupModel, groups_of
@@ -26,4 +30,6 @@ __all__ = [
     "Predictions",
     "Stumps",
     "groups_of",
+    "random_regression",
+    "records_needed",
 ]

@@ -70,8 +70,8 @@ class LexifairClassification(Lexifair):
     >>> p.solve().decision
     group    loss
     0      0.2222
-    1      0.2222
-    2      0.1111
+    2      0.2222
+    1      0.1111
     """
 
     hypotheses: Hypotheses

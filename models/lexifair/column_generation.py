@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from forcopt.backends.base import Improvement
-from forcopt.errors import BackendError
 from forcopt.language.atoms import sum_largest
 from forcopt.language.model import Model
 from forcopt.language.terms import Array
@@ -24,8 +23,9 @@ from forcopt.status import Status
 
 __all__ = ["audit", "column_generation"]
 
-_HELD = 1e-9
-"""By how much, relative to the largest loss of the first model, a level may exceed what it is held at."""
+_HELD = (1e-9, 1e-8, 1e-7, 1e-6)
+"""By how much, relative to the largest loss of the first model, a level may exceed what it is held at: the
+least at which the solver's rounding leaves a proof."""
 
 _PROVED = 1e-5
 """How far a level, relative to the largest loss of the first model, may be from its bound to be optimal."""
@@ -69,22 +69,29 @@ def column_generation(
     status = Status.OPTIMAL
     message = ""
     for rank in range(1, problem.level_count + 1):
-        left = None if time_limit is None else max(time_limit - (time.perf_counter() - began), 0.0)
         limits = sums_of_largest(best.losses)[: rank - 1]
-        found = pool.solve(rank, limits, left, on_improvement if rank == 1 else None)
-        proofs.append(found.proofs)
-        rounds.append(found.rounds)
-        if rank == 1:
-            trace = found.trace
-        ours, theirs = sums_of_largest(found.model.losses), sums_of_largest(best.losses)
-        # twice: a solver may leave what it is held at by its tolerance
-        kept = ours[: rank - 1] <= 2 * pool.held(limits) - limits
-        if kept.all() and ours[rank - 1] <= theirs[rank - 1]:
-            best = found.model
-            pool.add(best)
-        reached = float(sums_of_largest(best.losses)[rank - 1])
-        proved = max((proof.bound(pool.held(limits)) for proof in found.proofs), default=0.0)
-        if found.status is not Status.OPTIMAL or reached - proved > _PROVED * rank * pool.scale:
+        proofs.append([])
+        rounds.append(0)
+        for slack in _HELD:
+            left = None if time_limit is None else max(time_limit - (time.perf_counter() - began), 0.0)
+            pool.slack = slack
+            found = pool.solve(rank, limits, left, on_improvement if rank == 1 else None)
+            proofs[-1] += found.proofs
+            rounds[-1] += found.rounds
+            if rank == 1:
+                trace = found.trace
+            ours, theirs = sums_of_largest(found.model.losses), sums_of_largest(best.losses)
+            # twice: a solver may leave what it is held at by its tolerance
+            kept = ours[: rank - 1] <= 2 * pool.held(limits) - limits
+            if kept.all() and ours[rank - 1] <= theirs[rank - 1]:
+                best = found.model
+                pool.add(best)
+            reached = float(sums_of_largest(best.losses)[rank - 1])
+            proved = max((proof.bound(pool.held(limits)) for proof in proofs[-1]), default=0.0)
+            done = reached - proved <= _PROVED * rank * pool.scale
+            if done or found.status is Status.LIMIT or rank == 1:
+                break
+        if not done:
             status = Status.FEASIBLE
             message = f"level {rank} ended {reached - proved:.2g} above its bound: {found.message}"
             break
@@ -131,6 +138,7 @@ class _Pool:
         count = len(problem.groups)
         self.models: list[GroupModel] = [problem.best_response(np.full(count, 1.0 / count))]
         self.scale = float(self.models[0].losses.max()) or 1.0
+        self.slack = _HELD[0]
 
     def add(self, model: GroupModel) -> None:
         """Add a model."""
@@ -138,7 +146,7 @@ class _Pool:
 
     def held(self, limits: Array) -> Array:
         """What the sums of 1, 2, ... losses may be, if they are held at `limits`."""
-        return np.asarray(limits + self.scale * _HELD * np.arange(1, len(limits) + 1))
+        return np.asarray(limits + self.scale * self.slack * np.arange(1, len(limits) + 1))
 
     def solve(
         self,
@@ -161,10 +169,17 @@ class _Pool:
         ]
         master.minimize(sum_largest(loss, rank))
 
+        proof: tuple[float, Array, Array] = -np.inf, np.zeros(0), np.zeros(0)
+
         def price(dual: Duals) -> Pricing:
+            nonlocal proof
             weights = np.maximum(dual(fit), 0.0)
             best = problem.best_response(weights)
             losses = best.losses / scale
+            prices = np.array([-float(dual(row)) for row in held])
+            bound = float(weights @ losses - prices @ self.held(limits) / scale)
+            if bound > proof[0]:  # the last multipliers need not be the best
+                proof = bound, weights, np.append(prices, 1.0)
             column = Column(0.0, {fit: -losses, one: 1.0}, data=best)
             return Pricing([column], dual.reduced_cost(column))
 
@@ -178,18 +193,15 @@ class _Pool:
         )
         said = done.solution
         fresh: list[GroupModel] = [c.data for c in done.columns]
+        shown = Multipliers.of(problem, *proof[1:]) if np.isfinite(proof[0]) else None
+        proofs = [] if shown is None else [shown]
         if said.point is None:
-            if said.status is not Status.LIMIT:
-                raise BackendError(f"{self.backend} calls level {rank} {said.status}: {said.message}")
-            return _Found(self.models[-1], [], done.rounds, said.status, "the time limit was reached")
+            self.models += fresh
+            message = f"{self.backend} calls it {said.status}: {said.message}"
+            return _Found(self.models[-1], proofs, done.rounds, said.status, message)
         chances = np.concatenate([said[p], said[done.variable]])
         chances = np.where(chances > 1e-12, chances, 0.0)
         self.models += fresh
         mixed = problem.mix(self.models, chances / chances.sum())
-        proofs = []
-        if said.row_dual is not None:
-            prices = np.array([*(-float(said.dual(row)) for row in held), 1.0])
-            found = Multipliers.of(problem, said.dual(fit), prices)
-            proofs = [] if found is None else [found]
         trace = [Improvement(t.seconds, scale * t.objective, scale * t.bound) for t in said.trace]
         return _Found(mixed, proofs, done.rounds, said.status, said.message, trace)

@@ -159,12 +159,13 @@ class Stumps(Hypotheses):
         order, above = self._order
         feature, _ = self._thresholds
         flat = costs.reshape(-1, costs.shape[-1])
-        out = np.empty((len(flat), self.count))
         half = self.count // 2
-        for row, cost in enumerate(flat):
-            sums = np.vstack([np.zeros(order.shape[1]), np.cumsum(cost[order], axis=0)])
-            out[row, :half] = sums[above, feature]
-            out[row, half:] = cost.sum() - out[row, :half]
+        out = np.empty((len(flat), 2 * half))
+        for j in range(order.shape[1]):
+            of = np.flatnonzero(feature == j)
+            sums = np.cumsum(flat[:, order[:, j]], axis=1)
+            out[:, of] = np.where(above[of] > 0, sums[:, above[of] - 1], 0.0)
+        out[:, half:] = flat.sum(axis=1, keepdims=True) - out[:, :half]
         return out.reshape(*costs.shape[:-1], self.count)
 
     def describe(self, which: int) -> str:

@@ -49,7 +49,7 @@ def totals(s):
 # -- mixtures ----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(tables)
 def test_methods_agree_with_all_subsets_as_rows(table):
     problem = mixtures(table)
@@ -140,9 +140,10 @@ def test_least_squares_agree_with_all_subsets_as_rows(seed):
     assert s.status == "optimal" and s.evaluation.feasible
 
 
-@pytest.mark.parametrize("backend", CONIC)
-@pytest.mark.parametrize("method", FORMULATIONS)
-def test_every_backend_with_cones(backend, method):
+@pytest.mark.parametrize(
+    ("method", "backend"), [(m, b) for m in FORMULATIONS for b in CONIC if m == "compact" or b == "clarabel"]
+)
+def test_every_backend_with_cones(method, backend):
     problem = regression(1)
     s = problem.solve(method, backend=backend)
     expected = problem.solve()

@@ -1,0 +1,35 @@
+"""The auditor's best response (Algorithm 1)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from forcopt.language.terms import Array
+
+__all__ = ["most_violated"]
+
+
+def most_violated(losses: Array, limits: Array) -> Array:
+    """The set of groups whose total loss exceeds the limit for sets of its size by the most.
+
+    Among sets of one size that of the largest losses is the worst, so that prefixes of the sorted losses are
+    all that need be looked at: O(K log K) for exponentially many multipliers, of which at most one is not 0.
+
+    Args:
+        losses: of the K groups.
+        limits: ``η_1, ..., η_j`` for sets of 1, ..., j groups.
+
+    Returns:
+        The groups, worst first; none if no limit is exceeded (a tie is no violation).
+
+    Reference: Diana et al. (2021), Algorithm 1 and Fact 11.
+
+    >>> most_violated(np.array([0.2, 0.7, 0.5]), np.array([0.6, 1.3])).tolist()
+    [1]
+    >>> most_violated(np.array([0.2, 0.7, 0.5]), np.array([0.8, 1.0])).tolist()
+    [1, 2]
+    """
+    order = np.argsort(-losses, kind="stable")
+    excess = np.cumsum(losses[order])[: len(limits)] - limits
+    worst = int(excess.argmax())
+    return order[: worst + 1] if excess[worst] > 0 else order[:0]

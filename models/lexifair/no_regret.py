@@ -1,0 +1,279 @@
+"""LexiFairReg: projected gradient descent against the sorting auditor (Algorithms 2 and 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import singledispatch
+from math import ceil
+from typing import Protocol
+
+import numpy as np
+
+from forcopt.backends.base import Improvement
+from forcopt.errors import DeclarationError
+from forcopt.games import GradientDescent
+from forcopt.language.terms import Array
+from forcopt.models.lexifair.classification import LexifairClassification
+from forcopt.models.lexifair.game import LevelGame, between, check_game, play_levels
+from forcopt.models.lexifair.levels import Multipliers, prove, sums_of_largest
+from forcopt.models.lexifair.problem import GroupModel, Lexifair
+from forcopt.models.lexifair.regression import LexifairRegression
+from forcopt.problem import Outcome
+from forcopt.status import Status
+
+__all__ = ["is_impossible", "no_regret", "theorem_parameters"]
+
+
+class Space(Protocol):
+    """A convex set of parameters with convex group losses.
+
+    Attributes:
+        start: a point of it.
+        diameter: D, no two points are further apart.
+        slope: G, no record's loss has a longer gradient.
+        largest: L_M, no record's loss is larger.
+    """
+
+    start: Array
+    diameter: float
+    slope: float
+    largest: float
+
+    def losses(self, point: Array) -> Array:
+        """Of all groups."""
+
+    def gradient(self, point: Array, weights: Array) -> Array:
+        """Of the weighted sum of group losses."""
+
+    def project(self, point: Array) -> Array:
+        """The nearest point of the set."""
+
+    def model(self, point: Array) -> GroupModel:
+        """The decision."""
+
+
+class _Ball:
+    """Coefficients within the radius; squared errors by their Gram matrices."""
+
+    def __init__(self, problem: LexifairRegression) -> None:
+        if problem.radius is None:
+            raise DeclarationError(
+                "radius is None; method 'no-regret' needs a bounded set of coefficients, so give a radius"
+            )
+        self.problem, self.radius = problem, problem.radius
+        grams = np.array([f.T @ f for f in problem.factors])
+        self._square, self._cross, self._constant = grams[:, :-1, :-1], grams[:, :-1, -1], grams[:, -1, -1]
+        count, d = self._cross.shape
+        self._flat = self._square.reshape(count * d, d)
+        self.start = np.zeros(d)
+        self.diameter = 2.0 * self.radius
+        lengths = np.linalg.norm(problem.features, axis=1)
+        residual = self.radius * lengths + abs(problem.labels)
+        self.slope = float((2.0 * residual * lengths).max())
+        self.largest = float((residual**2).max())
+
+    def losses(self, point: Array) -> Array:
+        along = (self._flat @ point).reshape(self._cross.shape)
+        return np.asarray((along - 2.0 * self._cross) @ point + self._constant)
+
+    def gradient(self, point: Array, weights: Array) -> Array:
+        along = (self._flat @ point).reshape(self._cross.shape)
+        return np.asarray(2.0 * (weights @ (along - self._cross)))
+
+    def project(self, point: Array) -> Array:
+        length = float(np.linalg.norm(point))
+        return np.asarray(point * (self.radius / max(length, self.radius)))
+
+    def model(self, point: Array) -> GroupModel:
+        return self.problem.model(point)
+
+
+class _Simplex:
+    """Probabilities of all classifiers; errors are linear."""
+
+    def __init__(self, problem: LexifairClassification) -> None:
+        self.problem, self.table = problem, problem.error_table
+        count = len(self.table)
+        self.start = np.full(count, 1.0 / count)
+        self.diameter = float(np.sqrt(2.0))
+        self.slope = float(np.sqrt(np.square(self.table).sum(axis=0).max()))
+        self.largest = float(self.table.max())
+
+    def losses(self, point: Array) -> Array:
+        return np.asarray(point @ self.table)
+
+    def gradient(self, point: Array, weights: Array) -> Array:
+        return np.asarray(self.table @ weights)
+
+    def project(self, point: Array) -> Array:
+        ordered = -np.sort(-point)
+        excess = (np.cumsum(ordered) - 1.0) / np.arange(1, len(point) + 1)
+        return np.asarray(np.maximum(point - excess[np.flatnonzero(ordered > excess)[-1]], 0.0))
+
+    def model(self, point: Array) -> GroupModel:
+        which = np.flatnonzero(point)
+        return self.problem.mixture(which, point[which] / point[which].sum())
+
+
+@singledispatch
+def space_of(problem: Lexifair) -> Space:
+    """The parameters of a problem's models."""
+    raise NotImplementedError(type(problem).__name__)
+
+
+space_of.register(LexifairRegression)(_Ball)
+space_of.register(LexifairClassification)(_Simplex)
+
+
+class Descent:
+    """Plays parameters by projected gradient descent.
+
+    Args:
+        space: which parameters.
+        rate: of all steps; None for one that adapts to the gradients seen.
+    """
+
+    def __init__(self, space: Space, rate: float | None = None) -> None:
+        self.space = space
+        how = {"diameter": space.diameter} if rate is None else {"rate": rate}
+        self._player = GradientDescent(space.start, space.project, **how)
+        self._point = space.start
+        self._total, self._count = np.zeros_like(space.start), 0
+
+    def begin(self, penalty: float) -> None:
+        """Go on from the point at hand, with the steps at hand."""
+
+    def horizon(self, rounds: int) -> None:
+        """Not needed."""
+
+    def play(self) -> Array:
+        """Group losses at the point."""
+        self._point = self._player.play()
+        self._total += self._point
+        self._count += 1
+        return self.space.losses(self._point)
+
+    def learn(self, weights: Array) -> None:
+        """Step down the weighted loss."""
+        self._player.learn(self.space.gradient(self._point, weights))
+
+    def average(self) -> GroupModel:
+        """The mean of the points played."""
+        mean = self._total / self._count
+        self._total, self._count = np.zeros_like(mean), 0
+        return self.space.model(mean)
+
+
+def theorem_parameters(
+    level: int, alpha: float, diameter: float, slope: float, largest: float
+) -> tuple[int, float]:
+    """The rounds T_j and the penalty B_j of Algorithm 2.
+
+    Args:
+        level: j.
+        alpha: the accuracy, positive.
+        diameter, slope, largest: D, G and L_M.
+
+    >>> [theorem_parameters(j, 0.1, 1.0, 1.0, 1.0) for j in (1, 2, 3)]
+    [(230400, 11.0), (3097600, 21.0), (14745600, 31.0)]
+    """
+    top = 2 * level * (slope * diameter + largest) * (2 * alpha + level * largest) / alpha**2
+    return ceil(round(top**2, 6)), (alpha + level * largest) / alpha
+
+
+@LexifairRegression.algorithm("no-regret", exact=False, cites="Diana et al. (2021), Algorithm 2")
+@LexifairClassification.algorithm(
+    "no-regret", exact=False, cites="Diana et al. (2021), Algorithm 2, Theorem 13"
+)
+def no_regret(
+    problem: Lexifair,
+    *,
+    alpha: float = 0.01,
+    rounds: int = 20_000,
+    as_printed: bool = False,
+    time_limit: float | None = None,
+    on_improvement: Callable[[Improvement], bool | None] | None = None,
+) -> Outcome:
+    """Gradient descent on the model against the auditor, who weighs the set of groups that loses too much.
+
+    Each level is a game that ends when the slack that the average play proves of itself is below `alpha`.
+    The steps adapt to the gradients, a level's limits are what the model truly has, and the auditor's penalty
+    follows from that instead of from L_M. Where it is left, see ``s.decision.levels``.
+
+    Args:
+        problem: which; a regression needs a radius.
+        alpha: the slack of each level at which to stop, in units of loss; positive.
+        rounds: at most so many for each level.
+        as_printed: the paper's number of rounds, step sizes and penalty, and as limits the learner's averages
+            of ``η_j``. Those may be below the optimum, so that the next level has no solution: then the
+            status is infeasible. Refused if the theorem asks for more than `rounds`.
+        time_limit: seconds for all levels together.
+        on_improvement: told of the first level's value and bound whenever they are measured.
+    """
+    problem.check_randomized("no-regret")
+    check_game(alpha, rounds)
+    space = space_of(problem)
+    if as_printed:
+        return _as_printed(problem, space, alpha, rounds)
+    return play_levels(
+        problem,
+        Descent(space),
+        alpha=alpha,
+        rounds=rounds,
+        time_limit=time_limit,
+        on_improvement=on_improvement,
+    )
+
+
+def _as_printed(problem: Lexifair, space: Space, alpha: float, rounds: int) -> Outcome:
+    """Algorithm 2 with Algorithm 3."""
+    limits: list[float] = []
+    proofs: list[list[Multipliers]] = []
+    played: list[int] = []
+    for level in range(1, problem.level_count + 1):
+        needed, penalty = theorem_parameters(level, alpha, space.diameter, space.slope, space.largest)
+        if needed > rounds:
+            raise DeclarationError(
+                f"rounds is {rounds}; level {level} needs {needed} by Theorem 13: "
+                "raise rounds or alpha, or leave as_printed out"
+            )
+        most = level * space.largest
+        learner = Descent(space, space.diameter / (level * penalty * space.slope * np.sqrt(needed)))
+        eta = GradientDescent(
+            np.array([most / 2]),
+            between(most),
+            rate=most / ((1 + penalty) * np.sqrt(needed)),
+        )
+        learner.begin(penalty)
+        game = LevelGame(learner, len(problem.groups), np.array(limits), penalty, eta)
+        game.run(needed)
+        model, average, weights, prices = game.average()
+        totals = sums_of_largest(model.losses)
+        played.append(needed)
+        if is_impossible(problem, weights, prices, np.array(limits), most):
+            return Outcome(
+                None,
+                status=Status.INFEASIBLE,
+                iterations=sum(played),
+                message=f"level {level}: no model has sums of losses up to {np.round(limits, 6).tolist()}",
+            )
+        found = Multipliers.of(problem, weights, prices)
+        proofs.append([] if found is None else [found])
+        limits.append(average)
+    levels = prove(totals, proofs, played)
+    return Outcome(replace(model, levels=levels), bound=levels[0].bound, iterations=sum(played))
+
+
+def is_impossible(problem: Lexifair, weights: Array, prices: Array, limits: Array, most: float) -> bool:
+    """Whether multipliers prove that no model meets the limits of the levels before (Farkas' lemma).
+
+    Args:
+        problem: which.
+        weights: of the groups, summed over the multipliers of all sets.
+        prices: of the sets of 1, ..., j groups.
+        limits: ``η_1, ..., η_{j-1}``.
+        most: no sum of j losses is larger.
+    """
+    least = float(weights @ problem.best_response(weights).losses)
+    return least > float(prices[:-1] @ limits) + float(prices[-1]) * most
