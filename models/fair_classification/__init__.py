@@ -8,9 +8,12 @@ Neel, Roth, Stapleton, Wu: An algorithmic framework for fairness elicitation, FO
 
 from forcopt.models.fair_classification import (  # noqa: F401  (register the methods)
     column_generation,
+    dp_oracle_learner,
     exponentiated_gradient,
     lp,
+    two_step,
 )
+from forcopt.models.fair_classification.auditing import Audit, audit
 from forcopt.models.fair_classification.decision import RandomizedClassifier
 from forcopt.models.fair_classification.hypotheses import (
     AllFunctions,
@@ -21,9 +24,11 @@ from forcopt.models.fair_classification.hypotheses import (
     Thresholds,
 )
 from forcopt.models.fair_classification.problem import FairClassification
+from forcopt.models.fair_classification.two_step import TwoStepClassifier
 
 __all__ = [
     "AllFunctions",
+    "Audit",
     "FairClassification",
     "Finite",
     "Halfspaces",
@@ -31,4 +36,6 @@ __all__ = [
     "Learner",
     "RandomizedClassifier",
     "Thresholds",
+    "TwoStepClassifier",
+    "audit",
 ]

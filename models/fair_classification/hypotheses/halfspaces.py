@@ -186,7 +186,11 @@ class RegressionOracle(Oracle):
 
     def best(self, costs: Array) -> Hypothesis:
         """1 where the fitted cost of predicting 1 is not above that of predicting 0."""
-        fit = self.inverse @ (self.design.T @ costs)
+        return self.fitted(self.design.T @ costs)
+
+    def fitted(self, products: Array) -> Hypothesis:
+        """The same from the products of the design and the costs, which is all that it needs of them."""
+        fit = self.inverse @ products
         normal = -fit[:-1] / self.spread
         found = Halfspace(normal, float(-fit[-1] - normal @ self.center))
         return Hypothesis(found, found.predict(self.features))
