@@ -10,6 +10,9 @@ from forcopt.errors import DeclarationError, NotInstalledError
 
 __all__ = ["PrivacyBudget", "composed_epsilon"]
 
+TELLS_ALL = 100.0
+"""Above this epsilon, randomized response never lies in practice, and its loss never cancels out."""
+
 
 class PrivacyBudget(Declared):
     """(epsilon, delta)-differential privacy, for methods that look at the data many times.
@@ -44,10 +47,12 @@ class PrivacyBudget(Declared):
         def over(epsilon: float) -> float:
             return composed_epsilon(epsilon, mechanisms, self.delta) - self.epsilon
 
-        tolerance = 1e-6
+        high, tolerance = self.epsilon + 1.0, 1e-6
+        while over(high) <= 0:
+            high *= 2
         if over(low) >= 0:  # rounding
             return low
-        return float(brentq(over, low, self.epsilon + 1.0, rtol=tolerance)) * (1 - 2 * tolerance)
+        return max(low, float(brentq(over, low, high, rtol=tolerance)) * (1 - 2 * tolerance))
 
 
 def composed_epsilon(epsilon: float, mechanisms: int, delta: float) -> float:
@@ -65,7 +70,7 @@ def composed_epsilon(epsilon: float, mechanisms: int, delta: float) -> float:
     if not 0 <= delta < 1:
         raise DeclarationError(f"delta is {delta!r}; it must be from 0 to below 1")
     basic = epsilon * _at_least_one(mechanisms)
-    if delta == 0:
+    if delta == 0 or epsilon > TELLS_ALL:
         return float(basic)
     try:
         from dp_accounting.pld import common, privacy_loss_distribution

@@ -74,7 +74,7 @@ def dp_oracle_learner(
     )
     _refuse_vacuous(problem, planned, allow_vacuous)
     rng = None if seed is None else np.random.default_rng(seed)
-    seen = np.eye(game.size) if as_printed else rate_rows(problem.constraint, problem.groups.names)
+    seen = np.eye(game.size) if as_printed else rate_rows(problem.constraint, problem.groups.names)[0]
     choose = (
         _regression(problem, planned, rng)
         if isinstance(oracle, RegressionOracle)
@@ -157,7 +157,7 @@ def _printed(problem: FairClassification, bound: float, rounds: int | None, beta
 
 
 def _refuse_vacuous(problem: FairClassification, planned: PrivatePlan, allowed: bool) -> None:
-    tolerance = float(problem.lagrangian.bounds.min())
+    tolerance = float(rate_rows(problem.constraint, problem.groups.names)[1].min())
     if not allowed and (planned.gap >= 1 or tolerance + planned.excess >= 1):
         raise DeclarationError(
             f"the bounds say nothing here: error at most {planned.gap:.3g} above the optimum, rates apart by "

@@ -89,8 +89,10 @@ class _Free(GroupRates):
         return self.columns[rate]  # type: ignore[attr-defined]
 
 
-def rate_rows(constraint: Notion, groups: tuple[str, ...]) -> Array:
-    """The inequalities of a notion as rows over rates, in the order of `Lagrangian`; shape ``(r, R K)``.
+def rate_rows(constraint: Notion, groups: tuple[str, ...]) -> tuple[Array, Array]:
+    """The inequalities of a notion as rows over rates, in the order of `Lagrangian`, and their bounds.
+
+    Shapes ``(r, R K)`` and ``(r,)``. They depend on no record.
 
     Raises:
         DeclarationError: for a notion that looks at records one by one.
@@ -100,12 +102,13 @@ def rate_rows(constraint: Notion, groups: tuple[str, ...]) -> Array:
     model = Model("rates")
     rows = constraint.inequalities(_Free(model, constraint.rates, groups))
     model.subject_to(rows)
-    parts = [np.zeros((0, model.column_count))]
+    parts, ends = [np.zeros((0, model.column_count))], [np.zeros(0)]
     for row in rows:
         matrix = row.expression.linear_rows().matrix(model.column_count).toarray()
         low, high = row.row_bounds()
         parts += [matrix[np.isfinite(high)], -matrix[np.isfinite(low)]]
-    return np.vstack(parts)
+        ends += [high[np.isfinite(high)], -low[np.isfinite(low)]]
+    return np.vstack(parts), np.concatenate(ends)
 
 
 def sensitivity(constraint: Notion, groups: tuple[str, ...], floor: float) -> Sensitivity:
@@ -116,7 +119,7 @@ def sensitivity(constraint: Notion, groups: tuple[str, ...], floor: float) -> Se
     one joins; if no cell may fall below the floor f, both are at most 1 / (c f + 1), for a rate over c cells.
     (Jagielski et al. 2019, Lemma C.1, has 1 / (f - 1), and sums over all groups.)
     """
-    rows = np.abs(rate_rows(constraint, groups))
+    rows = np.abs(rate_rows(constraint, groups)[0])
     count = len(groups)
     total, game = 0.0, 0.0
     for label in (0, 1):
@@ -171,17 +174,17 @@ def plan(
     """
     budget = _budget(problem)
     _check(bound, beta, rounds)
-    game = problem.lagrangian
     groups = problem.groups.names
+    _, ends = rate_rows(problem.constraint, groups)
     assert budget.floor is not None
     s = sensitivity(problem.constraint, groups, budget.floor)
     capacity = _capacity(problem)
-    size, numbers = game.size, len(groups) * len(problem.constraint.rates)
+    size, numbers = len(ends), len(groups) * len(problem.constraint.rates)
 
     def planned(t: int, epsilon: float) -> PrivatePlan:
         noise = s.rates / epsilon
         loudest = s.spread * noise * log(4 * numbers * t / beta)  # in any gain, in any round
-        gains = 2 + float(np.ptp(game.bounds)) + 2 * loudest  # from the least to the largest, and 0
+        gains = 2 + float(np.ptp(ends)) + 2 * loudest  # from the least to the largest, and 0
         step = sqrt(8 * log(size + 1) / t) / gains
         regret = bound * gains * sqrt(log(size + 1) / (2 * t))
         means = [_mean_noise(noise, s, t, log(k / beta)) for k in (4 * size, 4)]

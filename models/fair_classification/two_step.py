@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -88,7 +88,7 @@ def two_step(
     first_tolerance: float | None = None,
     rounds: int = 50,
     split: float = 0.5,
-    negative_cells: str = "refuse",
+    negative_cells: Literal["refuse", "project"] = "refuse",
     beta: float = 0.05,
     allow_vacuous: bool = False,
     backend: str | None = None,
@@ -123,6 +123,8 @@ def two_step(
     """
     channel, constraint = problem.groups.channel, problem.constraint
     _check(problem, split)
+    if negative_cells not in ("refuse", "project"):
+        raise DeclarationError(f"negative_cells is {negative_cells!r}; it must be 'refuse' or 'project'")
     assert channel is not None and isinstance(constraint, RateParity)
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(problem.labels))
@@ -135,13 +137,16 @@ def two_step(
         )
     reports = np.array(problem.groups.names)[problem.groups.codes]
     looser = constraint if first_tolerance is None else type(constraint)(tolerance=first_tolerance)
-    start = FairClassification(
-        features=problem.features[learn],
-        labels=problem.labels[learn],
-        groups=GroupColumn(problem.groups.codes[learn], problem.groups.names),
-        constraint=looser,
-        hypotheses=problem.hypotheses,
-    )
+    try:
+        start = FairClassification(
+            features=problem.features[learn],
+            labels=problem.labels[learn],
+            groups=GroupColumn(problem.groups.codes[learn], problem.groups.names),
+            constraint=looser,
+            hypotheses=problem.hypotheses,
+        )
+    except DeclarationError as error:  # the part happens to lack a group
+        return Outcome(None, status=Status.FAILED, message=f"step 1: {error}")
     limit: dict[str, Any] = {"rounds": rounds} if "rounds" in start.method(first).options else {}
     learnt = start.solve(first, backend=backend, **limit)
     if learnt.decision is None:
