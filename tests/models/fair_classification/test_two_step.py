@@ -33,22 +33,18 @@ def declared(n=4000, epsilon=1.1, seed=0, constraint=None, **fields):
 
 def population(decision):
     """Error and largest disparity of a decision among everybody."""
-XX
     x = np.arange(4)[:, None]
-    accepted = np.stack(
-        [
-            known.positive_probability(x, [str(a)] * 4)
-            if hasattr(decision, "remix")
-            else known.positive_probability(x)
-            for a in (0, 1)
-        ]
-    )
+    if isinstance(decision, TwoStepClassifier):
+        known = decision.for_true_groups()
+        accepted = np.stack([known.positive_probability(x, [a] * 4) for a in "01"])
+    else:
+        accepted = np.stack([decision.positive_probability(x)] * 2)
     rates = np.einsum("yax,ax->ya", OF_X, accepted)
     return float((MASS * np.array([rates[0], 1 - rates[1]])).sum()), float(np.ptp(rates, axis=1).max())
 
 
 def test_the_second_step_repairs_what_the_channel_hid():
-    """The mean of 6 runs; in 60 runs of the digest's size it was .465 / .026 and .482 / .003 at epsilon 1."""
+    """The mean of 6 runs; error and disparity went from .465, .026 to .482, .003 in 60 runs elsewhere."""
     found = []
     for seed in range(6):
         problem = declared(20_000, 1.0, seed)
