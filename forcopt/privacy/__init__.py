@@ -1,5 +1,6 @@
 """Privacy mechanisms and channels: what is done to data first, and how to see through it."""
 
+from forcopt.privacy.accounting import PrivacyBudget, composed_epsilon
 from forcopt.privacy.amplification import PrivacyLoss
 from forcopt.privacy.designs import (
     ClusterSample,
@@ -10,6 +11,7 @@ from forcopt.privacy.designs import (
     StratifiedSample,
     draw,
 )
+from forcopt.privacy.exponential import choose_least
 from forcopt.privacy.laplace import Laplace, add_laplace
 from forcopt.privacy.randomized_response import ObservedGroups, RandomizedResponse
 
@@ -18,6 +20,7 @@ __all__ = [
     "Laplace",
     "ObservedGroups",
     "PoissonSample",
+    "PrivacyBudget",
     "PrivacyLoss",
     "ProportionalAllocation",
     "RandomizedResponse",
@@ -25,5 +28,7 @@ __all__ = [
     "SimpleRandomSample",
     "StratifiedSample",
     "add_laplace",
+    "choose_least",
+    "composed_epsilon",
     "draw",
 ]

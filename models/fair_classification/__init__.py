@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from forcopt.models.fair_classification import (  # noqa: F401  (register the methods)
     column_generation,
+    dp_oracle_learner,
     exponentiated_gradient,
     grid,
     lp,
     milp,
     min_cut,
     no_regret,
+    two_step,
 )
+from forcopt.models.fair_classification.auditing import Audit, audit
 from forcopt.models.fair_classification.decision import RandomizedClassifier
 from forcopt.models.fair_classification.hypotheses import (
     AllFunctions,
@@ -27,12 +30,14 @@ from forcopt.models.fair_classification.hypotheses import (
     Thresholds,
 )
 from forcopt.models.fair_classification.problem import FairClassification
+from forcopt.models.fair_classification.two_step import TwoStepClassifier
 
 if TYPE_CHECKING:
     from forcopt.models.fair_classification.front import FairClassifier
 
 __all__ = [
     "AllFunctions",
+    "Audit",
     "FairClassification",
     "FairClassifier",
     "Finite",
@@ -41,6 +46,8 @@ __all__ = [
     "Learner",
     "RandomizedClassifier",
     "Thresholds",
+    "TwoStepClassifier",
+    "audit",
 ]
 
 

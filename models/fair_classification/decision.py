@@ -4,19 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from forcopt.errors import DeclarationError
+from forcopt.fairness import GroupRates
 from forcopt.language.expression import as_numbers
 from forcopt.language.terms import Array
 from forcopt.models.fair_classification.hypotheses.base import Classifier, Hypothesis
 
-__all__ = ["RandomizedClassifier"]
+__all__ = ["RandomizedClassifier", "SeesGroups"]
 
 NEGLIGIBLE = 1e-9
 SHOWN = 12
+
+
+@runtime_checkable
+class SeesGroups(Protocol):
+    """A decision that looks at the groups too, so that features alone do not tell what it predicts."""
+
+    def predicted_for(self, problem: Any, /) -> Array:
+        """The probability that each record of the problem is predicted 1."""
+
+    def rates_for(self, problem: Any, /) -> GroupRates:
+        """The rates of each group."""
 
 
 @dataclass(frozen=True, eq=False)

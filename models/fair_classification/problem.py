@@ -13,12 +13,13 @@ from forcopt.errors import DeclarationError
 from forcopt.fairness import ERROR, FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, GroupRates, Notion, read_binary
 from forcopt.language.expression import as_numbers
 from forcopt.language.terms import Array
-from forcopt.models.fair_classification.decision import RandomizedClassifier
+from forcopt.models.fair_classification.decision import RandomizedClassifier, SeesGroups
 from forcopt.models.fair_classification.groups import Groups
 from forcopt.models.fair_classification.hypotheses import Hypotheses, Learner, Oracle
 from forcopt.models.fair_classification.lagrangian import Lagrangian, SaddleGaps
 from forcopt.models.fair_classification.moments import Moments
-from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
+from forcopt.privacy import PrivacyBudget
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
 
 __all__ = ["FairClassification"]
 
@@ -42,10 +43,13 @@ class FairClassification(Problem):
         constraint: the fairness notion, such as ``EqualizedOdds(0.02)``; notions combine with ``&``.
         weights: of the records, at least 0, shape ``(n,)``; 1 each by default.
         hypotheses: the class H; `Learner` with logistic regression on standardised features by default.
+        privacy: let the decision be private in the groups of the records (not in features and labels), such
+            as ``PrivacyBudget(epsilon=1.0, delta=1e-6, floor=500)``.
 
     Raises:
         DeclarationError: for columns of different length, labels other than 0 and 1, a pair of records that
-            do not exist, and a group without records over which a rate of `constraint` is taken.
+            do not exist, a group without records over which a rate of `constraint` is taken, a floor that
+            the counts do not keep, and for `privacy` of groups that were seen through a channel.
 
     References: Agarwal et al. (2018); Jagielski et al. (2019), program (2); Jung et al. (2021), program (1)
     to (3); Mozannar et al. (2020), section 6 for missing groups.
@@ -72,6 +76,7 @@ class FairClassification(Problem):
     constraint: Notion
     weights: Numbers | None = None
     hypotheses: Hypotheses | None = None
+    privacy: PrivacyBudget | None = None
 
     @field_validator("features")
     @classmethod
@@ -124,8 +129,23 @@ class FairClassification(Problem):
                     f"{rates.total(rate.given)[a]:.4g}; it must be positive: too few records for this epsilon"
                 )
             rates.rate(rate)
+        if self.privacy is not None:
+            self._keeps_privacy(self.privacy)
         _ = self.oracle  # does the class fit the features?
         return self
+
+    def _keeps_privacy(self, privacy: PrivacyBudget) -> None:
+        if self.groups.channel is not None:
+            raise DeclarationError("privacy is for true groups; reported ones (channel) are private already")
+        least = round((self.groups.shares.T @ np.eye(2)[self.labels]).min())
+        if privacy.floor is not None and least < privacy.floor:
+            raise DeclarationError(
+                f"privacy.floor is {privacy.floor:g}, but a group and label has {least} records"
+            )
+
+    def method(self, name: str | None = None) -> Method:
+        """Give a method by name; by default ``dp-oracle-learner`` if there is `privacy`."""
+        return super().method(name or (None if self.privacy is None else "dp-oracle-learner"))
 
     # -- what methods build on -------------------------------------------------------------------------------
 
@@ -159,8 +179,11 @@ class FairClassification(Problem):
         """The probability that each record is predicted 1, shape ``(n,)``.
 
         Args:
-            decision: a `RandomizedClassifier`, any classifier with ``predict``, or the probabilities.
+            decision: a `RandomizedClassifier`, any classifier with ``predict``, the probabilities, or a
+                `TwoStepClassifier`, which looks at the reported groups, too.
         """
+        if isinstance(decision, SeesGroups):
+            return decision.predicted_for(self)
         if isinstance(decision, RandomizedClassifier):
             return decision.positive_probability(self.features)
         if hasattr(decision, "predict"):
@@ -190,7 +213,7 @@ class FairClassification(Problem):
             saddle gaps and the lower bound that the multipliers prove.
         """
         predicted = self.predicted(decision)
-        rates = self.rates(predicted)
+        rates = decision.rates_for(self) if isinstance(decision, SeesGroups) else self.rates(predicted)
         metrics = dict(self.constraint.disparity(rates))
         for rate in (FALSE_POSITIVE, TRUE_POSITIVE, SELECTION, ERROR):
             if rates.defines(rate):

@@ -71,6 +71,17 @@ class RandomizedPostprocessor:
             DeclarationError: for a group that is not among `groups`, and for true groups where reports are
                 needed or reports where true groups are.
         """
+        base, codes = read_binary(predictions, "predictions"), self.codes(groups)
+        same_length(predictions=base, groups=codes)
+        draws = np.random.default_rng(seed).random(len(base))
+        return np.asarray(draws < self.probabilities[base, codes], dtype=np.int64)
+
+    def codes(self, groups: Any) -> Array:
+        """The position in `groups` of each record's group, shape ``(n,)``; see `predict` for what it takes.
+
+        Raises:
+            DeclarationError: see `predict`.
+        """
         if isinstance(groups, ObservedGroups):
             if groups.channel != self.channel:
                 raise DeclarationError(
@@ -82,11 +93,8 @@ class RandomizedPostprocessor:
                 "say whether these groups are reports (channel.observe(groups)) or true ones (take "
                 "for_true_groups() to predict): reports sent through the channel twice would be less fair"
             )
-        base = read_binary(predictions, "predictions")
         codes, _ = read_groups(groups, self.groups)
-        same_length(predictions=base, groups=codes)
-        draws = np.random.default_rng(seed).random(len(base))
-        return np.asarray(draws < self.probabilities[base, codes], dtype=np.int64)
+        return codes
 
     def __repr__(self) -> str:
         width = max(len("group"), *map(len, self.groups))

@@ -218,6 +218,13 @@ class RegressionOracle(Oracle):
         """The same without the directions found so far."""
         return RegressionOracle(self.features)
 
+    def fitted(self, products: Array) -> Hypothesis:
+        """The sign of the fit, from the products of the design and the costs: all that it needs of them."""
+        fit = self.inverse @ products
+        normal = -fit[:-1] / self.spread
+        found = Halfspace(normal, float(-fit[-1] - normal @ self.center))
+        return Hypothesis(found, found.predict(self.features))
+
     def constants(self) -> list[Hypothesis]:
         """Both."""
         return constants(len(self.features))

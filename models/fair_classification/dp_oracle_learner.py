@@ -1,0 +1,178 @@
+"""The game of learner and auditor, private in the groups: noise in every look at them (Algorithm 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from forcopt.errors import DeclarationError
+from forcopt.games import ExponentiatedGradient
+from forcopt.language.terms import Array
+from forcopt.models.fair_classification.decision import RandomizedClassifier
+from forcopt.models.fair_classification.hypotheses import Hypothesis
+from forcopt.models.fair_classification.hypotheses.halfspaces import RegressionOracle
+from forcopt.models.fair_classification.private_plan import PrivatePlan, plan, printed_plan, rate_rows
+from forcopt.models.fair_classification.problem import FairClassification
+from forcopt.privacy import add_laplace, choose_least
+from forcopt.problem import Outcome
+from forcopt.status import Status
+
+__all__ = ["dp_oracle_learner"]
+
+
+@FairClassification.algorithm(
+    "dp-oracle-learner",
+    exact=False,
+    guarantee=lambda problem: plan(problem).gap,
+    cites="Jagielski et al. (2019), Algorithm 3 and Theorem 4.3",
+)
+def dp_oracle_learner(
+    problem: FairClassification,
+    *,
+    bound: float = 10.0,
+    rounds: int | None = None,
+    beta: float = 0.05,
+    allow_vacuous: bool = False,
+    as_printed: bool = False,
+    seed: int | np.random.Generator | None = None,
+) -> Outcome:
+    """Play exponentiated gradient with noisy gradients against a learner that chooses privately.
+
+    The decision is (epsilon, delta)-differentially private in the groups of the records: in each round the
+    learner chooses by the exponential mechanism, and the auditor learns the rates of what was chosen with
+    Laplace noise. Features and labels are not protected, nor may they tell the group: the hypotheses must
+    not depend on it. With probability 1 - beta the error is at most `PrivatePlan.gap` above the optimum, and
+    no inequality is exceeded by more than `PrivatePlan.excess`; see `private_plan.plan`. What `Solution` says
+    of the decision (its error, rates and gaps) is computed from the true groups, so it is not private.
+
+    The hypotheses must be listed (`Finite`, `Thresholds`, `Halfspaces` of two features), or be
+    ``Halfspaces(search="regression")``: then the noise is on the products of features and costs, as in
+    section 5 of the paper, and no bound is known.
+
+    Args:
+        problem: with `privacy` and its floor.
+        bound: B, on the sum of the multipliers: more enforces the constraint better, and needs more noise.
+        rounds: T; those with the least bound on the gap by default.
+        beta: the probability with which the bounds may fail.
+        allow_vacuous: play even if the bounds say nothing (the error may be 1 too high, or the rates differ
+            by 1).
+        as_printed: the paper's own T, step and composition (Lemma A.3), and its noise: on the gradient,
+            by the least count of the data where there is no floor, which is **not** private. For two groups.
+        seed: for an experiment that can be repeated, which simulates privacy only; without one OpenDP draws.
+
+    Raises:
+        DeclarationError: see `plan`; and if the bounds are vacuous.
+    """
+    game, oracle = problem.lagrangian, problem.oracle
+    if not game.size:  # nothing to keep fair, so no look at the groups
+        return Outcome(RandomizedClassifier.of([1.0], [oracle.best(game.costs)]))
+    planned = (
+        _printed(problem, bound, rounds, beta)
+        if as_printed
+        else plan(problem, rounds=rounds, bound=bound, beta=beta)
+    )
+    _refuse_vacuous(problem, planned, allow_vacuous)
+    rng = None if seed is None else np.random.default_rng(seed)
+    seen = np.eye(game.size) if as_printed else rate_rows(problem.constraint, problem.groups.names)[0]
+    choose = (
+        _regression(problem, planned, rng)
+        if isinstance(oracle, RegressionOracle)
+        else _exponential(problem, planned, rng)
+    )
+    auditor = ExponentiatedGradient(game.size, bound, planned.step)
+    plays: dict[Hypothesis, int] = {}
+    total = np.zeros(game.size)
+    for _ in range(planned.rounds):
+        prices = auditor.play()
+        total += prices
+        found, activity = choose(prices)
+        plays[found] = plays.get(found, 0) + 1
+        noise = add_laplace(np.zeros(seen.shape[1]), planned.noise, rng)
+        auditor.learn(activity - game.bounds + seen @ noise)
+    decision = RandomizedClassifier.of(
+        np.array(list(plays.values())) / planned.rounds, list(plays), total / planned.rounds, bound
+    )
+    return Outcome(
+        decision,
+        status=Status.APPROXIMATE,
+        iterations=planned.rounds,
+        message=_message(problem, planned, as_printed, beta),
+    )
+
+
+Randomness = np.random.Generator | None
+Choice = Callable[[Array], tuple[Hypothesis, Array]]
+"""From prices to a hypothesis and its left-hand sides."""
+
+
+def _exponential(problem: FairClassification, planned: PrivatePlan, rng: Randomness) -> Choice:
+    """The exponential mechanism over all hypotheses."""
+    game, listed = problem.lagrangian, problem.oracle.all()
+    table = np.stack([h.predictions for h in listed]).astype(float)
+    errors, activities = table @ game.costs, table @ game.rows.T
+
+    def choose(prices: Array) -> tuple[Hypothesis, Array]:
+        at = choose_least(errors + activities @ prices, planned.epsilon, planned.sensitivity, rng)
+        return listed[at], activities[at]
+
+    return choose
+
+
+def _regression(problem: FairClassification, planned: PrivatePlan, rng: Randomness) -> Choice:
+    """Least squares of the costs on the features, with noise on their products.
+
+    Moving one person changes the prices of all records of two cells, in all by at most twice what it changes
+    of the Lagrangian at most: the mover's own price, and the others' by as much.
+    """
+    game, oracle = problem.lagrangian, problem.oracle
+    assert isinstance(oracle, RegressionOracle)
+    scale = 2 * planned.sensitivity * float(np.abs(oracle.design).sum(axis=1).max()) / planned.epsilon
+
+    def choose(prices: Array) -> tuple[Hypothesis, Array]:
+        found = oracle.fitted(add_laplace(oracle.design.T @ game.price(prices), scale, rng))
+        return found, game.rows @ found.predictions
+
+    return choose
+
+
+def _printed(problem: FairClassification, bound: float, rounds: int | None, beta: float) -> PrivatePlan:
+    privacy, count = problem.privacy, len(problem.groups.names)
+    if privacy is None or privacy.delta == 0 or count != 2 or rounds is not None:
+        raise DeclarationError(
+            "as printed, Algorithm 3 takes privacy with a positive delta, two groups, and no rounds (T)"
+        )
+    least = float((problem.moments.mass * len(problem.labels)).min().round())
+    planned, _ = printed_plan(
+        records=len(problem.labels),
+        groups=count,
+        capacity=float(np.log(len(problem.oracle.all()))),
+        smallest=privacy.floor or least,
+        epsilon=privacy.epsilon,
+        delta=privacy.delta,
+        bound=bound,
+        beta=beta,
+    )
+    return planned
+
+
+def _refuse_vacuous(problem: FairClassification, planned: PrivatePlan, allowed: bool) -> None:
+    tolerance = float(rate_rows(problem.constraint, problem.groups.names)[1].min())
+    if not allowed and (planned.gap >= 1 or tolerance + planned.excess >= 1):
+        raise DeclarationError(
+            f"the bounds say nothing here: error at most {planned.gap:.3g} above the optimum, rates apart by "
+            f"at most {tolerance + planned.excess:.3g}, after {planned.rounds} rounds with bound "
+            f"{planned.bound:g}; they need more records, a larger epsilon or floor, fewer hypotheses or "
+            "another bound, or say allow_vacuous=True"
+        )
+
+
+def _message(problem: FairClassification, planned: PrivatePlan, as_printed: bool, beta: float) -> str:
+    assert problem.privacy is not None
+    private = f"({problem.privacy.epsilon:g}, {problem.privacy.delta:g})-differentially private in the groups"
+    if as_printed and problem.privacy.floor is None:
+        private = "not private: the noise was fitted to the least count of the data"
+    return (
+        f"{private}; with probability {1 - beta:g} the error is at most {planned.gap:.4g} above the optimum "
+        f"and no inequality exceeded by more than {planned.excess:.4g}"
+    )
