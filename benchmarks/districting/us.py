@@ -2,7 +2,7 @@
 
     python benchmarks/districting/us.py FOLDER [--states ME NM] [--time-limit 300]
 
-FOLDER holds ``ST-county.json``. Appends to ``us.csv`` beside this file. One process, one core; compilation
+FOLDER holds ``ST-county.json``. Appends to ``us.csv`` beside this file, a row as it is done. One process, one core; compilation
 is warmed up first. The Gurobi times are those that Validi and Buchanan report (best formulation of six,
 2021 desktop).
 """
@@ -33,7 +33,8 @@ def main():
     parser.add_argument("--time-limit", type=float, default=300)
     args = parser.parse_args()
     Districting(grid(5, 5), 5, bounds=(4, 6)).solve("frontier")
-    Districting(grid(5, 5), 5, bounds=(4, 6)).solve("set-partitioning")
+    for method in ("set-partitioning", "column-generation"):
+        Districting(grid(5, 5), 5, bounds=(4, 6)).solve(method)
     path = HERE / "us.csv"
     fresh = not path.exists()
     with path.open("a", newline="") as file:

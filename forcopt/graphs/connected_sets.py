@@ -19,31 +19,36 @@ __all__ = ["ConnectedSets"]
 
 Array = np.ndarray[Any, Any]
 
-_FREE, _IN, _OUT = 0, 1, 2
+_FREE, _IN, _OUT, _FAR = 0, 1, 2, 3
 _RATES = (0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0)
 _SLACK = 1e-6
 """Prizes are floats: their sums are compared with so much to spare."""
 
 
 @njit(cache=True)
-def _around(reach, root, starts, ends, weight, status):  # type: ignore[no-untyped-def]
-    """The weight that can be reached from the root without what is ruled out."""
-    reach[:] = False
-    queue = np.zeros(len(weight), np.int64)
-    queue[0], length, total = root, 1, 0
-    reach[root] = True
-    at = 0
-    while at < length:
-        v = queue[at]
-        at += 1
-        total += weight[v]
-        for a in range(starts[v], starts[v + 1]):
-            x = ends[a]
-            if not reach[x] and status[x] != _OUT:
-                reach[x] = True
-                queue[length] = x
-                length += 1
-    return total
+def _distances(far, root, starts, ends, weight, status, high):  # type: ignore[no-untyped-def]
+    """The least weight of a path from the root to each vertex, both ends included, past what is ruled out.
+
+    Returns:
+        The total weight of the vertices at a distance of at most `high`.
+    """
+    far[:] = high + 1
+    far[root] = weight[root]
+    done = np.zeros(len(weight), np.bool_)
+    total = 0
+    while True:
+        u = -1
+        for v in range(len(weight)):
+            if not done[v] and far[v] <= high and (u < 0 or far[v] < far[u]):
+                u = v
+        if u < 0:
+            return total
+        done[u] = True
+        total += weight[u]
+        for a in range(starts[u], starts[u + 1]):
+            v = ends[a]
+            if status[v] != _OUT:
+                far[v] = min(far[v], far[u] + weight[v])
 
 
 @njit(cache=True)
@@ -116,7 +121,7 @@ def _grow(  # type: ignore[no-untyped-def]
     """
     n = len(weight)
     count = 0
-    reach = np.zeros(n, np.bool_)
+    reach, far = np.zeros(n, np.bool_), np.zeros(n, np.int64)
     root, depth, fresh = now
     while budget > 0 and count < len(found):
         budget -= 1
@@ -124,17 +129,26 @@ def _grow(  # type: ignore[no-untyped-def]
             if root >= 0:
                 if status[root] == _IN:
                     _tell(root, 1, -1, starts, ends, costs, weight, prize, rates, status, near, hope, 0)
+                    for v in range(root + 1, n):
+                        if status[v] == _FAR:
+                            status[v] = _FREE
+                            _tell(v, 2, -1, starts, ends, costs, weight, prize, rates, status, near, hope, 0)
                 status[root] = _OUT
                 _tell(root, 2, 1, starts, ends, costs, weight, prize, rates, status, near, hope, 0)
             root += 1
             if root == n:
                 break
-            if weight[root] <= high and _around(reach, root, starts, ends, weight, status) >= low:
+            if weight[root] <= high and _distances(far, root, starts, ends, weight, status, high) >= low:
                 status[root] = _IN
+                for v in range(root + 1, n):
+                    if far[v] > high:
+                        status[v] = _FAR
+                        _tell(v, 2, 1, starts, ends, costs, weight, prize, rates, status, near, hope, 0)
                 for i in range(len(rates)):
                     hope[0, i] = 0.0
                     for v in range(root + 1, n):
-                        hope[0, i] += max(0.0, prize[v] - near[v, 2] - rates[i] * weight[v])
+                        if status[v] == _FREE:
+                            hope[0, i] += max(0.0, prize[v] - near[v, 2] - rates[i] * weight[v])
                 sums[0] = weight[root], near[root, 2], 0
                 gains[0] = prize[root]
                 sums[0, 2] = _tell(

@@ -461,7 +461,7 @@ class Programme(ABC):
             )
             self.states += filling.count
             if mode == COUNT and table.estimate.max(initial=0.0) > 0.01 * np.prod(primes.astype(float)):
-                return self.run(mode, most, bound, track, stop, digits + 1)
+                return self.run(mode, most, bound, track, stop, 2 * digits)
             tables.append(table)
             if not track:
                 for done in fed:

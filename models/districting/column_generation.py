@@ -42,6 +42,10 @@ _MOST = 3_000_000
 """More districts than this are not handed to the integer programme."""
 
 
+_BRANCHES = 100_000_000
+"""So many branches are looked at to list districts before the bound is improved, at first."""
+
+
 class _Late(TimeoutError):
     """The time limit is reached."""
 
@@ -83,8 +87,7 @@ def column_generation(
         raise DeclarationError("start: the plan is not feasible; see evaluate(start).violations")
     run = _Run(problem, start, backend or "highs", began, time_limit, on_improvement)
     try:
-        run.linear_bound()
-        run.integers()
+        run.solve()
     except _Late as stop:
         status = Status.LIMIT if run.plan is None else Status.FEASIBLE
         return Outcome(run.plan, run.bound, status, run.looked_at, str(stop), run.trace)
@@ -100,7 +103,9 @@ class _Run:
     Attributes:
         plan: the best known.
         beat: a plan must cost less than this to be better (doubled).
-        low: no plan costs less than this (doubled); `prizes` and `fee` prove it.
+        low: no plan costs less than this (doubled).
+        linear, prizes, fee: a linear bound, and the shadow prices that prove it: no district has a negative
+            reduced cost.
     """
 
     def __init__(
@@ -126,7 +131,8 @@ class _Run:
             self.beat = min(self.beat, 2 * problem.cut_limit + 2)
         if plan is not None:
             self.beat = 2 * arrays.cut_cost(plan.labels)
-        self.low, self.prizes, self.fee = 0.0, np.zeros(arrays.size), 0.0
+        self.low = self.linear = 0.0
+        self.prizes, self.fee = np.zeros(arrays.size), 0.0
         self.trace: list[Improvement] = []
         self.looked_at = 0
         self.note()
@@ -156,16 +162,23 @@ class _Run:
             raise _Late("stopped by the time limit")
         return left
 
-    def districts(self, threshold: float, prizes: Array | None = None) -> Iterator[tuple[Array, Array]]:
+    def districts(
+        self, threshold: float, prizes: Array | None = None, branches: float = np.inf
+    ) -> Iterator[tuple[Array, Array]]:
         """Districts and the costs of their boundaries, where these exceed the prizes by at most `threshold`.
 
         Yields:
-            What was found in each step, until there are no more.
+            What was found in each step, until there are no more, or so many branches were looked at:
+            `cut_short` says which.
         """
         low, high = self.problem.population_bounds
         search = ConnectedSets(self.graph, low, high, self.problem.districts, threshold, prizes)
+        self.cut_short = False
         while not search.done:
             self.left()
+            self.cut_short = search.looked_at > branches
+            if self.cut_short:
+                return
             before = search.looked_at
             sets, costs = search.step(most=20_000)
             self.looked_at += search.looked_at - before
@@ -177,7 +190,7 @@ class _Run:
             yield sets[good], costs[good]
 
     def first_pool(self) -> tuple[Array, Array]:
-        """The districts with the cheapest boundaries."""
+        """Districts with cheap boundaries."""
         wanted = _POOL * self.graph.size
         threshold = max(1.0, 0.8 * self.beat / self.problem.districts if self.plan else 1.0)
         while True:
@@ -191,71 +204,84 @@ class _Run:
                 return np.concatenate(sets), np.concatenate(costs)
             threshold *= 1.2
 
-    def linear_bound(self) -> None:
-        """The master in ever larger boxes around the best shadow prices, until the box no longer matters."""
+    def solve(self) -> None:
+        """Bound and list in turn: a closer bound leaves fewer districts, but costs more to find.
+
+        The master's shadow prices stay in a box; the first box is small and lies around prices in proportion
+        to population, near which few branches of the enumeration survive.
+        """
         n, k = self.graph.size, self.problem.districts
         sets, costs = self.first_pool()
         if not len(sets):
             self.low = float(self.beat)
             return
         guess = self.beat if self.plan is not None else k * float(costs.mean())
-        centre = guess * self.graph.weights / max(self.graph.total, 1)
-        box = max(guess / n / 2, 1e-3)
+        self.prizes = guess * self.graph.weights / max(self.graph.total, 1)
+        box, branches = max(guess / n / 4, 1e-3), _BRANCHES
         while not self.settled:
-            model = Model("districts")
-            taken = model.variable("taken", len(sets), lower=0)
-            missing = model.variable("missing", n, lower=0)
-            excess = model.variable("excess", n, lower=0)
-            cover = model.subject_to(sets.T.astype(float) @ taken + missing - excess == 1, name="cover")
-            count = model.subject_to(taken.sum() == k, name="count")
-            model.minimize((taken * costs).sum() + missing @ (centre + box) - excess @ (centre - box))
+            sets, costs = self.bound_within(box, sets, costs)
+            self.list_and_choose(branches)
+            box, branches = 2 * box, 3 * branches
 
-            def price(dual: Duals) -> Pricing:
-                prizes, fee = dual(cover), float(dual(count))  # noqa: B023
-                tiny = 1e-4 * self.beat / k
-                found: list[Column] = []
-                least = -tiny
-                complete = True
-                for some, paid in self.districts(fee - tiny, prizes):
-                    reduced = paid - some @ prizes - fee
-                    least = min(least, float(reduced.min(initial=0.0)))
-                    for i in np.argsort(reduced, kind="stable").tolist():
-                        ones = {cover: some[i].astype(float), count: 1.0}  # noqa: B023
-                        found.append(Column(float(paid[i]), ones, data=(some[i], paid[i])))
-                    if len(found) > _ROUND:
-                        complete = False
-                        break
-                if complete and prizes.sum() + k * (fee + least) > self.low:
-                    self.low, self.prizes, self.fee = prizes.sum() + k * (fee + least), prizes, fee + least
-                    self.note()
-                return Pricing([] if self.settled else found, least if complete else -np.inf)
+    def bound_within(self, box: float, sets: Array, costs: Array) -> tuple[Array, Array]:
+        """Solve the master with shadow prices in a box around the best ones; add to its districts."""
+        n, k = self.graph.size, self.problem.districts
+        model = Model("districts")
+        taken = model.variable("taken", len(sets), lower=0)
+        missing = model.variable("missing", n, lower=0)
+        excess = model.variable("excess", n, lower=0)
+        cover = model.subject_to(sets.T.astype(float) @ taken + missing - excess == 1, name="cover")
+        count = model.subject_to(taken.sum() == k, name="count")
+        model.minimize(taken @ costs + missing @ (self.prizes + box) - excess @ (self.prizes - box))
 
-            said = generate(model, price, self.backend, total=k, time_limit=self.left())
-            self.left()
-            if said.columns:
-                sets = np.concatenate([sets, np.array([c.data[0] for c in said.columns])])
-                costs = np.concatenate([costs, np.array([c.data[1] for c in said.columns])])
-            if said.solution[missing].sum() + said.solution[excess].sum() < 0.01:
-                return
-            centre, box = self.prizes, 2 * box
+        def price(dual: Duals) -> Pricing:
+            prizes, fee = dual(cover), float(dual(count))
+            tiny = 1e-4 * self.beat / k
+            found: list[Column] = []
+            least, complete = -tiny, True
+            for some, paid in self.districts(fee - tiny, prizes):
+                reduced = paid - some @ prizes - fee
+                least = min(least, float(reduced.min(initial=0.0)))
+                for members, cost in zip(some, paid.tolist(), strict=True):
+                    ones = {cover: members.astype(float), count: 1.0}
+                    found.append(Column(float(cost), ones, data=members))
+                if len(found) > _ROUND:
+                    complete = False
+                    break
+            linear = float(prizes.sum()) + k * (fee + least)
+            if complete and linear > self.linear:
+                self.linear, self.prizes, self.fee = linear, prizes, fee + least
+                self.low = max(self.low, linear)
+                self.note()
+            return Pricing([] if self.settled else found, least if complete else -np.inf)
 
-    def integers(self) -> None:
-        """Seek plans below a target, and raise it, until one is found or the bound meets the best plan."""
+        found = generate(model, price, self.backend, total=k, time_limit=self.left()).columns
+        self.left()
+        if not found:
+            return sets, costs
+        return (
+            np.concatenate([sets, np.array([c.data for c in found])]),
+            np.concatenate([costs, np.array([c.cost for c in found])]),
+        )
+
+    def list_and_choose(self, branches: int) -> None:
+        """Seek plans below a target, and raise it, until the bound meets the best plan or it takes too long."""
         slack = 1.0  # by how much the target exceeds the linear bound
-        linear = self.low
         while not self.settled:
             least = 2 * int(np.ceil(self.low / 2 - 1e-6))
-            target = min(self.beat - 2, max(least, 2 * int((linear + slack) / 2)))
+            target = min(self.beat - 2, max(least, 2 * int((self.linear + slack) / 2)))
             sets, costs = [], []
-            for some, paid in self.districts(self.fee + target - linear, self.prizes):
+            for some, paid in self.districts(self.fee + target - self.linear, self.prizes, branches):
                 sets.append(some)
                 costs.append(paid)
                 if sum(map(len, sets)) > _MOST:
-                    raise _Late(f"more than {_MOST} districts could be in a plan of cost {target / 2:g}")
+                    return
+            if self.cut_short:
+                return
             self.best_of(np.concatenate(sets), np.concatenate(costs), target)
             self.low = max(self.low, min(self.beat, target + 2))
             self.note()
-            slack = 1.5 * (target - linear)
+            slack = 1.5 * (target - self.linear)
 
     def best_of(self, sets: Array, costs: Array, target: int) -> None:
         """The best plan of at most the target's cost made of these districts, if there is one."""

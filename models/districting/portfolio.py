@@ -1,4 +1,4 @@
-"""Heuristic, then search, then dynamic programming, each starting from what the one before knows."""
+"""Heuristic, then search, then columns or dynamic programming, each starting from what the one before knows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from forcopt.backends.base import Improvement
 from forcopt.errors import DeclarationError
 from forcopt.graphs.bits import LARGEST
-from forcopt.graphs.states import WIDEST
+from forcopt.models.districting.column_generation import column_generation
 from forcopt.models.districting.frontier import frontier, sweep_of
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan
@@ -20,6 +20,9 @@ from forcopt.problem import Outcome
 from forcopt.status import Status
 
 __all__ = ["portfolio"]
+
+_FEW = 16
+"""Districts of so many nodes on average are few enough to enumerate by reduced cost."""
 
 _ROUNDS = ((1, 2_000, 0.25), (8, 10_000, 5.0))
 """Annealing schedules, their steps for each node, seconds of search; then comes the dynamic programme."""
@@ -33,10 +36,11 @@ def portfolio(
     seed: int | np.random.Generator | None = None,
     on_improvement: Callable[[Improvement], bool | None] | None = None,
 ) -> Outcome:
-    """Local search for a plan to beat, some seconds of set partitioning, then the frontier with its bounds.
+    """Local search for a plan to beat, some seconds of set partitioning, then columns or the frontier.
 
-    The dynamic programme is for the objective ``cut`` and frontiers of at most 16 nodes, the search for at
-    most 128 nodes; where one cannot, the other runs to the end.
+    What is left after the search is for the objective ``cut``: column generation where districts hold few
+    nodes, the dynamic programme where they hold many and frontiers are of at most 16 nodes. Other objectives
+    are searched to the end, on at most 128 nodes.
 
     Args:
         problem: which.
@@ -45,7 +49,8 @@ def portfolio(
         on_improvement: called with each better plan; stop by returning True.
 
     Raises:
-        DeclarationError: if neither can take the problem; the integer programmes can.
+        DeclarationError: for another objective than ``cut`` on more than 128 nodes; the integer programmes
+            take that.
     """
     began = time.perf_counter()
     trace: list[Improvement] = []
@@ -57,7 +62,7 @@ def portfolio(
     def note(step: Improvement) -> bool:
         nonlocal stopped
         shifted = Improvement(time.perf_counter() - began, step.objective, step.bound)
-        if not trace or step.objective < trace[-1].objective:
+        if not trace or step.objective < trace[-1].objective or step.bound > trace[-1].bound:
             trace.append(shifted)
             stopped = bool(on_improvement and on_improvement(shifted)) or stopped
         return stopped
@@ -66,11 +71,11 @@ def portfolio(
     if reason:
         return Outcome(None, status=Status.INFEASIBLE, message=reason)
     searchable = len(problem.nodes) <= LARGEST
-    sweepable = problem.objective == "cut" and _narrow(problem)
-    if not searchable and not sweepable:
+    finish = _last(problem)
+    if not searchable and finish is None:
         raise DeclarationError(
-            f"method 'portfolio' takes graphs of at most {LARGEST} nodes, or the objective cut on frontiers "
-            f"of at most {WIDEST}; try the formulations 'separators' or 'flow'"
+            f"method 'portfolio' takes graphs of at most {LARGEST} nodes, or the objective cut; "
+            "try the formulations 'separators' or 'shirabe'"
         )
     plan: Plan | None = None
     steps = 0
@@ -90,22 +95,20 @@ def portfolio(
             plan = first.decision
         if searchable and not stopped:
             limit = left()
-            if sweepable or number < len(_ROUNDS):
+            if finish is not None or number < len(_ROUNDS):
                 limit = seconds if limit is None else min(limit / 4, seconds)
             said = set_partitioning(problem, start=plan, time_limit=limit, seed=seed, on_improvement=note)
             steps += said.iterations
             plan = said.decision
-            if said.status in (None, Status.INFEASIBLE) or (number == len(_ROUNDS) and not sweepable):
+            if said.status in (None, Status.INFEASIBLE) or (number == len(_ROUNDS) and finish is None):
                 said.trace, said.iterations = trace, steps
                 return said
         if stopped:
             break
-    if not sweepable or stopped:
+    if finish is None or stopped:
         status = Status.LIMIT if plan is None else Status.FEASIBLE
         return Outcome(plan, float("-inf"), status, steps, "stopped", trace)
-    said = frontier(problem, start=plan, time_limit=left(), seed=seed)
-    if said.decision is not None:
-        note(Improvement(0.0, problem.evaluate(said.decision).objective, float("-inf")))
+    said = finish(problem, start=plan, time_limit=left(), seed=seed, on_improvement=note)
     said.trace, said.iterations = trace, steps + said.iterations
     return said
 
@@ -114,9 +117,16 @@ def _value(problem: Districting, plan: Plan) -> float:
     return problem.evaluate(plan).objective
 
 
-def _narrow(problem: Districting) -> bool:
+def _last(problem: Districting) -> Callable[..., Outcome] | None:
+    """The method that runs to the end, if there is one for the objective."""
     try:
-        sweep_of(problem)
+        problem.require_cut("portfolio")
     except DeclarationError:
-        return False
-    return True
+        return None
+    if len(problem.nodes) > _FEW * problem.districts:
+        try:
+            sweep_of(problem)
+        except DeclarationError:
+            return column_generation
+        return frontier
+    return column_generation

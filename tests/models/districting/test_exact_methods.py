@@ -16,7 +16,7 @@ from forcopt.errors import DeclarationError
 from forcopt.models import Districting
 from forcopt.models.districting import Apart, CutLimit, Fixed, Plan, Together
 
-EXACT = ["set-partitioning", "frontier", "sphere-cut"]
+EXACT = ["set-partitioning", "frontier", "sphere-cut", "column-generation"]
 COUNTING = ["frontier", "sphere-cut"]
 
 
