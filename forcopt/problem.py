@@ -75,9 +75,9 @@ class Handles(SimpleNamespace):
     Args:
         objective: a scalar expression (taken in the problem's sense), or an `Objective`.
         decision: turns a `ModelSolution` into the problem's decision.
-        unit: what 1 of the model's objective is worth in the problem's; a formulation whose objective would
-            be tiny or huge states it in such units, since solvers' tolerances are absolute.
-        parts: variables and expressions for those who compose.
+        parts: variables and expressions for those who compose; and ``unit``, what 1 of the model's objective
+            is worth in the problem's (1 by default). A formulation whose objective would be tiny or huge
+            states it in such units, since solvers' tolerances are absolute.
     """
 
     objective: Expression | Objective
@@ -85,13 +85,9 @@ class Handles(SimpleNamespace):
     unit: float
 
     def __init__(
-        self,
-        objective: Expression | Objective,
-        decision: Callable[[ModelSolution], Any],
-        unit: float = 1.0,
-        **parts: Any,
+        self, objective: Expression | Objective, decision: Callable[[ModelSolution], Any], **parts: Any
     ) -> None:
-        super().__init__(objective=objective, decision=decision, unit=unit, **parts)
+        super().__init__(**{"unit": 1.0, "objective": objective, "decision": decision, **parts})
 
 
 @dataclass

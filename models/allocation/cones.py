@@ -64,14 +64,17 @@ def _least_variance(problem: StratifiedAllocation, model: Model, relaxed: bool) 
 
 def _write(problem: Strata, model: Model, typical: Array, relaxed: bool) -> tuple[Any, Expression]:
     """The sizes, and ``coefficients.T @ (1 / sizes)``, from cones whose members are about 1."""
-    sizes = model.variable(
+    whole = problem.integer and not relaxed
+    unit = np.ones(len(typical)) if whole else typical  # fractions are variables in units of their own
+    variables = model.variable(
         model.unused_name("sizes"),
         len(typical),
-        lower=problem.floors,
-        upper=problem.sizes,
-        integer=problem.integer and not relaxed,
+        lower=problem.floors / unit,
+        upper=problem.sizes / unit,
+        integer=whole,
     )
-    return sizes, (problem.coefficients / typical[:, None]).T @ inverse(sizes * (1 / typical))
+    shares = variables * (unit / typical)
+    return variables * unit, (problem.coefficients / typical[:, None]).T @ inverse(shares)
 
 
 def _sizes(problem: Strata, found: Array, relaxed: bool) -> Array:

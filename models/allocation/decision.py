@@ -97,7 +97,7 @@ class Allocation:
         axes.barh(places, self.sizes, color="#0072B2", label="sample")
         if count <= 40:
             axes.set_yticks(places, self.names)
-        axes.set(xscale="log", xlabel="records", ylim=(count - 0.5, -0.5))
+        axes.set(xscale="log", xlabel="records", xlim=(0.8, None), ylim=(count - 0.5, -0.5))
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_title(f"{self.size:.10g} of {self.strata.sum():.10g} records", loc="left", fontsize=11)
         figure.legend(loc="outside lower center", ncols=2, frameon=False)

@@ -11,7 +11,7 @@ from forcopt.models.allocation.water_filling import Filled
 
 __all__ = ["allocation_windows", "windows"]
 
-ROUNDING = 1e-9
+ROUNDING = 1e-12
 
 
 def windows(gains: Array, prices: Array, floors: Array, caps: Array, gap: float) -> tuple[Array, Array]:
