@@ -18,6 +18,7 @@ import platform
 import re
 import subprocess
 import time
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ from forcopt.models.leximax_cohort.brute_force import all_cohorts
 
 LIMIT = 60.0  # seconds for one solve, ours or a peer's
 PACKAGES = ("numpy", "scipy", "highspy", "cvxpy", "ortools", "clarabel")
+SECTIONS = ("resources", "facilities", "panels", "cohorts", "integers", "gaps", "noise")
 HERE = Path(__file__).resolve().parent
 Result = dict[str, Any]
 RESOURCES = ((10, 20), (20, 40), (30, 60), (100, 200), (200, 400))
@@ -274,6 +276,7 @@ def main() -> None:
     parser.add_argument("--peers", help="the Python of an environment that has the peers")
     parser.add_argument("--out", type=Path, help="write the tables there")
     parser.add_argument("--quick", action="store_true", help="a small part of each table")
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, help="some of the tables")
     options = parser.parse_args()
     packages = ", ".join(
         f"{p} {version(p)}" for p in ("numpy", "scipy", "highspy", "cvxpy", "ortools", "clarabel")
@@ -287,13 +290,17 @@ def main() -> None:
     )
     report = Report(head, options.out)
     fo.Model().solve()  # imports the solver before anything is timed
-    resources(report, options.peers, options.quick)
-    facilities(report, options.peers, options.quick)
-    panels(report, options.peers, options.quick)
-    cohorts(report, options.quick)
-    integers(report, options.quick)
-    gaps(report, options.quick)
-    noise(report, options.quick)
+    sections: dict[str, Callable[[], None]] = {
+        "resources": lambda: resources(report, options.peers, options.quick),
+        "facilities": lambda: facilities(report, options.peers, options.quick),
+        "panels": lambda: panels(report, options.peers, options.quick),
+        "cohorts": lambda: cohorts(report, options.quick),
+        "integers": lambda: integers(report, options.quick),
+        "gaps": lambda: gaps(report, options.quick),
+        "noise": lambda: noise(report, options.quick),
+    }
+    for name in options.only or sections:
+        sections[name]()
 
 
 if __name__ == "__main__":

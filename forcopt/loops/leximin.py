@@ -25,8 +25,11 @@ Solve = Callable[[], RawResult]
 _LEAST_SLACK, _MOST_SLACK = 1e-10, 1e-4
 """Relative; where relaxing begins if the tolerance is 0, and where it ends."""
 
-_LEAST_CUT = 1e-9
-"""Subset sums violated by less than this, relative, are no cuts."""
+_LEAST_CUT = 1e-11
+"""Subset sums violated by less than this are no cuts; later stages multiply what earlier ones miss."""
+
+_ROUNDING = 1e-14
+"""Nor are those violated by less than this, relative."""
 
 _SHARE = 10.0
 """Multipliers up to this many times a solver's accuracy count as zero."""
@@ -102,11 +105,11 @@ class SubsetCuts:
         Args:
             values: the utilities at a point.
             sums: demanded for each size; as many as there are sizes to look at.
-            tolerance: relative to the larger of 1 and the sum.
+            tolerance: of violations, absolute.
         """
         order = np.argsort(values, kind="stable")
         short = sums - np.cumsum(values[order])[: len(sums)]
-        sizes = np.flatnonzero(short > tolerance * np.maximum(1.0, np.abs(sums))) + 1
+        sizes = np.flatnonzero(short > np.maximum(tolerance, _ROUNDING * np.abs(sums))) + 1
         return [order[:k] for k in sizes.tolist()]
 
     def rows(self, sets: list[Array]) -> RowBlock | None:

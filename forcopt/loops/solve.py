@@ -78,9 +78,15 @@ def solve_model(
     native_lazy = "lazy" in chosen.capabilities.kinds
 
     def run(current: Session, last: bool) -> RawResult:
+        nonlocal settings
         if model.lazies and not native_lazy:
-            return cutting_planes(current, model, settings, elapsed, chosen.accuracy)
-        return current.solve(settings.within(elapsed()))
+            result = cutting_planes(current, model, settings, elapsed, chosen.accuracy)
+        else:
+            result = current.solve(settings.within(elapsed()))
+        if result.x is not None and program.is_integer and program.is_staged:
+            # The integers are feasible in the next stage; what it adds has other values.
+            settings = replace(settings, start=np.where(program.integer == 1, result.x, np.nan))
+        return result
 
     result, results = lexicographic(session, program, run, chosen.accuracy)
     if result.ambiguous:
