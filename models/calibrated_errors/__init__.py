@@ -7,6 +7,7 @@ Reconciled? FORC 2021.
 from forcopt.models.calibrated_errors import baselines, formulations, polygon  # noqa: F401  (register the methods)
 from forcopt.models.calibrated_errors.decision import CalibratedScores, ScoreKernel
 from forcopt.models.calibrated_errors.problem import CalibratedEqualErrors
+from forcopt.models.calibrated_errors.recalibration import Recalibration
 from forcopt.models.calibrated_errors.region import FeasibleRegion
 from forcopt.models.calibrated_errors.transport import CalibratedTransport
 
@@ -15,5 +16,6 @@ __all__ = [
     "CalibratedScores",
     "CalibratedTransport",
     "FeasibleRegion",
+    "Recalibration",
     "ScoreKernel",
 ]

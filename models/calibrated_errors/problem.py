@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -176,7 +176,7 @@ class CalibratedEqualErrors(Problem):
         return super().method(name or ("lp" if self.relaxation is None else "qp"))
 
     @classmethod
-    def from_counts(cls, counts: Mapping[str, tuple[Sequence[int], Sequence[int]]], **fields: Any) -> Self:
+    def from_counts(cls, counts: Mapping[str, tuple[Any, Any]], **fields: Any) -> Self:
         """Take each group's people, and how many of them have label 1, by score.
 
         Each score then counts as the share with label 1 among those who have it, which calibrates it; scores
@@ -385,7 +385,7 @@ class CalibratedEqualErrors(Problem):
     def feasible_region(self, *, calibrated: bool = True, margin: float | None = None) -> FeasibleRegion:
         """All equal error rates that can be had, as an exact polygon (Theorem 4).
 
-        The numbers of the declaration are read as the simplest fractions that round to them.
+        Every number of the declaration is read as a fraction of small denominator that rounds to it, if any.
 
         Args:
             calibrated: with scores that are calibrated within each group; else with any predictions.

@@ -24,15 +24,16 @@ HalfPlane = tuple[Fraction, Fraction, Fraction]
 
 
 def simplest_fraction(number: float) -> Fraction:
-    """The fraction of least denominator (up to powers of ten) that rounds to this float.
+    """A fraction of small denominator (below 10^7) that rounds to this float, or else the float exactly.
 
-    What was written as 0.2 is read as 1/5, what was computed as 1/3 as 1/3.
+    What was written as 0.2 is read as 1/5, what was computed as 1/3 as 1/3. Other floats are fractions with a
+    power of two below, so that sums of many keep denominators of one size.
 
     >>> simplest_fraction(0.2), simplest_fraction(1 / 3), simplest_fraction(854 / 1281)
     (Fraction(1, 5), Fraction(1, 3), Fraction(2, 3))
     """
     exact = Fraction(number)
-    for digits in range(1, 17):
+    for digits in range(1, 8):
         near = exact.limit_denominator(10**digits)
         if float(near) == number:
             return near

@@ -159,14 +159,21 @@ def test_equation_36_does_not_hold():
     assert known.solve().objective == pytest.approx(0.0952381)
 
 
-def test_two_steps_on_a_known_population():
-    """Base x >= 2 of the paper's kind of population: the second step's error is 17/40 with (.5, 0, .5, 1)."""
+@pytest.mark.parametrize(
+    ("weights", "error", "probabilities"),
+    [
+        ((0, 64, 0), F(17, 40), (F(1, 2), 0, F(1, 2), 1)),
+        ((31, 2, 31), F(137, 326), (F(66, 163), 0, F(97, 163), 1)),
+    ],
+)
+def test_two_steps_on_a_known_population(weights, error, probabilities):
+    """Bases x >= 1, 2, 3 with these weights of 64; the mixture is what step 1 gives at a tolerance of .05."""
     mass = np.array([[0.3, 0.2], [0.2, 0.3]])  # label, group
     low = [[0.5, 0.3, 0.1, 0.1], [0.3, 0.3, 0.3, 0.1]]
     high = [[0.1, 0.1, 0.3, 0.5], [0.1, 0.3, 0.3, 0.3]]
     of_x = np.array([low, high])
-    accepted = of_x[:, :, 2:].sum(axis=2)  # label, group
+    accepted = sum(w / 64 * of_x[:, :, k + 1 :].sum(axis=2) for k, w in enumerate(weights))
     table = np.stack([mass * (1 - accepted), mass * accepted]).transpose(0, 2, 1)
-    s = problem(np.rint(table * 1000).astype(int), F(3, 4), 0).solve()
-    assert s.objective == pytest.approx(0.425)
-    assert s.decision.probabilities.ravel() == pytest.approx([0.5, 0, 0.5, 1])
+    s = problem(np.rint(table * 6400).astype(int), F(3, 4), 0).solve()
+    assert s.objective == pytest.approx(float(error))
+    assert s.decision.probabilities.ravel() == pytest.approx([float(v) for v in probabilities])

@@ -76,6 +76,20 @@ def test_the_polygon_and_the_linear_program_agree(seed, groups):
     assert alone.objective - 1e-7 <= opportunity.objective <= linear.objective + 1e-7
 
 
+def test_many_values():
+    """150 values of any floats a group: the fractions stay small, the answers agree, the scores are right."""
+    rng = np.random.default_rng(7)
+    scores = {}
+    for a in range(3):
+        masses = rng.random(150)
+        scores[f"g{a}"] = (rng.beta(2, 2 + 0.3 * a, size=150), masses / masses.sum())
+    p = CalibratedEqualErrors(scores=scores, cutoff=0.5)
+    assert len(str(p.best_rates()[0])) < 200
+    s = p.solve()
+    assert s.evaluation.feasible
+    assert s.objective == pytest.approx(p.solve("polygon").objective, abs=1e-9)
+
+
 @pytest.mark.parametrize("backend", AVAILABLE)
 @pytest.mark.parametrize("make", [base, compas], ids=["base", "compas"])
 def test_every_backend_for_linear_programs_agrees(make, backend):
