@@ -221,7 +221,7 @@ def column_generation(
     while True:
         result = master.session.solve(options.within(elapsed()))
         done += 1
-        if result.status is Status.INFEASIBLE and not master.repaired:
+        if result.status is Status.INFEASIBLE and not master.repaired and best is None:
             master.make_elastic()
             continue
         if result.status is not Status.OPTIMAL:

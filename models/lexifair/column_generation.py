@@ -201,7 +201,9 @@ class _Pool:
             return _Found(self.models[-1], proofs, done.rounds, said.status, message)
         chances = np.concatenate([said[p], said[done.variable]])
         chances = np.where(chances > 1e-12, chances, 0.0)
-        self.models += fresh
-        mixed = problem.mix(self.models, chances / chances.sum())
+        everything = self.models + fresh
+        mixed = problem.mix(everything, chances / chances.sum())
+        # near copies of one model make later masters singular
+        self.models = [m for m, chance in zip(everything, chances, strict=True) if chance > 0]
         trace = [Improvement(t.seconds, scale * t.objective, scale * t.bound) for t in said.trace]
         return _Found(mixed, proofs, done.rounds, said.status, said.message, trace)

@@ -94,7 +94,7 @@ def ftpl(
         rounds: at most so many for each level.
         draws: how many classifiers are drawn in each round.
         noise: the perturbation, relative to that of Theorem 19, which is for the worst case.
-        time_limit: seconds for all levels together.
+        time_limit: seconds for all levels together, looked at whenever the gap is measured.
         seed: an int or a generator.
         on_improvement: told of the first level's value and bound whenever they are measured.
     """

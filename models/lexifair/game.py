@@ -131,7 +131,7 @@ def play_levels(
         learner: who plays models.
         alpha: the slack of each level at which to stop, in units of loss.
         rounds: at most so many for each level.
-        time_limit: seconds for all levels together.
+        time_limit: seconds for all levels together, looked at whenever the gap is measured.
         on_improvement: told of the first level's value and bound whenever they are measured.
     """
     began = time.perf_counter()

@@ -208,7 +208,7 @@ def no_regret(
         as_printed: the paper's number of rounds, step sizes and penalty, and as limits the learner's averages
             of ``η_j``. Those may be below the optimum, so that the next level has no solution: then the
             status is infeasible. Refused if the theorem asks for more than `rounds`.
-        time_limit: seconds for all levels together.
+        time_limit: seconds for all levels together, looked at whenever the gap is measured.
         on_improvement: told of the first level's value and bound whenever they are measured.
     """
     problem.check_randomized("no-regret")
