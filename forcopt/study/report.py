@@ -95,8 +95,11 @@ class Comparison:
         """
         if not Path(store).is_file():
             raise FileNotFoundError(f"no file {store}")
+        from forcopt.study.library import best_known
+
         with Store(store) as kept:
-            return cls(kept.all(), kept.declarations())
+            problems = kept.declarations()
+            return cls(kept.all(), problems, best_known(problems))
 
     @property
     def instances(self) -> tuple[tuple[Run, ...], ...]:

@@ -1,4 +1,4 @@
-"""Seeded instances: strata of very different sizes and deviations, one variable or several."""
+"""Seeded instances: strata of very different sizes and deviations, of several variables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 from forcopt.instance import Instance, by_name
 from forcopt.models.allocation.generators import random_strata
 from forcopt.models.allocation.precision import PrecisionAllocation
-from forcopt.models.allocation.problem import StratifiedAllocation
 
 __all__ = ["INSTANCES"]
 
@@ -26,17 +25,7 @@ def _precise(strata: int, variables: int) -> PrecisionAllocation:
     return PrecisionAllocation(sizes=drawn.sizes, deviations=deviations, targets=targets)
 
 
-def _stratified(strata: int) -> StratifiedAllocation:
-    return random_strata(strata, largest=300, seed=strata)
-
-
 INSTANCES = by_name(
-    [
-        Instance(f"allocation/neyman-{n}", partial(_stratified, n), "milp", {"reduce": False})
-        for n in (5, 20, 80)
-    ]
-    + [
-        Instance(f"allocation/precision-{n}-{v}", partial(_precise, n, v), "milp")
-        for n, v in ((5, 2), (20, 3))
-    ]
+    Instance(f"allocation/precision-{strata}-{v}", partial(_precise, strata, v), "milp")
+    for strata, v in ((5, 2), (10, 2), (20, 3), (40, 2))
 )

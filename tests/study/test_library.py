@@ -10,7 +10,7 @@ from forcopt.study import library
 from forcopt.study.store import facts
 
 SMALL = [
-    "allocation/neyman-5",
+    "allocation/precision-5-2",
     "amplification/test-10",
     "calibrated/scores-2-10",
     "districting/grid-4-2",
