@@ -281,22 +281,18 @@ def picture(path: Path, surfaces: dict[str, dict], steps: dict[str, dict]) -> No
             ax.set(xlabel="disparity, held out", ylabel="error, held out", title=f"{name}: {kind}")
             ax.legend(fontsize=7)
         for j, method in enumerate(("step 1 alone", "two-step", "inverted")):
-            for k, line in ((1, "-"), (0, ":")):
-                at = [(e, np.array(f[method])[:, k]) for e, f in steps[name].items() if f[method] and e < 30]
-                if at:
-                    half = [
-                        student.ppf(0.975, max(len(v) - 1, 1)) * np.std(v) / np.sqrt(max(len(v) - 1, 1))
-                        for _, v in at
-                    ]
-                    label = method if k else None
-                    x, mean = [e for e, _ in at], [v.mean() for _, v in at]
-                    row[2].errorbar(x, mean, half, color=f"C{j}", linestyle=line, capsize=2, label=label)
+            at = [(e, np.array(f[method])) for e, f in steps[name].items() if len(f[method]) > 1 and e < 30]
+            epsilons = [e for e, _ in at]
+            error, mean = np.array([v.mean(axis=0) for _, v in at]).reshape(-1, 2).T
+            half = [student.ppf(0.975, len(v) - 1) * v[:, 1].std(ddof=1) / np.sqrt(len(v)) for _, v in at]
+            row[2].plot(epsilons, mean, color=f"C{j}", label=f"{method}: disparity")
+            row[2].fill_between(epsilons, mean - half, mean + half, color=f"C{j}", alpha=0.2, linewidth=0)
+            row[2].plot(epsilons, error, color=f"C{j}", linestyle=":", label=f"{method}: error")
         row[2].set(
-            xscale="log",
-            xlabel="ε of the reports",
-            title=f"{name}: disparity (solid), error (dotted)",
-            ylim=(0, None),
+            xscale="log", xlabel="ε of the reports", title=f"{name}: groups by reports", ylim=(0, 0.55)
         )
+        row[2].set_xticks(CHANNEL, [f"{e:g}" for e in CHANNEL])
+        row[2].set_xticks([], minor=True)
         row[2].legend(fontsize=7)
     figure.savefig(path, dpi=75)
 
@@ -348,8 +344,8 @@ interval of the mean. The noise is simulated from seeds. Made by `python benchma
         body, surfaces[name] = surface(split, seeds, gammas)
         about = (
             f"dp-oracle-learner chooses among {len(split.table[0])} cuts of logistic scores, "
-            f"δ = {DELTA:g}, B = {BOUND:g}, every cell has at least {split.floor} records. ε = ∞ is the exact optimum of the "
-            "linear program.\n\n"
+            f"δ = {DELTA:g}, B = {BOUND:g}, every cell has at least {split.floor} records. ε = ∞ is "
+            "the exact optimum of the linear program.\n\n"
         )
         part(f"Privacy, fairness, accuracy: {name}", about + body)
     for name, split in splits.items():
