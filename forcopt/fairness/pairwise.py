@@ -153,17 +153,34 @@ class PairwiseFairness(Notion):
 
     def rows(self, rates: GroupRates) -> list[Constraint]:
         """A row for each pair of positive weight; with a budget, also a column for each and one more row."""
-        binding = np.flatnonzero((self.shares > 0) & (self.pairs[:, 0] != self.pairs[:, 1]))
-        if not len(binding) or self.gamma >= 1.0:
+        if self.budget > 0.0:
+            return self.rows_with_allowance(rates)
+        binding = self._binding
+        if not len(binding):
+            return []
+        row = self.excess(rates)[binding] <= 0
+        return [_named(row, "pair", [f"pair[{i},{j}]" for i, j in self.pairs[binding]])]
+
+    def rows_with_allowance(self, rates: GroupRates) -> list[Constraint]:
+        """The same with a column for what each pair is allowed, also if the budget is 0.
+
+        This is how equations (1) to (3) of the paper, and its game, state it.
+        """
+        binding = self._binding
+        if not len(binding):
             return []
         excess = self.excess(rates)[binding]
-        labels = [f"pair[{i},{j}]" for i, j in self.pairs[binding]]
-        if self.budget == 0.0:
-            return [_named(excess <= 0, "pair", labels)]
         model = excess.model
         allowed = model.variable(model.unused_name("allowed"), len(binding), lower=0.0, upper=1.0)
-        mean = self.shares[binding] @ allowed <= self.budget
+        labels = [f"pair[{i},{j}]" for i, j in self.pairs[binding]]
+        mean = allowed @ self.shares[binding] <= self.budget
         return [_named(excess - allowed <= 0, "pair", labels), _named(mean, "budget", None)]
+
+    @property
+    def _binding(self) -> Array:
+        """The pairs that demand anything."""
+        demands = (self.shares > 0) & (self.pairs[:, 0] != self.pairs[:, 1]) & (self.gamma < 1.0)
+        return np.flatnonzero(demands)
 
     def disparity(self, rates: GroupRates) -> dict[str, Any]:
         """The mean violation, as ``"pairwise unfairness"``; for expressions, a convex one."""

@@ -8,11 +8,14 @@ from forcopt.errors import BackendError
 from forcopt.language.model import Model
 from forcopt.language.terms import Array
 from forcopt.loops.solution import ModelSolution
-from forcopt.models.fair_classification.hypotheses import Hypothesis
+from forcopt.models.fair_classification.hypotheses import Hypothesis, Oracle
 from forcopt.models.fair_classification.lagrangian import Lagrangian
 from forcopt.status import Status
 
-__all__ = ["Collection"]
+__all__ = ["WORTH_RECALLING", "Collection"]
+
+WORTH_RECALLING = 1e-6
+"""By how much a classifier that the oracle remembers must improve the error to be taken up."""
 
 
 class Collection:
@@ -56,10 +59,11 @@ class Collection:
         stacked = np.array([self.hypotheses[k].predictions for k in used], dtype=float)
         return np.asarray(np.clip(weights[used] @ stacked, 0.0, 1.0))
 
-    def repaired(self, bound: float, backend: str) -> tuple[Array, Array]:
+    def repaired(self, oracle: Oracle, bound: float, backend: str) -> tuple[Array, Array]:
         """The fair mixture of least error, and its multipliers.
 
-        If no mixture of these is fair: that of least error plus `bound` times the largest excess.
+        If no mixture of these is fair: that of least error plus `bound` times the largest excess. What the
+        oracle remembers joins the collection where it improves the mixture.
 
         Raises:
             BackendError: if the linear program cannot be solved.
@@ -67,12 +71,19 @@ class Collection:
         Reference: Agarwal et al. (2018) and Jung et al. (2021) average the plays; this linear program over
         the plays is never worse.
         """
-        said, weights, multipliers = self._mix(None, backend)
-        if said.status is Status.INFEASIBLE:
-            said, weights, multipliers = self._mix(bound, backend)
-        if said.status is not Status.OPTIMAL:
-            raise BackendError(f"the mixture of {len(self.hypotheses)} classifiers failed: {said.message}")
-        return weights, multipliers
+        game = self.lagrangian
+        while True:
+            said, weights, multipliers = self._mix(None, backend)
+            if said.status is Status.INFEASIBLE:
+                said, weights, multipliers = self._mix(bound, backend)
+            if said.status is not Status.OPTIMAL:
+                raise BackendError(f"mixing {len(self.hypotheses)} classifiers failed: {said.message}")
+            known = len(self.hypotheses)
+            for found in oracle.recall(game.price(multipliers)):
+                if game.value(found.predictions, multipliers) < said.objective - WORTH_RECALLING:
+                    self.add(found)
+            if len(self.hypotheses) == known:
+                return weights, multipliers
 
     def _mix(self, penalty: float | None, backend: str) -> tuple[ModelSolution, Array, Array]:
         game = self.lagrangian

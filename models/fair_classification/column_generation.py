@@ -10,7 +10,9 @@ from forcopt.backends.base import Improvement
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
 from forcopt.loops.column_generation import Column, Duals, Pricing, column_generation
+from forcopt.models.fair_classification.collection import WORTH_RECALLING
 from forcopt.models.fair_classification.decision import RandomizedClassifier
+from forcopt.models.fair_classification.hypotheses import Hypothesis
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -53,7 +55,7 @@ def generate(
         time_limit: seconds, checked between calls of the oracle.
         on_improvement: see `Problem.solve`.
     """
-    lagrangian, oracle = problem.lagrangian, problem.oracle
+    lagrangian, oracle = problem.lagrangian, problem.oracle.fresh()
     if not (np.isfinite(accuracy) and accuracy >= 0):
         raise DeclarationError(f"accuracy is {accuracy!r}; it must be at least 0 and finite")
     known = oracle.constants()
@@ -67,18 +69,26 @@ def generate(
     fair = model.subject_to(left <= lagrangian.bounds, name="fairness")
     mixture = model.subject_to(start.sum() == 1, name="mixture")
     model.minimize(start @ np.array([lagrangian.error(p) for p in predictions]))
-    lower, prices = -np.inf, np.zeros(lagrangian.size)
+    lower, prices, calls = -np.inf, np.zeros(lagrangian.size), 0
+
+    def column(found: Hypothesis) -> Column:
+        entries = {fair: lagrangian.rows @ found.predictions, mixture: 1.0}
+        return Column(lagrangian.error(found.predictions), entries, data=found)
 
     def price(dual: Duals) -> Iterable[Column] | Pricing:
-        nonlocal lower, prices
+        nonlocal lower, prices, calls
         multipliers = np.maximum(-dual(fair), 0.0)
-        found = oracle.best(dual.cost_weight * lagrangian.costs + lagrangian.rows.T @ multipliers)
+        costs = dual.cost_weight * lagrangian.costs + lagrangian.rows.T @ multipliers
+        recalled = [column(found) for found in oracle.recall(costs)]
+        if recalled and dual.reduced_cost(recalled[0]) < -WORTH_RECALLING:
+            lower = -np.inf
+            return recalled
+        found, calls = oracle.best(costs), calls + 1
         proved = lagrangian.value(found.predictions, multipliers) if dual.cost_weight else -np.inf
-        if proved > lower:
+        if proved > lower or not oracle.exact:
             lower, prices = proved, multipliers
-        entries = {fair: lagrangian.rows @ found.predictions, mixture: 1.0}
-        column = Column(lagrangian.error(found.predictions), entries, data=found)
-        return Pricing([column], dual.reduced_cost(column)) if oracle.exact else [column]
+        new = column(found)
+        return Pricing([new], dual.reduced_cost(new)) if oracle.exact else [new]
 
     def improved(now: Improvement) -> bool:
         asked = on_improvement is not None and bool(on_improvement(now))
@@ -104,6 +114,6 @@ def generate(
         bound=said.bound if oracle.exact else None,
         status=said.status if oracle.exact else Status.APPROXIMATE,
         iterations=ended.rounds,
-        message=said.message,
+        message=f"{said.message}; {calls} calls of the oracle",
         trace=said.trace if oracle.exact else [],
     )

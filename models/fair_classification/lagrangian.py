@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from forcopt.errors import DeclarationError
-from forcopt.fairness import Notion
+from forcopt.fairness import GroupRates
+from forcopt.language.constraint import Constraint
 from forcopt.language.model import Model
 from forcopt.language.terms import Array
 from forcopt.models.fair_classification.moments import Moments
 
 __all__ = ["Lagrangian", "SaddleGaps"]
+
+Inequalities = Callable[[GroupRates], list[Constraint]]
+"""Writes a constraint over rates that are expressions, such as `Notion.inequalities`."""
 
 
 class SaddleGaps(NamedTuple):
@@ -54,17 +59,17 @@ class Lagrangian:
     et al. (2021), section 3.
     """
 
-    def __init__(self, costs: Array, base: float, constraint: Notion, moments: Moments) -> None:
+    def __init__(self, costs: Array, base: float, inequalities: Inequalities, moments: Moments) -> None:
         self.costs, self.base = costs, base
         scratch = Model("inequalities")
         q = moments.matrix.shape[0]
         seen = scratch.variable("moments", q)
-        scratch.subject_to(constraint.inequalities(moments.rates(seen)))
+        scratch.subject_to(inequalities(moments.rates(seen)))
         columns = scratch.columns()
         self.low, self.high = columns.lower[q:].copy(), columns.upper[q:].copy()
         if not (np.isfinite(self.low).all() and np.isfinite(self.high).all()):
             raise DeclarationError(
-                f"constraint: the inequalities of {constraint!r} have an auxiliary column without bounds"
+                "constraint: its inequalities have an auxiliary column without bounds, which no game can price"
             )
         parts, ends, self.names = [], [], list[str]()
         for row in scratch.constraints:

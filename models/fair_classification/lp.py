@@ -9,7 +9,7 @@ from forcopt.models.fair_classification.decision import RandomizedClassifier
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.problem import Handles
 
-__all__ = ["lp"]
+__all__ = ["lp", "write"]
 
 
 @FairClassification.formulation(
@@ -26,9 +26,14 @@ def lp(problem: FairClassification, model: Model) -> Handles:
     Returns:
         ``rates``, the `GroupRates` as expressions; ``error``; ``fairness``, the constraints of the notion.
     """
+    return write(problem, model, single=False)
+
+
+def write(problem: FairClassification, model: Model, single: bool) -> Handles:
+    """Write the problem over mixtures, or over single hypotheses, into a model."""
     lagrangian, moments = problem.lagrangian, problem.moments
     wanted = sp.csr_array(sp.vstack([lagrangian.costs[None, :], moments.matrix]))
-    hull = problem.oracle.hull(model, wanted)
+    hull = problem.oracle.hull(model, wanted, single)
     error = hull.mapped[0] + lagrangian.base
     rates = moments.rates(hull.mapped[1:])
     fairness = problem.constraint.rows(rates)

@@ -22,6 +22,8 @@ from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
 __all__ = ["FairClassification"]
 
+ROUNDING = 1e-9
+
 
 class FairClassification(Problem):
     """Learn the randomised classifier of least error that is fair on the records (fair empirical risk
@@ -144,11 +146,11 @@ class FairClassification(Problem):
     def lagrangian(self) -> Lagrangian:
         """Error, inequalities, and the costs for the oracle at given multipliers."""
         w, y = self.record_weights, self.labels
-        return Lagrangian(w * (1.0 - 2.0 * y), float(w @ y), self.constraint, self.moments)
+        return Lagrangian(w * (1.0 - 2.0 * y), float(w @ y), self.constraint.inequalities, self.moments)
 
     @cached_property
     def oracle(self) -> Oracle:
-        """The cost-sensitive oracle of `hypotheses` for the records."""
+        """The cost-sensitive oracle of `hypotheses` for the records; a method takes a `fresh` one."""
         return (self.hypotheses or _default_hypotheses()).oracle(self.features)
 
     # -- judging ---------------------------------------------------------------------------------------------
@@ -166,11 +168,11 @@ class FairClassification(Problem):
         values = as_numbers(decision, "the decision")
         if values.shape != self.labels.shape:
             raise DeclarationError(f"the decision has shape {values.shape}; it must be {self.labels.shape}")
-        if values.min() < 0 or values.max() > 1:
+        if values.min() < -ROUNDING or values.max() > 1 + ROUNDING:
             raise DeclarationError(
                 f"the decision holds {values.min():g} and {values.max():g}; probabilities are from 0 to 1"
             )
-        return values
+        return np.clip(values, 0.0, 1.0)
 
     def rates(self, predicted: Any) -> GroupRates:
         """The rates of each group, if record i is predicted 1 with probability ``predicted[i]``."""
@@ -229,7 +231,7 @@ class FairClassification(Problem):
                 f"multipliers has shape {prices.shape} and least entry {prices.min(initial=0.0):g}; it must "
                 f"have shape ({self.lagrangian.size},) and not be negative"
             )
-        best = self.oracle.best(self.lagrangian.price(prices)).predictions
+        best = self.oracle.fresh().best(self.lagrangian.price(prices)).predictions
         return self.lagrangian.gaps(self.predicted(decision), prices, best, bound)
 
 

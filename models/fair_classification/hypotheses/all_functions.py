@@ -61,10 +61,10 @@ class AllFunctionsOracle(Oracle):
             )
         return [self.hypothesis((np.arange(2**m)[k] >> np.arange(m)) & 1) for k in range(2**m)]
 
-    def hull(self, model: Model, linear: sp.csr_array) -> Hull:
+    def hull(self, model: Model, linear: sp.csr_array, single: bool = False) -> Hull:
         """One probability for each distinct row."""
-        m = len(self.rows)
-        probability = model.variable(model.unused_name("probability"), m, lower=0.0, upper=1.0)
+        name = model.unused_name("probability")
+        probability = model.variable(name, len(self.rows), lower=0.0, upper=1.0, integer=single)
         members = sp.csr_array((np.ones(len(self.place)), (np.arange(len(self.place)), self.place)))
         return Hull(
             sp.csr_array(linear @ members) @ probability,

@@ -96,6 +96,14 @@ class Oracle(ABC):
             costs: what predicting 1 costs more than predicting 0, for each record; shape ``(n,)``.
         """
 
+    def recall(self, costs: Array) -> list[Hypothesis]:
+        """Good hypotheses that earlier calls left behind, for oracles whose calls take long; best first."""
+        return []
+
+    def fresh(self) -> Oracle:
+        """An oracle that remembers nothing; itself, unless calls leave something behind."""
+        return self
+
     def constants(self) -> list[Hypothesis]:
         """The constant hypotheses of the class; they make most notions of fairness feasible."""
         return []
@@ -110,15 +118,17 @@ class Oracle(ABC):
             "these hypotheses cannot be listed; column-generation finds those that are needed"
         )
 
-    def hull(self, model: Model, linear: sp.csr_array) -> Hull:
+    def hull(self, model: Model, linear: sp.csr_array, single: bool = False) -> Hull:
         """Write the mixtures of the class into a model: by default, a weight for each hypothesis.
 
         Args:
             model: to write to.
             linear: the map of the expected predictions that is wanted, shape ``(q, n)``.
+            single: only the hypotheses themselves, by integer variables.
         """
         listed = self.all()
-        weights = model.variable(model.unused_name("weight"), len(listed), lower=0.0, upper=1.0)
+        name = model.unused_name("weight")
+        weights = model.variable(name, len(listed), lower=0.0, upper=1.0, integer=single)
         model.subject_to(weights.sum() == 1, name=model.unused_name("mixture"))
         columns = linear @ np.stack([h.predictions for h in listed]).T.astype(float)
         return Hull(columns @ weights, lambda said: (said[weights], listed))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import scipy.sparse as sp
 from pydantic import Field
 
 from forcopt.errors import BackendError, DeclarationError
@@ -13,7 +14,9 @@ from forcopt.language.constraint import implies
 from forcopt.language.expression import as_numbers
 from forcopt.language.model import Model, Variable
 from forcopt.language.terms import Array
+from forcopt.loops.solution import ModelSolution
 from forcopt.models.fair_classification.hypotheses.base import (
+    Hull,
     Hypotheses,
     Hypothesis,
     Oracle,
@@ -51,7 +54,8 @@ class Halfspaces(Hypotheses):
         """The oracle that fits the number of features and the wish for exactness."""
         if self.search == "regression":
             return RegressionOracle(features)
-        return PlaneOracle(features) if features.shape[1] <= 2 else MilpOracle(features, self.margin)
+        kind = PlaneOracle if features.shape[1] <= 2 else MilpOracle
+        return kind(features, self.margin)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,36 +108,52 @@ def write_halfspace(model: Model, points: Array, margin: float) -> tuple[Variabl
     return normal, offset, inside
 
 
-class MilpOracle(Oracle):
-    """The best halfspace for given costs, as a mixed-integer program; exact among those with the margin."""
-
-    closed_form = False
+class _WrittenOracle(Oracle):
+    """Can write a halfspace into a model."""
 
     def __init__(self, features: Array, margin: float) -> None:
-        self.scaled, self.margin = _Scaled(features), margin
+        self.features, self.scaled, self.margin = features, _Scaled(features), margin
 
-    def best(self, costs: Array) -> Hypothesis:
-        """Solve the program with HiGHS, to optimality."""
+    def hull(self, model: Model, linear: sp.csr_array, single: bool = False) -> Hull:
+        """A single halfspace by a binary for each distinct point; mixtures by listing them."""
+        if not single:
+            return super().hull(model, linear)
         points, place = self.scaled.points, self.scaled.place
-        model = Model("halfspace")
         normal, offset, inside = write_halfspace(model, points, self.margin)
-        model.minimize(inside @ np.bincount(place, costs, len(points)))
-        said = model.solve(gap=0.0)
-        if said.point is None:
-            raise BackendError(f"the oracle for halfspaces found none: {said.message}")
-        found = self.scaled.halfspace(said[normal], float(said[offset]))
-        return Hypothesis(found, np.round(said[inside]).astype(np.int64)[place])
+        members = sp.csr_array((np.ones(len(place)), (np.arange(len(place)), place)))
+
+        def read(said: ModelSolution) -> tuple[Array, list[Hypothesis]]:
+            found = self.scaled.halfspace(said[normal], float(said[offset]))
+            return np.ones(1), [Hypothesis(found, np.round(said[inside]).astype(np.int64)[place])]
+
+        return Hull(sp.csr_array(linear @ members) @ inside, read)
 
     def constants(self) -> list[Hypothesis]:
         """Both: halfspaces that hold all points or none."""
         return constants(len(self.scaled.place))
 
 
-class PlaneOracle(Oracle):
+class MilpOracle(_WrittenOracle):
+    """The best halfspace for given costs, as a mixed-integer program; exact among those with the margin."""
+
+    closed_form = False
+
+    def best(self, costs: Array) -> Hypothesis:
+        """Solve the program with HiGHS, to optimality."""
+        model = Model("halfspace")
+        hull = self.hull(model, sp.csr_array(costs[None, :]), single=True)
+        model.minimize(hull.mapped[0])
+        said = model.solve(gap=0.0)
+        if said.point is None:
+            raise BackendError(f"the oracle for halfspaces found none: {said.message}")
+        return hull.mixture(said)[1][0]
+
+
+class PlaneOracle(_WrittenOracle):
     """The best halfspace for one or two features, by a sweep around every distinct point."""
 
-    def __init__(self, features: Array) -> None:
-        self.features, self.scaled = features, _Scaled(features)
+    def __init__(self, features: Array, margin: float) -> None:
+        super().__init__(features, margin)
         points = self.scaled.points
         self.plane = Plane(
             np.column_stack([points, np.zeros(len(points))]) if points.shape[1] == 1 else points
@@ -147,10 +167,6 @@ class PlaneOracle(Oracle):
         if cut is None or min(0.0, at_point.sum()) <= value:
             return constants(len(place))[int(at_point.sum() < 0)]
         return self._hypothesis(cut)
-
-    def constants(self) -> list[Hypothesis]:
-        """Both."""
-        return constants(len(self.scaled.place))
 
     def all(self) -> list[Hypothesis]:
         """The constants and all dichotomies by a line."""

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
 from forcopt.errors import DeclarationError
 from forcopt.language.terms import Array
-from forcopt.models.fair_classification.hypotheses.base import Hypotheses, Hypothesis, Oracle, constants
+from forcopt.models.fair_classification.hypotheses.base import (
+    Classifier,
+    Constant,
+    Hypotheses,
+    Hypothesis,
+    Oracle,
+    constants,
+)
 
-__all__ = ["Learner", "LearnerOracle"]
+__all__ = ["Learner", "LearnerOracle", "ScoreCut"]
 
 
 def _read(value: Any) -> Any:
@@ -51,13 +60,16 @@ Estimator = Annotated[Any, PlainValidator(_read), PlainSerializer(_plain), WithJ
 class Learner(Hypotheses):
     """What a scikit-learn classifier can learn from weighted records: the oracle of Agarwal et al. (2018).
 
-    To make costs c small, it learns to predict 1 where c < 0, each record weighted by ``|c|``. Logistic
-    regression and most others minimise a stand-in for the error, so the oracle is a heuristic, and what is
-    optimal over the classifiers that it finds is not proved to be optimal over all.
+    To make costs c small, it learns to predict 1 where c < 0, each record weighted by ``|c|``. Then the cut
+    of its score (``decision_function``, or the probability of 1) is moved to where the costs are least, by
+    one sort. Logistic regression and most others minimise a stand-in for the error, so the oracle is a
+    heuristic, and what is optimal over the classifiers that it finds is not proved to be so over all.
 
     Attributes:
         estimator: takes ``sample_weight`` in ``fit``; a `Pipeline` passes it to its last step. It is cloned
-            before each fit.
+            before each fit, unless it has ``warm_start=True``: then each fit goes on from the one before.
+        cut: ``"best"`` moves the cut, and lets methods try all cuts of scores that are already learnt before
+            they ask for another; ``"default"`` leaves it to the estimator, as must be without a score.
 
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> oracle = Learner(DecisionTreeClassifier(max_depth=1)).oracle(np.array([[1.0], [2.0], [3.0]]))
@@ -66,14 +78,63 @@ class Learner(Hypotheses):
     """
 
     estimator: Estimator
+    cut: Literal["best", "default"] = "best"
 
     def oracle(self, features: Array) -> LearnerOracle:
         """The oracle for these records."""
-        return LearnerOracle(self.estimator, features)
+        return LearnerOracle(self.estimator, features, self.cut == "best")
+
+
+def _score(fitted: Any) -> Callable[[Any], Any] | None:
+    """The function that gives the learner's score, if it has one."""
+    if hasattr(fitted, "decision_function"):
+        return lambda X: np.asarray(fitted.decision_function(X))
+    if hasattr(fitted, "predict_proba"):
+        return lambda X: np.asarray(fitted.predict_proba(X))[:, 1]
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreCut:
+    """Predicts 1 where the score of a fitted estimator is at least `cut`."""
+
+    estimator: Any
+    cut: float
+
+    def predict(self, X: Any) -> Array:
+        """0 or 1 for each row of X."""
+        score = _score(self.estimator)
+        assert score is not None
+        return np.asarray(score(X) >= self.cut, dtype=np.int64)
+
+    def __repr__(self) -> str:
+        return f"score >= {self.cut:.4g} of {self.estimator!r}"
+
+
+class _Scores:
+    """The records sorted by the score of one fitted estimator."""
+
+    def __init__(self, fitted: Any, scores: Array) -> None:
+        self.fitted = fitted
+        self.values, self.place = np.unique(scores, return_inverse=True)
+
+    def best(self, costs: Array) -> tuple[float, Hypothesis]:
+        """The cut of least cost, and that cost."""
+        at = np.bincount(self.place, costs, len(self.values))
+        above = np.append(np.cumsum(at[::-1])[::-1], 0.0)  # entry k: predict 1 from the k-th value on
+        k = int(np.argmin(above))
+        return float(above[k]), Hypothesis(lambda: self._cut(k), (self.place >= k).astype(np.int64))
+
+    def _cut(self, k: int) -> Classifier:
+        if k in (0, len(self.values)):
+            return Constant(int(k == 0))
+        low, high = self.values[k - 1], self.values[k]
+        middle = (low + high) / 2
+        return ScoreCut(self.fitted, float(middle if middle > low else high))
 
 
 class LearnerOracle(Oracle):
-    """Weighted classification; counts its fits.
+    """Weighted classification, then the best cut of the score; counts its fits.
 
     Attributes:
         fits: how often the estimator was fitted.
@@ -82,22 +143,22 @@ class LearnerOracle(Oracle):
     exact = False
     closed_form = False
 
-    def __init__(self, estimator: Any, features: Array) -> None:
-        self.estimator, self.features, self.fits = estimator, features, 0
+    def __init__(self, estimator: Any, features: Array, moves_cut: bool) -> None:
+        self.estimator, self.features, self.moves_cut, self.fits = estimator, features, moves_cut, 0
+        self.scores: list[_Scores] = []
+        self.last: Any = None
         steps = getattr(estimator, "steps", None)
         self.weights = f"{steps[-1][0]}__sample_weight" if steps else "sample_weight"
 
     def best(self, costs: Array) -> Hypothesis:
         """Fit the estimator to the signs of the costs; a constant if all signs agree."""
-        from sklearn.base import clone
-
         counted = costs != 0
         targets = (costs < 0).astype(np.int64)
         if not counted.any() or np.ptp(targets[counted]) == 0:
             label = int(targets[counted][0]) if counted.any() else 0
             return constants(len(costs))[label]
         weights = np.abs(costs) * (len(costs) / np.abs(costs).sum())  # regularisation sees weights of mean 1
-        fitted = clone(self.estimator)
+        fitted = self._fresh()
         try:
             fitted.fit(self.features[counted], targets[counted], **{self.weights: weights[counted]})
         except TypeError as error:
@@ -105,7 +166,27 @@ class LearnerOracle(Oracle):
                 f"hypotheses: {self.estimator!r} cannot be fitted with sample_weight: {error}"
             ) from None
         self.fits += 1
-        return Hypothesis(fitted, np.asarray(fitted.predict(self.features)).astype(np.int64))
+        self.last = fitted
+        score = _score(fitted) if self.moves_cut else None
+        if score is None:
+            return Hypothesis(fitted, np.asarray(fitted.predict(self.features)).astype(np.int64))
+        self.scores.append(_Scores(fitted, score(self.features)))
+        return self.scores[-1].best(costs)[1]
+
+    def _fresh(self) -> Any:
+        from sklearn.base import clone
+
+        goes_on = self.last is not None and getattr(self.estimator, "warm_start", False)
+        return deepcopy(self.last) if goes_on else clone(self.estimator)
+
+    def recall(self, costs: Array) -> list[Hypothesis]:
+        """The best cut of each score learnt so far."""
+        found = sorted((scores.best(costs) for scores in self.scores), key=lambda pair: pair[0])
+        return [hypothesis for _, hypothesis in found]
+
+    def fresh(self) -> LearnerOracle:
+        """The same without the scores learnt so far."""
+        return LearnerOracle(self.estimator, self.features, self.moves_cut)
 
     def constants(self) -> list[Hypothesis]:
         """Both: what the oracle gives if all costs have one sign."""
