@@ -6,10 +6,16 @@ Jagielski, Kearns, Mao, Oprea, Roth, Sharifi-Malvajerdi, Ullman: Differentially 
 Neel, Roth, Stapleton, Wu: An algorithmic framework for fairness elicitation, FORC 2021.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from forcopt.models.fair_classification import (  # noqa: F401  (register the methods)
     column_generation,
     exponentiated_gradient,
+    grid,
     lp,
+    milp,
+    min_cut,
+    no_regret,
 )
 from forcopt.models.fair_classification.decision import RandomizedClassifier
 from forcopt.models.fair_classification.hypotheses import (
@@ -22,9 +28,13 @@ from forcopt.models.fair_classification.hypotheses import (
 )
 from forcopt.models.fair_classification.problem import FairClassification
 
+if TYPE_CHECKING:
+    from forcopt.models.fair_classification.front import FairClassifier
+
 __all__ = [
     "AllFunctions",
     "FairClassification",
+    "FairClassifier",
     "Finite",
     "Halfspaces",
     "Hypotheses",
@@ -32,3 +42,11 @@ __all__ = [
     "RandomizedClassifier",
     "Thresholds",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "FairClassifier":  # its module imports scikit-learn
+        from forcopt.models.fair_classification.front import FairClassifier
+
+        return FairClassifier
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -69,7 +69,7 @@ class Lagrangian:
         self.low, self.high = columns.lower[q:].copy(), columns.upper[q:].copy()
         if not (np.isfinite(self.low).all() and np.isfinite(self.high).all()):
             raise DeclarationError(
-                "constraint: its inequalities have an auxiliary column without bounds, which no game can price"
+                "constraint: its inequalities have an auxiliary column without bounds: no game can price it"
             )
         parts, ends, self.names = [], [], list[str]()
         for row in scratch.constraints:

@@ -5,20 +5,42 @@ from __future__ import annotations
 from forcopt.language.model import Model
 from forcopt.models.fair_classification.lp import write
 from forcopt.models.fair_classification.problem import FairClassification
-from forcopt.problem import Handles
+from forcopt.problem import Outcome
+from forcopt.status import Status
 
-__all__ = ["milp"]
+__all__ = ["milp", "single_model"]
 
 
-@FairClassification.formulation("milp", exact=False, cites="Jung et al. (2021), the cost-sensitive oracle")
-def milp(problem: FairClassification, model: Model) -> Handles:
-    """The fair classifier of least error that does not draw lots; its value is exact among single classifiers.
+def single_model(problem: FairClassification) -> Model:
+    """The program for the best single classifier, to look at, write or hand over.
 
     A halfspace is a binary for each distinct row of features, tied to normal and offset by implications, with
-    every row at least half the margin away; of other classes, one hypothesis is chosen. Mixtures can do
-    better, so that the bound of this program does not bound the problem; ``model_solution`` has it.
-
-    Returns:
-        ``rates``, the `GroupRates` as expressions; ``error``; ``fairness``, the constraints of the notion.
+    every row at least half the margin away; of other classes, one hypothesis is chosen.
     """
-    return write(problem, model, single=True)
+    model = Model("single classifier")
+    model.minimize(write(problem, model, single=True).error)
+    return model
+
+
+@FairClassification.algorithm("milp", exact=False, cites="Jung et al. (2021), section 3.2")
+def milp(problem: FairClassification, *, backend: str = "highs", time_limit: float | None = None) -> Outcome:
+    """The fair classifier of least error that draws no lots, by a mixed-integer program.
+
+    Exact among single classifiers (halfspaces: among those with the margin). Mixtures can do better, so it
+    proves no bound on the problem, and its infeasibility proves nothing either.
+
+    Args:
+        problem: with hypotheses that can be listed, `AllFunctions`, or `Halfspaces` of any dimension.
+        backend: any that takes integer programs.
+        time_limit: seconds.
+    """
+    model = Model("single classifier")
+    handles = write(problem, model, single=True)
+    model.minimize(handles.error)
+    said = model.solve(backend, time_limit=time_limit, gap=0.0)
+    if said.point is None:
+        none = said.status is Status.INFEASIBLE
+        message = "no single classifier is fair" if none else said.message
+        return Outcome(None, status=Status.LIMIT if none else said.status, message=message)
+    proved = "the best single classifier" if said.status is Status.OPTIMAL else "not proved to be the best"
+    return Outcome(handles.decision(said), iterations=said.nodes, message=f"{proved}; {said.message}")

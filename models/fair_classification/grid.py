@@ -1,0 +1,72 @@
+"""A grid of multipliers: the baseline that adapts nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+from forcopt.backends.base import Improvement
+from forcopt.errors import DeclarationError
+from forcopt.language.terms import Array
+from forcopt.models.fair_classification.certificate import Certified
+from forcopt.models.fair_classification.exponentiated_gradient import multiplier_bound
+from forcopt.models.fair_classification.problem import FairClassification
+from forcopt.problem import Outcome
+
+__all__ = ["grid"]
+
+ACCURACY = 0.01
+
+
+@FairClassification.algorithm("grid", exact=False, cites="Agarwal et al. (2018), section 3.4")
+def grid(
+    problem: FairClassification,
+    *,
+    points: int = 100,
+    bound: float | None = None,
+    backend: str = "highs",
+    time_limit: float | None = None,
+    on_improvement: Callable[[Improvement], bool | None] | None = None,
+) -> Outcome:
+    """Ask the oracle at every point of a grid of multipliers, then mix the answers by a linear program.
+
+    The points are all multiples of a step that sum to at most `bound`, with the finest step that gives at
+    most `points` of them: k + r choose r for r inequalities and k steps. That is fine for two groups and
+    hopeless for many inequalities.
+
+    Args:
+        problem: which.
+        points: at most so many calls of the oracle.
+        bound: on the sum of the multipliers.
+        backend: solves the linear program.
+        time_limit: seconds, checked between calls.
+        on_improvement: see `Problem.solve`.
+
+    Raises:
+        DeclarationError: if not even one step fits.
+    """
+    size = problem.lagrangian.size
+    if points < 1 + size:
+        raise DeclarationError(
+            f"points is {points}; {size} inequalities need at least {1 + size}, for one step along each"
+        )
+    steps = next(k for k in range(1, points + 1) if comb(k + 1 + size, size) > points) if size else 0
+    bound = multiplier_bound(problem, ACCURACY) if bound is None else bound
+    state = Certified(problem, bound, True, backend, time_limit, on_improvement)
+    asked = 0
+    for counts in _lattice(size, steps):
+        state.respond(counts * (bound / max(steps, 1)))
+        asked += 1
+        if state.stopped:
+            break
+    state.certify(0.0)
+    return state.outcome(asked)
+
+
+def _lattice(size: int, steps: int) -> list[Array]:
+    """All vectors of `size` counts with a sum of at most `steps`: stars and bars."""
+    bars = combinations(range(steps + size), size)
+    return [np.diff(np.array([-1, *b]), axis=0).astype(float) - 1.0 for b in bars]

@@ -1,0 +1,104 @@
+"""Minimum cuts, for all functions and pairs that are held up by a budget or strictly."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from forcopt.errors import BackendError, DeclarationError
+from forcopt.fairness import PairwiseFairness
+from forcopt.language.terms import Array
+from forcopt.models.fair_classification.decision import RandomizedClassifier
+from forcopt.models.fair_classification.hypotheses.all_functions import AllFunctionsOracle
+from forcopt.models.fair_classification.problem import FairClassification
+from forcopt.problem import Outcome
+
+__all__ = ["min_cut"]
+
+SCALE = 2.0**50
+"""Capacities are rounded to multiples of this fraction of the largest."""
+SAME = 1e-12
+
+
+@FairClassification.algorithm(
+    "min-cut", exact=True, cites="Picard (1976) for a budget of 0; Eisner and Severance (1976) for the budget"
+)
+def min_cut(problem: FairClassification) -> Outcome:
+    """Minimum cuts of the graph of pairs: `AllFunctions` with one `PairwiseFairness` and gamma 0.
+
+    If every pair must hold, the best labelling is a closure of least cost: a minimum cut, and no mixture is
+    better, as the matrix is totally unimodular. With a budget, the price tau of unfairness is sought: at a
+    price, a pair (i, j) is an arc of capacity ``tau * share``, and the least ``error + tau * unfairness`` is
+    a cut. Every cut is a line in tau; from two lines, the next price is where they meet, until no cut lies
+    below. The decision mixes the last two cuts, so that the budget is spent.
+
+    Raises:
+        DeclarationError: for other hypotheses, notions or a positive gamma.
+    """
+    oracle, notion = problem.oracle, problem.constraint
+    if not isinstance(oracle, AllFunctionsOracle):
+        raise DeclarationError("min-cut needs hypotheses=AllFunctions()")
+    if not isinstance(notion, PairwiseFairness) or notion.gamma != 0.0:
+        raise DeclarationError(f"min-cut needs one PairwiseFairness with gamma 0, not {notion!r}")
+    count = len(oracle.rows)
+    costs = np.bincount(oracle.place, problem.lagrangian.costs, count)
+    arcs, shares = oracle.place[notion.pairs], notion.shares
+    kept = (shares > 0) & (arcs[:, 0] != arcs[:, 1])
+    arcs, shares = arcs[kept], shares[kept]
+    calls = 0
+
+    def unfairness(labels: Array) -> float:
+        return float(shares @ (labels[arcs[:, 0]] & ~labels[arcs[:, 1]]))
+
+    def cut(price: float | None) -> Array:
+        nonlocal calls
+        calls += 1
+        total = np.abs(costs).sum() + SAME
+        capacity = np.full(len(shares), 2 * total) if price is None else price * shares
+        return _closure(costs, arcs, capacity, total)
+
+    base = problem.lagrangian.base
+    unconstrained = costs < 0
+    fair = cut(None)
+    if unfairness(unconstrained) <= notion.budget + SAME:
+        return Outcome(_mixture(oracle, [unconstrained], [1.0]), iterations=calls)
+    if notion.budget == 0.0:
+        return Outcome(_mixture(oracle, [fair], [1.0]), iterations=calls)
+    below, above = fair, unconstrained  # in unfairness, around the budget
+    while True:
+        slope = unfairness(above) - unfairness(below)
+        price = float(costs @ below - costs @ above) / slope
+        found = cut(price)
+        if costs @ found + price * unfairness(found) >= costs @ below + price * unfairness(below) - SAME:
+            break
+        if unfairness(found) <= notion.budget:
+            below = found
+        else:
+            above = found
+    share = (notion.budget - unfairness(below)) / slope
+    value = base + float(costs @ below) + price * (unfairness(below) - notion.budget)
+    return Outcome(_mixture(oracle, [below, above], [1.0 - share, share]), bound=value, iterations=calls)
+
+
+def _mixture(oracle: AllFunctionsOracle, labels: list[Array], weights: list[float]) -> RandomizedClassifier:
+    return RandomizedClassifier.of(weights, [oracle.hypothesis(x) for x in labels])
+
+
+def _closure(costs: Array, arcs: Array, capacity: Array, total: float) -> Array:
+    """Labels of least ``costs . labels + sum of the capacities of arcs from 1 to 0``, by a maximum flow."""
+    from ortools.graph.python import max_flow
+
+    n = len(costs)
+    source, sink = n, n + 1
+    good, bad = np.flatnonzero(costs < 0), np.flatnonzero(costs > 0)
+    tails = np.concatenate([np.full(len(good), source), bad, arcs[:, 0]])
+    heads = np.concatenate([good, np.full(len(bad), sink), arcs[:, 1]])
+    sizes = np.concatenate([-costs[good], costs[bad], np.minimum(capacity, 2 * total)])
+    flow = max_flow.SimpleMaxFlow()
+    whole = np.round(sizes * (SCALE / (2 * total))).astype(np.int64)
+    flow.add_arcs_with_capacity(tails.astype(np.int32), heads.astype(np.int32), whole)
+    status = flow.solve(source, sink)
+    if status != flow.OPTIMAL:
+        raise BackendError(f"the maximum flow failed with status {status}")
+    labels = np.zeros(n + 2, dtype=bool)
+    labels[flow.get_source_side_min_cut()] = True
+    return labels[:n]
