@@ -22,6 +22,7 @@ from forcopt.models.fair_classification.hypotheses.base import (
     Oracle,
     constants,
 )
+from forcopt.models.fair_classification.hypotheses.cuts import Cuts, best_cuts
 from forcopt.models.fair_classification.hypotheses.lookup import distinct_rows
 from forcopt.models.fair_classification.hypotheses.plane import Cut, Plane
 
@@ -34,8 +35,9 @@ class Halfspaces(Hypotheses):
     Attributes:
         search: ``"exact"`` finds the best halfspace for given costs: by sorting for one feature, by a sweep
             around every point for two (O(m^2 log m) for m distinct rows), by a mixed-integer program for
-            more. ``"regression"`` regresses the costs on the features by least squares and takes the sign,
-            O(n d) a call: the heuristic of Kearns et al. (2018), without a guarantee.
+            more. ``"regression"`` regresses the costs on the features by least squares, O(n d) a call: the
+            heuristic of Kearns et al. (2018), without a guarantee; it cuts the fit where the costs are least,
+            rather than at 0.
         margin: how far from the boundary every record must stay, in units of the range of the features, for
             three and more of them, where the best is among the halfspaces that do.
 
@@ -188,7 +190,7 @@ class PlaneOracle(_WrittenOracle):
 
 
 class RegressionOracle(Oracle):
-    """The sign of the least-squares fit of the costs."""
+    """The least-squares fit of the costs, cut where they are least; remembers the directions found."""
 
     exact = False
 
@@ -199,13 +201,21 @@ class RegressionOracle(Oracle):
         self.spread = np.where(spread > 0, spread, 1.0)
         self.design = np.column_stack([(features - self.center) / self.spread, np.ones(len(features))])
         self.inverse = np.linalg.pinv(self.design.T @ self.design)
+        self.scores: list[Cuts] = []
 
     def best(self, costs: Array) -> Hypothesis:
-        """1 where the fitted cost of predicting 1 is not above that of predicting 0."""
-        fit = self.inverse @ (self.design.T @ costs)
-        normal = -fit[:-1] / self.spread
-        found = Halfspace(normal, float(-fit[-1] - normal @ self.center))
-        return Hypothesis(found, found.predict(self.features))
+        """The halfspace along the direction in which the fitted costs fall, with the best offset."""
+        normal = -(self.inverse @ (self.design.T @ costs))[:-1] / self.spread
+        self.scores.append(Cuts(self.features @ normal, lambda cut: Halfspace(normal, -cut)))
+        return self.scores[-1].best(costs)[1]
+
+    def recall(self, costs: Array) -> list[Hypothesis]:
+        """The best offset along each direction found so far."""
+        return best_cuts(self.scores, costs)
+
+    def fresh(self) -> RegressionOracle:
+        """The same without the directions found so far."""
+        return RegressionOracle(self.features)
 
     def constants(self) -> list[Hypothesis]:
         """Both."""

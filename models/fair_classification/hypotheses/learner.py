@@ -14,13 +14,12 @@ from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 from forcopt.errors import DeclarationError
 from forcopt.language.terms import Array
 from forcopt.models.fair_classification.hypotheses.base import (
-    Classifier,
-    Constant,
     Hypotheses,
     Hypothesis,
     Oracle,
     constants,
 )
+from forcopt.models.fair_classification.hypotheses.cuts import Cuts, best_cuts
 
 __all__ = ["Learner", "LearnerOracle", "ScoreCut"]
 
@@ -111,28 +110,6 @@ class ScoreCut:
         return f"score >= {self.cut:.4g} of {self.estimator!r}"
 
 
-class _Scores:
-    """The records sorted by the score of one fitted estimator."""
-
-    def __init__(self, fitted: Any, scores: Array) -> None:
-        self.fitted = fitted
-        self.values, self.place = np.unique(scores, return_inverse=True)
-
-    def best(self, costs: Array) -> tuple[float, Hypothesis]:
-        """The cut of least cost, and that cost."""
-        at = np.bincount(self.place, costs, len(self.values))
-        above = np.append(np.cumsum(at[::-1])[::-1], 0.0)  # entry k: predict 1 from the k-th value on
-        k = int(np.argmin(above))
-        return float(above[k]), Hypothesis(lambda: self._cut(k), (self.place >= k).astype(np.int64))
-
-    def _cut(self, k: int) -> Classifier:
-        if k in (0, len(self.values)):
-            return Constant(int(k == 0))
-        low, high = self.values[k - 1], self.values[k]
-        middle = (low + high) / 2
-        return ScoreCut(self.fitted, float(middle if middle > low else high))
-
-
 class LearnerOracle(Oracle):
     """Weighted classification, then the best cut of the score; counts its fits.
 
@@ -145,7 +122,7 @@ class LearnerOracle(Oracle):
 
     def __init__(self, estimator: Any, features: Array, moves_cut: bool) -> None:
         self.estimator, self.features, self.moves_cut, self.fits = estimator, features, moves_cut, 0
-        self.scores: list[_Scores] = []
+        self.scores: list[Cuts] = []
         self.last: Any = None
         steps = getattr(estimator, "steps", None)
         self.weights = f"{steps[-1][0]}__sample_weight" if steps else "sample_weight"
@@ -170,7 +147,7 @@ class LearnerOracle(Oracle):
         score = _score(fitted) if self.moves_cut else None
         if score is None:
             return Hypothesis(fitted, np.asarray(fitted.predict(self.features)).astype(np.int64))
-        self.scores.append(_Scores(fitted, score(self.features)))
+        self.scores.append(Cuts(score(self.features), lambda cut: ScoreCut(fitted, cut)))
         return self.scores[-1].best(costs)[1]
 
     def _fresh(self) -> Any:
@@ -181,8 +158,7 @@ class LearnerOracle(Oracle):
 
     def recall(self, costs: Array) -> list[Hypothesis]:
         """The best cut of each score learnt so far."""
-        found = sorted((scores.best(costs) for scores in self.scores), key=lambda pair: pair[0])
-        return [hypothesis for _, hypothesis in found]
+        return best_cuts(self.scores, costs)
 
     def fresh(self) -> LearnerOracle:
         """The same without the scores learnt so far."""

@@ -1,0 +1,1 @@
+"""Fair learning: against fairlearn, approximate against exact methods, and a paper's figures."""
