@@ -40,10 +40,6 @@ def test_the_regret_is_within_the_bound(seed):
 
 @pytest.mark.parametrize("player", [ExponentiatedGradient, ProjectedGradient])
 def test_bounds_and_steps_are_positive(player):
-    for options in (
-        {"bound": 0.0, "step": 1.0},
-        {"bound": 1.0, "step": np.nan},
-        {"bound": np.inf, "step": 1.0},
-    ):
+    for bound, step in ((0.0, 1.0), (1.0, np.nan), (np.inf, 1.0)):
         with pytest.raises(fo.DeclarationError, match="it must be positive and finite"):
-            player(3, **options)
+            player(3, bound, step)

@@ -71,7 +71,7 @@ def test_algorithm_5_on_twelve_records(accuracy, bound, rounds, error, disparity
 
 
 def test_the_rounds_need_the_square_of_the_bound():
-    """Printed without it (Mozannar et al. 2020, section 4): 3516 rounds leave the auditor a gap of 4, not 0.1."""
+    """Mozannar et al. (2020) print the rounds without it: 3516 leave the auditor a gap of 4, not 0.1."""
     s = twelve().solve(
         "exponentiated-gradient", accuracy=0.0, bound=50.0, rounds=3516, step=0.1 / 400, repair=False
     )
@@ -81,12 +81,8 @@ def test_the_rounds_need_the_square_of_the_bound():
 
 def test_aware_classifiers_do_better():
     aware = np.vstack([TABLE12, A12 == "a", A12 == "b"]).astype(int)
-    for table, gamma, error in (
-        (TABLE12, 0, 0.5),
-        (TABLE12, 0.1, 0.45),
-        (aware, 0, 3 / 8),
-        (aware, 0.1, 0.3625),
-    ):
+    blind = ((TABLE12, 0, 0.5), (TABLE12, 0.1, 0.45))
+    for table, gamma, error in (*blind, (aware, 0, 3 / 8), (aware, 0.1, 0.3625)):
         s = twelve(FalsePositiveParity(gamma), Finite(table)).solve()
         assert s.objective == pytest.approx(error, abs=1e-9)
 
@@ -102,9 +98,8 @@ def test_the_sensitivity_of_the_fair_optimum(moved, blind, aware):
     known = np.vstack([table, group == "R", group == "B"]).astype(int)
     # group R has no positives, so only false positive rates are compared
     for hypotheses, error in ((table, blind), (known, aware)):
-        problem = FairClassification(
-            u[:, None], label, group, FalsePositiveParity(0.2), None, Finite(hypotheses)
-        )
+        notion = FalsePositiveParity(0.2)
+        problem = FairClassification(u[:, None], label, group, notion, None, Finite(hypotheses))
         assert problem.solve().objective == pytest.approx(error, abs=1e-9)
 
 
@@ -118,11 +113,8 @@ def test_the_reduction_to_costs_is_an_identity(seed, groups):
     problem = FairClassification(
         rng.normal(size=(len(y), 1)), y, a, EqualizedOdds(0.1), None, Finite(np.zeros((1, len(y))))
     )
-    game, prices, h = (
-        problem.lagrangian,
-        rng.exponential(size=problem.lagrangian.size),
-        rng.integers(0, 2, len(y)),
-    )
+    game, h = problem.lagrangian, rng.integers(0, 2, len(y))
+    prices = rng.exponential(size=game.size)
     direct = (h != y).mean()
     k = 0
     for label in (0, 1):
@@ -145,6 +137,5 @@ def test_the_costs_of_the_twelve_records():
     cost1 = [(y == 0) + (net[y] * 4 if g else -net[y] * 4) for g, y in zip(a, Y12, strict=True)]
     expected = (np.array(cost1) - (Y12 == 1)) / 12
     assert game.price(prices) == pytest.approx(expected, abs=1e-9)
-    assert sorted(set(np.round(cost1, 8))) == pytest.approx(
-        [-0.03332484, 0.03332484, 0.96667516, 1.03332484], abs=1e-7
-    )
+    listed = [-0.03332484, 0.03332484, 0.96667516, 1.03332484]
+    assert sorted(set(np.round(cost1, 8))) == pytest.approx(listed, abs=1e-7)

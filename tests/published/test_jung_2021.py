@@ -36,19 +36,11 @@ def test_two_opposite_records(gamma, budget, error):
     assert exact(free((1, 0), [(0, 1)], gamma, budget)) == pytest.approx(error, abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("gamma", "budget", "error"),
-    [
-        (0, 0, 0.5),
-        (0.1, 0, 0.45),
-        (0.25, 0, 0.375),
-        (0.5, 0, 0.25),
-        (1, 0, 0.25),
-        (0, 0.1, 0.4),
-        (0, 0.25, 0.25),
-    ]
-    + [(0.2, 0.1, 0.3)],
-)
+FOUR = [(0, 0, 0.5), (0.1, 0, 0.45), (0.25, 0, 0.375), (0.5, 0, 0.25), (1, 0, 0.25)]
+FOUR += [(0, 0.1, 0.4), (0, 0.25, 0.25), (0.2, 0.1, 0.3)]
+
+
+@pytest.mark.parametrize(("gamma", "budget", "error"), FOUR)
 def test_thresholds_on_four_points(gamma, budget, error):
     assert exact(line(gamma, budget)) == pytest.approx(error, abs=1e-9)
 
@@ -124,17 +116,11 @@ def test_the_fairness_loss():
 
 
 def test_answers_become_pairs():
-    shown = [
-        ("none", []),
-        ("second_at_least", [[0, 1]]),
-        ("first_at_least", [[1, 0]]),
-        ("same", [[0, 1], [1, 0]]),
-    ]
-    for answer, pairs in shown[1:]:
+    shown = {"second_at_least": [[0, 1]], "first_at_least": [[1, 0]], "same": [[0, 1], [1, 0]]}
+    for answer, pairs in shown.items():
         assert PairwiseFairness.from_answers([("u", 0, 1, answer)]).pairs.tolist() == pairs
-    three = PairwiseFairness.from_answers(
-        [("u", 0, 1, "same"), ("v", 0, 1, "second_at_least"), ("w", 0, 1, "none")]
-    )
+    asked = [("u", 0, 1, "same"), ("v", 0, 1, "second_at_least"), ("w", 0, 1, "none")]
+    three = PairwiseFairness.from_answers(asked)
     assert three.weights == pytest.approx([2 / 3, 1 / 3]) and three.presented == 2
 
 
