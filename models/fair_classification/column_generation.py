@@ -9,6 +9,7 @@ import numpy as np
 from forcopt.backends.base import Improvement
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
+from forcopt.language.terms import Array
 from forcopt.loops.column_generation import Column, Duals, Pricing, column_generation
 from forcopt.models.fair_classification.collection import WORTH_RECALLING
 from forcopt.models.fair_classification.decision import RandomizedClassifier
@@ -21,6 +22,8 @@ __all__ = ["generate"]
 
 GAP = 1e-9
 """Relative: nearer than this, error and bound are the same."""
+NEARBY = (1.25, 0.8)
+"""Multiples of the prices at which a heuristic oracle is asked, too: it may react too little or too much."""
 
 
 @FairClassification.algorithm(
@@ -44,7 +47,8 @@ def generate(
     constant classifiers, where most notions are satisfied. In every round the Lagrangian bounds the optimum.
 
     With an exact oracle the end is optimal. With a `Learner` no more than this is known: the mixture is fair
-    on the records, and the learner finds no classifier that would improve it.
+    on the records, and the learner finds no classifier that would improve it, also when it is asked at prices
+    nearby.
 
     Args:
         problem: which.
@@ -88,11 +92,24 @@ def generate(
         if proved > lower or not oracle.exact:
             lower, prices = proved, multipliers
         new = column(found)
-        return Pricing([new], dual.reduced_cost(new)) if oracle.exact else [new]
+        if oracle.exact:
+            return Pricing([new], dual.reduced_cost(new))
+        return [new] if dual.reduced_cost(new) < -WORTH_RECALLING else explore(dual, costs, multipliers)
+
+    def explore(dual: Duals, costs: Array, multipliers: Array) -> list[Column]:
+        """What a heuristic oracle answers to other prices may be what these ask for."""
+        nonlocal lower, calls
+        for multiple in NEARBY:
+            answer, calls = oracle.best(lagrangian.price(multiple * multipliers)), calls + 1
+            best = column(min([answer, *oracle.recall(costs)], key=lambda h: float(costs @ h.predictions)))
+            if dual.reduced_cost(best) < -WORTH_RECALLING:
+                lower = -np.inf
+                return [best]
+        return []
 
     def improved(now: Improvement) -> bool:
-        asked = on_improvement is not None and bool(on_improvement(now))
-        return asked or now.objective - lower <= accuracy
+        told = on_improvement is not None and bool(on_improvement(now))
+        return told or now.objective - lower <= accuracy
 
     ended = column_generation(
         model,

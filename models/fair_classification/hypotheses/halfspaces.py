@@ -114,7 +114,7 @@ class _WrittenOracle(Oracle):
     """Can write a halfspace into a model."""
 
     def __init__(self, features: Array, margin: float) -> None:
-        self.scaled, self.margin = _Scaled(features), margin
+        self.features, self.scaled, self.margin = features, _Scaled(features), margin
 
     def hull(self, model: Model, linear: sp.csr_array, single: bool = False) -> Hull:
         """A single halfspace by a binary for each distinct point; mixtures by listing them."""

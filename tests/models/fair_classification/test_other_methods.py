@@ -19,7 +19,7 @@ from forcopt.models.fair_classification.generators import defendants, stakeholde
 MILP_BACKENDS = [
     name
     for name, b in backends().items()
-    if not b.missing() and "integer" in b.capabilities.relations and not b.capabilities.only_integer
+    if not b.missing() and "integer" in b.capabilities.kinds and not b.capabilities.only_integer
 ]
 
 
@@ -85,9 +85,8 @@ def test_the_best_single_classifier_on_every_backend(problem, backend):
 
 
 def test_no_single_classifier_may_be_fair():
-    problem = FairClassification(
-        [[0], [1]], [1, 0], [0, 1], DemographicParity(0.5), None, Finite([[1, 0], [0, 1]])
-    )
+    opposite = Finite([[1, 0], [0, 1]])
+    problem = FairClassification([[0], [1]], [1, 0], [0, 1], DemographicParity(0.5), None, opposite)
     s = problem.solve("milp")
     assert s.decision is None and s.status is fo.Status.LIMIT and s.message == "no single classifier is fair"
     assert problem.solve().objective == pytest.approx(0.25)
