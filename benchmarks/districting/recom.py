@@ -33,18 +33,18 @@ def run_chain(p, marks, seed=1):
     """The best cut at each of the marks (seconds), and how often each cut was met."""
     rng = np.random.default_rng(seed)
     start = local_search(p, restarts=1, steps=1000, seed=rng).decision
-    best, seen, rows, steps = np.inf, {}, [], 0
+    best, seen, rows = np.inf, {}, []
     began = time.perf_counter()
     left = list(marks)
-    for plan in recom_chain(p, start, 10**9, rng):
-        steps += 1
+    for steps, plan in enumerate(recom_chain(p, start, 10**9, rng), 1):
         cut = int(plan.cost)
         seen[cut] = seen.get(cut, 0) + 1
         best = min(best, cut)
         while left and time.perf_counter() - began > left[0]:
             rows.append((left.pop(0), steps, best))
         if not left:
-            return rows, seen
+            break
+    return rows, seen
 
 
 def main():
@@ -64,7 +64,7 @@ def main():
     with (HERE / "recom.csv").open("a", newline="") as best, (HERE / "recom-histogram.csv").open("w") as hist:
         to_best, to_hist = csv.writer(best), csv.writer(hist)
         if fresh:
-            to_best.writerow(["instance", "nodes", "districts", "optimum", "seconds", "steps", "recom's best"])
+            to_best.writerow(["instance", "nodes", "districts", "optimum", "seconds", "steps", "best"])
         to_hist.writerow(["instance", "cut", "plans", "share of plans", "share of chain"])
         for name, make in instances.items():
             p = make()

@@ -265,7 +265,7 @@ class _Run:
         )
 
     def list_and_choose(self, branches: int) -> None:
-        """Seek plans below a target, and raise it, until the bound meets the best plan or it takes too long."""
+        """Seek plans below a target, and raise it, until the bound meets the best plan or it takes long."""
         slack = 1.0  # by how much the target exceeds the linear bound
         while not self.settled:
             least = 2 * int(np.ceil(self.low / 2 - 1e-6))
