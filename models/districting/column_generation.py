@@ -135,7 +135,6 @@ class _Run:
         self.prizes, self.fee = np.zeros(arrays.size), 0.0
         self.trace: list[Improvement] = []
         self.looked_at = 0
-        self.note()
 
     @property
     def bound(self) -> float:
@@ -211,6 +210,7 @@ class _Run:
         to population, near which few branches of the enumeration survive.
         """
         n, k = self.graph.size, self.problem.districts
+        self.note()
         sets, costs = self.first_pool()
         if not len(sets):
             self.low = float(self.beat)
