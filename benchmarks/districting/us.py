@@ -2,9 +2,9 @@
 
     python benchmarks/districting/us.py FOLDER [--states ME NM] [--time-limit 300]
 
-FOLDER holds ``ST-county.json``. Appends to ``us.csv`` beside this file, a row as it is done. One process, one core; compilation
-is warmed up first. The Gurobi times are those that Validi and Buchanan report (best formulation of six,
-2021 desktop).
+FOLDER holds ``ST-county.json``. Appends to ``us.csv`` beside this file, a row as it is done. One process,
+one core; compilation is warmed up first. The Gurobi times are those that Validi and Buchanan report (best
+formulation of six, 2021 desktop).
 """
 
 import argparse

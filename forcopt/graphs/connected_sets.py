@@ -212,7 +212,7 @@ def _grow(  # type: ignore[no-untyped-def]
 
 
 class ConnectedSets:
-    """The connected vertex sets S of weight `low` to `high` with ``c(boundary of S) - prizes(S) <= threshold``.
+    """The connected vertex sets S of weight `low` to `high` with ``c(boundary) - prizes(S) <= threshold``.
 
     Of these only sets are given whose complement could be split into ``parts - 1`` connected parts within
     the bounds, by the weights of its components.

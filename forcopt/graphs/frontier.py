@@ -17,7 +17,7 @@ from numba import njit
 from forcopt.errors import DeclarationError
 from forcopt.graphs.orders import frontier_order
 from forcopt.graphs.states import (
-    _BUDGET,
+    BUDGET,
     COUNT,
     SPAN,
     WIDEST,
@@ -59,7 +59,8 @@ class _Layer:
 @njit(cache=True)
 def _step(  # type: ignore[no-untyped-def]
     rows, values, estimate, length, weight, near, costs, apart, joined, kept, distance, coming,
-    mode, most, room, primes, bound, exact, coarse, parts, store, arcs, count, arc_count, begin, budget, track,
+    mode, most, room, primes, bound, exact, coarse, parts, store, arcs, count, arc_count, begin, budget,
+    track,
 ):  # fmt: skip
     """Process one vertex in states from `begin` on."""
     bounded = rows.shape[1] > 4 + room
@@ -209,7 +210,7 @@ class Sweep(Programme):
             at, f.store, f.arcs, f.count, f.arc_count = _step(
                 rows, values, estimate, length, weight, layer.near, layer.costs, layer.apart, layer.joined,
                 layer.kept, piece.distance, piece.coming, f.mode, f.most, f.room, f.primes, f.bound, f.exact,
-                f.coarse, self.parts, f.store, f.arcs, f.count, f.arc_count, at, _BUDGET, len(f.arcs) > 0,
+                f.coarse, self.parts, f.store, f.arcs, f.count, f.arc_count, at, BUDGET, len(f.arcs) > 0,
             )  # fmt: skip
             return int(at)
 

@@ -17,7 +17,7 @@ from numba import njit
 from forcopt.errors import DeclarationError
 from forcopt.graphs.branch_decomposition import BranchDecomposition, Cluster
 from forcopt.graphs.states import (
-    _BUDGET,
+    BUDGET,
     COUNT,
     LEAST,
     SPAN,
@@ -64,8 +64,8 @@ def _root_of(link, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _leaf(  # type: ignore[no-untyped-def]
-    ways, weight, cost, connects, kept, distance, coming, mode, most, room, primes, bound, exact, coarse, parts,
-    store, arcs, count, arc_count, track,
+    ways, weight, cost, connects, kept, distance, coming, mode, most, room, primes, bound, exact, coarse,
+    parts, store, arcs, count, arc_count, track,
 ):  # fmt: skip
     """The states of one edge; a way is 1 if its ends share a part, 0 if they do not."""
     key, probe = np.zeros(store[0].shape[1], np.int64), np.zeros(4 + room, np.int64)
@@ -102,8 +102,8 @@ def _leaf(  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _join(  # type: ignore[no-untyped-def]
     table1, table2, order1, order2, begin2, end2, length1, length2, shared1, shared2, place2, kept, distance,
-    coming, mode, most, room, primes, bound, exact, coarse, parts, store, arcs, count, arc_count, begin, budget,
-    track,
+    coming, mode, most, room, primes, bound, exact, coarse, parts, store, arcs, count, arc_count, begin,
+    budget, track,
 ):  # fmt: skip
     """Join pairs of states that agree on the shared boundary, those of the first from `begin` on.
 
@@ -265,9 +265,7 @@ class SphereCut(Programme):
                 raise DeclarationError(f"vertices {sorted(pair)} are kept together or apart but not adjacent")
         g, edges, clusters = self.graph, decomposition.edges, decomposition.clusters
         number = {id(c): i for i, c in enumerate(clusters)}
-        self.feeds = [
-            () if c.children is None else tuple(number[id(x)] for x in c.children) for c in clusters
-        ]
+        self.feeds = [tuple(number[id(child)] for child in c.children or ()) for c in clusters]
         # The weight of a vertex counts in its first edge.
         self.home = {v: i for i, e in reversed(list(enumerate(edges))) for v in e}
         ends = np.array(edges)
@@ -312,7 +310,7 @@ class SphereCut(Programme):
             at, f.store, f.arcs, f.count, f.arc_count = _join(
                 *tables, order1, order2, begin, end, len(first), len(second), *spots, piece.distance,
                 piece.coming, f.mode, f.most, f.room, f.primes, f.bound, f.exact, f.coarse, self.parts,
-                f.store, f.arcs, f.count, f.arc_count, at, _BUDGET, len(f.arcs) > 0,
+                f.store, f.arcs, f.count, f.arc_count, at, BUDGET, len(f.arcs) > 0,
             )  # fmt: skip
             return int(at)
 

@@ -4,9 +4,10 @@ Such a programme decides a growing piece of a graph. A state of the piece holds,
 vertices are connected so far (components) and which will end in the same part (parts may hold several
 components that still have to meet), the weight of each open part, and how many parts are finished: the
 table of Cohen-Addad, Klein, Marx, Wheeler and Wolfram (FORC 2021), section 5, with the pair (inner
-partition, inner join outer) as its key. A row of a table is ``components, parts (4 bits for each boundary
-vertex), finished parts, cost (if counted by cost), weights of the open parts``, followed by rounded weights if
-there is a bound; parts and components are numbered in order of first appearance.
+partition, inner join outer) as its key. A row of a table holds components and parts (4 bits for each
+boundary vertex), the number of finished parts, the cost (if counted by cost), and the weights of the open
+parts, followed by rounded weights if there is a bound; parts and components are numbered in order of first
+appearance.
 """
 
 from __future__ import annotations
@@ -22,7 +23,18 @@ from numba import njit
 
 from forcopt.graphs.weighted import WeightedGraph
 
-__all__ = ["COUNT", "LEAST", "WIDEST", "Bound", "Piece", "Programme", "Table", "whole"]
+__all__ = [
+    "BUDGET",
+    "COUNT",
+    "LEAST",
+    "WIDEST",
+    "Bound",
+    "Filling",
+    "Piece",
+    "Programme",
+    "Table",
+    "arcs_into",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -36,7 +48,7 @@ _NEVER = np.int64(2**60)
 _LARGE = 2**60
 _MOST_STATES = 30_000_000
 """A table with more states takes gigabytes; the programme gives up instead."""
-_BUDGET = 2_000_000
+BUDGET = 2_000_000
 """Transitions between two looks at the clock."""
 
 
@@ -169,12 +181,14 @@ def _fits(opened, total, new_part, lost, missing, limits, key, base):  # type: i
 
 @njit(cache=True)
 def settle(  # type: ignore[no-untyped-def]
-    comp, part, size, opened, total, rough, finished, kept, distance, coming, parts, exact, coarse, room, key, work
+    comp, part, size, opened, total, rough, finished, kept, distance, coming, parts, exact, coarse, room, key,
+    work,
 ):  # fmt: skip
     """Close what leaves the boundary, and write the state's key, unless nothing can come of it.
 
-    `comp` and `part` label `size` vertices, of which those at `kept` stay on the boundary; `total` and `rough`
-    are the weights of the `opened` parts, to be judged by `exact` and `coarse`: what is left, the bounds.
+    `comp` and `part` label `size` vertices, of which those at `kept` stay on the boundary; `total` and
+    `rough` are the weights of the `opened` parts, to be judged by `exact` and `coarse`: what is left, the
+    bounds.
     """
     new_comp, new_part, home, lost, stays = work
     new_comp[:] = -1

@@ -135,7 +135,6 @@ class _Run:
         self.prizes, self.fee = np.zeros(arrays.size), 0.0
         self.trace: list[Improvement] = []
         self.looked_at = 0
-        self.note()
 
     @property
     def bound(self) -> float:
@@ -211,6 +210,7 @@ class _Run:
         to population, near which few branches of the enumeration survive.
         """
         n, k = self.graph.size, self.problem.districts
+        self.note()
         sets, costs = self.first_pool()
         if not len(sets):
             self.low = float(self.beat)
@@ -265,7 +265,7 @@ class _Run:
         )
 
     def list_and_choose(self, branches: int) -> None:
-        """Seek plans below a target, and raise it, until the bound meets the best plan or it takes too long."""
+        """Seek plans below a target, and raise it, until the bound meets the best plan or it takes long."""
         slack = 1.0  # by how much the target exceeds the linear bound
         while not self.settled:
             least = 2 * int(np.ceil(self.low / 2 - 1e-6))

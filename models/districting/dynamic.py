@@ -1,4 +1,4 @@
-"""How the dynamic programmes decide a problem: a plan to beat, ever finer relaxations, the programme itself."""
+"""How the dynamic programmes decide a problem: a plan to beat, ever finer relaxations, the programme."""
 
 from __future__ import annotations
 

@@ -84,23 +84,29 @@ class _Base:
         return worst
 
 
+def _rows(model: Model, name: str, rows: Any) -> None:
+    """Add rows under a name in the problem's words: reasons for infeasibility are told in them."""
+    model.subject_to(rows, name=model.unused_name(name))
+
+
 def _cut_rows(model: Model, graph: WeightedGraph, member: Variable) -> Expression:
     """An edge is cut if its ends differ in any column."""
     cut = model.add_columns("cut", (len(graph.edges),), 0.0, 1.0, implied_integer=True)
     u, v = graph.edges.T
     if len(graph.edges):
-        model.subject_to(cut[:, None] >= member[u] - member[v], cut[:, None] >= member[v] - member[u])
+        _rows(model, "cut_if_apart", cut[:, None] >= member[u] - member[v])
+        _rows(model, "cut_if_apart", cut[:, None] >= member[v] - member[u])
     return cut
 
 
 def _side_rows(base: _Base) -> None:
     problem, model, member = base.problem, base.model, base.member
     for group in problem.together:
-        model.subject_to(member[list(group[1:])] == member[group[0]])
+        _rows(model, "kept_together", member[list(group[1:])] == member[group[0]])
     for a, b in problem.apart:
-        model.subject_to(member[a] + member[b] <= 1)
+        _rows(model, "kept_apart", member[a] + member[b] <= 1)
     if problem.cut_limit is not None:
-        model.subject_to(base.cut.sum() <= problem.cut_limit)
+        _rows(model, "cut_limit", base.cut.sum() <= problem.cut_limit)
 
 
 def _label_base(problem: Districting, model: Model, canonical: bool) -> _Base:
@@ -113,17 +119,16 @@ def _label_base(problem: Districting, model: Model, canonical: bool) -> _Base:
     if canonical:
         upper = np.tril(upper)
     member = model.variable(model.unused_name("member"), (n, k), upper=upper, binary=True)
-    model.subject_to(member.sum(axis=1) == 1)
+    _rows(model, "every_node_in_one_district", member.sum(axis=1) == 1)
     if canonical and k > 1:
         # Node v may open district d only if an earlier node lies in district d - 1.
-        model.subject_to(member[:, 1:] <= np.tri(n, n, -1) @ member[:, :-1])
+        _rows(model, "districts_by_first_node", member[:, 1:] <= np.tri(n, n, -1) @ member[:, :-1])
     for item in fixed:
-        model.subject_to(member[problem.place[item.node], item.district] == 1)
+        _rows(model, "fixed", member[problem.place[item.node], item.district] == 1)
     population: Expression = member.T @ g.weights.astype(float)
-    model.subject_to(population.between(low, max(low, high)))
-    if low > high:
-        model.subject_to(population <= high)
-    model.subject_to(member.sum(axis=0) >= 1)
+    _rows(model, "population_at_least", population >= low)
+    _rows(model, "population_at_most", population <= high)
+    _rows(model, "no_empty_district", member.sum(axis=0) >= 1)
     base = _Base(problem, model, member, _cut_rows(model, g, member), population, None)
     _side_rows(base)
     return base
@@ -141,9 +146,12 @@ def _root_base(problem: Districting, model: Model, canonical: bool) -> _Base:
     upper[_too_far(g, high, canonical)] = 0
     member = model.variable(model.unused_name("member"), (n, n), upper=upper, binary=True)
     root = member[np.arange(n), np.arange(n)]
-    model.subject_to(member.sum(axis=1) == 1, member <= root, root.sum() == k)
+    _rows(model, "every_node_in_one_district", member.sum(axis=1) == 1)
+    _rows(model, "only_roots_have_districts", member <= root)
+    _rows(model, "number_of_districts", root.sum() == k)
     population: Expression = member.T @ g.weights.astype(float)
-    model.subject_to(population >= low * root, population <= high * root)
+    _rows(model, "population_at_least", population >= low * root)
+    _rows(model, "population_at_most", population <= high * root)
     base = _Base(problem, model, member, _cut_rows(model, g, member), population, root)
     _side_rows(base)
     return base
@@ -203,15 +211,15 @@ def flow(problem: Districting, model: Model, *, canonical: bool = True) -> Handl
     arcs, into, out_of = _arcs(g)
     n, m, most = g.size, len(g.edges), g.size - k
     root = model.variable(model.unused_name("root"), n, binary=True)
-    model.subject_to(root.sum() == k)
+    _rows(model, "number_of_districts", root.sum() == k)
     if m == 0 or most == 0:
-        model.subject_to(root == 1)
+        _rows(model, "connected", root == 1)
         return base.handles(roots=root)
     sent = model.add_columns("flow", (len(arcs),), 0.0, most, implied_integer=True)
-    model.subject_to(sent[:m] + sent[m:] <= most * (1 - base.cut))
-    model.subject_to(into @ sent - out_of @ sent >= 1 - (most + 1) * root)
+    _rows(model, "flow_within_districts", sent[:m] + sent[m:] <= most * (1 - base.cut))
+    _rows(model, "connected", into @ sent - out_of @ sent >= 1 - (most + 1) * root)
     # A root that is the first of its district has no uncut edge to an earlier node.
-    model.subject_to(root[g.edges[:, 1]] <= base.cut)
+    _rows(model, "root_is_first", root[g.edges[:, 1]] <= base.cut)
     return base.handles(roots=root)
 
 
@@ -223,15 +231,17 @@ def flow_per_district(problem: Districting, model: Model, *, canonical: bool = T
     n = g.size
     arcs, into, out_of = _arcs(g)
     root = model.variable(model.unused_name("root"), (n, k), binary=True)
-    model.subject_to(root.sum(axis=0) == 1, root <= base.member)
+    _rows(model, "one_root_each", root.sum(axis=0) == 1)
+    _rows(model, "root_in_district", root <= base.member)
     before = np.arange(n, dtype=float)[:, None]
-    model.subject_to(np.tri(n, n, -1) @ base.member <= before * (1 - root))
+    _rows(model, "root_is_first", np.tri(n, n, -1) @ base.member <= before * (1 - root))
     if len(arcs) == 0:
-        model.subject_to(base.member <= root)
+        _rows(model, "connected", base.member <= root)
         return base.handles(roots=root)
     sent = model.add_columns("flow", (len(arcs), k), 0.0, max(n - 1, 1), implied_integer=True)
-    model.subject_to(sent <= (n - 1) * base.member[arcs[:, 0]], sent <= (n - 1) * base.member[arcs[:, 1]])
-    model.subject_to(into @ sent - out_of @ sent >= base.member - n * root)
+    for ends in arcs.T:
+        _rows(model, "flow_within_districts", sent <= (n - 1) * base.member[ends])
+    _rows(model, "connected", into @ sent - out_of @ sent >= base.member - n * root)
     return base.handles(roots=root)
 
 
@@ -249,8 +259,8 @@ def shirabe(problem: Districting, model: Model, *, canonical: bool = True) -> Ha
     upper[arcs[:, 1][:, None] == np.arange(n)] = 0  # nothing flows back into a root
     sent = model.add_columns("flow", (len(arcs), n), 0.0, upper, implied_integer=True)
     arriving = into @ sent
-    model.subject_to((arriving - out_of @ sent)[others] == base.member[others])
-    model.subject_to(arriving <= (n - 1) * base.member)
+    _rows(model, "connected", (arriving - out_of @ sent)[others] == base.member[others])
+    _rows(model, "flow_within_districts", arriving <= (n - 1) * base.member)
     return base.handles()
 
 
@@ -267,7 +277,8 @@ def multicommodity(problem: Districting, model: Model, *, canonical: bool = True
     upper = model.columns().upper[base.member.start : base.member.start + n * n].reshape(n, n)
     node, root = np.nonzero((upper > 0) & ~np.eye(n, dtype=bool))
     if len(arcs) == 0 or len(node) == 0:
-        model.subject_to(base.member[node, root] == 0) if len(node) else None
+        if len(node):
+            _rows(model, "connected", base.member[node, root] == 0)
         return base.handles()
     pairs = np.arange(len(node))
     open_ = (arcs[:, 1][None] != root[:, None]).astype(float)
@@ -277,8 +288,8 @@ def multicommodity(problem: Districting, model: Model, *, canonical: bool = True
     unit = sp.csr_array((np.ones(len(node)), (pairs * n + node, pairs)), shape=(len(node) * n, len(node)))
     wanted = (unit @ base.member[node, root]).reshape(len(node), n)
     others = np.arange(n)[None] != root[:, None]
-    model.subject_to((arriving - sent @ out_of.T)[others] == wanted[others])
-    model.subject_to(arriving[others] <= base.member.T[root][others])
+    _rows(model, "connected", (arriving - sent @ out_of.T)[others] == wanted[others])
+    _rows(model, "flow_within_districts", arriving[others] <= base.member.T[root][others])
     return base.handles()
 
 
@@ -298,7 +309,7 @@ def separators(problem: Districting, model: Model, *, canonical: bool = True) ->
             for a, separator in _violated(problem.arrays, np.flatnonzero(x[:, b]).tolist(), b, high):
                 yield member[a, b] <= member[separator, b].sum()
 
-    model.lazy(separate)
+    model.lazy(separate, name=model.unused_name("connected"))
     return base.handles()
 
 
@@ -320,7 +331,7 @@ def labels_separators(problem: Districting, model: Model, *, canonical: bool = T
                 for a, separator in _violated(problem.arrays, nodes, b, high):
                     yield member[a] + member[b] - member[separator].sum(axis=0) <= 1
 
-    model.lazy(separate)
+    model.lazy(separate, name=model.unused_name("connected"))
     return base.handles()
 
 

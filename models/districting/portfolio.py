@@ -1,4 +1,4 @@
-"""Heuristic, then search, then columns or dynamic programming, each starting from what the one before knows."""
+"""Heuristic, search, then columns or dynamic programming, each starting from what the one before knows."""
 
 from __future__ import annotations
 

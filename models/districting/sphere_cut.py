@@ -45,7 +45,7 @@ def sphere_cut(
     seed: int | np.random.Generator | None = None,
     on_improvement: Callable[[Improvement], bool | None] | None = None,
 ) -> Outcome:
-    """Dynamic programming along a branch decomposition from the radial graph, bounded by coarser runs of itself.
+    """Dynamic programming along a branch decomposition from the radial graph, bounded by coarser runs.
 
     See `forcopt.models.districting.dynamic.decide` for the bounds.
 

@@ -309,3 +309,21 @@ def test_limits_of_the_methods():
         Districting(unit(nx.complete_graph(18)), 2, tolerance=0).solve("frontier")
     with pytest.raises(DeclarationError, match="takes the objective cut"):
         Districting(grid(2, 2), 2, tolerance=0, objective="deviation").solve("frontier")
+
+
+def test_traces_rise_to_the_optimum_and_can_stop_the_run():
+    p = Districting(delaunay(30, 5), 3, tolerance=0.05)
+    plan = p.solve("local-search", seed=1).decision
+    for method in ("frontier", "sphere-cut", "column-generation"):
+        s = p.solve(method, start=plan)
+        bounds = [step.bound for step in s.trace]
+        assert bounds == sorted(bounds) and bounds[-1] == s.objective == s.bound
+        told = p.solve(method, start=plan, on_improvement=lambda step: True)
+        assert told.status == "feasible" and told.bound <= s.objective and told.decision == plan
+
+
+def test_columns_find_more_than_a_bad_plan():
+    p = Districting(grid(5, 6), 5, tolerance=0.2)
+    worst = max(p.count().histogram)
+    start = p.count().unrank(worst, 0)
+    assert start.cost > p.solve("column-generation", start=start).objective == min(p.count().histogram)
