@@ -98,8 +98,8 @@ def scale(quick: bool) -> str:
     head += ["MILP, reduced", "MILP, a binary a record", "SOCP (Clarabel), rounded"]
     note = (
         "In brackets: by how much the variance is above the optimum, relatively. "
-        f"A solve may take {LIMIT:.0f} s; what is not finished then shows its best point. samplics has the size "
-        "of its sample, which is larger than asked for.\n\n"
+        f"A solve may take {LIMIT:.0f} s; what is not finished then shows its best point. samplics has the "
+        "size of its sample, which is larger than asked for.\n\n"
     )
     return note + table(head + (["samplics, sample"] if SAMPLICS else []), rows)
 
