@@ -96,7 +96,12 @@ def scale(quick: bool) -> str:
         print(rows[-1], flush=True)
     head = ["strata", "records", "sample", "greedy", "water-filling, rounded", "relaxation gap"]
     head += ["MILP, reduced", "MILP, a binary a record", "SOCP (Clarabel), rounded"]
-    return table(head + (["samplics, sample"] if SAMPLICS else []), rows)
+    note = (
+        "In brackets: by how much the variance is above the optimum, relatively. "
+        f"A solve may take {LIMIT:.0f} s; what is not finished then shows its best point. samplics has the "
+        "size of its sample, which is larger than asked for.\n\n"
+    )
+    return note + table(head + (["samplics, sample"] if SAMPLICS else []), rows)
 
 
 def every_backend(quick: bool) -> str:

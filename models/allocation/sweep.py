@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from heapq import heapify, heapreplace
+from heapq import heapify, heappop, heappush, heapreplace
 
 import numpy as np
 
+from forcopt.language.terms import Array
 from forcopt.models.allocation.greedy import greedy_sizes
 from forcopt.models.allocation.private import PrivateAllocation
 from forcopt.models.allocation.water_filling import least
@@ -21,30 +22,55 @@ def sweep(problem: PrivateAllocation) -> Outcome:
 
     A scale asks for a least size of each stratum's sample, and what is left of the sample goes where it
     lowers the variance most. The scale is the largest that a stratum needs, so that to lower it, that stratum
-    gets one record more. At most `sample_size` steps of O(k log k).
+    gets one record more: at most `sample_size` steps. Since the variance only grows along them and the noise
+    only falls, whole stretches of steps are ruled out by their ends; the others take O(k log k) each.
     """
-    gains, caps, limits = problem.coefficients[:, 0], problem.sizes, problem.limits()
-    floors = problem.floors.astype(float)
     short = problem.without_privacy().shortage
     if short:
         return Outcome(None, status=Status.INFEASIBLE, message=short)
+    raised, scales = _steps(problem)
+    noise = 2 * scales**2
+    gains, caps, limits = problem.coefficients[:, 0], problem.sizes, problem.limits()
+    best, chosen, solved = np.inf, np.empty(0), 0
+
+    def variance(step: int) -> float:
+        nonlocal best, chosen, solved
+        floors = problem.floors + np.bincount(raised[:step], minlength=len(caps))
+        filled = least(gains, floors, caps, limits)
+        assert filled is not None
+        sizes = greedy_sizes(gains, filled.prices, floors, caps, limits)
+        value, solved = problem.evaluate(sizes).objective, solved + 1
+        if value < best:
+            best, chosen = value, sizes
+        return float(problem.variances(sizes)[0])
+
+    last = len(raised)
+    open_stretches = [(variance(0) + noise[last], 0, last)]
+    variance(last)
+    least_variance = {0: open_stretches[0][0] - noise[last]}
+    while open_stretches:
+        bound, first, end = heappop(open_stretches)
+        if bound >= best:
+            break
+        if end - first > 1:
+            middle = (first + end) // 2
+            least_variance[middle] = variance(middle)
+            for a, b in ((first, middle), (middle, end)):
+                heappush(open_stretches, (least_variance[a] + noise[b], a, b))
+    return Outcome(problem.allocation(chosen), iterations=solved)
+
+
+def _steps(problem: PrivateAllocation) -> tuple[Array, Array]:
+    """The stratum that gets one record more in each step, shape ``(n,)``, and the scales, ``(n + 1,)``."""
+    floors, caps = problem.floors.astype(float), problem.sizes
     spare = int(np.floor(problem.sample_size + 1e-9 - floors.sum()))
     needs = [(-float(s), i) for i, s in enumerate(problem.scales(floors))]
     heapify(needs)
-    best, chosen, variance, steps = np.inf, floors.copy(), 0.0, 0
-    while True:
-        scale, i = -needs[0][0], needs[0][1]
-        # the least variance only grows with the floors: without a better scale it need not be computed
-        if 2 * scale**2 + variance < best:
-            filled = least(gains, floors, caps, limits)
-            assert filled is not None
-            sizes = greedy_sizes(gains, filled.prices, floors, caps, limits)
-            variance, steps = float(problem.variances(sizes)[0]), steps + 1
-            value = problem.evaluate(sizes).objective
-            if value < best:
-                best, chosen = value, sizes
-        if spare == 0 or floors[i] == caps[i] or variance >= best:
-            return Outcome(problem.allocation(chosen), iterations=steps)
+    raised: list[int] = []
+    scales = [-needs[0][0]]
+    while spare > len(raised) and floors[i := needs[0][1]] < caps[i]:
         floors[i] += 1
-        spare -= 1
+        raised.append(i)
         heapreplace(needs, (-float(problem.scales(floors[[i]], np.array([i]))[0]), i))
+        scales.append(-needs[0][0])
+    return np.array(raised, dtype=np.int64), np.array(scales)
