@@ -102,6 +102,7 @@ class Outcome:
         message: why it ended, if that needs saying.
         trace: what was known when.
         log: what it printed.
+        guarantee: what the method's theorem gives with the options of this run, if they matter.
     """
 
     decision: Any
@@ -111,6 +112,7 @@ class Outcome:
     message: str = ""
     trace: list[Improvement] = field(default_factory=list)
     log: str = ""
+    guarantee: float | None = None
 
 
 @dataclass(frozen=True)
@@ -352,6 +354,7 @@ class Problem(Declared):
             message=outcome.message,
             log=outcome.log,
             trace=outcome.trace,
+            proved=outcome.guarantee,
         )
 
     def _from_model(self, method: Method, handles: Handles, said: ModelSolution, seconds: float) -> Solution:
@@ -472,6 +475,7 @@ class Solution:
         log: what it printed.
         trace: what was known when.
         model_solution: what the solver said, when a formulation was used.
+        proved: the guarantee of a method for which it depends on its options.
     """
 
     problem: Problem
@@ -488,6 +492,7 @@ class Solution:
     log: str = field(default="", repr=False)
     trace: list[Improvement] = field(default_factory=list, repr=False)
     model_solution: ModelSolution | None = field(default=None, repr=False)
+    proved: float | None = field(default=None, repr=False)
 
     @property
     def objective(self) -> float:
@@ -502,6 +507,8 @@ class Solution:
     @property
     def guarantee(self) -> float | None:
         """The theorem's bound on the distance from the optimum for this instance, if the method has one."""
+        if self.proved is not None:
+            return self.proved
         method = self.problem.method(self.method)
         return None if method.guarantee is None else method.guarantee(self.problem)
 

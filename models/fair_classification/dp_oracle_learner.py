@@ -66,7 +66,8 @@ def dp_oracle_learner(
     """
     game, oracle = problem.lagrangian, problem.oracle
     if not game.size:  # nothing to keep fair, so no look at the groups
-        return Outcome(RandomizedClassifier.of([1.0], [oracle.best(game.costs)]))
+        decision = RandomizedClassifier.of([1.0], [oracle.best(game.costs)])
+        return Outcome(decision, guarantee=0.0 if oracle.exact else np.inf)
     planned = (
         _printed(problem, bound, rounds, beta)
         if as_printed
@@ -98,6 +99,7 @@ def dp_oracle_learner(
         status=Status.APPROXIMATE,
         iterations=planned.rounds,
         message=_message(problem, planned, as_printed, beta),
+        guarantee=planned.gap,
     )
 
 

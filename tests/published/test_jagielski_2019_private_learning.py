@@ -73,6 +73,7 @@ def test_a_run_as_printed():
     """12,000 people: 99 rounds, a bound of 10.25 on the gap, which is .35 or so; here the mean of 10 runs."""
     runs = [copies(1000).solve(bound=2.0, as_printed=True, allow_vacuous=True, seed=k) for k in range(10)]
     assert {s.iterations for s in runs} == {99}
+    assert runs[0].guarantee == pytest.approx(10.25, abs=0.005)
     assert "not private" in runs[0].message and "at most 10.25 above" in runs[0].message
     learner, auditor = (
         np.mean([s.evaluation.metrics[f"{w} gap"] for s in runs]) for w in ("learner", "auditor")

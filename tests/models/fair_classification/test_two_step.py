@@ -4,7 +4,7 @@ from fair_learning_instances import A12, TABLE12, X12, Y12
 
 import forcopt as fo
 from forcopt.fairness import FALSE_POSITIVE, TRUE_POSITIVE, DemographicParity, EqualizedOdds, GroupRates
-from forcopt.models.fair_classification import FairClassification, Finite, Thresholds
+from forcopt.models.fair_classification import FairClassification, Finite, Thresholds, TwoStepClassifier
 from forcopt.models.fair_classification.two_step import disparity_bound
 from forcopt.privacy import RandomizedResponse
 
