@@ -8,6 +8,7 @@ import time
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -382,6 +383,7 @@ class Problem(Declared):
             log=said.log,
             trace=[_scaled(step, handles.unit) for step in said.trace],
             model_solution=said,
+            unit=handles.unit,
         )
 
     @property
@@ -474,7 +476,8 @@ class Solution:
         message: the solver's or method's own words.
         log: what it printed.
         trace: what was known when.
-        model_solution: what the solver said, when a formulation was used.
+        model_solution: what the solver said, when a formulation was used; its objective counts in units of
+            `unit`.
         proved: the guarantee of a method for which it depends on its options.
     """
 
@@ -493,6 +496,7 @@ class Solution:
     trace: list[Improvement] = field(default_factory=list, repr=False)
     model_solution: ModelSolution | None = field(default=None, repr=False)
     proved: float | None = field(default=None, repr=False)
+    unit: float = field(default=1.0, repr=False)
 
     @property
     def objective(self) -> float:
@@ -522,12 +526,14 @@ class Solution:
     def certify(self) -> Certificate:
         """Check the solution in exact rational arithmetic; see `forcopt.loops.certify`.
 
+        Objective and bound are those of the model, in the problem's units.
+
         Raises:
             DeclarationError: if no formulation was used, so that there is no model to check against.
         """
         if self.model_solution is None:
             raise DeclarationError(f"method {self.method!r} has no model to certify; solve by a formulation")
-        return self.model_solution.certify()
+        return self.model_solution.certify().in_units(Fraction(self.unit))
 
     def __repr__(self) -> str:
         where = f"@{self.backend}" if self.backend else ""

@@ -111,6 +111,17 @@ class Certificate:
         out[:] = [fraction(v) for v in values]
         return out.reshape(expression.shape)
 
+    def in_units(self, unit: Fraction) -> Certificate:
+        """The same with objective, bound and stages times `unit`."""
+        if unit == 1:
+            return self
+        return replace(
+            self,
+            objective=None if self.objective is None else self.objective * unit,
+            bound=None if self.bound is None else self.bound * unit,
+            stages=tuple(value * unit for value in self.stages),
+        )
+
     def __str__(self) -> str:
         lines = [f"feasible   {'yes' if self.feasible else 'no'}"]
         if self.moved:

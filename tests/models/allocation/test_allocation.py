@@ -434,3 +434,13 @@ def test_the_problems_import_no_heavy_package():
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+def test_certificates_count_in_the_problems_units():
+    p = fo.load("allocation/establishments")
+    s = p.solve("milp")
+    assert s.unit != 1.0
+    certificate = s.certify()
+    assert certificate.optimal
+    assert float(certificate.objective) == pytest.approx(s.objective, rel=1e-12)
+    assert certificate.bound == certificate.objective
