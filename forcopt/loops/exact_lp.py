@@ -241,8 +241,11 @@ class _Simplex:
         highs.changeRowsBounds(
             len(y), rows, *_shifted(lp.row_lower, lp.row_upper, lp.activity(x), primal_scale)
         )
-        highs.run()
         said = {kind.kOptimal: "optimal", kind.kInfeasible: "infeasible", kind.kUnbounded: "unbounded"}
+        highs.run()
+        if highs.getModelStatus() not in said:
+            highs.clearSolver()  # it may have stumbled over the basis that it continued from
+            highs.run()
         status = said.get(highs.getModelStatus(), "unknown")
         solution, basis = highs.getSolution(), highs.getBasis()
         if status != "optimal" or not basis.valid:
