@@ -75,10 +75,13 @@ def solve_model(
     if program.is_staged and gap is None:
         settings = replace(settings, gap=0.0)  # later stages would use up what a gap leaves
     session = chosen.session(program)
-    native_lazy = "lazy" in chosen.capabilities.kinds
+    native_lazy, begun = "lazy" in chosen.capabilities.kinds, False
 
     def run(current: Session, last: bool) -> RawResult:
-        nonlocal settings
+        nonlocal settings, begun
+        if begun and time_limit is not None and elapsed() >= time_limit:
+            return RawResult(Status.LIMIT, message="the time is over")  # solvers may answer in no time, often
+        begun = True
         if model.lazies and not native_lazy:
             result = cutting_planes(current, model, settings, elapsed, chosen.accuracy)
         else:

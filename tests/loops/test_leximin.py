@@ -289,6 +289,15 @@ def test_a_stage_that_stumbles_is_given_way(method, needed, status):
         assert best.message == f"stage {1 if method == 'saturation' else 2}: rounding"
 
 
+def test_the_time_limit_is_for_all_stages_together(monkeypatch):
+    clock = iter(range(1000))
+    monkeypatch.setattr("forcopt.loops.solve.time.perf_counter", lambda: float(next(clock)))
+    s = shares(np.random.default_rng(0).random((12, 6)), 4, "compact").solve(time_limit=6)
+    assert s.status == "feasible"
+    assert "the time is over" in s.message
+    assert s.levels.size == 6
+
+
 def test_floors_give_way_only_so_far():
     m = fo.Model()
     x = m.variable("x", 2, lower=0, upper=1)
