@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import BeforeValidator, ValidationInfo, field_validator, model_validator
 
 from forcopt.declaration import Integers, Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, NotInstalledError
 from forcopt.fairness import ERROR, FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, GroupRates, Notion, read_binary
 from forcopt.language.expression import as_numbers
 from forcopt.language.terms import Array
@@ -259,8 +259,14 @@ class FairClassification(Problem):
 
 
 def _default_hypotheses() -> Learner:
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
+    try:
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+    except ImportError:
+        raise NotInstalledError(
+            "the default learner is scikit-learn's, which is not installed: pip install 'forcopt[learn]'; or "
+            "name other hypotheses, such as Thresholds()"
+        ) from None
 
     return Learner(make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)))
