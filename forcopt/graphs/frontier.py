@@ -188,7 +188,7 @@ class Sweep(Programme):
             columns = [np.array(a, np.int64) for a in (near, costs, *pairs, kept)]
             self.layers.append(_Layer(v, *columns))
             frontier = [wide[i] for i in kept]
-            open_ = outside[graph.edges].any(axis=1)
+            open_ = outside[graph.edges[:, 0]] | outside[graph.edges[:, 1]]
             self.pieces.append(Piece.of(graph, frontier, outside.copy(), graph.size - t - 1, open_))
 
     def relaxed(self, graph: WeightedGraph, low: int, high: int) -> Sweep:

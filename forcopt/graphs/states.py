@@ -469,10 +469,8 @@ class Programme(ABC):
                     raise MemoryError(f"more than {_MOST_STATES} states in table {t + 1}")
                 if stop is not None and stop():
                     raise TimeoutError("stopped by the time limit")
-            table = Table(
-                *(column[: filling.count].copy() for column in filling.store[:4]),
-                filling.arcs[: filling.arc_count].copy(),
-            )
+            rows, values, estimate, back = (column[: filling.count].copy() for column in filling.store[:4])
+            table = Table(rows, values, estimate, back, filling.arcs[: filling.arc_count].copy())
             self.states += filling.count
             if mode == COUNT and table.estimate.max(initial=0.0) > 0.01 * np.prod(primes.astype(float)):
                 return self.run(mode, most, bound, track, stop, 2 * digits)

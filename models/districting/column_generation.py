@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,10 @@ _MOST = 3_000_000
 """More districts than this are not handed to the integer programme."""
 
 
-_BRANCHES = 100_000_000
+_ROUNDING = 1e-6
+"""Of a linear bound, before it is rounded up."""
+
+_BRANCHES = 30_000_000
 """So many branches are looked at to list districts before the bound is improved, at first."""
 
 
@@ -139,12 +143,12 @@ class _Run:
     @property
     def bound(self) -> float:
         """On the cost of a plan; costs are whole numbers before they are scaled."""
-        return float(np.ceil(self.low / 2 - 1e-6)) / self.problem.cost_scale
+        return ceil(self.low / 2 - _ROUNDING) / self.problem.cost_scale
 
     @property
     def settled(self) -> bool:
         """Whether nothing better than the plan can exist."""
-        return 2 * np.ceil(self.low / 2 - 1e-6) >= self.beat
+        return 2 * ceil(self.low / 2 - _ROUNDING) >= self.beat
 
     def note(self) -> None:
         value = float("inf") if self.plan is None else self.plan.cost
@@ -268,7 +272,7 @@ class _Run:
         """Seek plans below a target, and raise it, until the bound meets the best plan or it takes long."""
         slack = 1.0  # by how much the target exceeds the linear bound
         while not self.settled:
-            least = 2 * int(np.ceil(self.low / 2 - 1e-6))
+            least = 2 * ceil(self.low / 2 - _ROUNDING)
             target = min(self.beat - 2, max(least, 2 * int((self.linear + slack) / 2)))
             sets, costs = [], []
             for some, paid in self.districts(self.fee + target - self.linear, self.prizes, branches):

@@ -10,6 +10,8 @@ import numpy as np
 from forcopt.backends.base import Improvement
 from forcopt.errors import DeclarationError
 from forcopt.graphs.bits import LARGEST
+from forcopt.language.expression import Expression
+from forcopt.language.model import Model
 from forcopt.models.districting.column_generation import column_generation
 from forcopt.models.districting.frontier import frontier, sweep_of
 from forcopt.models.districting.local_search import local_search
@@ -39,8 +41,9 @@ def portfolio(
     """Local search for a plan to beat, some seconds of set partitioning, then columns or the frontier.
 
     What is left after the search is for the objective ``cut``: column generation where districts hold few
-    nodes, the dynamic programme where they hold many and frontiers are of at most 16 nodes. Other objectives
-    are searched to the end, on at most 128 nodes.
+    nodes; where they hold many, the dynamic programme if frontiers are of at most 16 nodes, and else the
+    integer programme ``labels-separators`` on HiGHS, started from the best plan. Other objectives are
+    searched to the end, on at most 128 nodes.
 
     Args:
         problem: which.
@@ -127,6 +130,34 @@ def _last(problem: Districting) -> Callable[..., Outcome] | None:
         try:
             sweep_of(problem)
         except DeclarationError:
-            return column_generation
+            return _by_cuts
         return frontier
     return column_generation
+
+
+def _by_cuts(
+    problem: Districting,
+    *,
+    start: Plan | None,
+    time_limit: float | None,
+    seed: int | np.random.Generator | None,
+    on_improvement: Callable[[Improvement], bool | None],
+) -> Outcome:
+    """The integer programme that takes the largest graphs, started from the plan known."""
+    model = Model("plan")
+    handles = problem.declare(model, "labels-separators")
+    assert isinstance(handles.objective, Expression)
+    model.minimize(handles.objective)
+    known = None if start is None else {handles.member: np.eye(problem.districts)[start.labels]}
+    said = model.solve(time_limit=time_limit, seed=seed, start=known, on_improvement=on_improvement)
+    plan = handles.decision(said) if said.status.has_solution else start
+    if start is not None and not (
+        problem.evaluate(plan).feasible and _value(problem, plan) < _value(problem, start)
+    ):
+        plan = start
+    if said.status is Status.INFEASIBLE and plan is None:
+        return Outcome(None, float("inf"), Status.INFEASIBLE, said.iterations, said.message)
+    if said.status is Status.OPTIMAL:
+        return Outcome(plan, iterations=said.iterations)
+    status = Status.LIMIT if plan is None else Status.FEASIBLE
+    return Outcome(plan, said.bound, status, said.iterations, said.message)

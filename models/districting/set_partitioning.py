@@ -331,7 +331,8 @@ def set_partitioning(
         return Outcome(None, status=Status.INFEASIBLE, message=reason)
     if len(problem.nodes) > LARGEST:
         raise DeclarationError(
-            f"method 'set-partitioning' takes graphs of at most {LARGEST} nodes, not {len(problem.nodes)}"
+            f"method 'set-partitioning' takes graphs of at most {LARGEST} nodes, not {len(problem.nodes)}; "
+            "'column-generation' takes larger ones"
         )
     if start is not None and not problem.evaluate(start).feasible:
         raise DeclarationError("start: the plan is not feasible; see evaluate(start).violations")

@@ -176,4 +176,4 @@ def test_reasons_name_rows_in_the_words_of_the_problem(method):
     path = grid(1, 4, population=[2, 1, 2, 1])
     s = Districting(path, 2, bounds=(3, 3), side=[Apart([0, 1])]).solve(method)
     assert s.status == "infeasible"
-    assert "kept_apart" in s.message and "every_node_in_one_district" in s.message
+    assert "kept_apart" in s.reason and "every_node_in_one_district" in s.reason

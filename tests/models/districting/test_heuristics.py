@@ -78,6 +78,20 @@ def test_portfolio_hands_over_to_the_dynamic_programme(monkeypatch):
     assert p.solve().status == "optimal"
 
 
+def test_portfolio_ends_with_an_integer_programme_where_frontiers_are_long(monkeypatch):
+    from forcopt.models.districting import portfolio
+
+    def too_wide(problem):
+        raise DeclarationError("the frontier grows to 17 vertices")
+
+    p = Districting(delaunay(36, 1), 2, tolerance=0.1)
+    optimum = p.solve("frontier").objective
+    monkeypatch.setattr(portfolio, "_ROUNDS", ((1, 10, 0.0),))
+    monkeypatch.setattr(portfolio, "sweep_of", too_wide)
+    s = p.solve()
+    assert (s.status, s.objective) == ("optimal", optimum)
+
+
 def test_portfolio_stops_when_told():
     p = Districting(delaunay(60, 1), 5, tolerance=0.02)
     s = p.solve(on_improvement=lambda step: True)
