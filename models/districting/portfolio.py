@@ -151,10 +151,9 @@ def _by_cuts(
     known = None if start is None else {handles.member: np.eye(problem.districts)[start.labels]}
     said = model.solve(time_limit=time_limit, seed=seed, start=known, on_improvement=on_improvement)
     plan = handles.decision(said) if said.status.has_solution else start
-    if start is not None and not (
-        problem.evaluate(plan).feasible and _value(problem, plan) < _value(problem, start)
-    ):
-        plan = start
+    if start is not None and plan is not None:
+        better = problem.evaluate(plan).feasible and _value(problem, plan) < _value(problem, start)
+        plan = plan if better else start
     if said.status is Status.INFEASIBLE and plan is None:
         return Outcome(None, float("inf"), Status.INFEASIBLE, said.iterations, said.message)
     if said.status is Status.OPTIMAL:
