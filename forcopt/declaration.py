@@ -84,7 +84,7 @@ class Declared(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     tag: ClassVar[str] = "type"
-    _registry: ClassVar[dict[str, type[Declared]]] = {}
+    _classes: ClassVar[list[type[Declared]]] = []
 
     def __init__(self, *args: Any, **fields: Any) -> None:
         names = list(type(self).model_fields)
@@ -107,7 +107,7 @@ class Declared(BaseModel):
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
-        Declared._registry[cls.__name__] = cls
+        Declared._classes.append(cls)
 
     @model_validator(mode="wrap")
     @classmethod
@@ -118,13 +118,18 @@ class Declared(BaseModel):
         return validate(value)
 
     @classmethod
+    def _kinds(cls) -> list[type[Declared]]:
+        """The classes that may stand where this one is asked for. Names need not differ between bases."""
+        return [c for c in Declared._classes if issubclass(c, cls) and not isabstract(c)]
+
+    @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Make a declaration from plain data whose key `tag` names the class.
 
         Raises:
             UnknownNameError: for a class that does not exist or is not one of these.
         """
-        known = {n: c for n, c in Declared._registry.items() if issubclass(c, cls) and not isabstract(c)}
+        known = {c.__name__: c for c in cls._kinds()}
         if cls.tag not in data and isabstract(cls):
             raise DeclarationError(f"the key {cls.tag!r} is missing; it must name one of {', '.join(known)}")
         name = str(data.get(cls.tag, cls.__name__))
@@ -143,8 +148,8 @@ class Declared(BaseModel):
             name = todo.pop()
             if name in definitions:
                 continue
-            base = Declared._registry[name]
-            kinds = [c for c in Declared._registry.values() if issubclass(c, base) and not isabstract(c)]
+            base = next(c for c in reversed(Declared._classes) if c.__name__ == name)
+            kinds = base._kinds()
             schemas = [c._own_schema() for c in kinds]
             todo = todo.union(*(needed for _, needed in schemas))
             if kinds == [base]:

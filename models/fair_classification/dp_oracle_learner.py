@@ -75,7 +75,10 @@ def dp_oracle_learner(
     )
     _refuse_vacuous(problem, planned, allow_vacuous)
     rng = None if seed is None else np.random.default_rng(seed)
-    seen = np.eye(game.size) if as_printed else rate_rows(problem.constraint, problem.groups.names)[0]
+    if as_printed:  # noise on the gradient itself
+        rows, ends = np.eye(game.size), game.bounds
+    else:
+        rows, ends = rate_rows(problem.constraint, problem.groups.names)
     choose = (
         _regression(problem, planned, rng)
         if isinstance(oracle, RegressionOracle)
@@ -87,10 +90,10 @@ def dp_oracle_learner(
     for _ in range(planned.rounds):
         prices = auditor.play()
         total += prices
-        found, activity = choose(prices)
+        found = choose(prices)
         plays[found] = plays.get(found, 0) + 1
-        noise = add_laplace(np.zeros(seen.shape[1]), planned.noise, rng)
-        auditor.learn(activity - game.bounds + seen @ noise)
+        exact = game.rows @ found.predictions if as_printed else _rates(problem, found)
+        auditor.learn(rows @ add_laplace(exact, planned.noise, rng) - ends)
     decision = RandomizedClassifier.of(
         np.array(list(plays.values())) / planned.rounds, list(plays), total / planned.rounds, bound
     )
@@ -104,8 +107,14 @@ def dp_oracle_learner(
 
 
 Randomness = np.random.Generator | None
-Choice = Callable[[Array], tuple[Hypothesis, Array]]
-"""From prices to a hypothesis and its left-hand sides."""
+Choice = Callable[[Array], Hypothesis]
+"""What the learner answers to prices."""
+
+
+def _rates(problem: FairClassification, found: Hypothesis) -> Array:
+    """The rates of all groups that the constraint looks at, one after the other."""
+    rates = problem.rates(found.predictions.astype(float))
+    return np.concatenate([rates.rate(rate) for rate in problem.constraint.rates])
 
 
 def _exponential(problem: FairClassification, planned: PrivatePlan, rng: Randomness) -> Choice:
@@ -114,9 +123,9 @@ def _exponential(problem: FairClassification, planned: PrivatePlan, rng: Randomn
     table = np.stack([h.predictions for h in listed]).astype(float)
     errors, activities = table @ game.costs, table @ game.rows.T
 
-    def choose(prices: Array) -> tuple[Hypothesis, Array]:
-        at = choose_least(errors + activities @ prices, planned.epsilon, planned.sensitivity, rng)
-        return listed[at], activities[at]
+    def choose(prices: Array) -> Hypothesis:
+        losses = errors + activities @ prices
+        return listed[choose_least(losses, planned.epsilon, planned.sensitivity, rng)]
 
     return choose
 
@@ -131,9 +140,8 @@ def _regression(problem: FairClassification, planned: PrivatePlan, rng: Randomne
     assert isinstance(oracle, RegressionOracle)
     scale = 2 * planned.sensitivity * float(np.abs(oracle.design).sum(axis=1).max()) / planned.epsilon
 
-    def choose(prices: Array) -> tuple[Hypothesis, Array]:
-        found = oracle.fitted(add_laplace(oracle.design.T @ game.price(prices), scale, rng))
-        return found, game.rows @ found.predictions
+    def choose(prices: Array) -> Hypothesis:
+        return oracle.fitted(add_laplace(oracle.design.T @ game.price(prices), scale, rng))
 
     return choose
 
