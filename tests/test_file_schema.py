@@ -73,3 +73,13 @@ def test_what_is_written_fits_the_schema():
     branches = {b["properties"]["type"]["const"]: b for b in schema["$defs"]["Figure"]["anyOf"]}
     assert set(plain["figures"]["a"]) == set(branches["Union"]["properties"])
     assert Drawing.from_dict(plain) == drawing
+
+
+def test_classes_of_one_name_with_different_bases_do_not_hide_each_other():
+    from forcopt.models.districting.side import Fixed, SideConstraint
+
+    class Cloth(Declared):
+        """Another base."""
+
+    type("Fixed", (Cloth,), {"__module__": __name__})  # defined later than the side constraint
+    assert SideConstraint.from_dict(Fixed(3, 1).to_dict()) == Fixed(3, 1)
