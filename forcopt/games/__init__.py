@@ -3,6 +3,5 @@
 from forcopt.games.exponentiated_gradient import ExponentiatedGradient
 from forcopt.games.gradient_descent import GradientDescent
 from forcopt.games.perturbed_leader import PerturbedLeader
-from forcopt.games.projected_gradient import ProjectedGradient
 
-__all__ = ["ExponentiatedGradient", "GradientDescent", "PerturbedLeader", "ProjectedGradient"]
+__all__ = ["ExponentiatedGradient", "GradientDescent", "PerturbedLeader"]

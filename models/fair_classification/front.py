@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from forcopt.errors import DeclarationError
 from forcopt.fairness import DemographicParity, Notion
 from forcopt.language.terms import Array
+from forcopt.models.fair_classification.decision import SeesGroups
 from forcopt.models.fair_classification.hypotheses import Hypotheses, Learner
 from forcopt.models.fair_classification.problem import FairClassification
 
@@ -101,6 +102,11 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.solution_.decision is None:
             said = f"{self.solution_.status} {self.solution_.message}"
             raise DeclarationError(f"constraint: {self.constraint!r} cannot be met: {said}")
+        if isinstance(self.solution_.decision, SeesGroups):
+            raise DeclarationError(
+                f"method is {self.method!r}, whose predictions need the group of each record, which predict "
+                "is not given here; solve a FairClassification by it"
+            )
         return self
 
     def predict_proba(self, X: Any) -> Array:

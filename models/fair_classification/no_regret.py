@@ -10,7 +10,7 @@ import numpy as np
 from forcopt.backends.base import Improvement
 from forcopt.errors import DeclarationError
 from forcopt.fairness import AllOf, GroupRates, PairwiseFairness
-from forcopt.games import ExponentiatedGradient, ProjectedGradient
+from forcopt.games import ExponentiatedGradient, GradientDescent
 from forcopt.language.constraint import Constraint
 from forcopt.language.terms import Array
 from forcopt.models.fair_classification.certificate import Certified
@@ -108,7 +108,9 @@ def no_regret(
     if step_budget is None:
         step_budget = bound / sqrt(rounds)
     pairs = ExponentiatedGradient(priced, bound, step_pairs)
-    budget = ProjectedGradient(int(is_budget.sum()), bound, step_budget)
+    budget = GradientDescent(
+        np.zeros(int(is_budget.sum())), lambda prices: np.clip(prices, 0.0, bound), rate=step_budget
+    )
     state = Certified(problem, bound, repair, backend, time_limit, on_improvement, game)
     if game.size != problem.lagrangian.size:  # a budget of 0 has no price there: its pairs must hold
         state.kept = np.flatnonzero(~is_budget)
@@ -118,7 +120,7 @@ def no_regret(
         place = state.respond(prices)
         excess = state.met.activities[place] + game.slack @ game.best_slack(prices) - game.bounds
         pairs.learn(excess[~is_budget])
-        budget.learn(excess[is_budget])
+        budget.learn(-excess[is_budget])
         if t == rounds or state.is_due(t):
             state.certify(accuracy)
         if state.stopped:

@@ -11,7 +11,7 @@ from fair_learning_instances import free, line, twenty, xor
 
 import forcopt as fo
 from forcopt.fairness import FalsePositiveParity, GroupRates, PairwiseFairness
-from forcopt.games import ExponentiatedGradient, ProjectedGradient
+from forcopt.games import ExponentiatedGradient, GradientDescent
 from forcopt.models.fair_classification import AllFunctions, FairClassification, Finite
 from forcopt.models.fair_classification.lagrangian import Lagrangian
 from forcopt.models.fair_classification.no_regret import elicitation_game, rounds_of_theorem_1
@@ -150,7 +150,8 @@ def test_the_trace_of_algorithm_1():
         return [p[i] - p[j] - allowed <= 0.1, allowed @ np.array([0.0, 1, 0, 0]) <= 0.2]
 
     game = Lagrangian(own.costs, own.base, inequalities, problem.moments)
-    pairs, budget = ExponentiatedGradient(4, 2.0, 0.5), ProjectedGradient(1, 2.0, 0.5)
+    pairs = ExponentiatedGradient(4, 2.0, 0.5)
+    budget = GradientDescent(np.zeros(1), lambda price: np.clip(price, 0.0, 2.0), rate=0.5)
     told = []
     for _ in range(6):
         prices = np.concatenate([pairs.play(), budget.play()])
@@ -158,7 +159,7 @@ def test_the_trace_of_algorithm_1():
         allowed = game.best_slack(prices)
         excess = game.excess(h, allowed)
         pairs.learn(excess[:4])
-        budget.learn(excess[4:] * np.array([1.0]))
+        budget.learn(-excess[4:])
         told.append((prices[1], prices[4], *h, allowed[1], pairs.theta[1]))
     expected = [
         (0.4, 0, 1, 0, 1, -0.05),

@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import forcopt as fo
 from forcopt.fairness import DemographicParity, EqualizedOdds, PairwiseFairness
 from forcopt.models.fair_classification import FairClassifier, Thresholds
+from forcopt.privacy import RandomizedResponse
 
 
 def people(n=600, seed=0):
@@ -73,3 +74,13 @@ def test_what_it_needs_is_named():
     pairs = PairwiseFairness([(0, 1), (1, 0)])
     share = FairClassifier(pairs, Thresholds()).fit(X, y).predict_proba(X)[:, 1]
     assert share[0] == pytest.approx(share[1])
+
+
+def test_methods_whose_predictions_need_the_groups_are_refused():
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 2, 2000)
+    X, y = rng.normal(size=(2000, 1)) + a[:, None], rng.integers(0, 2, 2000)
+    reports = RandomizedResponse(2.0).observe(RandomizedResponse(2.0).privatize(a, 2, seed=1))
+    front = FairClassifier(EqualizedOdds(0.1), Thresholds(), method="two-step", options={"seed": 0})
+    with pytest.raises(fo.DeclarationError, match="method is 'two-step', whose predictions need the group"):
+        front.fit(X, y, sensitive_features=reports)
