@@ -235,11 +235,23 @@ def _explain(name: str, error: ValidationError) -> str:
     for item in error.errors():
         field = ".".join(str(part) for part in item["loc"] if not str(part).startswith("function-"))
         message = item["msg"].removeprefix("Value error, ")
+        if item["type"] == "model_type" and (base := Declared._registry.get(item["ctx"]["class_name"])):
+            kinds = [n for n, c in Declared._registry.items() if issubclass(c, base) and not isabstract(c)]
+            message = f"it must be one of {', '.join(kinds)}"
         given = item["input"]
         if item["type"] == "missing":
             lines.append(f"{name}: {field} is missing")
         elif isinstance(given, np.ndarray | dict | list) or not field:
             lines.append(f"{name}: {field + ': ' if field else ''}{message}")
         else:
-            lines.append(f"{name}: {field} is {given!r}; {message[:1].lower()}{message[1:]}")
+            lines.append(f"{name}: {field} is {_short(given)}; {message[:1].lower()}{message[1:]}")
     return "; ".join(lines)
+
+
+def _short(value: Any) -> str:
+    """The value, or what it is if that takes several lines, as a frame of pandas does."""
+    text = repr(value)
+    if "\n" not in text:
+        return text
+    shape = getattr(value, "shape", None)
+    return f"a {type(value).__name__}" + ("" if shape is None else f" of shape {shape}")

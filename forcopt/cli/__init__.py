@@ -7,6 +7,7 @@ Commands import what they need when they run, so that help comes quickly.
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Annotated, Any
 
 import typer
@@ -24,7 +25,9 @@ class _Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.showwarning = _warn
+                return super().invoke(ctx)
         except BrokenPipeError:  # the reader, such as head, has seen enough
             raise
         except (ForcoptError, OSError) as error:
@@ -34,6 +37,11 @@ class _Commands(TyperGroup):
                 said = str(error)
             print(f"error: {said}", file=sys.stderr)
             raise typer.Exit(1 if isinstance(error, BackendError) else 2) from None
+
+
+def _warn(message: Warning | str, *where: Any, **more: Any) -> None:
+    """Say what is odd with the input, without the line of ours that noticed it."""
+    print(f"warning: {message}", file=sys.stderr)
 
 
 app = typer.Typer(

@@ -42,6 +42,11 @@ def graph_from_dict(data: Any) -> nx.Graph[Any]:
     """Read a graph from plain data; see `load_graph` for the two forms."""
     import networkx as nx
 
+    if isinstance(data, Mapping) and data.get("type") == "FeatureCollection":
+        raise DeclarationError(
+            "this is GeoJSON: it has areas but does not say which are neighbours; docs/tutorials.md makes a "
+            "graph of it by shapely"
+        )
     if (
         not isinstance(data, Mapping)
         or "nodes" not in data
@@ -105,7 +110,10 @@ def graph_to_dict(graph: nx.Graph[Any], node_keys: Sequence[str], edge_keys: Seq
 
 
 def _plain(value: Any) -> Any:
-    """Numpy numbers as Python's own, tuples as lists."""
+    """Numpy numbers as Python's own, tuples as lists, geometries as GeoJSON."""
+    value = getattr(value, "__geo_interface__", value)
+    if isinstance(value, Mapping):
+        return {k: _plain(v) for k, v in value.items()}
     if isinstance(value, np.generic):
         return value.item()
     return [_plain(v) for v in value] if isinstance(value, tuple | list) else value

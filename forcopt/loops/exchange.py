@@ -180,9 +180,14 @@ def read_into(model: Model, path: str | Path) -> tuple[Variable, Expression, boo
     if not path.is_file():
         raise FileNotFoundError(f"no file {path}")
     source = _quiet()
-    for words in _heard(source, lambda: source.readModel(str(path)), f"reading {path}", DeclarationError):
-        warnings.warn(f"{path}: HiGHS: {words}", stacklevel=3)
+    said = _heard(source, lambda: source.readModel(str(path)), f"reading {path}", DeclarationError)
     lp, hessian = source.getLp(), source.getModel().hessian_
+    for kind, names, count in (("column", lp.col_names_, lp.num_col_), ("row", lp.row_names_, lp.num_row_)):
+        if len(names) != count:  # HiGHS drops them all if two are the same
+            words = "; ".join(said)
+            raise DeclarationError(f"{path}: every {kind} must have a name of its own; HiGHS: {words}")
+    for words in said:
+        warnings.warn(f"{path}: HiGHS: {words}", stacklevel=3)
     kinds = np.array([int(kind) for kind in lp.integrality_] or [0] * lp.num_col_, dtype=int)
     if (kinds > 1).any():
         name = lp.col_names_[int(np.argmax(kinds > 1))]

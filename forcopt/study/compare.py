@@ -18,6 +18,7 @@ from forcopt.errors import (
     DeclarationError,
     NotInstalledError,
     UnboundedExpressionError,
+    UnknownNameError,
     UnsupportedError,
     unknown,
 )
@@ -170,7 +171,7 @@ def _by_problem(
         raise DeclarationError(f"methods is the text {methods!r}; it must be a list of names")
     for entry in methods:
         if not any(_has(p, entry) for p in instances.values()):
-            next(iter(instances.values())).method(entry.partition("@")[0])  # says what there is
+            _refuse_method(next(iter(instances.values())), entry)
     found = {}
     for name, problem in instances.items():
         mine = [entry for entry in methods if _has(problem, entry)]
@@ -181,6 +182,20 @@ def _by_problem(
             )
         found[name] = expanded(problem, mine)
     return found
+
+
+def _refuse_method(problem: Problem, entry: str) -> None:
+    """Say what there is, and what was meant if a backend is named as if it were a method."""
+    try:
+        problem.method(entry.partition("@")[0])
+    except UnknownNameError as error:
+        if entry == "*":
+            raise UnknownNameError(f"{error}; '@*' means every backend that can take the problem") from None
+        try:
+            _check_backend(entry)
+        except UnknownNameError:
+            raise error from None
+        raise UnknownNameError(f"{error}; for the backend of this name write '@{entry}'") from None
 
 
 def _has(problem: Problem, entry: str) -> bool:

@@ -112,9 +112,9 @@ class Plan:
     def plot(self, path: str | Path | None = None) -> Any:
         """Draw the plan as a map.
 
-        Nodes with an attribute ``geometry`` (a GeoJSON-like mapping, or an object that offers one as
-        ``__geo_interface__``) are drawn as areas; else all nodes are drawn as points at ``x`` and ``y``, or
-        by a planar layout, with cut edges dashed.
+        Nodes with an attribute ``geometry`` (a GeoJSON-like mapping of a polygon or several, or an object
+        that offers one as ``__geo_interface__``, as shapely's do) are drawn as areas; else all nodes are
+        drawn as points at ``x`` and ``y``, or by a planar layout, with cut edges dashed.
 
         Args:
             path: a ``.png``, ``.svg`` or ``.pdf`` file to write.
@@ -123,18 +123,17 @@ class Plan:
             The `matplotlib.figure.Figure`.
         """
         from matplotlib import colormaps
-        from matplotlib.collections import LineCollection, PolyCollection
+        from matplotlib.collections import LineCollection, PathCollection
         from matplotlib.figure import Figure
 
         problem, graph = self.problem, self.problem.graph
         figure = Figure(figsize=(7, 7), layout="constrained")
         axes = figure.add_subplot()
-        colours = colormaps["tab20"](self.labels % 20)
+        palette = colormaps["tab10" if len(self.parts) <= 10 else "tab20"]
+        colours = palette(self.labels % palette.N)
         if all("geometry" in graph.nodes[v] for v in problem.nodes):
-            rings = [_rings(graph.nodes[v]["geometry"]) for v in problem.nodes]
-            shapes = [ring for group in rings for ring in group]
-            shades = np.repeat(colours, [len(group) for group in rings], axis=0)
-            axes.add_collection(PolyCollection(shapes, facecolors=shades, edgecolors="white", linewidths=0.5))
+            areas = [_area(graph.nodes[v]["geometry"]) for v in problem.nodes]
+            axes.add_collection(PathCollection(areas, facecolors=colours, edgecolors="white", linewidths=0.5))
             axes.autoscale_view()
         else:
             spots = _positions(problem)
@@ -185,11 +184,21 @@ def _positions(problem: Districting) -> Array:
     return np.array([layout[v] for v in problem.nodes])
 
 
-def _rings(geometry: Any) -> list[Array]:
-    """The outer rings of a polygon or multipolygon."""
+def _area(geometry: Any) -> Any:
+    """A polygon or multipolygon, with its holes, as a path of matplotlib."""
+    from matplotlib.path import Path as Outline
+
     shape = getattr(geometry, "__geo_interface__", geometry)
     kind = shape.get("type") if hasattr(shape, "get") else None
     if kind not in ("Polygon", "MultiPolygon"):
         raise DeclarationError(f"geometry must be a Polygon or MultiPolygon, not {kind!r}")
     polygons = [shape["coordinates"]] if kind == "Polygon" else shape["coordinates"]
-    return [np.asarray(polygon[0], dtype=float)[:, :2] for polygon in polygons]
+    rings = [_turned(ring, hole=i > 0) for polygon in polygons for i, ring in enumerate(polygon)]
+    return Outline.make_compound_path(*(Outline(ring, closed=True) for ring in rings))
+
+
+def _turned(ring: Any, hole: bool) -> Array:
+    """A closed ring, holes turning the other way, so that they are not filled."""
+    points = np.asarray(ring, dtype=float)[:, :2]
+    (x, y), (x2, y2) = points[:-1].T, points[1:].T
+    return points[::-1] if (np.sum(x * y2 - x2 * y) < 0) != hole else points

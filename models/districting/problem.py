@@ -98,7 +98,7 @@ class Districting(Problem):
 
     @field_serializer("graph")
     def _plain_graph(self, graph: nx.Graph[Any]) -> dict[str, Any]:
-        return graph_to_dict(graph, (self.population, "name", "x", "y"), (self.cost,))
+        return graph_to_dict(graph, (self.population, "name", "x", "y", "geometry"), (self.cost,))
 
     @model_validator(mode="after")
     def _check(self) -> Districting:

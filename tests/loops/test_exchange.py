@@ -212,6 +212,9 @@ def test_what_cannot_be_read(tmp_path):
         pytest.raises(fo.DeclarationError, match=r"m\.mps.*lower 3 is above upper 2"),
     ):
         fo.read(path)
+    path.write_text(MPS.format(bounds="", after="").replace("RHS\n", "    bread cost 1\nRHS\n", 1))
+    with pytest.raises(fo.DeclarationError, match=r"m\.mps: every column must have a name of its own.*bread"):
+        fo.read(path)
     path.write_text(MPS.format(bounds="", after="QUADOBJ\n    milk milk -1\n    bread bread 1\n"))
     with pytest.raises(fo.CurvatureError, match="indefinite"):
         fo.read(path)

@@ -33,6 +33,21 @@ def test_a_performance_profile_is_that_of_dolan_and_more(three):
     assert a.x[-1] == b.x[-1] > 2
 
 
+def test_solvers_meet_on_problems_whose_formulations_differ():
+    rows = [
+        run(method, instance=method, backend=backend, objective=1.0, seconds=seconds, size=seconds)
+        for method, times in {"flow": (1.0, 2.0), "milp": (3.0, 6.0)}.items()
+        for backend, seconds in zip(("highs", "scip"), times, strict=True)
+    ]
+    for kind in ("profile", "cactus", "scaling", "progress"):
+        assert list(series(Comparison(rows).chart(kind))) == ["@highs", "@scip"]
+    assert series(Comparison(rows).chart("profile"))["@highs"].y.tolist() == [0, 0.5, 1, 1]
+    both = Comparison([*rows, run("greedy", instance="milp", backend="highs", objective=1.0)])
+    assert "milp@highs" in series(both.chart("profile"))  # then methods are compared, too
+    one = Comparison([r for r in rows if r.method == "milp"])
+    assert list(series(one.chart("profile"))) == ["milp@highs", "milp@scip"]
+
+
 def test_a_cactus_plot_sorts_the_times_of_what_was_solved(three):
     found = series(three.chart("cactus"))
     assert found["a"].y.tolist() == [1, 4] and found["b"].y.tolist() == [2, 2, 8]

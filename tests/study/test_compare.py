@@ -228,6 +228,8 @@ def test_a_star_stands_for_every_backend_that_can():
     ("arguments", "error", "words"),
     [
         ({"methods": ["mlip"]}, fo.UnknownNameError, "did you mean 'milp'"),
+        ({"methods": ["highs"]}, fo.UnknownNameError, "for the backend of this name write '@highs'"),
+        ({"methods": ["*"]}, fo.UnknownNameError, r"'@\*' means every backend"),
         ({"methods": ["milp@hihgs"]}, fo.UnknownNameError, "did you mean 'highs'"),
         ({"methods": ["milp@"]}, fo.DeclarationError, "'milp@'"),
         ({"methods": ["greedy@*"]}, fo.DeclarationError, "'greedy' is no formulation"),

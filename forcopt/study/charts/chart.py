@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,7 +15,7 @@ from forcopt.study.run import TOLERANCE, Run
 if TYPE_CHECKING:
     from forcopt.study.report import Comparison
 
-__all__ = ["Chart", "Series", "methods", "solved", "tests", "times"]
+__all__ = ["Chart", "Series", "methods", "naming", "solved", "tests", "times"]
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,24 @@ def _arrays(series: Series) -> dict[str, Array | None]:
     return {name: getattr(series, name) for name in ("x", "y", "low", "high")}
 
 
+def naming(comparison: Comparison) -> Callable[[Run], str]:
+    """What a run is one of: ``method@backend``; or ``@backend`` if backends are all that is compared.
+
+    So it is if every instance has one method only, but not all the same, as when ``"@scip"`` stands for each
+    problem's own formulation: a profile of one curve for each instance and backend would tell nothing.
+    """
+    own: dict[str, set[str]] = {}
+    for row in comparison.rows:
+        own.setdefault(row.instance, set()).add(row.method)
+    single = all(len(found) == 1 for found in own.values()) and all(row.backend for row in comparison.rows)
+    if single and len(set().union(*own.values())) > 1:
+        return lambda row: f"@{row.backend}"
+    return lambda row: row.label
+
+
 def methods(comparison: Comparison) -> list[str]:
-    """The labels of all methods, in order."""
-    return list(dict.fromkeys(row.label for row in comparison.rows))
+    """What is compared, by the names that `naming` gives, in order."""
+    return list(dict.fromkeys(map(naming(comparison), comparison.rows)))
 
 
 Test = tuple[str, str, int | None, int]
@@ -91,9 +106,10 @@ Test = tuple[str, str, int | None, int]
 
 def tests(comparison: Comparison) -> dict[Test, dict[str, Run]]:
     """What methods are measured on: each instance with each seed and repeat; there the run of each method."""
+    name = naming(comparison)
     found: dict[Test, dict[str, Run]] = {}
     for row in comparison.rows:
-        found.setdefault((row.instance, row.fingerprint, row.seed, row.repeat), {})[row.label] = row
+        found.setdefault((row.instance, row.fingerprint, row.seed, row.repeat), {})[name(row)] = row
     return found
 
 

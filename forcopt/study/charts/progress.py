@@ -8,7 +8,7 @@ import numpy as np
 
 from forcopt.errors import DeclarationError
 from forcopt.language.terms import Array
-from forcopt.study.charts.chart import Chart, Series, methods
+from forcopt.study.charts.chart import Chart, Series, methods, naming
 from forcopt.study.run import TOLERANCE, Run
 
 if TYPE_CHECKING:
@@ -46,8 +46,9 @@ def progress(comparison: Comparison) -> Chart:
     if not rows:
         raise DeclarationError("no instance has an answer to measure a gap to")
     end = max((r.seconds for r in rows if np.isfinite(r.seconds)), default=1.0)
+    label = naming(comparison)
     steps = {
-        name: [_steps(r, best[r.instance, r.fingerprint]) for r in rows if r.label == name]
+        name: [_steps(r, best[r.instance, r.fingerprint]) for r in rows if label(r) == name]
         for name in methods(comparison)
     }
     moments = np.unique(np.concatenate([at for runs in steps.values() for at, _ in runs]))

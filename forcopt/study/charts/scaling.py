@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forcopt.errors import DeclarationError
-from forcopt.study.charts.chart import Chart, Series, methods, solved
+from forcopt.study.charts.chart import Chart, Series, methods, naming, solved
 
 if TYPE_CHECKING:
     from forcopt.study.report import Comparison
@@ -46,9 +46,10 @@ def scaling(
     fine &= np.isfinite(x) & np.isfinite(y)
     if not fine.any():
         raise DeclarationError(f"no run that solved its problem has a positive {size} and {measure}")
+    label = naming(comparison)
     series, fits = [], []
     for name in methods(comparison):
-        own = [i for i, r in enumerate(comparison.rows) if r.label == name and fine[i]]
+        own = [i for i, r in enumerate(comparison.rows) if label(r) == name and fine[i]]
         if not own:
             continue
         tips = tuple(f"{name} on {comparison.rows[i].instance}: {x[i]:g}, {y[i]:.4g}" for i in own)

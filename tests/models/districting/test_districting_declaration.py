@@ -1,5 +1,6 @@
 """What a districting declaration accepts, refuses, and says of plans."""
 
+import matplotlib.colors
 import networkx as nx
 import numpy as np
 import pytest
@@ -169,6 +170,44 @@ def test_plot_writes_a_map(tmp_path):
     assert len(areas.axes[0].collections[0].get_paths()) == 2
 
 
+def square(x, y, side):
+    return [(x, y), (x + side, y), (x + side, y + side), (x, y + side), (x, y)]
+
+
+def test_a_hole_is_not_filled_whichever_way_it_turns():
+    for turn in (1, -1):
+        g = nx.Graph([("ring", "town")])
+        rings = [square(0, 0, 3), square(1, 1, 1)[::turn]]
+        g.add_node("ring", population=1, geometry={"type": "Polygon", "coordinates": rings})
+        g.add_node("town", population=1, geometry={"type": "Polygon", "coordinates": [square(1, 1, 1)]})
+        plan = Plan.of(Districting(g, 2, tolerance=0), [[0], [1]])
+        ring, town = plan.plot().axes[0].collections[0].get_paths()
+        outlines = ring.to_polygons(closed_only=True)
+        area = [np.sum(p[:-1, 0] * p[1:, 1] - p[1:, 0] * p[:-1, 1]) / 2 for p in outlines]
+        assert sorted(area) == [-1, 9]
+        assert np.allclose(town.get_extents().bounds, (1, 1, 1, 1))
+
+
+def test_neighbours_have_colours_that_differ():
+    plan = Districting(grid(1, 6), 3, tolerance=0).solve("set-partitioning").decision
+    faces = plan.plot().axes[0].collections[-1].get_facecolors()[::2]
+    hues = matplotlib.colors.rgb_to_hsv(faces[:, :3])[:, 0]
+    assert np.ptp(np.sort(hues)) > 0.2 and np.diff(np.sort(hues)).min() > 0.05
+
+
+def test_a_saved_problem_keeps_its_map(tmp_path):
+    shapely = pytest.importorskip("shapely", reason="the package shapely is not installed")
+    g = grid(1, 2)
+    for v in g:
+        g.nodes[v]["geometry"] = shapely.box(v, 0, v + 1, 1)
+    p = Districting(g, 2, tolerance=0)
+    p.save(tmp_path / "p.json")
+    again = fo.load(tmp_path / "p.json")
+    assert again == p and again.graph.nodes[1]["geometry"]["type"] == "Polygon"
+    drawn = again.solve("set-partitioning").decision.plot().axes[0].collections[0].get_paths()
+    assert np.allclose(drawn[1].get_extents().bounds, (1, 0, 1, 1))
+
+
 def test_to_gerrychain():
     pytest.importorskip("gerrychain", reason="the package gerrychain is not installed")
     plan = Districting(grid(2, 4), 2, tolerance=0).solve("set-partitioning").decision
@@ -189,6 +228,9 @@ def test_reads_both_graph_formats(tmp_path):
     assert nx.utils.graphs_equal(load_graph(tmp_path / "gerry.json"), nx.Graph(g))
     small = load_graph(tmp_path / "links.json")
     assert small.graph == {"name": "x"} and list(small.edges) == [("a", "b")]
+    (tmp_path / "areas.json").write_text('{"type": "FeatureCollection", "features": []}')
+    with pytest.raises(DeclarationError, match=r"areas\.json: this is GeoJSON"):
+        load_graph(tmp_path / "areas.json")
     for text in (
         "{",
         "[]",

@@ -23,6 +23,11 @@ GOOD = {"features": [[0], [1], [2], [3]], "labels": [0, 1, 0, 1], "groups": ["a"
         ({"labels": [0, 1, 2, 1]}, r"labels: the array\[2\] is 2; it must be 0 or 1"),
         ({"labels": [0, 1, 0]}, r"labels: the shape is \(3,\); it must be \(4,\)"),
         ({"features": [[0], [1], [np.nan], [3]]}, r"features.*\[2, 0\] is nan"),
+        (
+            {"features": pd.DataFrame({"town": ["x", "y"], "age": [1, 2]})},
+            r"features is a DataFrame of shape \(2, 2\); the array must be numbers: .* 'x'",
+        ),
+        ({"constraint": 0.1}, r"constraint is 0\.1; it must be one of .*EqualizedOdds"),
         ({"features": [0, 1, 2, 3]}, r"features: the shape is \(4,\); it must be \(n, d\)"),
         ({"features": np.zeros((0, 1)), "labels": [], "groups": []}, "features: the shape is"),
         ({"groups": ["a", "b"]}, "groups has 2 entries for 4 records"),
