@@ -122,6 +122,11 @@ class Declared(BaseModel):
         """The classes that may stand where this one is asked for. Names need not differ between bases."""
         return [c for c in Declared._classes if issubclass(c, cls) and not isabstract(c)]
 
+    @staticmethod
+    def _named(name: str) -> type[Declared] | None:
+        """The last class of this name."""
+        return next((c for c in reversed(Declared._classes) if c.__name__ == name), None)
+
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Make a declaration from plain data whose key `tag` names the class.
@@ -148,7 +153,8 @@ class Declared(BaseModel):
             name = todo.pop()
             if name in definitions:
                 continue
-            base = next(c for c in reversed(Declared._classes) if c.__name__ == name)
+            base = cls._named(name)
+            assert base is not None
             kinds = base._kinds()
             schemas = [c._own_schema() for c in kinds]
             todo = todo.union(*(needed for _, needed in schemas))
@@ -235,9 +241,8 @@ def _explain(name: str, error: ValidationError) -> str:
     for item in error.errors():
         field = ".".join(str(part) for part in item["loc"] if not str(part).startswith("function-"))
         message = item["msg"].removeprefix("Value error, ")
-        if item["type"] == "model_type" and (base := Declared._registry.get(item["ctx"]["class_name"])):
-            kinds = [n for n, c in Declared._registry.items() if issubclass(c, base) and not isabstract(c)]
-            message = f"it must be one of {', '.join(kinds)}"
+        if item["type"] == "model_type" and (base := Declared._named(item["ctx"]["class_name"])):
+            message = f"it must be one of {', '.join(kind.__name__ for kind in base._kinds())}"
         given = item["input"]
         if item["type"] == "missing":
             lines.append(f"{name}: {field} is missing")
