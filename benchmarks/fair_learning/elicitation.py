@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import numpy as np
 
 import forcopt as fo
-from benchmarks.fair_learning.tables import FOLDER, TABULAR, heading, table
+from benchmarks.fair_learning.tables import TABULAR, heading, publish, table
 from forcopt.fairness import PairwiseFairness
 from forcopt.models.fair_classification import FairClassification, Halfspaces
 from forcopt.models.fair_classification.generators import defendants, stakeholders
@@ -28,7 +29,7 @@ def records() -> fo.data.Dataset:
     return data.of_groups(*(set(data.groups.tolist()) - {"Other"}))
 
 
-def main(quick: bool) -> None:
+def main(quick: bool, out: Path | None) -> None:
     began = time.perf_counter()
     command = "python benchmarks/fair_learning/run.py elicitation" + (" --quick" if quick else "")
     page = heading("Fair learning: elicited constraints", command)
@@ -98,5 +99,4 @@ def main(quick: bool) -> None:
         + "\n## All subjects together, gamma 0 (figure 2d)\n\n"
         + table(["budget", "error"], panel)
     )
-    out = FOLDER / ("results-elicitation-quick.md" if quick else "results-elicitation.md")
-    out.write_text(page + text)
+    publish(page + text, out)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import numpy as np
 
-from benchmarks.fair_learning.tables import FOLDER, heading, table
+from benchmarks.fair_learning.tables import heading, publish, table
 from forcopt.fairness import EqualizedOdds, PairwiseFairness
 from forcopt.models.fair_classification import (
     AllFunctions,
@@ -49,11 +50,10 @@ def instances(quick: bool) -> list[tuple[str, FairClassification]]:
     return out
 
 
-def main(quick: bool) -> None:
+def main(quick: bool, out: Path | None) -> None:
     command = "python benchmarks/fair_learning/run.py exact" + (" --quick" if quick else "")
     page = heading("Fair learning: approximate against exact", command)
     rows: list[list[str]] = []
-    out = FOLDER / ("results-exact-quick.md" if quick else "results-exact.md")
     for name, problem in instances(quick):
         best = problem.solve("lp")
         tries = [("lp", {}), ("column-generation", {"time_limit": LIMIT})]
@@ -82,7 +82,9 @@ def main(quick: bool) -> None:
             cells = [name, label, f"{s.objective:.5f}", less, f"{over:.1e}", gap, theorem]
             rows.append([*cells, str(s.iterations), f"{spent:.3f}"])
             print(*rows[-1], flush=True)
-            out.write_text(page + intro() + table(HEAD, rows))
+            if out is not None:  # rows that are finished stay
+                publish(page + intro() + table(HEAD, rows), out)
+    publish(page + intro() + table(HEAD, rows), out)
 
 
 HEAD = ["instance", "method", "error", "less the optimum", "over the bound", "measured gap", "theorem's gap"]

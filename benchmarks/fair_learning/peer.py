@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 from fairlearn.reductions import DemographicParity as TheirParity
 from fairlearn.reductions import EqualizedOdds as TheirOdds
 from fairlearn.reductions import ExponentiatedGradient
 
-from benchmarks.fair_learning.tables import FOLDER, Counted, heading, load, split, table
+from benchmarks.fair_learning.tables import Counted, heading, load, publish, split, table
 from forcopt.fairness import DemographicParity, EqualizedOdds
 from forcopt.models.fair_classification import FairClassification, Learner
 
@@ -62,7 +63,7 @@ def measure(name: str, bound: float, notion: str, rows: list[list[str]], ratios:
     )
 
 
-def main(quick: bool) -> None:
+def main(quick: bool, out: Path | None) -> None:
     warnings.filterwarnings("ignore")
     command = "python benchmarks/fair_learning/run.py peer" + (" --quick" if quick else "")
     page = heading("Fair learning against fairlearn", command, "scikit-learn", "fairlearn")
@@ -72,10 +73,12 @@ def main(quick: bool) -> None:
         for notion in ("odds", "parity"):
             for bound in BOUNDS[:1] if quick else BOUNDS:
                 measure(name, bound, notion, rows, ratios)
-                write(page, rows, ratios, quick)
+                if out is not None:  # rows that are finished stay
+                    publish(page + results(rows, ratios), out)
+    publish(page + results(rows, ratios), out)
 
 
-def write(page: str, rows: list[list[str]], ratios: list[list[float]], quick: bool) -> None:
+def results(rows: list[list[str]], ratios: list[list[float]]) -> str:
     r = np.array(ratios)
     columns = {
         "seconds, ours / fairlearn": ".2f",
@@ -97,7 +100,4 @@ def write(page: str, rows: list[list[str]], ratios: list[list[float]], quick: bo
         "its own. Where cuts are left alone, the mixtures are of the very classifiers that the learner "
         f"gives, as fairlearn's are. Over {len(r)} cases:\n\n"
     )
-    out = FOLDER / ("results-peer-quick.md" if quick else "results-peer.md")
-    out.write_text(
-        page + text + table(["", "least", "median", "largest"], summary) + "\n" + table(HEAD, rows)
-    )
+    return text + table(["", "least", "median", "largest"], summary) + "\n" + table(HEAD, rows)

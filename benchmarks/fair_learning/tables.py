@@ -13,8 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 import forcopt as fo
 
-FOLDER = Path(__file__).resolve().parent
-TABULAR = FOLDER.parents[2] / "shared" / "data" / "tabular"
+TABULAR = Path(__file__).resolve().parents[3] / "shared" / "data" / "tabular"
 Records = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -54,6 +53,14 @@ class Counted(LogisticRegression):
 def table(head: list[str], rows: list[list[str]]) -> str:
     lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
+
+
+def publish(text: str, out: Path | None) -> None:
+    """Write a page of results, or show it."""
+    if out is None:
+        print(text)
+    else:
+        out.write_text(text)
 
 
 def heading(title: str, command: str, *packages: str) -> str:
