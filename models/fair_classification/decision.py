@@ -90,7 +90,8 @@ class RandomizedClassifier:
 
     def positive_probability(self, X: Any) -> Array:
         """The probability that each row of X is predicted 1, shape ``(n,)``."""
-        votes = np.array([np.asarray(c.predict(X), dtype=float) for c in self.classifiers])
+        features = np.asarray(X, dtype=float)  # as they were learnt from: a frame's names say nothing
+        votes = np.array([np.asarray(c.predict(features), dtype=float) for c in self.classifiers])
         return np.asarray(np.clip(self.weights @ votes, 0.0, 1.0))
 
     def predict_proba(self, X: Any) -> Array:

@@ -1,4 +1,7 @@
+import warnings
+
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("sklearn")
@@ -9,7 +12,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import forcopt as fo
 from forcopt.fairness import DemographicParity, EqualizedOdds, PairwiseFairness
-from forcopt.models.fair_classification import FairClassifier, Thresholds
+from forcopt.models.fair_classification import FairClassification, FairClassifier, Thresholds
 from forcopt.privacy import RandomizedResponse
 
 
@@ -84,3 +87,15 @@ def test_methods_whose_predictions_need_the_groups_are_refused():
     front = FairClassifier(EqualizedOdds(0.1), Thresholds(), method="two-step", options={"seed": 0})
     with pytest.raises(fo.DeclarationError, match="method is 'two-step', whose predictions need the group"):
         front.fit(X, y, sensitive_features=reports)
+
+
+def test_a_decision_takes_the_frame_that_it_was_learnt_from():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.normal(size=60), "owner": rng.random(60) < 0.5})
+    labels, groups = frame["age"] > 0, ["a", "b"] * 30
+    p = FairClassification(frame.astype(float), labels, groups, DemographicParity(0.1))
+    decision = p.solve().decision
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        share = decision.positive_probability(frame)
+    assert share.tolist() == decision.positive_probability(frame.to_numpy(dtype=float)).tolist()
