@@ -13,6 +13,7 @@ import forcopt as fo
 from forcopt.backends import registry
 from forcopt.cli import app
 from forcopt.cli.output import plain
+from forcopt.study import library  # before a test replaces what it imports by name
 
 STUDY = Path(rucksack.__file__).parent
 
@@ -259,7 +260,6 @@ def test_compare_without_any_solution(forcopt):
 @pytest.fixture
 def instances(monkeypatch):
     from forcopt.instance import Instance, by_name
-    from forcopt.study import library
 
     made = by_name(
         Instance(f"rucksack/{c}", lambda c=c: Rucksack(**{**SMALL, "capacity": c}), "milp") for c in (25, 50)
