@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -179,6 +180,8 @@ def read_into(model: Model, path: str | Path) -> tuple[Variable, Expression, boo
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"no file {path}")
+    if path.suffix == ".lp":
+        _refuse_repeated_costs(path)
     source = _quiet()
     said = _heard(source, lambda: source.readModel(str(path)), f"reading {path}", DeclarationError)
     lp, hessian = source.getLp(), source.getModel().hessian_
@@ -214,6 +217,28 @@ def read_into(model: Model, path: str | Path) -> tuple[Variable, Expression, boo
         raise DeclarationError(f"{path}: {error}") from None
     objective = np.array(lp.col_cost_) @ x + lp.offset_ + _square(x, hessian)
     return x, objective, int(lp.sense_) < 0
+
+
+_OBJECTIVE = re.compile(
+    r"^\s*(?:min|max)[a-z]*\b(.*?)(?:^\s*(?:subject\s+to|such\s+that|st\b|s\.t\.)|\Z)", re.I | re.S | re.M
+)
+_NAME = re.compile(r"(?<![\w.])[^\W\d][\w.!\"#$%&(),;?@`'{}~|\[\]]*")
+
+
+def _refuse_repeated_costs(path: Path) -> None:
+    """HiGHS's reader of LP files keeps one of several coefficients in the objective, and does not say so."""
+    text = re.sub(r"\\.*", "", path.read_text(errors="replace"))  # without comments
+    found = _OBJECTIVE.search(text)
+    if found is None:
+        return
+    linear = re.sub(r"\[.*?\]", "", re.sub(r"^[^:\n]*:", "", found[1].strip()), flags=re.S)
+    counts = Counter(_NAME.findall(linear))
+    repeated = [name for name, count in counts.items() if count > 1]
+    if repeated:
+        raise DeclarationError(
+            f"{path}: the objective names {repeated[0]} {counts[repeated[0]]} times, of which HiGHS's reader "
+            "keeps one coefficient; add them up"
+        )
 
 
 def _matrix(lp: highspy.HighsLp) -> sp.csr_array:

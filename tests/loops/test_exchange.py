@@ -229,3 +229,21 @@ def test_what_the_reader_changes_is_told(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert fo.read(str(path)).solve().objective == pytest.approx(8.0)
+
+
+@pytest.mark.parametrize(
+    ("objective", "repeated"),
+    [
+        ("min 3 x + 4 y + 2 x", "x 2 times"),
+        ("maximize\n obj: a.1 + 2 b\n + a.1 \\ and a comment: b b\n - a.1", "a.1 3 times"),
+        ("min cost: 3 x + 1e5 y + [ x ^ 2 + x * y + y ^ 2 ] / 2", None),
+    ],
+)
+def test_costs_that_the_reader_would_lose_are_refused(tmp_path, objective, repeated):
+    path = tmp_path / "file.lp"
+    path.write_text(f"{objective}\nsubject to\n row: x + y + a.1 + b >= 1\nend\n")
+    if repeated is None:
+        fo.read(path)
+    else:
+        with pytest.raises(fo.DeclarationError, match=f"the objective names {repeated}"):
+            fo.read(path)
