@@ -24,7 +24,7 @@ INSTANCES = {
     "S21": lambda: Districting(grid(3, 7, population=S21), 3, tolerance=0.2),
     "grid 6x6": lambda: Districting(grid(6, 6), 4, tolerance=0.2),
     "delaunay 30": lambda: Districting(delaunay(30, 5), 3, tolerance=0.2),
-    "delaunay 40": lambda: Districting(delaunay(40, 7), 5, tolerance=0.2),
+    "delaunay 30 in 5": lambda: Districting(delaunay(30, 6), 5, tolerance=0.2),
 }
 
 

@@ -23,7 +23,7 @@ from forcopt.status import Status
 
 __all__ = ["portfolio"]
 
-_FEW = 16
+_FEW = 20
 """Districts of so many nodes on average are few enough to enumerate by reduced cost."""
 
 _ROUNDS = ((1, 2_000, 0.25), (8, 10_000, 5.0))
