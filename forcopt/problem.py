@@ -365,7 +365,7 @@ class Problem(Declared):
         if judged is not None and not method.exact:
             status = Status.APPROXIMATE
         elif judged is not None:
-            wrong = _disagreement(judged, said, handles)
+            wrong = _disagreement(judged, said, handles, self.sense)
             if wrong:
                 status, message = Status.FAILED, f"{wrong}; {said.backend} said: {said.message}"
         return Solution(
@@ -415,14 +415,20 @@ _AGREEMENT = 1e-4
 """How far the model's and the problem's own objective may differ, relative to max(1, value)."""
 
 
-def _disagreement(judged: Evaluation, said: ModelSolution, handles: Handles) -> str:
-    """What the problem itself finds wrong with an answer that a solver calls right; empty if nothing."""
+def _disagreement(judged: Evaluation, said: ModelSolution, handles: Handles, sense: str) -> str:
+    """What the problem itself finds wrong with an answer that a solver calls right; empty if nothing.
+
+    A decision may be better than a point that is not optimal says: a model need not press its columns down.
+    """
     if judged.violation > _AGREEMENT:
         worst = max(judged.violations, key=lambda k: judged.violations[k])
         return f"re-evaluated by the problem, the answer violates {worst} by {judged.violation:.3g}"
     same_objective = isinstance(handles.objective, Expression)
-    off = abs(judged.objective / handles.unit - said.objective)
-    if same_objective and off > _AGREEMENT * max(1.0, abs(said.objective)):
+    off = (judged.objective / handles.unit - said.objective) * (1 if sense == "min" else -1)
+    beyond = (said.bound - judged.objective / handles.unit) * (1 if sense == "min" else -1)
+    if said.status is not Status.OPTIMAL and off < 0:
+        off = max(beyond, 0.0)
+    if same_objective and abs(off) > _AGREEMENT * max(1.0, abs(said.objective)):
         return (
             f"the problem evaluates the answer to {judged.objective:.8g}, the model to "
             f"{said.objective * handles.unit:.8g}"
