@@ -24,5 +24,5 @@ def test_only_a_point_that_is_not_optimal_may_understate_its_decision(sense):
     assert "evaluates the answer" in verdict(sign * 31, sign * 11, sign * 3, feasible, sense)
     assert "evaluates the answer" in verdict(
         sign * 2, sign * 31, sign * 3, feasible, sense
-    )  # below the bound
+    )  # beyond the bound
     assert "violates demand by 1" in verdict(sign, sign, sign, optimal, sense, {"demand": 1.0})
