@@ -250,17 +250,22 @@ class Problem(Declared):
         return handles
 
     def to_model(self, method: str | None = None, **options: Any) -> Model:
+        """Give the model, with its objective, that a formulation solves: see `formulate`."""
+        return self.formulate(method, **options)[0]
+
+    def formulate(self, method: str | None = None, **options: Any) -> tuple[Model, Handles]:
         """Give the model, with its objective, that a formulation solves: to look at, write or hand over.
 
         Args:
             method: a formulation; the default method if that is one.
             options: of the formulation.
-        """
-        return self._written(self.method(method), options)[0]
 
-    def _written(self, method: Method, options: Mapping[str, Any]) -> tuple[Model, Handles]:
+        Returns:
+            The model, and its handles: ``handles.decision(model.solve())`` is a decision, and the model's
+            objective counts in units of ``handles.unit``.
+        """
         model = Model(type(self).__name__)
-        handles = self.declare(model, method.name, **options)
+        handles = self.declare(model, method, **options)
         goal = handles.objective
         if isinstance(goal, Expression):
             goal = minimize(goal) if self.sense == "min" else maximize(goal)
@@ -319,7 +324,7 @@ class Problem(Declared):
                     raise DeclarationError(f"method {chosen.name!r} has no option {unused!r}")
             outcome = chosen.function(self, **own, **_wanted(chosen, common))
             return self._from_outcome(chosen, outcome, where, time.perf_counter() - began)
-        model, handles = self._written(chosen, own)
+        model, handles = self.formulate(chosen.name, **own)
         said = model.solve(
             where or "highs",
             time_limit=time_limit,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -31,7 +32,7 @@ def export(
 ) -> None:
     """Write the model of a formulation as an MPS or LP file."""
     from forcopt.loops.exchange import read, write
-    from forcopt.problem import load
+    from forcopt.study.library import problem_of
 
     if form is not None and output.suffix != f".{form}":
         raise DeclarationError(f"the output is {output}; for the format {form} its name must end in .{form}")
@@ -40,5 +41,7 @@ def export(
             raise DeclarationError(f"{spec} holds a bare model, which has no method {method!r}")
         model = read(spec)
     else:
-        model = load(spec).to_model(method)
+        model, handles = problem_of(spec).formulate(method)
+        if handles.unit != 1:
+            print(f"1 of the file's objective is {handles.unit:.10g} of the problem's", file=sys.stderr)
     write(model, output)

@@ -30,7 +30,8 @@ __all__ = [
 SpecArgument = Annotated[
     str,
     typer.Argument(
-        metavar="SPEC", help="A declaration (JSON or TOML), an example's name, or an .mps or .lp file."
+        metavar="SPEC",
+        help="A declaration (JSON or TOML), the name of an example or instance, or an .mps or .lp file.",
     ),
 ]
 TimeLimitOption = Annotated[

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -92,7 +93,8 @@ def export(folder: str | Path, form: Literal["mps", "lp"] = "mps", names: Sequen
     Returns:
         The files, the manifest last. Its entries have ``name``, ``file``, its ``sha256``, ``problem``,
         ``formulation``, ``sense``, ``rows``, ``columns``, ``nonzeros`` and ``integers`` (as written),
-        ``fingerprint`` (of the declaration), and of what is known ``status``, ``objective`` (the best known),
+        ``fingerprint`` (of the declaration), ``unit`` (what 1 of the file's objective is worth in the
+        problem's), and of what is known ``status``, ``objective`` (the best known, as the file counts),
         ``exact`` (as a fraction, where it was proved so), ``bound``, ``certified`` (how), ``seconds`` (of the
         quickest proof, or spent without one) and ``versions``; null where nothing is.
 
@@ -109,12 +111,16 @@ def export(folder: str | Path, form: Literal["mps", "lp"] = "mps", names: Sequen
     for instance in chosen:
         problem = instance.make()
         path = folder / f"{instance.name.replace('/', '-')}.{form}"
-        problem.to_model(instance.method, **instance.options).write(path)
+        model, handles = problem.formulate(instance.method, **instance.options)
+        model.write(path)
         written = read(path)  # counts what another reader finds
         print_ = facts(problem)["fingerprint"]
         fact = known().get(instance.name, {})
         if fact.get("fingerprint") != print_:  # drawn otherwise than when it was solved
             fact = {}
+        in_file = {name: fact[name] / handles.unit for name in _VALUES if fact.get(name) is not None}
+        if fact.get("exact") is not None:
+            in_file["exact"] = str(Fraction(fact["exact"]) / Fraction(handles.unit))
         entries.append(
             {
                 "name": instance.name,
@@ -128,7 +134,8 @@ def export(folder: str | Path, form: Literal["mps", "lp"] = "mps", names: Sequen
                 "nonzeros": sum(c.expression.linear_rows().data.size for c in written.constraints),
                 "integers": int((written.columns().integer == 1).sum()),
                 "fingerprint": print_,
-                **{name: fact.get(name) for name in KNOWN},
+                "unit": handles.unit,
+                **{name: fact.get(name) for name in KNOWN} | in_file,
             }
         )
         files.append(path)
@@ -136,6 +143,8 @@ def export(folder: str | Path, form: Literal["mps", "lp"] = "mps", names: Sequen
     manifest.write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
     return [*files, manifest]
 
+
+_VALUES = ("objective", "bound")
 
 KNOWN = ("status", "objective", "exact", "bound", "certified", "seconds", "versions")
 """What a manifest says of what is known."""

@@ -1,4 +1,4 @@
-"""Seeded instances: private tests that tell two laws of a count apart."""
+"""Seeded instances: private tests that tell two laws of a count apart, and the loss of sampling designs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from forcopt.instance import Instance, by_name
 from forcopt.models.amplification.hypothesis import DPHypothesisTest
+from forcopt.models.amplification.problem import TightAmplification
 
 __all__ = ["INSTANCES"]
 
@@ -20,6 +21,15 @@ def _test(counts: int, epsilon: float) -> DPHypothesisTest:
     return DPHypothesisTest(first=first, second=second / second.sum(), epsilon=epsilon)
 
 
+def _design(population: int, epsilon: float) -> TightAmplification:
+    """A sample of a random size, near a third of the population."""
+    law = np.random.default_rng(population).binomial(population, 1 / 3, 10 * population)
+    return TightAmplification.random_size(np.bincount(law, minlength=population + 1) / len(law), epsilon)
+
+
 INSTANCES = by_name(
-    Instance(f"amplification/test-{n}", partial(_test, n, 0.5), "lp") for n in (10, 100, 1000, 10000)
+    [
+        *(Instance(f"amplification/test-{n}", partial(_test, n, 0.5), "lp") for n in (10, 100, 1000, 10000)),
+        *(Instance(f"amplification/design-{n}", partial(_design, n, 0.5), "lp") for n in (10, 100, 1000)),
+    ]
 )

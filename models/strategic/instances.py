@@ -18,6 +18,7 @@ from forcopt.models.strategic.generators import (
     random_linear,
     random_plane,
 )
+from forcopt.models.strategic.linear import StrategicLinearClassifier
 from forcopt.models.strategic.problem import LeastEffortClassification, StrategicClassification
 from forcopt.models.strategic.targets import TargetDesign
 
@@ -45,6 +46,20 @@ def _least_effort(agents: int, criteria: int) -> LeastEffortClassification:
     shared: dict[str, Any] = {n: getattr(drawn, n) for n in ("agents", "criteria", "edges", "value")}
     return LeastEffortClassification(
         **shared, max_false_positives=agents // 10, min_true_positives=agents // 2
+    )
+
+
+def _classifier(agents: int, features: int) -> StrategicLinearClassifier:
+    """A tenth of the agents qualify as they are; every other feature can be improved."""
+    rng = np.random.default_rng(agents)
+    X = rng.integers(0, 11, (agents, features)).astype(float)
+    truth = rng.integers(1, 6, features)
+    return StrategicLinearClassifier(
+        X=X,
+        truth=(truth.tolist(), float(np.quantile(X @ truth, 0.9))),
+        costs=rng.integers(2, 11, features) / 20,
+        improvable=(np.arange(features) % 2 == 0).tolist(),
+        max_false_positives=agents // 20,
     )
 
 
@@ -79,6 +94,10 @@ INSTANCES = by_name(
         *(
             Instance(f"strategic/linear-{a}-{f}", partial(random_linear, a, f, seed=a), "milp")
             for a, f in ((10, 2), (20, 3), (40, 4), (80, 6))
+        ),
+        *(
+            Instance(f"strategic/classifier-{a}-{f}", partial(_classifier, a, f), "milp")
+            for a, f in ((10, 2), (40, 3), (100, 4), (400, 6))
         ),
         *(
             Instance(f"strategic/hitting-set-{s}-{e}-{k}", partial(_hitting, s, e, k), "milp")
