@@ -110,8 +110,8 @@ def certified(instance: Instance, limit: float, store: Path) -> dict[str, Any]:
     met = [r.objective for r in runs if r.solved and r.violation <= ROUNDING]
     met += [before["objective"]] if before.get("objective") is not None else []
     bounds = {r.label: r.bound for r in runs if bounding(r, formulation) and np.isfinite(r.bound)}
-    bounds |= {"an earlier run": before["bound"]} if before.get("bound") is not None else {}
-    best, bound = better(met, default=None), worse(bounds.values(), default=None)
+    known = [before["bound"]] if before.get("bound") is not None else []
+    best, bound = better(met, default=None), worse([*bounds.values(), *known], default=None)
     proofs = [r for r in runs if proves(r, formulation, np.nan if best is None else best)]
     if proved(before) and not proofs:  # it took longer
         return before
@@ -134,10 +134,12 @@ def certified(instance: Instance, limit: float, store: Path) -> dict[str, Any]:
         if met:
             out |= {"status": str(Status.OPTIMAL), "bound": best}
             out |= exact(instance, problem, best)
-    elif bounds:
+    elif bound in bounds.values():
         out["certified"] = "bound of " + " and ".join(
             name for name, value in bounds.items() if value == bound
         )
+    elif known:  # that of an earlier run
+        out["certified"] = before["certified"]
     return out
 
 
