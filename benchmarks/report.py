@@ -114,7 +114,7 @@ class Page:
         for title, part in parts.items():
             began = time.perf_counter()
             text, told = part(quick)
-            body.append(f"## {title}\n\n{text}")
+            body.append(f"## {title}\n\n{text.rstrip()}\n")
             rows += told
             self.write("\n".join(body))
             progress(f"{title}: {time.perf_counter() - began:.0f} s")
