@@ -24,11 +24,13 @@ Part = Callable[[bool], tuple[str, list[Row]]]
 """Given whether to be quick: a section in Markdown, and its rows of the headline."""
 
 
-def parser(text: str | None) -> argparse.ArgumentParser:
-    """The options that every benchmark has."""
+def parser(text: str | None, *parts: str) -> argparse.ArgumentParser:
+    """The options that every benchmark has; and which of its parts to run, if it has several."""
     made = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("--out", type=Path, required=True, help="the page; all else goes beside it")
     made.add_argument("--quick", action="store_true", help="a small part, for checking that it runs")
+    if parts:
+        made.add_argument("--parts", nargs="*", choices=parts, default=parts, help="only these")
     return made
 
 
