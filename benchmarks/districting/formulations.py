@@ -74,14 +74,15 @@ def run(journal, instances, formulations, backends, time_limit):
                 journal.add(of | {"districts": p.districts} | row)
 
 
-def main(folder: Path, quick: bool) -> None:
+def main(folder: Path, quick: bool) -> list[Journal]:
     chosen = {k: INSTANCES[k] for k in ("grid 3x4", "S21 10 %")} if quick else INSTANCES
-    with Journal(folder, "formulations", "instance", "formulation", "backend") as journal:
-        run(journal, chosen, FORMULATIONS, BACKENDS[: 1 if quick else None], time_limit=15)
+    generated = Journal(folder, "formulations", "instance", "formulation", "backend")
+    run(generated, chosen, FORMULATIONS, BACKENDS[: 1 if quick else None], time_limit=15)
     graphs = [(path.stem, load_graph(path)) for path in data("france").glob("*.json")]
     graphs = sorted((len(g), name, g) for name, g in graphs if g.graph["districts"] > 1)[: 3 if quick else 40]
     departments = {
         name: lambda g=g: Districting(g, g.graph["districts"], tolerance=0.2) for _, name, g in graphs
     }
-    with Journal(folder, "formulations-france", "instance", "formulation", "backend") as journal:
-        run(journal, departments, ["flow", "labels-separators", "separators"], ["highs"], time_limit=60)
+    france = Journal(folder, "formulations-france", "instance", "formulation", "backend")
+    run(france, departments, ["flow", "labels-separators", "separators"], ["highs"], time_limit=60)
+    return [generated, france]

@@ -10,12 +10,8 @@ from pathlib import Path
 from benchmarks.report import progress
 
 
-def read(folder: Path, name: str) -> list[dict[str, str]]:
-    """The rows of a part; none if it was never run to its end."""
-    return _rows(folder / f"{name}.csv")
-
-
-def _rows(path: Path) -> list[dict[str, str]]:
+def read(path: Path) -> list[dict[str, str]]:
+    """The rows of a file; none if it is not there."""
     if not path.exists():
         return []
     with path.open(newline="") as file:
@@ -23,16 +19,16 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 
 class Journal:
-    """Collects rows in ``NAME.part.csv``, which becomes ``NAME.csv`` when all are there.
+    """Collects rows in ``NAME.part.csv``, which becomes ``NAME.csv`` when the run has ended.
 
-    An interrupted part goes on where it was; one that had ended is measured anew. Every row says on which
+    An interrupted run goes on where it was; one that had ended is measured anew. Every row says on which
     day and under what load of the machine it was measured.
     """
 
     def __init__(self, folder: Path, name: str, *keys: str) -> None:
         self.path, self.part = folder / f"{name}.csv", folder / f"{name}.part.csv"
         self.keys = keys
-        self.known = {tuple(row[k] for k in keys) for row in _rows(self.part)}
+        self.known = {tuple(row[k] for k in keys) for row in read(self.part)}
 
     def __contains__(self, key: tuple[object, ...]) -> bool:
         return tuple(map(str, key)) in self.known
@@ -49,9 +45,6 @@ class Journal:
         self.known.add(tuple(str(row[k]) for k in self.keys))
         progress(*row.values())
 
-    def __enter__(self) -> Journal:
-        return self
-
-    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        if error is None:
-            self.part.replace(self.path)
+    def finish(self) -> None:
+        """The rows are all there: they replace those of the run before."""
+        self.part.replace(self.path)

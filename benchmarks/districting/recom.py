@@ -39,26 +39,26 @@ def run_chain(p, start, marks, rng):
     return rows, seen
 
 
-def main(folder: Path, quick: bool) -> None:
+def main(folder: Path, quick: bool) -> list[Journal]:
     marks = (0.1, 0.5) if quick else (1, 10, 100)
-    with (
-        Journal(folder, "recom-histogram", "instance", "cut") as histogram,
-        Journal(folder, "recom", "instance", "seconds") as best,
-    ):
-        for name in list(INSTANCES)[: 1 if quick else None]:
-            if (name, marks[-1]) in best:
-                continue
-            p = INSTANCES[name]()
-            optimum = int(p.solve("set-partitioning").objective)
-            plans = p.count()
-            counts, rng = plans.histogram, np.random.default_rng(1)
-            (start,) = plans.sample(max(counts, key=counts.get), seed=rng)  # a plan of the commonest cut
-            rows, seen = run_chain(p, start, marks, rng)
-            total, visits = sum(counts.values()), sum(seen.values())
-            assert set(seen) <= set(counts)
-            for cut, count in counts.items():
-                row = {"instance": name, "cut": cut, "plans": count, "share of plans": f"{count / total:.5f}"}
-                histogram.add(row | {"share of chain": f"{seen.get(cut, 0) / visits:.5f}"})
-            for seconds, steps, found in rows:
-                row = {"instance": name, "nodes": len(p.nodes), "districts": p.districts, "optimum": optimum}
-                best.add(row | {"seconds": seconds, "steps": steps, "best": found})
+    histogram = Journal(folder, "recom-histogram", "instance", "cut")
+    best = Journal(folder, "recom", "instance", "seconds")
+    for name in list(INSTANCES)[: 1 if quick else None]:
+        if (name, marks[-1]) in best:
+            continue
+        p = INSTANCES[name]()
+        optimum = int(p.solve("set-partitioning").objective)
+        plans = p.count()
+        counts, rng = plans.histogram, np.random.default_rng(1)
+        (start,) = plans.sample(max(counts, key=counts.get), seed=rng)  # a plan of the commonest cut
+        rows, seen = run_chain(p, start, marks, rng)
+        total, visits = sum(counts.values()), sum(seen.values())
+        assert set(seen) <= set(counts)
+        for cut in [cut for cut in counts if (name, cut) not in histogram]:
+            count = counts[cut]
+            row = {"instance": name, "cut": cut, "plans": count, "share of plans": f"{count / total:.5f}"}
+            histogram.add(row | {"share of chain": f"{seen.get(cut, 0) / visits:.5f}"})
+        for seconds, steps, found in rows:
+            row = {"instance": name, "nodes": len(p.nodes), "districts": p.districts, "optimum": optimum}
+            best.add(row | {"seconds": seconds, "steps": steps, "best": found})
+    return [histogram, best]

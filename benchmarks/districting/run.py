@@ -2,7 +2,7 @@
 
     python benchmarks/districting/run.py --out benchmarks/districting/results.md [--parts us france]
 
-An interrupted part goes on where it was (see ``journal.py``); what is not among the parts to run is shown as
+An interrupted run goes on where it was (see ``journal.py``); what is not among the parts to run is shown as
 it was measured before. ``--parts`` without a name only writes the page anew. One process; what is compiled is
 warmed up before anything is timed. ``counting`` comes first, as it tells the peak memory of the process.
 """
@@ -20,7 +20,7 @@ from benchmarks.report import Page, parser
 from forcopt.data import grid
 from forcopt.models import Districting
 
-PARTS = ("counting", "france", "sphere_cut", "us", "recom", "formulations")
+PARTS = ("counting", "france", "us", "recom", "formulations")
 
 
 def warm() -> None:
@@ -39,9 +39,11 @@ def main() -> None:
     page = Page("Districting", given.out, "numpy", "numba", "highspy", "pyscipopt", "ortools", note=note)
     if given.parts:
         warm()
+    journals = []
     for part in given.parts:
-        import_module(f"benchmarks.districting.{part}").main(folder, given.quick)
-        page.write(tables.body(folder))
+        journals += import_module(f"benchmarks.districting.{part}").main(folder, given.quick)
+    for journal in journals:
+        journal.finish()
     tables.picture(folder)
     page.write(tables.body(folder))
     page.headline(tables.headline(folder))

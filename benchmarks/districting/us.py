@@ -33,19 +33,20 @@ def methods(name: str) -> list[str]:
     return ["portfolio", *["column-generation"] * small, *["set-partitioning"] * few]
 
 
-def main(folder: Path, quick: bool) -> None:
-    with Journal(folder, "us", "graph", "method") as journal:
-        for name in list(PUBLISHED)[: 2 if quick else None]:
-            known, gurobi = PUBLISHED[name]
-            graph = load_graph(data(f"us/{name}.json"))
-            for method in methods(name):
-                if (name, method) in journal:
-                    continue
-                p = Districting(graph, graph.graph["districts"], tolerance=0.005)
-                began, cpu = time.perf_counter(), time.process_time()
-                s = p.solve(method, time_limit=LIMIT)
-                seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
-                assert s.status != "optimal" or s.objective == known, name
-                row = {"graph": name, "nodes": len(p.nodes), "districts": p.districts, "method": method}
-                row |= {"status": s.status, "objective": s.objective, "bound": s.bound, "known": known}
-                journal.add(row | {"seconds": f"{seconds:.3f}", "cpu s": f"{cpu:.3f}", "gurobi s": gurobi})
+def main(folder: Path, quick: bool) -> list[Journal]:
+    journal = Journal(folder, "us", "graph", "method")
+    for name in list(PUBLISHED)[: 2 if quick else None]:
+        known, gurobi = PUBLISHED[name]
+        graph = load_graph(data(f"us/{name}.json"))
+        for method in methods(name):
+            if (name, method) in journal:
+                continue
+            p = Districting(graph, graph.graph["districts"], tolerance=0.005)
+            began, cpu = time.perf_counter(), time.process_time()
+            s = p.solve(method, time_limit=LIMIT)
+            seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
+            assert s.status != "optimal" or s.objective == known, name
+            row = {"graph": name, "nodes": len(p.nodes), "districts": p.districts, "method": method}
+            row |= {"status": s.status, "objective": s.objective, "bound": s.bound, "known": known}
+            journal.add(row | {"seconds": f"{seconds:.3f}", "cpu s": f"{cpu:.3f}", "gurobi s": gurobi})
+    return [journal]

@@ -114,21 +114,23 @@ def test_data_that_is_missing_is_an_error(shared):
         data("tabular/no-such.csv")
 
 
-def test_an_interrupted_part_goes_on_and_an_ended_one_begins_anew(shared, tmp_path):
+def test_an_interrupted_run_goes_on_and_an_ended_one_begins_anew(shared, tmp_path):
     from benchmarks.districting.journal import Journal, read
 
-    with pytest.raises(KeyboardInterrupt), Journal(tmp_path, "part", "n") as journal:
-        journal.add({"n": 1, "seconds": 2.0})
-        raise KeyboardInterrupt
-    assert read(tmp_path, "part") == []
-    with Journal(tmp_path, "part", "n") as journal:
-        assert (1,) in journal and (2,) not in journal
-        journal.add({"n": 2, "seconds": 3.0})
-    assert [r["n"] for r in read(tmp_path, "part")] == ["1", "2"] and "load" in read(tmp_path, "part")[0]
-    with Journal(tmp_path, "part", "n") as journal:
-        assert (1,) not in journal
-        journal.add({"n": 3, "seconds": 4.0})
-    assert [r["n"] for r in read(tmp_path, "part")] == ["3"]
+    rows = tmp_path / "part.csv"
+    Journal(tmp_path, "part", "n").add({"n": 1, "seconds": 2.0})
+    assert read(rows) == []  # interrupted
+    journal = Journal(tmp_path, "part", "n")
+    assert (1,) in journal and (2,) not in journal
+    journal.add({"n": 2, "seconds": 3.0})
+    journal.finish()
+    assert [r["n"] for r in read(rows)] == ["1", "2"] and "load" in read(rows)[0]
+    journal = Journal(tmp_path, "part", "n")
+    assert (1,) not in journal
+    journal.add({"n": 3, "seconds": 4.0})
+    assert len(read(rows)) == 2  # until it has ended
+    journal.finish()
+    assert [r["n"] for r in read(rows)] == ["3"]
 
 
 def test_the_table_of_districting_is_that_of_its_committed_rows(shared):
