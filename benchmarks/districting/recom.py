@@ -54,10 +54,10 @@ def main(folder: Path, quick: bool) -> list[Journal]:
         rows, seen = run_chain(p, start, marks, rng)
         total, visits = sum(counts.values()), sum(seen.values())
         assert set(seen) <= set(counts)
-        for cut in [cut for cut in counts if (name, cut) not in histogram]:
-            count = counts[cut]
-            row = {"instance": name, "cut": cut, "plans": count, "share of plans": f"{count / total:.5f}"}
-            histogram.add(row | {"share of chain": f"{seen.get(cut, 0) / visits:.5f}"})
+        for cut, count in counts.items():
+            if (name, cut) not in histogram:
+                row = {"instance": name, "cut": cut, "plans": count, "share of plans": f"{count / total:.5f}"}
+                histogram.add(row | {"share of chain": f"{seen.get(cut, 0) / visits:.5f}"})
         for seconds, steps, found in rows:
             row = {"instance": name, "nodes": len(p.nodes), "districts": p.districts, "optimum": optimum}
             best.add(row | {"seconds": seconds, "steps": steps, "best": found})
