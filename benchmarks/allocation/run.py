@@ -1,29 +1,27 @@
 """Runs the benchmark of allocation and of the privacy of sampling designs, and writes a Markdown table.
 
-    python benchmarks/allocation/run.py --out benchmarks/allocation/results.md [--samplics PYTHON]
+    python benchmarks/allocation/run.py --out benchmarks/allocation/results.md
 
-Everything is seeded. ``--quick`` does a small part of each table. PYTHON is an interpreter that has samplics
-(``python -m venv x && x/bin/pip install samplics==0.6.1``); without, its rows are left out.
+Everything is seeded. ``--quick`` does a small part of each table. samplics gets an environment of its own.
 """
 
 from __future__ import annotations
 
-import argparse
-import datetime
 import json
 import math
-import os
-import platform
 import subprocess
-import time
+import sys
 from collections.abc import Callable
-from importlib.metadata import version
+from functools import cache
 from itertools import combinations, product
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 
 import forcopt as fo
+from benchmarks.report import Page, Row, environment, parser, progress, row, table
 from forcopt.backends.registry import backends
 from forcopt.models import StratifiedAllocation, TightAmplification
 from forcopt.models.allocation.generators import random_strata
@@ -42,12 +40,7 @@ from forcopt.problem import Solution
 
 LIMIT = 30.0  # seconds for one solve
 UNREDUCED = 12_000  # binaries; on larger programs HiGHS overruns its time limit by minutes
-SAMPLICS: list[str] = []
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
+PEERS = {"samplics": "0.6.1"}
 
 
 def told(s: Solution, best: float) -> str:
@@ -58,6 +51,12 @@ def told(s: Solution, best: float) -> str:
     return f"{s.seconds:.3g} s" + (f" (+{above:.2g})" if above > 1e-9 else "")
 
 
+@cache
+def peers() -> str:
+    """The Python that has samplics."""
+    return environment(__file__, PEERS)
+
+
 def samplics(problems: list[StratifiedAllocation]) -> list[dict]:
     tasks = [
         {"sizes": p.sizes.tolist(), "deviations": p.deviations.tolist(), "sample_size": p.sample_size}
@@ -65,7 +64,7 @@ def samplics(problems: list[StratifiedAllocation]) -> list[dict]:
     ]
     script = Path(__file__).with_name("peer_samplics.py")
     out = subprocess.run(
-        [*SAMPLICS, str(script)], input=json.dumps(tasks), capture_output=True, text=True, check=True
+        [peers(), str(script)], input=json.dumps(tasks), capture_output=True, text=True, check=True
     )
     return json.loads(out.stdout)
 
@@ -73,38 +72,59 @@ def samplics(problems: list[StratifiedAllocation]) -> list[dict]:
 # -- allocation --------------------------------------------------------------------------------------------
 
 
-def scale(quick: bool) -> str:
+def scale(quick: bool) -> tuple[str, list[Row]]:
     rows = []
+    for backend in ("highs", "clarabel"):
+        fo.Model().solve(backend)  # imports it before anything is timed
     for strata in (10, 100, 1_000) if quick else (10, 100, 1_000, 10_000, 100_000):
         p = random_strata(strata, seed=1)
         greedy = min((p.solve("greedy") for _ in range(3)), key=lambda s: s.seconds)
         best = greedy.objective
         closed = min((p.solve("neyman") for _ in range(3)), key=lambda s: s.seconds)
-        row = [f"{strata:,}", f"{p.population:,}", f"{p.sample_size:,.0f}"]
-        row += [told(greedy, best), told(closed, best), f"{1 - closed.bound / best:.2g}"]
-        row.append(told(p.solve("milp", time_limit=LIMIT), best))
         binaries = int(np.minimum(p.sizes, p.sample_size).sum())
         whole = p.solve("milp", reduce=False, time_limit=LIMIT) if binaries <= UNREDUCED else None
-        row.append(told(whole, best) if whole else "not tried")
-        row.append(told(p.solve("socp", backend="clarabel", time_limit=LIMIT), best))
-        if SAMPLICS:
-            answer = samplics([p])[0]
-            row.append(
-                "refuses" if "refused" in answer else f"{answer['seconds']:.3g} s, {sum(answer['sizes']):,}"
+        milp = p.solve("milp", time_limit=LIMIT)
+        socp = p.solve("socp", backend="clarabel", time_limit=LIMIT)
+        theirs = samplics([p])[0]
+        found = {
+            "strata": f"{strata:,}",
+            "records": f"{p.population:,}",
+            "sample": f"{p.sample_size:,.0f}",
+            "greedy": told(greedy, best),
+            "water-filling, rounded": told(closed, best),
+            "relaxation gap": f"{1 - closed.bound / best:.2g}",
+            "MILP, reduced": told(milp, best),
+            "MILP, a binary a record": told(whole, best) if whole else "not tried",
+            "SOCP (Clarabel), rounded": told(socp, best),
+            "samplics, sample": "refuses",
+        }
+        if "refused" not in theirs:
+            found["samplics, sample"] = f"{theirs['seconds']:.3g} s, {sum(theirs['sizes']):,}"
+            sampled = row(
+                f"{strata:,} strata",
+                f"greedy {greedy.seconds:.3g} s, exact",
+                f"samplics {theirs['seconds']:.3g} s, rates rounded up, "
+                f"{sum(theirs['sizes']) - p.sample_size:,.0f} records more than asked for",
+                f"{theirs['seconds'] / greedy.seconds:.2g}",
             )
-        rows.append(row)
-        print(rows[-1], flush=True)
-    head = ["strata", "records", "sample", "greedy", "water-filling, rounded", "relaxation gap"]
-    head += ["MILP, reduced", "MILP, a binary a record", "SOCP (Clarabel), rounded"]
+        rows.append(found)
+        progress(*found.values())
+    largest = row(
+        f"{found['strata']} strata, {found['sample']} records sampled",
+        f"greedy {found['greedy']}, water-filling {found['water-filling, rounded']}, "
+        f"MILP {found['MILP, reduced']}",
+        f"SOCP by Clarabel {found['SOCP (Clarabel), rounded']}; samplics {found['samplics, sample']}",
+        f"{socp.seconds / greedy.seconds:.0f} (SOCP / greedy)",
+    )
     note = (
         "In brackets: by how much the variance is above the optimum, relatively. "
         f"A solve may take {LIMIT:.0f} s; what is not finished then shows its best point. samplics has the "
         "size of its sample, which is larger than asked for.\n\n"
     )
-    return note + table(head + (["samplics, sample"] if SAMPLICS else []), rows)
+    return note + table(found, [r.values() for r in rows]), [largest, sampled]
 
 
-def every_backend(quick: bool) -> str:
+def every_backend(quick: bool) -> tuple[str, list[Row]]:
     rows = []
     for strata in (10,) if quick else (10, 100):
         p = random_strata(strata, seed=2, largest=300)
@@ -112,7 +132,8 @@ def every_backend(quick: bool) -> str:
         for name, b in backends().items():
             if b.missing() or name in ("pyscipopt", "cp-sat"):
                 continue
-            kinds, row = b.capabilities.kinds, [f"{strata:,}", name]
+            fo.Model().solve(name)  # imports it before anything is timed
+            kinds, cells = b.capabilities.kinds, [f"{strata:,}", name]
             for method, needs, options in (
                 ("milp", {"rows", "integer"}, {}),
                 ("milp", {"rows", "integer"}, {"reduce": False}),
@@ -121,21 +142,17 @@ def every_backend(quick: bool) -> str:
             ):
                 if needs <= kinds:
                     s = p.solve(method, backend=name, time_limit=10 if quick else LIMIT, **options)
-                    row.append(told(s, best) + ("" if s.status == "optimal" or method == "socp" else " *"))
+                    cells.append(told(s, best) + ("" if s.status == "optimal" or method == "socp" else " *"))
                 else:
-                    row.append("")
-            if any(row[2:]):
-                rows.append(row)
-                print(rows[-1], flush=True)
-    return (
-        table(
-            ["strata", "backend", "MILP, reduced", "MILP, a binary a record", "SOCP, rounded", "MISOCP"], rows
-        )
-        + f"\n\\* not proved optimal in {10 if quick else LIMIT:.0f} s.\n"
-    )
+                    cells.append("")
+            if any(cells[2:]):
+                rows.append(cells)
+                progress(*cells)
+    head = ["strata", "backend", "MILP, reduced", "MILP, a binary a record", "SOCP, rounded", "MISOCP"]
+    return table(head, rows) + f"\n\\* not proved optimal in {10 if quick else LIMIT:.0f} s.\n", []
 
 
-def roundings(quick: bool) -> str:
+def roundings(quick: bool) -> tuple[str, list[Row]]:
     """Neyman's sizes, rounded: as one line of R does it, and by the library, against the exact optimum."""
     count, rows = 20 if quick else 200, []
     for strata, sampled in ((5, 0.02), (20, 0.02), (20, 0.2), (100, 0.05)):
@@ -153,10 +170,9 @@ def roundings(quick: bool) -> str:
             found[f"water-filling, {rounding}"] = [
                 p.solve("neyman", rounding=rounding, seed=0).decision.sizes for p in problems
             ]
-        if SAMPLICS:
-            found["samplics optimum_mean"] = [
-                np.array(a["sizes"]) if "sizes" in a else None for a in samplics(problems)
-            ]
+        found["samplics optimum_mean"] = [
+            np.array(a["sizes"]) if "sizes" in a else None for a in samplics(problems)
+        ]
         for name, sizes in found.items():
             judged = [p.evaluate(m) if m is not None else None for p, m in zip(problems, sizes, strict=True)]
             kinds = [{"refused"} if e is None else set(e.violations) for e in judged]
@@ -174,12 +190,11 @@ def roundings(quick: bool) -> str:
                     f"{worse.max():.2%}" if good.any() else "",
                 ]
             )
-            print(rows[-1], flush=True)
+            progress(*rows[-1])
     head = ["strata, sampled", "rounding", "feasible", "empty or overfull strata, or refused"]
     head += ["sample too large", "variance above the optimum, mean", "largest"]
-    return f"{count} random instances each; the last two columns are over the feasible ones.\n\n" + table(
-        head, rows
-    )
+    note = f"{count} random instances each; the last two columns are over the feasible ones.\n\n"
+    return note + table(head, rows), []
 
 
 # -- amplification -----------------------------------------------------------------------------------------
@@ -233,19 +248,21 @@ def random_designs(rng: np.random.Generator, count: int):
             yield "Poisson", poisson_sample(epsilon, rate), tight
 
 
-def tightness(quick: bool) -> str:
+def tightness(quick: bool) -> tuple[str, list[Row]]:
     """Bounds over the exact loss, which the linear program gives."""
     seen: dict[str, list[tuple[float, float, float, float]]] = {}
     solved: dict[int, tuple[float, float]] = {}
-    for name, bounds, tight in random_designs(np.random.default_rng(7), 30 if quick else 200):
+    count = 30 if quick else 200
+    for name, bounds, tight in random_designs(np.random.default_rng(7), count):
         if id(tight) not in solved:
             solved = {id(tight): ((s := tight.solve()).decision.loss, s.seconds)}
         loss, seconds = solved[id(tight)]
         outside = max(bounds.lower - loss, loss - bounds.upper)
         seen.setdefault(name, []).append((bounds.lower / loss, bounds.upper / loss, outside, seconds))
-    rows = []
+    rows, furthest = [], 0.0
     for name, values in seen.items():
         low, high, outside, seconds = np.array(values).T
+        furthest = max(furthest, outside.max())
         rows.append(
             [
                 name,
@@ -256,14 +273,19 @@ def tightness(quick: bool) -> str:
                 f"{np.median(seconds) * 1000:.1f} ms",
             ]
         )
-        print(rows[-1], flush=True)
+        progress(*rows[-1])
     head = [
         "design",
         "instances",
         "lower bound / loss, median (least)",
         "upper bound / loss, median (largest)",
     ]
-    return table([*head, "most outside the bounds", "LP, median"], rows)
+    told = row(
+        f"{count} random designs: tight loss by linear program",
+        f"outside of no bound by more than {furthest:.1e}",
+        "closed forms, corrected",
+    )
+    return table([*head, "most outside the bounds", "LP, median"], rows), [told]
 
 
 def _neyman_sizes(strata: list[list[float]], m: int) -> tuple[int, ...]:
@@ -295,7 +317,7 @@ def _within(strata: list[list[float]], sizes: tuple[int, ...]) -> list[tuple[flo
     ]
 
 
-def real_losses(quick: bool) -> str:
+def real_losses(quick: bool) -> tuple[str, list[Row]]:
     """All samples of all populations with values -1, 0, 1: the exact loss of a noisy sum and a noisy count.
 
     The mechanism adds Laplace noise of scale 1 / epsilon to the sum of the sampled values or to how many
@@ -404,13 +426,9 @@ def real_losses(quick: bool) -> str:
     )
     exact = cluster_sample(epsilon, sizes, 1, 0)
     rows[-1] += [exact.exact, exact.upper]
-    for row in rows:
-        print(row, flush=True)
     text = [[name, *(f"{x:.4f}" for x in numbers)] for name, *numbers in rows]
-    note = f"Epsilon is {epsilon:g}; populations of {n} records.\n\n"
-    return note + table(
-        ["design", "noisy sum or count, worst case", "tight (LP or closed form)", "bound"], text
-    )
+    head = ["design", "noisy sum or count, worst case", "tight (LP or closed form)", "bound"]
+    return f"Epsilon is {epsilon:g}; populations of {n} records.\n\n" + table(head, text), []
 
 
 PARTS = {
@@ -423,32 +441,11 @@ PARTS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--samplics", metavar="PYTHON", help="an interpreter that has samplics")
-    parser.add_argument("--quick", action="store_true")
-    options = parser.parse_args()
-    if options.samplics:
-        SAMPLICS.append(options.samplics)
-    packages = ", ".join(
-        f"{n} {version(n)}" for n in ("numpy", "scipy", "highspy", "clarabel", "pyscipopt", "ortools")
-    )
-    text = "# Allocation, and what sampling does to privacy\n\n"
-    text += (
-        f"{datetime.date.today()}, forcopt {fo.__version__}, Python {platform.python_version()}, {packages}, "
-    )
-    text += f"samplics 0.6.1, {platform.machine()}, {os.cpu_count()} cores, load "
-    text += f"{os.getloadavg()[0]:.1f} at the start. Made by `python benchmarks/allocation/run.py`.\n"
-    for title, part in PARTS.items():
-        began = time.perf_counter()
-        text += f"\n## {title}\n\n{part(options.quick)}"
-        print(f"{title}: {time.perf_counter() - began:.0f} s", flush=True)
-        if options.out:
-            options.out.write_text(text)
-    if not options.out:
-        print(text)
+    given = parser(__doc__).parse_args()
+    used = ("numpy", "scipy", "highspy", "clarabel", "pyscipopt", "ortools")
+    page = Page("Allocation, and what sampling does to privacy", given.out, *used)
+    page.versions |= PEERS
+    page.run(PARTS, given.quick)
 
 
 if __name__ == "__main__":

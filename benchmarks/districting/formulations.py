@@ -1,24 +1,19 @@
-"""Formulations on backends: seconds to build, size, linear bound, seconds to solve; 12 fixed instances.
+"""Formulations on backends: seconds to build, size, linear bound, seconds to solve.
 
-    python benchmarks/districting/formulations.py [--quick] [--time-limit 60] [--backends highs scip cp-sat]
-    python benchmarks/districting/formulations.py --france FOLDER   # the 40 smallest departments at 20 %
-
-Appends to ``formulations.csv`` (``formulations-france.csv``) beside this file, a row as it is done; rows that
-are there are passed over. The instances are made by seeded generators. --quick takes the four smallest.
+All formulations on all backends on twelve generated instances (``formulations.csv``), and three formulations
+on HiGHS on the forty smallest French departments at 20 % (``formulations-france.csv``).
 """
 
-import argparse
-import csv
 import time
 from pathlib import Path
 
+from benchmarks.districting.journal import Journal
+from benchmarks.report import data, progress
 from forcopt.data import delaunay, grid, load_graph
 from forcopt.errors import UnsupportedError
 from forcopt.models import Districting
 
-HERE = Path(__file__).parent
-COLUMNS = ["instance", "nodes", "edges", "districts", "formulation", "backend", "build s", "rows", "columns"]
-COLUMNS += ["nonzeros", "linear bound", "status", "objective", "bound", "seconds", "cpu s"]
+BACKENDS = ["highs", "scip", "cp-sat"]
 FORMULATIONS = ["flow", "flow-per-district", "shirabe", "multicommodity", "separators", "labels-separators"]
 S21 = [20000 + 7919 * (i + 1) ** 2 % 14001 for i in range(21)]
 INSTANCES = {
@@ -51,56 +46,43 @@ def measured(p, formulation, backend, time_limit):
     model = p.to_model(formulation)
     build = time.perf_counter() - began
     highs = model.to_highs()
-    size = [highs.getNumRow(), highs.getNumCol(), highs.getNumNz()]
-    bound = linear_bound(model)
+    row = {"formulation": formulation, "backend": backend, "build s": f"{build:.3f}"}
+    row |= {"rows": highs.getNumRow(), "columns": highs.getNumCol(), "nonzeros": highs.getNumNz()}
+    row["linear bound"] = f"{linear_bound(model):.4f}"
     began, cpu = time.perf_counter(), time.process_time()
     s = p.solve(formulation, backend=backend, time_limit=time_limit)
     seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
-    row = [formulation, backend, f"{build:.3f}", *size, f"{bound:.4f}", s.status, s.objective, s.bound]
-    return [*row, f"{seconds:.2f}", f"{cpu:.2f}"]
+    row |= {"status": s.status, "objective": s.objective, "bound": s.bound}
+    return row | {"seconds": f"{seconds:.2f}", "cpu s": f"{cpu:.2f}"}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--time-limit", type=float, default=60)
-    parser.add_argument("--backends", nargs="*", default=["highs", "scip", "cp-sat"])
-    parser.add_argument("--france", type=Path)
-    args = parser.parse_args()
-    path = HERE / ("formulations-france.csv" if args.france else "formulations.csv")
-    instances = dict(list(INSTANCES.items())[: 4 if args.quick else None])
-    if args.france:
-        graphs = [(path.stem, load_graph(path)) for path in args.france.glob("*.json")]
-        graphs = sorted((len(g), name, g) for name, g in graphs if g.graph["districts"] > 1)[:40]
-        instances = {
-            name: lambda g=g: Districting(g, g.graph["districts"], tolerance=0.2) for _, name, g in graphs
-        }
-    done = set()
-    if path.exists():
-        with path.open() as file:
-            done = {(r["instance"], r["formulation"], r["backend"]) for r in csv.DictReader(file)}
-    with path.open("a", newline="") as file:
-        writer = csv.writer(file)
-        if not done:
-            writer.writerow(COLUMNS)
-        for name, make in instances.items():
-            p = make()
-            optimum = p.solve("set-partitioning").objective
-            for formulation in ["flow", "labels-separators", "separators"] if args.france else FORMULATIONS:
-                for backend in ["highs"] if args.france else args.backends:
-                    if (name, formulation, backend) in done:
-                        continue
-                    try:
-                        row = measured(p, formulation, backend, args.time_limit)
-                    except UnsupportedError as said:
-                        print(name, formulation, backend, said)
-                        continue
-                    assert str(row[7]) != "optimal" or row[8] == optimum, (name, row)
-                    row = [name, len(p.nodes), len(p.arrays.edges), p.districts, *row]
-                    writer.writerow(row)
-                    file.flush()
-                    print(*row, flush=True)
+def run(journal, instances, formulations, backends, time_limit):
+    for name, make in instances.items():
+        p = make()
+        optimum = p.solve("set-partitioning").objective
+        for formulation in formulations:
+            for backend in backends:
+                if (name, formulation, backend) in journal:
+                    continue
+                try:
+                    row = measured(p, formulation, backend, time_limit)
+                except UnsupportedError as said:
+                    progress(name, formulation, backend, said)
+                    continue
+                assert row["status"] != "optimal" or row["objective"] == optimum, (name, row)
+                of = {"instance": name, "nodes": len(p.nodes), "edges": len(p.arrays.edges)}
+                journal.add(of | {"districts": p.districts} | row)
 
 
-if __name__ == "__main__":
-    main()
+def main(folder: Path, quick: bool) -> list[Journal]:
+    chosen = {k: INSTANCES[k] for k in ("grid 3x4", "S21 10 %")} if quick else INSTANCES
+    generated = Journal(folder, "formulations", "instance", "formulation", "backend")
+    run(generated, chosen, FORMULATIONS, BACKENDS[: 1 if quick else None], time_limit=15)
+    graphs = [(path.stem, load_graph(path)) for path in data("france").glob("*.json")]
+    graphs = sorted((len(g), name, g) for name, g in graphs if g.graph["districts"] > 1)[: 3 if quick else 40]
+    departments = {
+        name: lambda g=g: Districting(g, g.graph["districts"], tolerance=0.2) for _, name, g in graphs
+    }
+    france = Journal(folder, "formulations-france", "instance", "formulation", "backend")
+    run(france, departments, ["flow", "labels-separators", "separators"], ["highs"], time_limit=60)
+    return [generated, france]

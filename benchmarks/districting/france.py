@@ -1,22 +1,16 @@
-"""All French departments with two or more districts, at 20, 10 and 5 %: optima, proofs, counts, seconds.
+"""All French departments with two or more districts, at 20, 10 and 5 %: optima, proofs, counts, seconds."""
 
-    python benchmarks/districting/france.py FOLDER [--tolerance 0.2] [--no-count] [--only 72 01]
-
-FOLDER holds the departments' graphs, see `forcopt.data.load_graph`. Writes ``france-TOLERANCE.csv`` beside
-this file. One process, one core; compilation (numba's cache) is warmed up before the clock starts.
-"""
-
-import argparse
-import csv
-import platform
 import time
 from pathlib import Path
 
-from forcopt.data import grid, load_graph
+from benchmarks.districting.journal import Journal
+from benchmarks.report import data
+from forcopt.data import load_graph
 from forcopt.models import Districting
 from forcopt.models.districting.frontier import sweep_of
 
-HERE = Path(__file__).parent
+TOLERANCES = (0.2, 0.1, 0.05)
+QUICK = ("01", "72")
 
 
 def timed(run):
@@ -25,53 +19,41 @@ def timed(run):
     return out, time.perf_counter() - began
 
 
-def instance(path, tolerance):
-    graph = load_graph(path)
-    return Districting(graph, graph.graph["districts"], tolerance=tolerance)
+def measured(name, graph, tolerance):
+    p = Districting(graph, graph.graph["districts"], tolerance=tolerance)
+    cover, cover_seconds = timed(lambda: p.solve("set-partitioning"))
+    states, seconds = timed(lambda: p.solve("frontier"))
+    plans, counting = timed(lambda: p.count().total)
+    cpu = time.process_time()
+    cut, cut_seconds = timed(lambda: Districting(graph, p.districts, tolerance=tolerance).solve("sphere-cut"))
+    cpu = time.process_time() - cpu
+    for other in (states, cut):
+        assert (other.status, str(other.objective)) == (cover.status, str(cover.objective)), name
+    assert (plans == 0) == (cover.decision is None), name
+    return {
+        "department": name,
+        "tolerance": tolerance,
+        "nodes": len(p.nodes),
+        "edges": len(p.arrays.edges),
+        "districts": p.districts,
+        "frontier": sweep_of(p).width,
+        "status": cover.status,
+        "optimum": "" if cover.decision is None else int(cover.objective),
+        "set-partitioning s": f"{cover_seconds:.4f}",
+        "frontier s": f"{seconds:.4f}",
+        "plans": plans,
+        "count s": f"{counting:.3f}",
+        "sphere-cut s": f"{cut_seconds:.3f}",
+        "sphere-cut cpu s": f"{cpu:.3f}",
+    }
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--tolerance", type=float, default=0.2)
-    parser.add_argument("--no-count", action="store_true")
-    parser.add_argument("--only", nargs="*", default=[])
-    args = parser.parse_args()
-    warm = Districting(grid(5, 5), 5, bounds=(4, 6))
-    for method in ("set-partitioning", "frontier"):
-        warm.solve(method)
-    warm.count(max_cost=17).total  # noqa: B018
-    rows = []
-    for path in sorted(args.folder.glob("*.json")):
-        p = instance(path, args.tolerance)
-        if p.districts < 2 or (args.only and path.stem not in args.only):
-            continue
-        cover, cover_seconds = timed(lambda: p.solve("set-partitioning"))  # noqa: B023
-        sweep = sweep_of(p)
-        states, dp_seconds = timed(lambda: p.solve("frontier"))  # noqa: B023
-        assert (states.status, str(states.objective)) == (cover.status, str(cover.objective)), path
-        row = {
-            "department": path.stem, "tolerance": args.tolerance, "nodes": len(p.nodes),
-            "edges": len(p.arrays.edges), "districts": p.districts, "frontier": sweep.width,
-            "status": str(cover.status), "optimum": "" if cover.decision is None else int(cover.objective),
-            "set-partitioning s": f"{cover_seconds:.4f}", "frontier s": f"{dp_seconds:.4f}",
-            "plans": "", "count s": "",
-        }  # fmt: skip
-        if not args.no_count:
-            total, seconds = timed(lambda: p.count().total)  # noqa: B023
-            row |= {"plans": total, "count s": f"{seconds:.3f}"}
-            assert (total == 0) == (cover.decision is None)
-        rows.append(row)
-        print(*row.values(), flush=True)
-    suffix = f"{args.tolerance * 100:g}"
-    with (HERE / f"france-{suffix}.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
-    for column in ("set-partitioning s", "frontier s", "count s"):
-        print(column, round(sum(float(r[column] or 0) for r in rows), 2))
-    print(platform.python_version(), platform.machine(), platform.processor())
-
-
-if __name__ == "__main__":
-    main()
+def main(folder: Path, quick: bool) -> list[Journal]:
+    graphs = {path.stem: load_graph(path) for path in sorted(data("france").glob("*.json"))}
+    journal = Journal(folder, "france", "department", "tolerance")
+    for tolerance in TOLERANCES:
+        for name, graph in graphs.items():
+            few = graph.graph["districts"] < 2 or (quick and name not in QUICK)
+            if not few and (name, tolerance) not in journal:
+                journal.add(measured(name, graph, tolerance))
+    return [journal]

@@ -1,68 +1,52 @@
-"""US counties within 0.5 % of the mean: proven optima and seconds, beside published Gurobi times.
+"""US counties and tracts within 0.5 % of the mean: proven optima, seconds, and those published of Gurobi."""
 
-    python benchmarks/districting/us.py FOLDER [--states ME NM] [--time-limit 300]
-
-FOLDER holds ``ST-county.json``. Appends to ``us.csv`` beside this file, a row as it is done. One process,
-one core; compilation is warmed up first. The Gurobi times are those that Validi and Buchanan report (best
-formulation of six, 2021 desktop).
-"""
-
-import argparse
-import csv
 import time
 from pathlib import Path
 
-from forcopt.data import grid, load_graph
+from benchmarks.districting.journal import Journal
+from benchmarks.report import data
+from forcopt.data import load_graph
 from forcopt.models import Districting
 
-HERE = Path(__file__).parent
-KNOWN = {"ME": 16, "NM": 17, "ID": 10, "WV": 23, "LA": 49, "AL": 55, "AR": 33, "OK": 40}
-GUROBI = {"ME": 0.09, "NM": 0.06, "ID": 0.05, "WV": 1.03, "LA": 91.5, "AL": 956, "AR": 23.5, "OK": 4.1}
+LIMIT = 600.0
+PUBLISHED = {
+    "ME-county": (16, 0.09),
+    "NM-county": (17, 0.06),
+    "ID-county": (10, 0.05),
+    "WV-county": (23, 1.03),
+    "LA-county": (49, 91.5),
+    "AL-county": (55, 956),
+    "AR-county": (33, 23.5),
+    "OK-county": (40, 4.1),
+    "NH-tract": (26, 2.8),
+    "ME-tract": (20, 1.3),
+    "ID-tract": (17, 1.0),
+}
+"""The optimum, and the seconds of Gurobi, that Validi and Buchanan report in "Political districting to
+minimize cut edges": the best formulation of six, on a desktop of 2021."""
 
-COLUMNS = (
-    *("state", "nodes", "districts", "method", "status", "objective", "bound", "known"),
-    *("seconds", "cpu s", "gurobi s"),
-)
+
+def methods(name: str) -> list[str]:
+    """What is tried: enumeration only where districts are few, columns only where they are small."""
+    few = name in ("ME-county", "NM-county", "ID-county", "WV-county")
+    small = name.endswith("county")
+    return ["portfolio", *["column-generation"] * small, *["set-partitioning"] * few]
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--states", nargs="*", default=list(KNOWN))
-    parser.add_argument("--method", default="portfolio")
-    parser.add_argument("--time-limit", type=float, default=300)
-    args = parser.parse_args()
-    Districting(grid(5, 5), 5, bounds=(4, 6)).solve("frontier")
-    for method in ("set-partitioning", "column-generation"):
-        Districting(grid(5, 5), 5, bounds=(4, 6)).solve(method)
-    path = HERE / "us.csv"
-    fresh = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.writer(file)
-        if fresh:
-            writer.writerow(COLUMNS)
-        for state in args.states:
-            graph = load_graph(args.folder / f"{state}-county.json")
+def main(folder: Path, quick: bool) -> list[Journal]:
+    journal = Journal(folder, "us", "graph", "method")
+    for name in list(PUBLISHED)[: 2 if quick else None]:
+        known, gurobi = PUBLISHED[name]
+        graph = load_graph(data(f"us/{name}.json"))
+        for method in methods(name):
+            if (name, method) in journal:
+                continue
             p = Districting(graph, graph.graph["districts"], tolerance=0.005)
-            began, cpu_began = time.perf_counter(), time.process_time()
-            s = p.solve(args.method, time_limit=args.time_limit)
-            seconds, cpu = time.perf_counter() - began, time.process_time() - cpu_began
-            row = [
-                state,
-                len(p.nodes),
-                p.districts,
-                args.method,
-                str(s.status),
-                s.objective,
-                s.bound,
-                KNOWN[state],
-            ]
-            row += [f"{seconds:.3f}", f"{cpu:.3f}", GUROBI[state]]
-            writer.writerow(row)
-            file.flush()
-            print(*row, flush=True)
-            assert s.status != "optimal" or s.objective == KNOWN[state]
-
-
-if __name__ == "__main__":
-    main()
+            began, cpu = time.perf_counter(), time.process_time()
+            s = p.solve(method, time_limit=LIMIT)
+            seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
+            assert s.status != "optimal" or s.objective == known, name
+            row = {"graph": name, "nodes": len(p.nodes), "districts": p.districts, "method": method}
+            row |= {"status": s.status, "objective": s.objective, "bound": s.bound, "known": known}
+            journal.add(row | {"seconds": f"{seconds:.3f}", "cpu s": f"{cpu:.3f}", "gurobi s": gurobi})
+    return [journal]

@@ -1,4 +1,4 @@
-"""Part 4: the figures of the elicitation paper, on COMPAS with simulated stakeholders."""
+"""The figures of the elicitation paper, on COMPAS with simulated stakeholders."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 import forcopt as fo
-from benchmarks.fair_learning.tables import TABULAR, heading, publish, table
+from benchmarks.report import Page, data, progress, table
 from forcopt.fairness import PairwiseFairness
 from forcopt.models.fair_classification import FairClassification, Halfspaces
-from forcopt.models.fair_classification.generators import defendants, stakeholders
+from forcopt.models.fair_classification.generators import stakeholders
 
 GAMMAS = np.linspace(0, 1, 11)
 BUDGETS = (0.0, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
@@ -21,29 +21,25 @@ LIMIT = 20.0
 
 
 def records() -> fo.data.Dataset:
-    """The 5829 records of the paper: ProPublica's filter, without race "Other"; else synthetic ones."""
-    path = TABULAR / "compas-scores-two-years.csv"
-    if not path.exists():
-        return defendants()
-    data = fo.data.load_compas(path)
-    return data.of_groups(*(set(data.groups.tolist()) - {"Other"}))
+    """The 5829 records of the paper: ProPublica's filter, without race "Other"."""
+    found = fo.data.load_compas(data("tabular/compas-scores-two-years.csv"))
+    return found.of_groups(*(set(found.groups.tolist()) - {"Other"}))
 
 
-def main(quick: bool, out: Path | None) -> None:
+def main(quick: bool, out: Path) -> None:
     began = time.perf_counter()
-    command = "python benchmarks/fair_learning/run.py elicitation" + (" --quick" if quick else "")
-    page = heading("Fair learning: elicited constraints", command)
-    data = records()
-    X, race = data.features, np.array(sorted(set(data.groups.tolist())))
-    X = np.column_stack([X, data.groups[:, None] == race])  # the paper's features hold the race
-    answers = stakeholders(data.features, data.groups, PEOPLE, SHOWN, seed=0)
+    page = Page("Fair learning: elicited constraints", out, "numpy", "scipy", "highspy", note="One thread.")
+    d = records()
+    X, race = d.features, np.array(sorted(set(d.groups.tolist())))
+    X = np.column_stack([X, d.groups[:, None] == race])  # the paper's features hold the race
+    answers = stakeholders(d.features, d.groups, PEOPLE, SHOWN, seed=0)
     people = range(6 if quick else PEOPLE)
     gammas = GAMMAS[::5] if quick else GAMMAS
 
     def solve(own: list, gamma: float, budget: float) -> fo.Solution:
         notion = PairwiseFairness.from_answers(own, gamma=float(gamma), budget=float(budget))
         classes = Halfspaces(search="regression")
-        return FairClassification(X, data.labels, data.groups, notion, None, classes).solve(
+        return FairClassification(X, d.labels, d.groups, notion, None, classes).solve(
             accuracy=1e-4, time_limit=LIMIT
         )
 
@@ -56,14 +52,14 @@ def main(quick: bool, out: Path | None) -> None:
         found = [solve(own, gamma, 0.0) for gamma in gammas]
         errors.append([s.objective for s in found])
         counts.append(2 * len(held))
-        opposing.append(sum(data.labels[i] != data.labels[j] for i, j in held))
+        opposing.append(sum(d.labels[i] != d.labels[j] for i, j in held))
         rates = [
             s.problem.rates(s.problem.predicted(s.decision)).rate(fo.fairness.FALSE_POSITIVE) for s in found
         ]
         names = found[0].problem.groups.names
         a, b = names.index("African-American"), names.index("Caucasian")
         gaps.append([abs(r[a] - r[b]) for r in rates])
-        print(person, counts[-1], *(f"{e:.4f}" for e in errors[-1]), flush=True)
+        progress(person, counts[-1], *(f"{e:.4f}" for e in errors[-1]))
     E, G = np.array(errors), np.array(gaps)
     at = int(np.argmin(np.abs(gammas - 0.3)))
     correlation = np.corrcoef(counts, E[:, at])[0, 1], np.corrcoef(opposing, E[:, at])[0, 1]
@@ -72,21 +68,21 @@ def main(quick: bool, out: Path | None) -> None:
     for budget in BUDGETS[::4] if quick else BUDGETS:
         s = solve(everybody, 0.0, budget)
         panel.append([f"{budget:g}", f"{s.objective:.4f}"])
-        print("panel", *panel[-1], flush=True)
+        progress("panel", *panel[-1])
     curve = [
-        [f"{g:.1f}", *(f"{v:.4f}" for v in (e.min(), e.mean(), e.max(), d.mean()))]
-        for g, e, d in zip(gammas, E.T, G.T, strict=True)
+        [f"{g:.1f}", *(f"{v:.4f}" for v in (e.min(), e.mean(), e.max(), gap.mean()))]
+        for g, e, gap in zip(gammas, E.T, G.T, strict=True)
     ]
-    base = min(data.labels.mean(), 1 - data.labels.mean())
+    base = min(d.labels.mean(), 1 - d.labels.mean())
     facts = [
-        ["records, base rate", "5829, 46 %", f"{len(data)}, {data.labels.mean():.2%}"],
+        ["records, base rate", "5829, 46 %", f"{len(d)}, {d.labels.mean():.2%}"],
         ["error without constraints", "0.32", f"{E[:, -1].min():.4f}"],
         ["largest error of a subject", "0.5 as printed", f"{E.max():.4f} (a constant errs {base:.4f})"],
         [f"correlation of error (gamma {gammas[at]:.1f}) with constraints", "0.69", f"{correlation[0]:.2f}"],
         ["the same with opposing pairs", "0.489", f"{correlation[1]:.2f}"],
         ["constraints of all subjects", "1432", f"{sum(counts)} ordered"],
     ]
-    text = (
+    page.write(
         f"{len(E)} simulated subjects (`stakeholders` of the generators), {SHOWN} pairs each, "
         "answers symmetric; a classifier for each subject and gamma, budget 0, in-sample, by "
         f"column generation (at most {LIMIT:g} s) over the linear threshold heuristic of "
@@ -99,4 +95,3 @@ def main(quick: bool, out: Path | None) -> None:
         + "\n## All subjects together, gamma 0 (figure 2d)\n\n"
         + table(["budget", "error"], panel)
     )
-    publish(page + text, out)

@@ -1,4 +1,4 @@
-"""Part 2: each approximate method against the optimum, as instances and rounds grow."""
+"""Each approximate method against the optimum, as instances and rounds grow."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.fair_learning.tables import heading, publish, table
+from benchmarks.report import Page, progress, table
 from forcopt.fairness import EqualizedOdds, PairwiseFairness
 from forcopt.models.fair_classification import (
     AllFunctions,
@@ -50,9 +50,10 @@ def instances(quick: bool) -> list[tuple[str, FairClassification]]:
     return out
 
 
-def main(quick: bool, out: Path | None) -> None:
-    command = "python benchmarks/fair_learning/run.py exact" + (" --quick" if quick else "")
-    page = heading("Fair learning: approximate against exact", command)
+def main(quick: bool, out: Path) -> None:
+    page = Page(
+        "Fair learning: approximate against exact", out, "numpy", "scipy", "highspy", note="One thread."
+    )
     rows: list[list[str]] = []
     for name, problem in instances(quick):
         best = problem.solve("lp")
@@ -81,10 +82,8 @@ def main(quick: bool, out: Path | None) -> None:
             less = f"{s.objective - best.objective:+.1e}"
             cells = [name, label, f"{s.objective:.5f}", less, f"{over:.1e}", gap, theorem]
             rows.append([*cells, str(s.iterations), f"{spent:.3f}"])
-            print(*rows[-1], flush=True)
-            if out is not None:  # rows that are finished stay
-                publish(page + intro() + table(HEAD, rows), out)
-    publish(page + intro() + table(HEAD, rows), out)
+            progress(*rows[-1])
+            page.write(intro() + table(HEAD, rows))  # rows that are finished stay
 
 
 HEAD = ["instance", "method", "error", "less the optimum", "over the bound", "measured gap", "theorem's gap"]

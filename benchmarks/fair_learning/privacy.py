@@ -1,28 +1,15 @@
-"""Runs the benchmark of private fair learning: writes Markdown tables, and a picture.
-
-    python benchmarks/fair_learning/privacy.py --out benchmarks/fair_learning/privacy.md \
-        --picture docs/img/private-fair-learning.png
-
-Everything is seeded. ``--quick`` does a small part of each table, for checking that it runs. Data sets that
-are missing are left out, with a line that says so; a part that is done is written at once.
-"""
+"""Private fair learning: its tables and a picture beside them."""
 
 from __future__ import annotations
 
-import argparse
-import datetime
-import os
-import platform
-import time
-from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 from scipy.stats import t as student
 
+from benchmarks.report import Page, data, progress, table
 from forcopt.data import Dataset, load_adult, load_compas
 from forcopt.fairness import ERROR, EqualizedOdds, GroupRates
 from forcopt.models import FairPostprocessing
@@ -30,7 +17,6 @@ from forcopt.models.fair_classification import FairClassification, Finite, Halfs
 from forcopt.models.fair_classification.private_plan import plan
 from forcopt.privacy import Laplace, PrivacyBudget, RandomizedResponse
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "tabular"
 RACES = ("African-American", "Caucasian")
 GAMMAS = (0.0, 0.02, 0.05, 0.1, 0.2)
 POSTPROCESSING = (0.05, 0.1, 0.5, 1.0, 5.0)
@@ -55,7 +41,7 @@ class Split:
     table: tuple[np.ndarray, np.ndarray]
 
 
-def prepared(data: Dataset, floor: int) -> Split:
+def prepared(d: Dataset, floor: int) -> Split:
     """70 % to train on. The classifiers are cuts of logistic scores, which never see the group.
 
     One score sees all variables, and for each variable one does not see it.
@@ -63,25 +49,25 @@ def prepared(data: Dataset, floor: int) -> Split:
     from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import StandardScaler
 
-    order = np.random.default_rng(0).permutation(len(data))
+    order = np.random.default_rng(0).permutation(len(d))
     train, test = np.split(order, [int(0.7 * len(order))])
-    x = StandardScaler().fit(data.features[train]).transform(data.features)
-    variables = [name.partition("=")[0] for name in data.feature_names]
+    x = StandardScaler().fit(d.features[train]).transform(d.features)
+    variables = [name.partition("=")[0] for name in d.feature_names]
     left_out = [None, *dict.fromkeys(variables)]
     scores = []
     for variable in left_out:
         seen = x[:, [v != variable for v in variables]]
         scores.append(
-            LogisticRegression(max_iter=200).fit(seen[train], data.labels[train]).decision_function(seen)
+            LogisticRegression(max_iter=200).fit(seen[train], d.labels[train]).decision_function(seen)
         )
     cuts = [s >= q for s in scores for q in np.quantile(s[train], np.linspace(0, 1, CUTS + 2)[1:-1])]
-    table = np.array([np.zeros(len(x)), np.ones(len(x)), *(s >= 0 for s in scores), *cuts]).astype(int)
+    classifiers = np.array([np.zeros(len(x)), np.ones(len(x)), *(s >= 0 for s in scores), *cuts]).astype(int)
     base = (scores[0] >= 0).astype(int)
     return Split(
-        data.name,
+        d.name,
         floor,
-        *((of[train], of[test]) for of in (x, data.labels, data.groups, base)),
-        (table[:, train], table[:, test]),
+        *((of[train], of[test]) for of in (x, d.labels, d.groups, base)),
+        (classifiers[:, train], classifiers[:, test]),
     )
 
 
@@ -89,11 +75,6 @@ def judged(predicted: np.ndarray, split: Split) -> tuple[float, float]:
     """Error and largest disparity of equalized odds on the held-out records."""
     rates = GroupRates.from_records(np.clip(predicted, 0, 1), split.a[1], split.y[1])
     return float(rates.overall(ERROR)), max(EqualizedOdds().disparity(rates).values())
-
-
-def markdown(head: list[str], rows: Iterable[list[str]]) -> str:
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n\n"
 
 
 def interval(values: list[float]) -> str:
@@ -164,7 +145,7 @@ def surface(split: Split, seeds: int, gammas: tuple[float, ...]) -> tuple[str, d
             of_plan = told.split(" | ") if told else ["", "", ""]
             rows.append([split.name, "dp-oracle-learner", name, f"{gamma:g}", *both(found), *of_plan])
     head = ["data", "method", "ε", "γ", "error", "disparity", "rounds", "gap proved", "gap measured"]
-    return markdown(head, rows), drawn
+    return table(head, rows), drawn
 
 
 def channels(split: Split, seeds: int) -> tuple[str, dict]:
@@ -203,7 +184,7 @@ def channels(split: Split, seeds: int) -> tuple[str, dict]:
         for name, results in found.items():
             rows.append([split.name, f"{epsilon:g}", name, *both(results), str(failed)])
     head = ["data", "ε", "method", "error", "disparity", "failed"]
-    return markdown(head, rows), drawn
+    return table(head, rows), drawn
 
 
 def audits(split: Split, seeds: int) -> str:
@@ -237,7 +218,7 @@ def audits(split: Split, seeds: int) -> str:
                 ]
             )
     head = ["data", "ε", "rate", "true disparity", "naive", "debiased", "mean width of interval", "covered"]
-    return markdown(head, rows)
+    return table(head, rows)
 
 
 def missing(split: Split, seeds: int) -> str:
@@ -260,7 +241,7 @@ def missing(split: Split, seeds: int) -> str:
                 s = p.solve("exponentiated-gradient", rounds=50)
                 found[name].append(judged(s.decision.positive_probability(split.x[1]), split))
         rows += [[split.name, f"{share:.0%}", name, *both(f), str(len(f))] for name, f in found.items()]
-    return markdown(["data", "groups known", "trained on", "error", "disparity", "runs"], rows)
+    return table(["data", "groups known", "trained on", "error", "disparity", "runs"], rows)
 
 
 def picture(path: Path, surfaces: dict[str, dict], steps: dict[str, dict]) -> None:
@@ -301,49 +282,26 @@ def picture(path: Path, surfaces: dict[str, dict], steps: dict[str, dict]) -> No
     Image.open(full).convert("RGB").quantize(64).save(path, optimize=True)  # a palette is enough
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+def main(quick: bool, out: Path) -> None:
+    seeds, gammas = (2, GAMMAS[:3:2]) if quick else (10, GAMMAS)
+    used = ("numpy", "scipy", "highspy", "scikit-learn", "dp-accounting")
+    page = Page("Private fair learning", out, *used, note="One thread.")
+    text = (
+        f"Equalized odds; error and largest disparity on the 30 % held out; mean over {seeds} seeds ± half "
+        "the 95 % interval of the mean. The noise is simulated from seeds; runs in which it empties a cell "
+        "are left out of the means.\n"
     )
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "privacy.md")
-    parser.add_argument("--picture", type=Path, help="where to draw, if anywhere")
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--quick", action="store_true", help="COMPAS, two seeds, two gammas")
-    given = parser.parse_args()
-    seeds, gammas = (2, GAMMAS[:3:2]) if given.quick else (given.seeds, GAMMAS)
-    packages = ("numpy", "scipy", "highspy", "scikit-learn", "dp-accounting")
-    used = ", ".join(f"{name} {version(name)}" for name in packages)
-    began = time.perf_counter()
-    load = f"load {os.getloadavg()[0]:.1f} at the start"
-    text = f"""# Private fair learning
-
-{datetime.date.today()}; {platform.machine()}, {os.cpu_count()} cores, {load};
-Python {platform.python_version()}, {used}.
-
-Equalized odds; error and largest disparity on the 30 % held out; mean over {seeds} seeds ± half the 95 %
-interval of the mean. The noise is simulated from seeds; runs in which it empties a cell
-are left out of the means. Made by `python benchmarks/fair_learning/privacy.py`.
-
-"""
-    sets = {
-        "compas": lambda: prepared(
-            load_compas(DATA / "compas-scores-two-years.csv").of_groups(*RACES), floor=500
-        ),
-        "adult": lambda: prepared(load_adult(DATA / "adult.csv"), floor=700),
-    }
-    splits = {}
-    for name, load_it in list(sets.items())[: 1 if given.quick else None]:
-        try:
-            splits[name] = load_it()
-        except FileNotFoundError:
-            text += f"There is no data for {name}.\n\n"
+    compas = load_compas(data("tabular/compas-scores-two-years.csv")).of_groups(*RACES)
+    splits = {"compas": prepared(compas, floor=500)}
+    if not quick:
+        splits["adult"] = prepared(load_adult(data("tabular/adult.csv")), floor=700)
     surfaces, steps = {}, {}
 
-    def part(title: str, body: str) -> None:
+    def part(title: str, about: str, body: str) -> None:
         nonlocal text
-        text += f"## {title}\n\n{body}"
-        given.out.write_text(text)
-        print(f"{time.perf_counter() - began:6.0f} s  {title}", flush=True)
+        text += f"\n## {title}\n\n{about}{body}"
+        page.write(text)
+        progress(title)
 
     for name, split in splits.items():
         body, surfaces[name] = surface(split, seeds, gammas)
@@ -352,7 +310,7 @@ are left out of the means. Made by `python benchmarks/fair_learning/privacy.py`.
             f"δ = {DELTA:g}, B = {BOUND:g}, every cell has at least {split.floor} records. ε = ∞ is "
             "the exact optimum of the linear program.\n\n"
         )
-        part(f"Privacy, fairness, accuracy: {name}", about + body)
+        part(f"Privacy, fairness, accuracy: {name}", about, body)
     for name, split in splits.items():
         body, steps[name] = channels(split, seeds)
         about = (
@@ -360,16 +318,10 @@ are left out of the means. Made by `python benchmarks/fair_learning/privacy.py`.
             "two-step from half of them and remixes by the other half; inverted: one step, by exponentiated "
             "gradient, on rates estimated by inverting the channel. ε = 30 is no noise.\n\n"
         )
-        part(f"Groups by randomized response: {name}", about + body)
+        part(f"Groups by randomized response: {name}", about, body)
     for name, split in splits.items():
-        part(f"Audit of the base classifier: {name}", audits(split, seeds))
+        part(f"Audit of the base classifier: {name}", "", audits(split, seeds))
     for name, split in splits.items():
-        part(f"Groups missing at random: {name}", f"γ = {SHOWN:g}.\n\n" + missing(split, seeds))
-    text += f"All in {time.perf_counter() - began:.0f} s.\n"
-    given.out.write_text(text)
-    if given.picture and surfaces:
-        picture(given.picture, surfaces, steps)
-
-
-if __name__ == "__main__":
-    main()
+        part(f"Groups missing at random: {name}", f"γ = {SHOWN:g}.\n\n", missing(split, seeds))
+    picture(out.with_suffix(".png"), surfaces, steps)
+    page.write(f"{text}\n![Private fair learning]({out.stem}.png)\n")

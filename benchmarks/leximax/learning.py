@@ -1,24 +1,9 @@
-"""Lexicographically fair learning, measured: writes a Markdown table and a picture.
-
-    python benchmarks/leximax/learning.py --out benchmarks/leximax/learning.md
-
-``--quick`` does a small part of each table, for checking that it runs. The real data, Communities and Crime
-and law school, lie in ``../shared/data/tabular`` beside the repository; where they are missing, that part is
-left out.
-"""
+"""Lexicographically fair learning: gaps of what is learned, and group losses on real data, with a picture."""
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # on small matrices, threads only wait
-
-import argparse
-import datetime
-import platform
 import time
 from collections.abc import Iterator
-from importlib.metadata import version
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -26,19 +11,12 @@ from typing import Any
 import numpy as np
 
 import forcopt as fo
+from benchmarks.report import Page, data, progress, table
 from forcopt.models import LexifairClassification, LexifairRegression
 from forcopt.models.lexifair import GroupModel, Predictions, Stumps, groups_of, random_regression
 from forcopt.models.lexifair.problem import Lexifair
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "tabular"
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [f"| {' | '.join(head)} |", f"|{'---|' + '---:|' * (len(head) - 1)}"]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
-
-
-# -- part 3: learning against exact ------------------------------------------------------------------------
+# -- learning against exact --------------------------------------------------------------------------------
 
 
 def recursive_gap(problem: Lexifair, losses: np.ndarray) -> float:
@@ -125,18 +103,18 @@ def learning(quick: bool) -> str:
                     proved,
                 ]
             )
-            print(rows[-1], f"{time.perf_counter() - began:.1f} s", flush=True)
+            progress(*rows[-1], f"{time.perf_counter() - began:.1f} s")
             name = ""
     head = ["instance", "method", "time", "rounds", "elementwise gap", "tradeoff = recursive gap"]
     return table([*head, "α of the sums (audit)", "α proved by itself"], rows)
 
 
-# -- part 4: real data -------------------------------------------------------------------------------------
+# -- real data ----------------------------------------------------------------------------------------------
 
 
 def communities() -> tuple[LexifairRegression, np.ndarray]:
     """Violent crime high or not, by least squares; groups: is the share of a race above its median?"""
-    data = fo.data.load_communities(DATA / "communities.csv")
+    records = fo.data.load_communities(data("tabular/communities.csv"))
     share = {
         "Black": "racepctblack",
         "white": "racePctWhite",
@@ -144,35 +122,38 @@ def communities() -> tuple[LexifairRegression, np.ndarray]:
         "Hispanic": "racePctHisp",
     }
     columns = {
-        name: np.where(data.frame[c] > data.frame[c].median(), "many", "few") for name, c in share.items()
+        name: np.where(records.frame[c] > records.frame[c].median(), "many", "few")
+        for name, c in share.items()
     }
-    X = np.column_stack([data.features, np.ones(len(data))])
-    return LexifairRegression(features=X, labels=data.labels, **groups_of(**columns)), X
+    X = np.column_stack([records.features, np.ones(len(records))])
+    return LexifairRegression(features=X, labels=records.labels, **groups_of(**columns)), X
 
 
 def lawschool() -> tuple[LexifairClassification, np.ndarray]:
     """The bar passed at the first attempt, by mixtures of thresholds; groups by race and by gender."""
-    data, race = races()
-    gender = np.where(data.frame["gender"] == 1, "male", "female")
+    students, race = races()
+    gender = np.where(students.frame["gender"] == 1, "male", "female")
     groups = groups_of(race=race, gender=gender)
-    X = data.features
-    return LexifairClassification(hypotheses=Stumps(X), labels=data.labels, **groups), X
+    X = students.features
+    return LexifairClassification(hypotheses=Stumps(X), labels=students.labels, **groups), X
 
 
 def own_slopes() -> tuple[LexifairRegression, np.ndarray]:
     """The same by least squares; each race has its own intercept and slopes for test score and grades."""
-    data, race = races()
-    scores = data.features[:, 1:3] / data.features[:, 1:3].max(axis=0)
-    basic = np.column_stack([np.ones(len(data)), scores])
-    X = np.hstack([data.features[:, [0, 5, 6, 8]], *(basic * (race == r)[:, None] for r in np.unique(race))])
-    return LexifairRegression(features=X, labels=data.labels, **groups_of(race=race)), X
+    students, race = races()
+    scores = students.features[:, 1:3] / students.features[:, 1:3].max(axis=0)
+    basic = np.column_stack([np.ones(len(students)), scores])
+    X = np.hstack(
+        [students.features[:, [0, 5, 6, 8]], *(basic * (race == r)[:, None] for r in np.unique(race))]
+    )
+    return LexifairRegression(features=X, labels=students.labels, **groups_of(race=race)), X
 
 
 def races() -> tuple[Any, np.ndarray]:
     """The law students and their races, those with fewer than 40 records together."""
-    data = fo.data.load_lawschool(DATA / "lawschool.csv")
-    names, counts = np.unique(data.groups, return_counts=True)
-    return data, np.where(np.isin(data.groups, names[counts >= 40]), data.groups, "other")
+    students = fo.data.load_lawschool(data("tabular/lawschool.csv"))
+    names, counts = np.unique(students.groups, return_counts=True)
+    return students, np.where(np.isin(students.groups, names[counts >= 40]), students.groups, "other")
 
 
 def part_of(problem: Lexifair, rows: np.ndarray, X: np.ndarray) -> Lexifair:
@@ -193,18 +174,16 @@ def losses_on(test: Lexifair, model: Any, X: np.ndarray) -> np.ndarray:
     return test.averages @ abs(model.predict_probability(X) - test.labels)
 
 
-def real(quick: bool, picture: Path | None) -> str:
+def real(quick: bool, picture: Path) -> str:
     """Sorted group losses of the pooled, the minimax and the lexicographically fair model, over splits."""
-    if not (DATA / "communities.csv").exists():
-        return f"Left out: {DATA} is missing.\n"
     splits = 1 if quick else 5
     out, drawn = "", {}
-    data = (
+    sets = (
         ("Communities and Crime", communities),
         ("Law school, thresholds", lawschool),
         ("Law school, own slopes", own_slopes),
     )
-    for title, load in data:
+    for title, load in sets:
         problem, X = load()
         n = len(problem.labels)
         seen: dict[str, list[np.ndarray]] = {}
@@ -227,7 +206,7 @@ def real(quick: bool, picture: Path | None) -> str:
                 overall.setdefault(name, []).append(
                     (train.overall_loss(model), _overall(test, model, X[test_rows]))
                 )
-            print(title, seed, {k: f"{v[-1]:.1f} s" for k, v in seconds.items()}, flush=True)
+            progress(title, seed, {k: f"{v[-1]:.1f} s" for k, v in seconds.items()})
         rows = []
         for name in seen:
             mean, spread = np.mean(seen[name], axis=0), np.std(seen[name], axis=0)
@@ -242,10 +221,8 @@ def real(quick: bool, picture: Path | None) -> str:
         out += "groups, two thirds to train on; mean ± standard deviation over "
         out += f"{splits} splits. Mean time: {timing}.\n\n"
         out += table(head, rows) + "\n"
-    if picture is not None:
-        draw(drawn, picture)
-        out += f"![Sorted group losses]({picture.name})\n"
-    return out
+    draw(drawn, picture)
+    return out + f"![Sorted group losses]({picture.name})\n"
 
 
 def _overall(test: Lexifair, model: Any, X: np.ndarray) -> float:
@@ -271,27 +248,11 @@ def draw(drawn: dict[str, dict[str, np.ndarray]], path: Path) -> None:
     figure.savefig(path, dpi=90)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--out", type=Path, help="the Markdown file; a picture of the same name goes beside it"
-    )
-    parser.add_argument("--quick", action="store_true", help="a small part of each table")
-    options = parser.parse_args()
-    packages = ", ".join(f"{p} {version(p)}" for p in ("numpy", "scipy", "highspy", "clarabel"))
-    text = "# Lexicographically fair learning\n\n"
-    text += f"{datetime.date.today()}, Python {platform.python_version()}, {packages}, {platform.machine()}, "
-    text += f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.0f}. "
-    text += "Made by `python benchmarks/leximax/learning.py`.\n\n"
-    text += f"## Learning against exact\n\n{GAPS}\n\n{learning(options.quick)}"
-    picture = options.out.with_suffix(".png") if options.out else None
-    text += f"\n## Real data\n\n{real(options.quick, picture)}"
-    if options.out:
-        options.out.write_text(text)
-    else:
-        print(text)
+def main(quick: bool, out: Path) -> None:
+    page = Page("Lexicographically fair learning", out, "numpy", "scipy", "highspy", "clarabel")
+    text = f"## Learning against exact\n\n{GAPS}\n\n{learning(quick)}"
+    page.write(text)
+    page.write(f"{text}\n## Real data\n\n{real(quick, out.with_suffix('.png'))}")
 
 
 GAPS = """Gaps in units of loss: against the exact sorted losses (elementwise); by how much a level could be
@@ -299,7 +260,3 @@ lower if no earlier one were higher (tradeoff, the same as recursive); and of th
 (audit: the α that the model truly has with the constant slacks of Definition 5; the last column is what the
 method proved, at least that much). Games stop where they prove α for themselves, or after 20,000 rounds a
 level (`ftpl`: 8,000)."""
-
-
-if __name__ == "__main__":
-    main()

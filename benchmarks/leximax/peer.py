@@ -1,6 +1,8 @@
 """One solve by a peer, in its own environment: reads a JSON instance from standard input, writes JSON.
 
-python benchmarks/leximax/peer.py KIND METHOD < instance.json
+    python benchmarks/leximax/peer.py KIND METHOD < instance.json
+
+The clock runs when all is imported and read.
 """
 
 from __future__ import annotations
@@ -10,15 +12,19 @@ import logging
 import sys
 import time
 
+import cvxpy
 import numpy as np
+from cvxpy_leximin import Leximax, Leximin, Problem
+from requests.structures import CaseInsensitiveDict
+from sortition_algorithms.committee_generation.leximin import find_distribution_leximin
+from sortition_algorithms.committee_generation.maximin import find_distribution_maximin
+from sortition_algorithms.features import FeatureValueMinMax, set_default_max_flex
+from sortition_algorithms.people import People
 
 logging.disable(logging.CRITICAL)
 
 
 def shares(data, method):
-    import cvxpy
-    from cvxpy_leximin import Leximin, Problem
-
     V = np.array(data["V"])
     x = cvxpy.Variable(V.shape)
     u = [V[i] @ x[i] for i in range(len(V))]
@@ -28,9 +34,6 @@ def shares(data, method):
 
 
 def facilities(data, method):
-    import cvxpy
-    from cvxpy_leximin import Leximax, Problem
-
     D = np.array(data["D"])
     customers, sites = D.shape
     is_open, goes = cvxpy.Variable(sites, boolean=True), cvxpy.Variable((customers, sites), boolean=True)
@@ -43,12 +46,6 @@ def facilities(data, method):
 
 
 def panel(data, method):
-    from requests.structures import CaseInsensitiveDict
-    from sortition_algorithms.committee_generation.leximin import find_distribution_leximin
-    from sortition_algorithms.committee_generation.maximin import find_distribution_maximin
-    from sortition_algorithms.features import FeatureValueMinMax, set_default_max_flex
-    from sortition_algorithms.people import People
-
     features = CaseInsensitiveDict()
     for name, bounds in data["quotas"].items():
         features[name] = CaseInsensitiveDict(

@@ -1,31 +1,31 @@
-"""Runs the leximax benchmark and writes a Markdown table.
+"""Runs the leximax benchmark and writes two pages: methods beside peers, and learning (learning.md).
 
-    python -m venv peers && peers/bin/pip install cvxpy_leximin==0.5 sortition-algorithms==0.12.15
-    python benchmarks/leximax/run.py --peers peers/bin/python --out benchmarks/leximax/results.md
+    python benchmarks/leximax/run.py --out benchmarks/leximax/results.md
 
-The peers need an environment of their own, since they bring other versions of the solvers; without
-``--peers`` they are left out. Everything is seeded; every solve has a time limit. ``--quick`` does a small
-part of each table, for checking that it runs.
+The peers get an environment of their own, since they bring other versions of the solvers. Everything is
+seeded; every solve has a time limit. ``--quick`` does a small part of each table, for checking that it runs.
 """
 
 from __future__ import annotations
 
-import argparse
-import datetime
 import json
 import os
-import platform
 import re
 import subprocess
+import sys
 import time
-from collections.abc import Callable
-from importlib.metadata import version
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # on small matrices, threads only wait
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 
 import forcopt as fo
+from benchmarks.leximax import learning
+from benchmarks.report import Page, Row, environment, parser, progress, row, table
 from forcopt.models.leximax_cohort import (
     FeasibleCohorts,
     LeximaxCohort,
@@ -37,8 +37,7 @@ from forcopt.models.leximax_cohort import (
 from forcopt.models.leximax_cohort.brute_force import all_cohorts
 
 LIMIT = 120.0  # seconds for one solve, ours or a peer's
-PACKAGES = ("numpy", "scipy", "highspy", "cvxpy", "ortools", "clarabel")
-SECTIONS = ("resources", "facilities", "panels", "cohorts", "integers", "gaps", "noise")
+PEERS = {"cvxpy_leximin": "0.5", "cvxpy": "1.9.3", "sortition-algorithms": "0.12.15"}
 HERE = Path(__file__).resolve().parent
 Result = dict[str, Any]
 RESOURCES = ((10, 20), (20, 40), (30, 60), (100, 200), (200, 400))
@@ -47,30 +46,15 @@ PANELS = ((40, 8, 3), (80, 12, 4), (150, 20, 4))
 COHORTS = ((30, 12, 8), (60, 30, 12), (200, 60, 30), (500, 100, 50), (1000, 150, 100), (2000, 200, 150))
 
 
-class Report:
-    """The tables so far; the file is written after every row."""
-
-    def __init__(self, head: str, path: Path | None) -> None:
-        self.parts, self.path = [head], path
-
-    def section(self, title: str, text: str, columns: list[str]) -> None:
-        """Begin a table."""
-        lines = [f"\n## {title}\n", f"{text}\n", "| " + " | ".join(columns) + " |"]
-        self.parts += ["\n".join([*lines, "|---|" + "---:|" * (len(columns) - 1)])]
-
-    def row(self, *cells: Any) -> None:
-        """Add a row, print it and write the file."""
-        self.parts.append("| " + " | ".join(str(c) for c in cells) + " |")
-        print(self.parts[-1], flush=True)
-        if self.path is not None:
-            self.path.write_text("\n".join(self.parts) + "\n")
+@cache
+def peers() -> str:
+    """The Python that has the peers."""
+    return environment(__file__, PEERS)
 
 
-def peer(python: str | None, kind: str, method: str, data: dict[str, Any]) -> Result | None:
-    """A peer's solve in a process of its own, killed at the limit; None without peers."""
-    if python is None:
-        return None
-    command = [python, str(HERE / "peer.py"), kind, method]
+def peer(kind: str, method: str, data: dict[str, Any]) -> Result:
+    """A peer's solve in a process of its own, killed at the limit."""
+    command = [peers(), str(HERE / "peer.py"), kind, method]
     try:
         done = subprocess.run(
             command, input=json.dumps(data), capture_output=True, text=True, timeout=LIMIT, check=True
@@ -91,58 +75,83 @@ def ours(model: fo.Model, backend: str = "highs") -> Result:
     return {"seconds": seconds, "levels": levels, "status": str(s.status), "message": s.message}
 
 
-def compare(report: Report, size: str, results: dict[str, Result | None]) -> None:
+def compared(size: str, results: dict[str, Result]) -> list[list[str]]:
     """A row for each: seconds, the largest difference of a level from the first's, the ratio of seconds."""
-    first = next(r for r in results.values() if r is not None)
+    first, rows = next(iter(results.values())), []
     for name, r in results.items():
-        if r is None:
-            continue
         apart = ""
         if r["levels"] is not None and first["levels"] is not None:
             shared = min(len(r["levels"]), len(first["levels"]))
             gaps = np.abs(np.subtract(r["levels"][:shared], first["levels"][:shared]))
             apart = f"{gaps.max():.1e}"
         ratio = f"{r['seconds'] / first['seconds']:.3g}" if r["levels"] is not None else ""
-        report.row(size, name, f"{r['seconds']:.3g}", r["status"], apart, ratio)
+        rows.append([size, name, f"{r['seconds']:.3g}", r["status"], apart, ratio])
+        progress(*rows[-1])
+    return rows
+
+
+def told(r: Result) -> str:
+    return f"{r['seconds']:.3g} s" if r["levels"] is not None else f"none ({r['status'].partition(':')[0]})"
+
+
+def headline(what: str, found: dict[str, Result], method: str, best: bool = False) -> Row:
+    """Our method beside the peers, or the best of them; the ratios are of those that solve it."""
+    own = found[method]
+    others = {name: r for name, r in found.items() if not name.startswith("forcopt")}
+    solved = {name: r for name, r in others.items() if r["levels"] is not None}
+    if best and solved:
+        name = min(solved, key=lambda name: solved[name]["seconds"])
+        others = solved = {name: solved[name]}
+    return row(
+        what,
+        f"{told(own)} ({method.partition(' ')[2]})",
+        ", ".join(f"{name} {told(r)}" for name, r in others.items()) or "not run",
+        ", ".join(f"{r['seconds'] / own['seconds']:.3g}" for r in solved.values()) or "-",
+    )
 
 
 COLUMNS = ["size", "method", "seconds", "status", "levels apart", "times the first's"]
 
 
-def resources(report: Report, python: str | None, quick: bool) -> None:
-    text = "Divisible resources, linear utilities, values uniform on [0, 1]; agents × resources."
-    report.section("Resource allocation", text, COLUMNS)
+def sharing(V: np.ndarray, method: str) -> fo.Model:
+    m = fo.Model("resources")
+    x = m.variable("x", V.shape, lower=0)
+    m.subject_to(x.sum(axis=0) <= 1)
+    m.leximin((x * V).sum(axis=1), method)
+    return m
+
+
+def resources(quick: bool) -> tuple[str, list[Row]]:
+    rows, headlines = [], []
     for agents, count in RESOURCES[:2] if quick else RESOURCES:
         V = np.random.default_rng(agents).random((agents, count))
-        found: dict[str, Result | None] = {}
+        found: dict[str, Result] = {}
         for method in ("saturation", "compact", "cuts"):
             if method != "saturation" and agents > 30:
                 continue
-            m = fo.Model("resources")
-            x = m.variable("x", V.shape, lower=0)
-            m.subject_to(x.sum(axis=0) <= 1)
-            m.leximin((x * V).sum(axis=1), method)
+            m = sharing(V, method)
             found[f"forcopt {method}@highs"] = ours(m)
             if method == "saturation":
                 for backend in ("glop", "clarabel"):
                     found[f"forcopt {method}@{backend}"] = ours(m, backend)
         if agents <= 30:
             for method in ("saturation", "ordered_outcomes"):
-                found[f"cvxpy_leximin {method}"] = peer(python, "shares", method, {"V": V.tolist()})
-        compare(report, f"{agents} × {count}", found)
+                found[f"cvxpy_leximin {method}"] = peer("shares", method, {"V": V.tolist()})
+        rows += compared(f"{agents} × {count}", found)
+        if agents in (10, 30, 200):
+            what = f"{agents} agents x {count} resources"
+            headlines.append(headline(what, found, "forcopt saturation@highs"))
+    text = "Divisible resources, linear utilities, values uniform on [0, 1]; agents × resources.\n\n"
+    return text + table(COLUMNS, rows), headlines
 
 
-def facilities(report: Report, python: str | None, quick: bool) -> None:
-    text = (
-        "Customers go to open sites; the sorted distances are leximax. Whole distances up to 30; "
-        "customers × sites, how many are open."
-    )
-    report.section("Facility location (integer)", text, COLUMNS)
+def facilities(quick: bool) -> tuple[str, list[Row]]:
+    rows, headlines = [], []
     for customers, sites, many in SITES[:1] if quick else SITES:
         rng = np.random.default_rng(sites)
         spots = rng.random((customers + sites, 2))
         D = np.round(20 * np.linalg.norm(spots[:customers, None] - spots[None, customers:], axis=2)) + 1
-        found: dict[str, Result | None] = {}
+        found: dict[str, Result] = {}
         for method in ("compact", "cuts", "ordered-values"):
             m = fo.Model("facilities")
             is_open = m.variable("open", sites, binary=True)
@@ -152,36 +161,43 @@ def facilities(report: Report, python: str | None, quick: bool) -> None:
             found[f"forcopt {method}@highs"] = ours(m)
         data = {"D": D.tolist(), "open": many}
         for method in ("ordered_values", "ordered_outcomes"):
-            found[f"cvxpy_leximin {method}"] = peer(python, "facilities", method, data)
-        compare(report, f"{customers} × {sites}, {many}", found)
-
-
-def panels(report: Report, python: str | None, quick: bool) -> None:
+            found[f"cvxpy_leximin {method}"] = peer("facilities", method, data)
+        rows += compared(f"{customers} × {sites}, {many}", found)
+        what = f"facilities, {customers} x {sites} (integer)"
+        headlines.append(headline(what, found, "forcopt cuts@highs", best=True))
     text = (
-        "Citizens' panels: everyone is a group, features have quotas; people, panel size, features. The "
-        "leximin of sortition-algorithms needs Gurobi; its maximin (the first level only) runs on HiGHS."
+        "Customers go to open sites; the sorted distances are leximax. Whole distances up to 30; "
+        "customers × sites, how many are open.\n\n"
     )
-    report.section("Panels", text, COLUMNS)
+    return text + table(COLUMNS, rows), headlines
+
+
+def panels(quick: bool) -> tuple[str, list[Row]]:
+    rows = []
     for people, size, features in PANELS[:1] if quick else PANELS:
         p = random_panel(people, size, features=features, seed=people)
         s = p.solve("column-generation", time_limit=LIMIT)
         levels = s.decision.levels if s.status == "optimal" else None
         mine = {"seconds": s.seconds, "levels": levels, "status": f"{s.status}, {s.message}"}
-        found: dict[str, Result | None] = {"forcopt column-generation": mine}
+        found: dict[str, Result] = {"forcopt column-generation": mine}
         data = {"count": people, "size": size, **json.loads(json.dumps(p.to_dict()))}
         del data["utilities"]
         for method in ("leximin", "maximin"):
-            r = peer(python, "panel", method, data)
-            if r is not None and r["levels"] is not None and method == "maximin":
+            r = peer("panel", method, data)
+            if r["levels"] is not None and method == "maximin":
                 r["levels"] = r["levels"][:1]
             found[f"sortition-algorithms {method}"] = r
-        compare(report, f"{people}, {size}, {features}", found)
+        rows += compared(f"{people}, {size}, {features}", found)
+    text = (
+        "Citizens' panels: everyone is a group, features have quotas; people, panel size, features. The "
+        "leximin of sortition-algorithms needs Gurobi; its maximin (the first level only) runs on HiGHS.\n\n"
+    )
+    what = f"a panel of {size} among {people}: ours every level, maximin the first only"
+    return text + table(COLUMNS, rows), [headline(what, found, "forcopt column-generation")]
 
 
-def cohorts(report: Report, quick: bool) -> None:
-    text = "Uniform utilities; candidates × groups, size. Subset rows: how many of 2^m - 1 were needed."
-    columns = ["size", "method", "seconds", "status", "solves", "subset rows", "levels apart"]
-    report.section("Cohorts", text, columns)
+def cohorts(quick: bool) -> tuple[str, list[Row]]:
+    rows = []
     for n, m, k in COHORTS[:2] if quick else COHORTS:
         p = random_cohort(n, m, k, seed=n)
         names = ["saturation@highs", "saturation@highs:ipm", "saturation@glop", "saturation@clarabel"]
@@ -194,21 +210,23 @@ def cohorts(report: Report, quick: bool) -> None:
             levels = s.decision.levels if s.status == "optimal" else None
             expected = levels if expected is None else expected
             solves = re.search(r"(\d+) solves", s.message)
-            rows = re.search(r"(\d+) of 2\*\*", s.message)
+            subsets = re.search(r"(\d+) of 2\*\*", s.message)
             apart = "" if levels is None else f"{np.abs(levels - expected).max():.1e}"
-            report.row(
-                f"{n} × {m}, {k}", name, f"{s.seconds:.3g}", s.status, solves[1] if solves else "",
-                rows[1] if rows else "", apart,
-            )  # fmt: skip
+            cells = [f"{n} × {m}, {k}", name, f"{s.seconds:.3g}", str(s.status), solves[1] if solves else ""]
+            rows.append([*cells, subsets[1] if subsets else "", apart])
+            progress(*rows[-1])
+            if name == "saturation@highs":
+                headline = row(
+                    f"cohorts, {n:,} candidates x {m} groups",
+                    f"{s.seconds:.3g} s, {cells[-1]} linear programs",
+                )
+    text = "Uniform utilities; candidates × groups, size. Subset rows: how many of 2^m - 1 were needed.\n\n"
+    columns = ["size", "method", "seconds", "status", "solves", "subset rows", "levels apart"]
+    return text + table(columns, rows), [headline]
 
 
-def gaps(report: Report, quick: bool) -> None:
-    text = (
-        "Marginals of 10 candidates for 5 groups, size 3: 10 instances on a grid of tenths, 10 in which each "
-        "candidate serves 40 % of the groups. Mean and largest gap; how many are recursive for the slack."
-    )
-    columns = ["method", "slack", "elementwise gap", "tradeoff gap", "recursive", "seconds"]
-    report.section("Exact and approximate", text, columns)
+def gaps(quick: bool) -> tuple[str, list[Row]]:
+    rows = []
     seeds = range(2 if quick else 10)
     schemes = [("saturation", 0.0), ("maximin", 0.0)]
     schemes += [(name, slack) for slack in (0.05, 0.2) for name in ("cumulative", "recursive")]
@@ -224,17 +242,18 @@ def gaps(report: Report, quick: bool) -> None:
             good += bool((every.level_maxima(slack) - slack - np.sort(u)).max() <= 1e-3)
             seconds += s.seconds / len(problems)
         spreads = [f"{np.mean(g):.4f}, {np.max(g):.4f}" for g in (element, trade)]
-        report.row(name, slack, *spreads, f"{good} of {len(problems)}", f"{seconds:.3g}")
-
-
-def noise(report: Report, quick: bool) -> None:
+        rows.append([name, slack, *spreads, f"{good} of {len(problems)}", f"{seconds:.3g}"])
+        progress(*rows[-1])
     text = (
-        "All cohorts of 3 among 10 candidates, 4 groups, uniform utilities; each cohort's utilities are off "
-        "by up to d, uniformly. What is chosen on noisy utilities, judged on true ones: mean and largest "
-        "tradeoff gap, and how often the promise of Lemma 18 (gap at most eps) or of Lemma 19 as corrected "
-        "(level 1 within eps + 2d of the best) fails; for leximax, how often its gap is above eps."
+        "Marginals of 10 candidates for 5 groups, size 3: 10 instances on a grid of tenths, 10 in which each "
+        "candidate serves 40 % of the groups. Mean and largest gap; how many are recursive for the slack.\n\n"
     )
-    report.section("Noise", text, ["chosen", "d", "eps", "tradeoff gap", "promise", "failures"])
+    columns = ["method", "slack", "elementwise gap", "tradeoff gap", "recursive", "seconds"]
+    return text + table(columns, rows), []
+
+
+def noise(quick: bool) -> tuple[str, list[Row]]:
+    rows = []
     promised = {"leximax": "none", "significant tradeoff": "Lemma 18", "significant recursive": "Lemma 19"}
     for d in (0.01, 0.05):
         eps = 3 * d
@@ -254,53 +273,61 @@ def noise(report: Report, quick: bool) -> None:
             worst = each.max(axis=1)
             failed = each[:, 0] > eps + 2 * d + 1e-9 if promise == "Lemma 19" else worst > eps + 1e-9
             spread = f"{worst.mean():.3f}, {worst.max():.3f}"
-            report.row(kind, d, f"{eps:g}", spread, promise, f"{failed.sum()} of {len(each)}")
+            rows.append([kind, d, f"{eps:g}", spread, promise, f"{failed.sum()} of {len(each)}"])
+            progress(*rows[-1])
+    text = (
+        "All cohorts of 3 among 10 candidates, 4 groups, uniform utilities; each cohort's utilities are off "
+        "by up to d, uniformly. What is chosen on noisy utilities, judged on true ones: mean and largest "
+        "tradeoff gap, and how often the promise of Lemma 18 (gap at most eps) or of Lemma 19 as corrected "
+        "(level 1 within eps + 2d of the best) fails; for leximax, how often its gap is above eps.\n\n"
+    )
+    return text + table(["chosen", "d", "eps", "tradeoff gap", "promise", "failures"], rows), []
 
 
-def integers(report: Report, quick: bool) -> None:
-    text = "One cohort; each candidate serves a fifth of the groups; candidates × groups, size."
-    report.section("One cohort", text, COLUMNS)
+def integers(quick: bool) -> tuple[str, list[Row]]:
+    rows = []
     for n, m, k in ((15, 8, 4), (40, 12, 8), (100, 20, 15))[: 1 if quick else 3]:
         p: LeximaxCohort = random_block(n, m, k, seed=n, integer=True)
-        found: dict[str, Result | None] = {}
+        found: dict[str, Result] = {}
         names = ["milp@highs", "ordered-values@highs", "ordered-values@cp-sat", "cuts@highs"]
         for name in [*names, "brute-force"] if n <= 15 else names:
             s = p.solve(name, **({} if name == "brute-force" else {"time_limit": LIMIT}))
             levels = s.decision.levels if s.status == "optimal" else None
             found[name] = {"seconds": s.seconds, "levels": levels, "status": str(s.status)}
-        compare(report, f"{n} × {m}, {k}", found)
+        rows += compared(f"{n} × {m}, {k}", found)
+    text = "One cohort; each candidate serves a fifth of the groups; candidates × groups, size.\n\n"
+    return text + table(COLUMNS, rows), []
+
+
+PARTS = {
+    "Resource allocation": resources,
+    "Facility location (integer)": facilities,
+    "Panels": panels,
+    "Cohorts": cohorts,
+    "One cohort": integers,
+    "Exact and approximate": gaps,
+    "Noise": noise,
+}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--peers", help="the Python of an environment that has the peers")
-    parser.add_argument("--out", type=Path, help="write the tables there")
-    parser.add_argument("--quick", action="store_true", help="a small part of each table")
-    parser.add_argument("--only", nargs="+", choices=SECTIONS, help="some of the tables")
-    options = parser.parse_args()
-    packages = ", ".join(
-        f"{p} {version(p)}" for p in ("numpy", "scipy", "highspy", "cvxpy", "ortools", "clarabel")
-    )
-    load = f"{os.getloadavg()[0]:.1f} processes running at the start"
-    head = (
-        f"# Leximax\n\n{datetime.date.today()}, Python {platform.python_version()}, {packages}, "
-        f"{platform.machine()}, {os.cpu_count()} cores, {load}. "
-        "Peers: cvxpy_leximin 0.5 on CVXPY 1.9.3, sortition-algorithms 0.12.15. "
-        f"Every solve may take {LIMIT:.0f} s. Made by `python benchmarks/leximax/run.py`."
-    )
-    report = Report(head, options.out)
-    fo.Model().solve()  # imports the solver before anything is timed
-    sections: dict[str, Callable[[], None]] = {
-        "resources": lambda: resources(report, options.peers, options.quick),
-        "facilities": lambda: facilities(report, options.peers, options.quick),
-        "panels": lambda: panels(report, options.peers, options.quick),
-        "cohorts": lambda: cohorts(report, options.quick),
-        "integers": lambda: integers(report, options.quick),
-        "gaps": lambda: gaps(report, options.quick),
-        "noise": lambda: noise(report, options.quick),
-    }
-    for name in options.only or sections:
-        sections[name]()
+    given = parser(__doc__, "learning", "methods").parse_args()
+    if "learning" in given.parts:
+        learning.main(given.quick, given.out.with_name("learning.md"))
+    if "methods" in given.parts:
+        methods(given.quick, given.out)
+
+
+def methods(quick: bool, out: Path) -> None:
+    """All but learning."""
+    versions = ", ".join(f"{name} {number}" for name, number in PEERS.items())
+    note = f"Peers in an environment of their own: {versions}. Every solve may take {LIMIT:.0f} s."
+    used = ("numpy", "scipy", "highspy", "cvxpy", "ortools", "clarabel")
+    page = Page("Leximax", out, *used, note=note)
+    for backend in ("highs", "glop", "clarabel"):
+        ours(sharing(np.eye(2), "saturation"), backend)  # imports all before anything is timed
+    fo.Model().solve("cp-sat")
+    page.run(PARTS, quick)
 
 
 if __name__ == "__main__":

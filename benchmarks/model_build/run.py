@@ -1,6 +1,6 @@
 """Runs the model_build benchmark and writes a Markdown table and a JSON file.
 
-    python benchmarks/model_build/run.py --out results.md
+    python benchmarks/model_build/run.py --out benchmarks/model_build/results.md
 
 Every (library, case, repeat) runs in a fresh process. The clock covers building the model and handing it
 over to HiGHS, which is not run; importing the library and reading the data are outside it. Memory is the
@@ -11,10 +11,8 @@ standard library only: a child process starts with the peak of its parent, which
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 import os
-import platform
 import select
 import statistics
 import subprocess
@@ -23,6 +21,10 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks.report import ROOT, Page, Row, parser, progress, row, table
 
 Run = dict[str, Any]
 Case = tuple[str, int]
@@ -72,7 +74,6 @@ CHECKED = (
     "objective",
 )
 START_LIMIT = 300.0  # seconds to import a library and to read the data
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def generate(cases: Iterable[Case], folder: Path) -> dict[Case, Path]:
@@ -147,7 +148,7 @@ def run_all(libraries: list[str], files: dict[Case, Path], repeats: int, limit: 
                     run = measure(library, case, data, limit)
                 run["repeat"] = repeat
                 runs.append(run)
-                _progress(run, repeats)
+                _told(run, repeats)
                 if run["status"] != "ok":
                     given_up.add((library, case))
                 if run["status"] == "timeout":
@@ -155,14 +156,14 @@ def run_all(libraries: list[str], files: dict[Case, Path], repeats: int, limit: 
     return runs
 
 
-def _progress(run: Run, repeats: int) -> None:
+def _told(run: Run, repeats: int) -> None:
     text = run["status"]
     if text == "ok":
         text = f"{run['seconds']:9.3f} s {run['peak_bytes'] / 2**20:9.0f} MiB"
     elif "message" in run:
         text += f": {run['message']}"
     where = f"{run['case']} {run['size']}"
-    print(f"{where:18} {run['repeat'] + 1}/{repeats} {run['library']:16} {text}", flush=True)
+    progress(f"{where:18} {run['repeat'] + 1}/{repeats} {run['library']:16} {text}")
 
 
 def summarise(runs: list[Run]) -> list[Run]:
@@ -205,63 +206,35 @@ def summarise(runs: list[Run]) -> list[Run]:
     return entries
 
 
-def environment(runs: Iterable[Run]) -> Run:
-    """Date, machine and versions."""
-    versions: dict[str, str] = {}
-    for run in runs:
-        versions.update(run.get("versions", {}))
-    return {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "cpu": _cpu(),
-        "cores": os.cpu_count(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-        "versions": dict(sorted(versions.items())),
-    }
-
-
-def _cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    for line in lines:
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.processor() or "unknown"
-
-
-def table(entries: list[Run], info: Run, repeats: int, limit: float) -> str:
-    """The Markdown report."""
-    versions = ", ".join(f"{name} {version}" for name, version in info["versions"].items())
-    machine = f"{info['cpu']}, {info['cores']} cores; {info['system']}; Python {info['python']}"
-    lines = [
-        "# Building a model and handing it over to HiGHS",
-        "",
-        f"{info['date']}; {machine}; {versions}.",
-        "",
-        f"Median of {repeats} run(s), each in a fresh process. Time: build and hand over, without imports,",
-        "without reading the data, HiGHS not run. Memory: peak resident set; baseline: the same just before",
-        "the build (interpreter, imported libraries, data); build: peak less baseline. Ratios are to the raw",
-        "arrays.",
+def report(entries: list[Run], repeats: int, limit: float) -> str:
+    """The tables."""
+    parts = [
+        f"Median of {repeats} run(s), each in a fresh process. Time: build and hand over, without imports, "
+        "without reading the data, HiGHS not run. Memory: peak resident set; baseline: the same just before "
+        "the build (interpreter, imported libraries, data); build: peak less baseline. Ratios are to the raw "
+        "arrays.\n"
     ]
-    cases = dict.fromkeys((entry["case"], entry["size"]) for entry in entries)
-    for case, size in cases:
+    head = [
+        "library",
+        "time, s",
+        "min to max",
+        "time ratio",
+        "peak, MiB",
+        "baseline",
+        "build",
+        "memory ratio",
+    ]
+    for case, size in dict.fromkeys((entry["case"], entry["size"]) for entry in entries):
         group = [entry for entry in entries if (entry["case"], entry["size"]) == (case, size)]
         shape = next(
-            (f"{e['rows']:,} rows, {e['columns']:,} columns" for e in group if e["status"] == "ok"), ""
+            (f"{e['rows']:,} rows, {e['columns']:,} columns\n" for e in group if e["status"] == "ok"), ""
         )
-        lines += ["", f"## {TITLES[case].format(size=f'{size:,}')}", ""]
-        lines += [shape, ""] if shape else []
-        lines.append(
-            "| library | time, s | min to max | time ratio | peak, MiB | baseline | build | memory ratio |"
-        )
-        lines.append("|---|---:|---:|---:|---:|---:|---:|---:|")
-        lines += [_row(entry, limit) for entry in group]
-    return "\n".join(lines) + "\n"
+        rows = [_row(entry, limit) for entry in group]
+        parts.append(f"## {TITLES[case].format(size=f'{size:,}')}\n\n{shape}\n{table(head, rows)}")
+    return "\n".join(parts)
 
 
-def _row(entry: Run, limit: float) -> str:
+def _row(entry: Run, limit: float) -> list[str]:
     name = LIBRARIES[entry["library"]]
     if entry["status"] != "ok":
         reasons = {
@@ -270,14 +243,13 @@ def _row(entry: Run, limit: float) -> str:
             "not installed": "not installed",
         }
         reason = reasons.get(entry["status"], f"failed: {entry.get('message', '')[:100]}".replace("|", "/"))
-        return f"| {name} | {reason} | | | | | | |"
+        return [name, reason, *[""] * 6]
     if not entry.get("same_size", True):
         name += f" (differs: {entry['rows']:,} rows, {entry['columns']:,} columns)"
     mib = [f"{entry[key] / 2**20:,.0f}" for key in ("peak_bytes", "baseline_bytes", "build_bytes")]
     ratios = [f"{entry[key]:.1f}" if key in entry else "" for key in ("time_ratio", "memory_ratio")]
     spread = f"{entry['seconds_min']:.3f} to {entry['seconds_max']:.3f}"
-    cells = [name, f"{entry['seconds']:.3f}", spread, ratios[0], *mib, ratios[1]]
-    return "| " + " | ".join(cells) + " |"
+    return [name, f"{entry['seconds']:.3f}", spread, ratios[0], *mib, ratios[1]]
 
 
 def check(libraries: list[str], files: dict[Case, Path], limit: float) -> int:
@@ -321,9 +293,9 @@ def _parse_case(text: str) -> list[Case]:
     return chosen
 
 
-def headline(entries: list[dict[str, Any]], info: dict[str, Any], limit: float, table: str) -> dict[str, Any]:
+def headlines(entries: list[Run], limit: float) -> list[Row]:
     """What the page of all benchmarks says: the largest size of each model."""
-    largest = {case: max(e["size"] for e in entries if e["case"] == case) for case in TITLES}
+    largest = {e["case"]: max(f["size"] for f in entries if f["case"] == e["case"]) for e in entries}
     rows = []
     for case, size in largest.items():
         found = {e["library"]: e for e in entries if (e["case"], e["size"]) == (case, size)}
@@ -331,49 +303,25 @@ def headline(entries: list[dict[str, Any]], info: dict[str, Any], limit: float, 
         fit = [e for name, e in found.items() if name in PEERS and e["status"] == "ok"]
         peers = sorted((e["seconds"], LIBRARIES[e["library"]]) for e in fit)
         late = [LIBRARIES[n] for n in PEERS if n in found and found[n]["status"] == "timeout"]
+        told = [f"{name} {seconds:.3g} s" for seconds, name in peers] + [f"{n} > {limit:g} s" for n in late]
         rows.append(
-            {
-                "what": f"{case}, {ours['rows']:,} rows, {ours['columns']:,} columns",
-                "ours": f"{ours['seconds']:.3g} s (raw arrays {raw['seconds']:.3g} s)",
-                "peers": ", ".join(
-                    [f"{name} {seconds:.3g} s" for seconds, name in peers]
-                    + [f"{name} > {limit:g} s" for name in late]
-                ),
-                "ratio": ", ".join(f"{seconds / ours['seconds']:.1f}" for seconds, _ in peers),
-            }
+            row(
+                f"{case}, {ours['rows']:,} rows, {ours['columns']:,} columns",
+                f"{ours['seconds']:.3g} s (raw arrays {raw['seconds']:.3g} s)",
+                ", ".join(told),
+                ", ".join(f"{seconds / ours['seconds']:.1f}" for seconds, _ in peers),
+            )
         )
-    return {
-        "title": "Building a model and handing it over to HiGHS",
-        "conditions": f"{info['date']}; {info['cpu']}, {info['cores']} cores.",
-        "table": table,
-        "rows": rows,
-    }
+    return rows
 
 
 def main() -> int:
     """Command line."""
-    parser = argparse.ArgumentParser(
-        description="Time and memory to build a model and hand it over to HiGHS, library by library.",
-        epilog="Cases: " + ", ".join(f"{name}:{size}" for name, size in CASES),
-    )
-    parser.add_argument(
-        "--repeats", type=int, default=3, help="runs of each library on each case (default 3)"
-    )
-    parser.add_argument(
-        "--limit", type=float, default=120.0, help="seconds after which a run is given up (120)"
-    )
-    parser.add_argument(
-        "--out", type=Path, default=Path("results.md"), help="Markdown file; JSON goes next to it"
-    )
-    parser.add_argument(
-        "--libraries",
-        nargs="+",
-        choices=LIBRARIES,
-        default=list(LIBRARIES),
-        metavar="LIBRARY",
-        help="of: " + ", ".join(LIBRARIES),
-    )
-    parser.add_argument(
+    options = parser(__doc__)
+    options.add_argument("--repeats", type=int, default=3, help="runs of each library on each case (3)")
+    options.add_argument("--limit", type=float, default=30.0, help="seconds until a run is given up (30)")
+    options.add_argument("--libraries", nargs="+", choices=LIBRARIES, default=list(LIBRARIES))
+    options.add_argument(
         "--cases",
         nargs="+",
         type=_parse_case,
@@ -381,42 +329,35 @@ def main() -> int:
         metavar="CASE",
         help="a model (all its sizes) or model:size, for instance: dense:300 hess",
     )
-    parser.add_argument(
+    options.add_argument(
         "--check", action="store_true", help="compare the models handed over, measure nothing"
     )
-    parser.add_argument(
-        "--quick", action="store_true", help="the smallest size of each model, once; no headline"
-    )
-    options = parser.parse_args()
-    if options.quick:
+    given = options.parse_args()
+    if given.quick:
         smallest: dict[str, Case] = {}
         for case in CASES:
             smallest.setdefault(case[0], case)
-        options.cases, options.repeats = [list(smallest.values())], 1
-    if options.check:
+        given.cases, given.repeats = [list(smallest.values())], 1
+    if given.check:
         with tempfile.TemporaryDirectory() as folder:
             files = generate(CHECK_CASES, Path(folder))
-            differences = check(options.libraries, files, options.limit)
+            differences = check(given.libraries, files, given.limit)
         print("all the same" if not differences else f"{differences} difference(s)")
         return 1 if differences else 0
 
-    cases = [case for group in options.cases for case in group]
+    page = Page("Building a model and handing it over to HiGHS", given.out)
     with tempfile.TemporaryDirectory() as folder:
-        files = generate(cases, Path(folder))
-        runs = run_all(options.libraries, files, options.repeats, options.limit)
+        files = generate([case for group in given.cases for case in group], Path(folder))
+        runs = run_all(given.libraries, files, given.repeats, given.limit)
+    for run in runs:
+        page.versions |= run.get("versions", {})
     entries = summarise(runs)
-    info = environment(runs)
-    report = table(entries, info, options.repeats, options.limit)
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(report)
-    content = {"environment": info, "limit_seconds": options.limit, "summary": entries, "runs": runs}
-    options.out.with_suffix(".json").write_text(json.dumps(content, indent=1) + "\n")
-    if not options.quick and cases == list(CASES) and options.libraries == list(LIBRARIES):
-        told = json.dumps(
-            headline(entries, info, options.limit, options.out.name), indent=1, ensure_ascii=False
-        )
-        options.out.with_name("headline.json").write_text(told + "\n")
-    print(f"wrote {options.out} and {options.out.with_suffix('.json')}")
+    page.write(report(entries, given.repeats, given.limit))
+    content = {"conditions": page.conditions(), "versions": page.versions, "limit_seconds": given.limit}
+    told = json.dumps(content | {"summary": entries, "runs": runs}, indent=1)
+    given.out.with_suffix(".json").write_text(told + "\n")
+    if given.libraries == list(LIBRARIES):
+        page.headline(headlines(entries, given.limit))
     return 0
 
 

@@ -2,44 +2,35 @@
 
     python benchmarks/postprocessing/run.py --out benchmarks/postprocessing/results.md
 
-Everything is seeded. ``--quick`` does a small part of each table, for checking that it runs; ``--workers``
-shares the sweeps among processes. Parts whose data file is missing are left out, with a line that says so;
-a part that is done is written at once.
+Everything is seeded. ``--quick`` does a small part of each table, for checking that it runs; a part that is
+done is written at once.
 """
 
 from __future__ import annotations
 
-import argparse
-import datetime
-import os
-import platform
+import sys
 import time
 import warnings
 from collections.abc import Iterable
-from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
-from importlib.metadata import version
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 from scipy.stats import t as student
 
 import forcopt as fo
+from benchmarks.report import Page, Row, data, parser, progress, row, table
 from forcopt.data import Dataset, load_adult, load_compas
 from forcopt.fairness import ERROR, EqualizedOdds, GroupRates
 from forcopt.models import CalibratedEqualErrors, FairPostprocessing
 from forcopt.models.fair_postprocessing.dp_postprocessing import privacy_cost
 from forcopt.privacy import Laplace, RandomizedResponse
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "tabular"
 RACES = ("African-American", "Caucasian")
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 GAMMAS = (0.0, 0.02, 0.05, 0.1)
-
-
-def table(head: list[str], rows: Iterable[list[str]]) -> str:
-    lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
 
 
 def interval(values: Iterable[float]) -> str:
@@ -63,29 +54,29 @@ def adult() -> tuple[Dataset, np.ndarray, np.ndarray]:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    data = load_adult(DATA / "adult.csv")
-    held_out = np.random.default_rng(0).random(len(data)) < 0.5
+    people = load_adult(data("tabular/adult.csv"))
+    held_out = np.random.default_rng(0).random(len(people)) < 0.5
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
-    model.fit(data.features[~held_out], data.labels[~held_out])
-    return data, model.predict_proba(data.features)[:, 1], held_out
+    model.fit(people.features[~held_out], people.labels[~held_out])
+    return people, model.predict_proba(people.features)[:, 1], held_out
 
 
 @cache
 def compas() -> tuple[Dataset, np.ndarray]:
-    data = load_compas(DATA / "compas-scores-two-years.csv").of_groups(*RACES)
-    return data, data.frame["decile_score"].to_numpy()
+    people = load_compas(data("tabular/compas-scores-two-years.csv")).of_groups(*RACES)
+    return people, people.frame["decile_score"].to_numpy()
 
 
 @cache
 def instances() -> dict[str, FairPostprocessing]:
     counts, names = fo.data.compas_counts()
-    found = {"COMPAS": FairPostprocessing(counts=counts, groups=names, constraint=EqualizedOdds())}
-    if (DATA / "adult.csv").exists():
-        data, scores, rest = adult()
-        found["Adult"] = FairPostprocessing.from_predictions(
-            scores[rest] >= 0.5, data.groups[rest], data.labels[rest], EqualizedOdds()
-        )
-    return found
+    people, scores, rest = adult()
+    return {
+        "COMPAS": FairPostprocessing(counts=counts, groups=names, constraint=EqualizedOdds()),
+        "Adult": FairPostprocessing.from_predictions(
+            scores[rest] >= 0.5, people.groups[rest], people.labels[rest], EqualizedOdds()
+        ),
+    }
 
 
 def with_privacy(p: FairPostprocessing, privacy: Laplace, gamma: float) -> FairPostprocessing:
@@ -97,7 +88,7 @@ def with_privacy(p: FairPostprocessing, privacy: Laplace, gamma: float) -> FairP
 # -- parts ---------------------------------------------------------------------------------------------------
 
 
-def private(quick: bool, workers: int) -> str:
+def private(quick: bool) -> tuple[str, list[Row]]:
     """Algorithm 1: error and disparity over noise draws, against the optimum and the theorem's bounds."""
     draws = 10 if quick else 200
     over = {
@@ -111,38 +102,41 @@ the two rates'). 'none' is a bound of 1 or more; failed are draws that left a ce
 """
     head = ["ε", "γ", "optimum", "error", "error above it, largest", "bound"]
     head += ["disparity", "disparity above γ, largest", "bound", "failed"]
+    releases = above = 0
     for name, base in instances().items():
         p = with_privacy(base, Laplace(1.0), 0.0)
         began = time.perf_counter()
-        if workers > 1:
-            with ProcessPoolExecutor(workers) as executor:
-                done = fo.sweep(p, over, ["dp-postprocessing"], seeds=range(draws), executor=executor)
-        else:
-            done = fo.sweep(p, over, ["dp-postprocessing"], seeds=range(draws))
+        frame = fo.sweep(p, over, ["dp-postprocessing"], seeds=range(draws)).to_pandas()
         spent = time.perf_counter() - began
         rows = []
-        frame = done.to_pandas()
         for (epsilon, gamma), runs in frame.groupby(list(over)):
             q = with_privacy(base, Laplace(epsilon), gamma)
             best, cost = q.solve("lp").objective, privacy_cost(q)
             known = runs[runs["status"] == "approximate"]
             gaps = known["largest disparity"]
-            excess = (known["objective"] - best).max()
-            row = [f"{epsilon:g}", f"{gamma:g}", f"{best:.4f}", interval(known["objective"]), f"{excess:.4f}"]
-            row += [bounded(cost.error), interval(gaps), f"{(gaps - gamma).max():.4f}"]
-            rows.append([*row, bounded(max(cost.disparity.values())), str(len(runs) - len(known))])
+            most = max(cost.disparity.values())
+            excess = known["objective"] - best
+            releases += len(known)
+            above += ((excess > cost.error) | (gaps - gamma > most)).sum()
+            cells = [f"{epsilon:g}", f"{gamma:g}", f"{best:.4f}", interval(known["objective"])]
+            cells += [f"{excess.max():.4f}", bounded(cost.error), interval(gaps)]
+            rows.append([*cells, f"{(gaps - gamma).max():.4f}", bounded(most), str(len(runs) - len(known))])
         n, least = int(base.counts.sum()), int(base.counts.sum(axis=0).min())
         text += f"### {name}: {n:,} records, {least:,} in the smallest cell\n\n{table(head, rows)}\n"
         text += f"{len(frame):,} private solves in {spent:.0f} s: {spent / len(frame) * 1e3:.1f} ms each.\n\n"
-    return text
+        progress(text.splitlines()[-2])
+    return text, [
+        row(
+            f"{releases:,} private releases (COMPAS, Adult)",
+            f"{above:,} above a bound of the theorem, of 95 %",
+        )
+    ]
 
 
-def demographics(quick: bool, workers: int) -> str:
+def demographics(quick: bool) -> tuple[str, list[Row]]:
     """Adult with sex reported through randomized response: error and true disparity on held-out people."""
-    if not (DATA / "adult.csv").exists():
-        return "adult.csv is missing.\n"
-    data, scores, held_out = adult()
-    predicted, codes = (scores >= 0.5).astype(int), (data.groups == "Male").astype(int)
+    people, scores, held_out = adult()
+    predicted, codes = (scores >= 0.5).astype(int), (people.groups == "Male").astype(int)
     repetitions = 3 if quick else 20
     rows = []
     for epsilon in (1.0,) if quick else (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0):
@@ -151,16 +145,16 @@ def demographics(quick: bool, workers: int) -> str:
         failed = 0
         for seed in range(repetitions):
             rng = np.random.default_rng([1, seed])
-            tune = held_out & (rng.random(len(data)) < 0.5)
+            tune = held_out & (rng.random(len(people)) < 0.5)
             test = held_out & ~tune
             truth = FairPostprocessing.from_predictions(
-                predicted[test], codes[test], data.labels[test], EqualizedOdds()
+                predicted[test], codes[test], people.labels[test], EqualizedOdds()
             )
             reports = channel.privatize(codes[tune], 2, seed=rng)
             for name, groups in (("step 2", channel.observe(reports)), ("reports taken for groups", reports)):
                 try:
                     p = FairPostprocessing.from_predictions(
-                        predicted[tune], groups, data.labels[tune], EqualizedOdds(1e-4)
+                        predicted[tune], groups, people.labels[tune], EqualizedOdds(1e-4)
                     )
                 except fo.DeclarationError:  # a negative estimated cell
                     failed += 1
@@ -169,10 +163,11 @@ def demographics(quick: bool, workers: int) -> str:
                 of_truth = made @ channel.transition(2)
                 judged = truth.evaluate(of_truth)
                 seen[name].append((judged.objective, judged.metrics["largest disparity"]))
-        row = [f"{epsilon:g}"]
+        cells = [f"{epsilon:g}"]
         for values in seen.values():
-            row += [interval(v[0] for v in values), interval(v[1] for v in values)]
-        rows.append([*row, str(failed)])
+            cells += [interval(v[0] for v in values), interval(v[1] for v in values)]
+        rows.append([*cells, str(failed)])
+        progress(*rows[-1])
     base = truth.evaluate(np.repeat([[0.0], [1.0]], 2, axis=1))
     best = truth.solve()
     nobody = truth.evaluate(np.zeros((2, 2))).objective
@@ -185,7 +180,7 @@ draws with a negative estimated cell. There the base alone has error {base.objec
 and predicting nobody {nobody:.4f}.
 
 """
-    return note + table(head, rows)
+    return note + table(head, rows), []
 
 
 Chances = tuple[float, np.ndarray]
@@ -250,22 +245,21 @@ def from_scores(x: np.ndarray, labels: np.ndarray, groups: np.ndarray, fit: np.n
     return spent, chance
 
 
-def threshold_optimizer(quick: bool, workers: int) -> str:
+def threshold_optimizer(quick: bool) -> tuple[str, list[Row]]:
     """Fairlearn's ThresholdOptimizer on the same predictions, and on the scores, side by side."""
-    if not (DATA / "compas-scores-two-years.csv").exists():
-        return "compas-scores-two-years.csv is missing.\n"
-    data, deciles = compas()
-    sets = {"COMPAS": (deciles.astype(float), deciles >= 5, data.labels, data.groups)}
-    if (DATA / "adult.csv").exists():
-        people, scores, rest = adult()
-        twentieths = np.digitize(scores, np.quantile(scores[rest], np.arange(1, 20) / 20))
-        sets["Adult"] = (
+    defendants, deciles = compas()
+    people, scores, rest = adult()
+    twentieths = np.digitize(scores, np.quantile(scores[rest], np.arange(1, 20) / 20))
+    sets = {
+        "COMPAS": (deciles.astype(float), deciles >= 5, defendants.labels, defendants.groups),
+        "Adult": (
             twentieths[rest].astype(float),
             scores[rest] >= 0.5,
             people.labels[rest],
             people.groups[rest],
-        )
-    rows = []
+        ),
+    }
+    rows, headlines = [], []
     grids = (1_000,) if quick else (1_000, 100_000)
     for name, (scores, predictions, labels, groups) in sets.items():
         fit = np.random.default_rng(2).random(len(labels)) < 0.5
@@ -276,18 +270,33 @@ def threshold_optimizer(quick: bool, workers: int) -> str:
             runs = {"forcopt": partial(ours, x, labels, groups, fit)}
             for grid in grids:
                 runs[f"fairlearn, grid {grid:,}"] = partial(fairlearn, x, labels, groups, fit, grid)
-            first = None
+            best = {}
             for who, run in runs.items():
                 found = [run() for _ in range(1 if quick else 5)]
                 spent = min(f[0] for f in found)
-                first = first or spent
-                row = [f"{name}, {fit.sum():,} records, {what}", who]
-                row += [f"{spent * 1e3:.1f} ms", f"{spent / first:.1f}"]
+                errors, cells = [], []
                 for part in (fit, ~fit):
                     judged = GroupRates.from_records(found[0][1][part], groups[part], labels[part])
-                    gap = max(EqualizedOdds().disparity(judged).values())
-                    row += [f"{judged.overall(ERROR):.6f}", f"{gap:.4f}"]
-                rows.append(row)
+                    errors.append(judged.overall(ERROR))
+                    cells += [f"{errors[-1]:.6f}", f"{max(EqualizedOdds().disparity(judged).values()):.4f}"]
+                best[who] = spent, *errors
+                ratio = spent / best["forcopt"][0]
+                rows.append([f"{name}, {fit.sum():,} records, {what}", who, f"{spent * 1e3:.1f} ms"])
+                rows[-1] += [f"{ratio:.1f}", *cells]
+                progress(*rows[-1])
+            seconds, error, outside = best.pop("forcopt")
+            if (name, what) in (("COMPAS", "predictions"), ("Adult", "scores")):
+                headlines.append(
+                    row(
+                        f"{name}, equal odds, from {what}",
+                        f"{seconds * 1e3:.1f} ms, error {error:.4f}, held out {outside:.4f}",
+                        "; ".join(
+                            f"{who} {s * 1e3:.1f} ms, {e - error:.0e} above, held out {o:.4f}"
+                            for who, (s, e, o) in best.items()
+                        ),
+                        ", ".join(f"{s / seconds:.1f}" for s, _, _ in best.values()),
+                    )
+                )
     head = ["what", "who", "least of five runs", "ratio", "error", "disparity"]
     head += ["error, held out", "disparity, held out"]
     note = """Equal odds at γ = 0, fitted to half of the records and judged on either half. From predictions
@@ -297,17 +306,17 @@ rates; the linear program may accept any set of scores, which gains nothing on t
 and may be worse on others than the cutoffs of the hull. Counting the records is part of either time.
 
 """
-    return note + table(head, rows)
+    return note + table(head, rows), headlines
 
 
-def linprog(quick: bool, workers: int) -> str:
+def linprog(quick: bool) -> tuple[str, list[Row]]:
     """Random tables of up to 50 groups, against scipy's linprog on the same program, rows built by numpy."""
     from scipy.optimize import linprog as solve
 
     sizes = (2, 5, 10, 20, 50)
     each = 4 if quick else 200
     rng = np.random.default_rng(6)
-    rows, worst = [], 0.0
+    rows, means, worst = [], [], 0.0
     for groups in sizes:
         ours = theirs = difference = 0.0
         for _ in range(each):
@@ -339,15 +348,26 @@ def linprog(quick: bool, workers: int) -> str:
             theirs += time.perf_counter() - began
             difference = max(difference, abs(r.fun + counts[:, :, 1].sum() / n - s.objective))
         worst = max(worst, difference)
-        row = [str(groups), str(each), f"{ours / each * 1e3:.2f} ms", f"{theirs / each * 1e3:.2f} ms"]
-        rows.append([*row, f"{ours / theirs:.2f}", f"{difference:.1e}"])
+        cells = [str(groups), str(each), f"{ours / each * 1e3:.2f} ms", f"{theirs / each * 1e3:.2f} ms"]
+        rows.append([*cells, f"{ours / theirs:.2f}", f"{difference:.1e}"])
+        means.append((ours / each * 1e3, theirs / each * 1e3, theirs / ours))
+        progress(*rows[-1])
     head = ["K", "programs", "forcopt, mean", "linprog, mean", "ratio", "largest difference of the error"]
     note = f"""Both solve the same rows with HiGHS, `0 <= rate - level <= γ`. Ours is the whole of `solve`:
 the declaration checked, model, program, solver, and the answer judged again. Largest difference in all:
 {worst:.1e}.
 
 """
-    return note + table(head, rows)
+    ours, theirs, ratio = (
+        f"{low:.1f} to {high:.1f}" for low, high in zip(np.min(means, 0), np.max(means, 0), strict=True)
+    )
+    told = row(
+        f"{each * len(sizes):,} linear programs, K = {sizes[0]} to {sizes[-1]}: the whole of solve",
+        f"{ours} ms",
+        f"scipy's linprog alone {theirs} ms, same optima to {worst:.0e}",
+        ratio,
+    )
+    return note + table(head, rows), [told]
 
 
 PARTS = {
@@ -359,27 +379,9 @@ PARTS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--workers", type=int, default=1, help="processes for the sweeps")
-    parser.add_argument("--load", default="", help="a word on what else the machine was doing, for the table")
-    options = parser.parse_args()
-    packages = ", ".join(
-        f"{n} {version(n)}" for n in ("numpy", "scipy", "highspy", "fairlearn", "scikit-learn")
-    )
-    text = "# Post-processing\n\n"
-    text += f"{datetime.date.today()}, Python {platform.python_version()}, {packages}, {platform.machine()}, "
-    text += f"{os.cpu_count()} cores. Made by `python benchmarks/postprocessing/run.py`. {options.load}\n"
-    for title, part in PARTS.items():
-        text += f"\n## {title}\n\n{part(options.quick, options.workers)}"
-        print(f"{title}: done", flush=True)
-        if options.out:
-            options.out.write_text(text)
-    if not options.out:
-        print(text)
+    given = parser(__doc__).parse_args()
+    used = ("numpy", "scipy", "highspy", "fairlearn", "scikit-learn")
+    Page("Post-processing", given.out, *used).run(PARTS, given.quick)
 
 
 if __name__ == "__main__":

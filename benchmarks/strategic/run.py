@@ -7,25 +7,23 @@ Everything is seeded. ``--quick`` does a small part of each table, for checking 
 
 from __future__ import annotations
 
-import argparse
-import datetime
-import os
-import platform
+import sys
 import time
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 import pandas as pd
 
+from benchmarks.report import Page, Row, data, parser, progress, row, table
 from forcopt.models.strategic import StrategicClassification, learn_bandit, learn_full_information
 from forcopt.models.strategic.generators import credit, max_cover, random_discrete, random_plane
 from forcopt.models.strategic.learn_bandit import bandit_batch
 from forcopt.models.strategic.learn_full_information import full_information_samples
 from forcopt.problem import Solution
 
-ADULT = Path(__file__).resolve().parents[3] / "shared" / "data" / "tabular" / "adult.csv"
 LIMIT = 60.0  # seconds for one solve of an LP or MILP
 MOST_EDGES = 1_100_000  # larger models are not handed to a solver
 CRITERIA = 8  # in the learning part
@@ -33,11 +31,7 @@ SIZES = (
     *((100, 10), (1_000, 10), (1_000, 100), (10_000, 100), (100_000, 100)),
     *((10_000, 1_000), (100_000, 1_000), (1_000_000, 1_000), (1_000_000, 10_000)),
 )
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
+HEADLINES = ((1_000, 100), (10_000, 100), (100_000, 1_000))
 
 
 def seconds(value: float) -> str:
@@ -52,12 +46,12 @@ def told(solution: Solution) -> str:
     return f"{seconds(solution.seconds)} ({solution.objective:g}{bound})"
 
 
-def scale(quick: bool) -> str:
+def scale(quick: bool) -> tuple[str, list[Row]]:
     """Greedy deletion, LP and MILP on graphs with about ten edges an agent, no false positive allowed.
 
     Gaming is so rare that deleting one criterion often makes agents game on the next.
     """
-    rows = []
+    rows, headlines = [], []
     for agents, criteria in SIZES[:3] if quick else SIZES:
         density = min(0.7, 10 / criteria)
         began = time.perf_counter()
@@ -67,12 +61,20 @@ def scale(quick: bool) -> str:
         edges = len(p.graph.agent)
         ordered = time.perf_counter() - began
         greedy = min((p.solve("greedy-deletion") for _ in range(3)), key=lambda s: s.seconds)
-        row = [f"{agents:,} × {criteria:,}", f"{edges:,}", seconds(declared), seconds(ordered)]
-        row += [f"{seconds(greedy.seconds)}", f"{greedy.objective:,.0f}", str(greedy.iterations)]
-        for method in ("lp", "milp"):
-            row.append(told(p.solve(method, time_limit=LIMIT)) if edges <= MOST_EDGES else "not tried")
-        rows.append(row)
-        print(rows[-1], flush=True)
+        cells = [f"{agents:,} × {criteria:,}", f"{edges:,}", seconds(declared), seconds(ordered)]
+        cells += [f"{seconds(greedy.seconds)}", f"{greedy.objective:,.0f}", str(greedy.iterations)]
+        exact = [p.solve(m, time_limit=LIMIT) for m in ("lp", "milp")] if edges <= MOST_EDGES else []
+        rows.append(cells + ([told(s) for s in exact] or ["not tried"] * 2))
+        progress(*rows[-1])
+        if exact and (agents, criteria) in HEADLINES:
+            headlines.append(
+                row(
+                    f"{agents:,} agents x {criteria:,} criteria, {edges:,} edges, no false positives",
+                    f"greedy deletion {seconds(greedy.seconds)}",
+                    f"LP {told(exact[0])}, MILP {told(exact[1])} (HiGHS)",
+                    ", ".join(f"{s.seconds / greedy.seconds:.0f}" for s in exact),
+                )
+            )
     head = [
         "agents × criteria",
         "edges",
@@ -82,10 +84,10 @@ def scale(quick: bool) -> str:
         "its value",
         "passes",
     ]
-    return table([*head, "LP (value)", "MILP (value)"], rows)
+    return table([*head, "LP (value)", "MILP (value)"], rows), headlines
 
 
-def growth(quick: bool) -> str:
+def growth(quick: bool) -> tuple[str, list[Row]]:
     """Greedy deletion alone: time an edge as the graph grows tenfold, and cascades of many passes."""
     rows = []
     for exponent in range(3, 6 if quick else 8):
@@ -96,7 +98,7 @@ def growth(quick: bool) -> str:
     for criteria in (1_000, 10_000):
         p = _cascade(criteria, crowd=1 if quick else 100)
         rows.append(_growth_row(f"cascade, {criteria:,} criteria", p))
-    return table(["instance", "edges", "sort", "greedy deletion", "nanoseconds an edge", "passes"], rows)
+    return table(["instance", "edges", "sort", "greedy deletion", "nanoseconds an edge", "passes"], rows), []
 
 
 def _cascade(criteria: int, crowd: int) -> StrategicClassification:
@@ -120,7 +122,7 @@ def _growth_row(name: str, p: StrategicClassification) -> list[str]:
     return [name, f"{edges:,}", seconds(ordered), seconds(s.seconds), an_edge, f"{s.iterations:,}"]
 
 
-def limits(quick: bool) -> str:
+def limits(quick: bool) -> tuple[str, list[Row]]:
     """What allowing false positives does to the gap of the relaxation and to the time of the MILP."""
     rows = []
     sets = _triples(60, 120)
@@ -131,9 +133,8 @@ def limits(quick: bool) -> str:
     ]
     if not quick:
         worlds.append(("random, 300 × 60", lambda k: _random(300, 60, 0.15, 0.15, k)))
-    if ADULT.exists():
-        people = _adult(200)
-        worlds.append(("credit, 200 of Adult", lambda k: credit(people=people, max_false_positives=k)))
+    people = _adult(200)
+    worlds.append(("credit, 200 of Adult", lambda k: credit(people=people, max_false_positives=k)))
     for name, make in worlds:
         for most in (0, 1, 2, 4, 8, 16):
             p = make(most)
@@ -142,13 +143,12 @@ def limits(quick: bool) -> str:
             nodes = milp.model_solution.nodes if milp.model_solution else 0
             solved = milp.status == "optimal" and milp.objective > 0
             gap = f"{abs(lp.bound - milp.objective) / milp.objective:.1%}" if solved else ""
-            row = [name, str(most), f"{greedy.objective:g}", f"{lp.objective:g}", f"{abs(lp.bound):.2f}"]
-            row += [told(milp), gap, str(nodes)]
-            rows.append(row)
-            print(rows[-1], flush=True)
+            cells = [name, str(most), f"{greedy.objective:g}", f"{lp.objective:g}", f"{abs(lp.bound):.2f}"]
+            rows.append([*cells, told(milp), gap, str(nodes)])
+            progress(*rows[-1])
     head = ["instance", "K", "greedy deletion", "LP, opened", "LP bound"]
     head += ["MILP: time (value)", "LP gap", "nodes"]
-    return table(head, rows)
+    return table(head, rows), []
 
 
 def _random(agents: int, criteria: int, density: float, gaming: float, most: int) -> StrategicClassification:
@@ -165,12 +165,12 @@ def _triples(elements: int, count: int) -> list[list[int]]:
 
 def _adult(count: int) -> np.ndarray:
     """Education, hours and capital gain (in thousands, at most 20) of random people of the Adult data set."""
-    frame = pd.read_csv(ADULT).sample(count, random_state=0)
+    frame = pd.read_csv(data("tabular/adult.csv")).sample(count, random_state=0)
     savings = (frame["capital-gain"] / 1000).clip(upper=20)
     return np.column_stack([frame["education-num"], frame["hours-per-week"], savings])
 
 
-def printed(quick: bool) -> str:
+def printed(quick: bool) -> tuple[str, list[Row]]:
     """Algorithm 3, corrected and as printed, against greedy deletion on the full grid, on integer data."""
     count = 300 if quick else 15_000
     rng = np.random.default_rng(2022)
@@ -188,22 +188,23 @@ def printed(quick: bool) -> str:
                 wrong[as_printed][0] += 1
             elif s.objective != oracle.objective:
                 wrong[as_printed][1] += 1
+    each = {k: f"{v / count * 1e6:.0f} µs" for k, v in spent.items()}
     rows = [
-        [
-            name,
-            str(wrong[k][0]),
-            str(wrong[k][1]),
-            f"{sum(wrong[k]) / count:.2%}",
-            f"{spent[k] / count * 1e6:.0f} µs",
-        ]
+        [name, str(wrong[k][0]), str(wrong[k][1]), f"{sum(wrong[k]) / count:.2%}", each[k]]
         for name, k in (("corrected", False), ("as printed", True))
     ]
-    rows.append(["grid oracle", "", "", "", f"{spent['grid'] / count * 1e6:.0f} µs"])
+    rows.append(["grid oracle", "", "", "", each["grid"]])
     head = [f"of {count:,} instances", "false positives", "lost true positives", "wrong", "mean time"]
-    return table(head, rows)
+    headline = row(
+        f"targets in the plane, {count:,} instances: wrong answers",
+        f"{sum(wrong[False]):,} (corrected Algorithm 3, {each[False]})",
+        f"{sum(wrong[True]):,} (as printed, {each[True]}); grid oracle {each['grid']}",
+        f"{spent['grid'] / spent[False]:.1f} (oracle's time)",
+    )
+    return table(head, rows), [headline]
 
 
-def learning(quick: bool) -> str:
+def learning(quick: bool) -> tuple[str, list[Row]]:
     """Failures of learning over many repetitions, for several numbers of drawn agents."""
     runs, epsilon, delta = 50 if quick else 1_000, 0.1, 0.05
     weights = np.random.default_rng(4).dirichlet(np.ones(40))
@@ -233,7 +234,7 @@ def learning(quick: bool) -> str:
         f"{CRITERIA} criteria, 40 types of agents, {runs:,} runs each, ε = {epsilon}, δ = {delta}; "
         f"the optimum without false positives is {best:.3f}.\n\n"
     )
-    return note + table(head, rows)
+    return note + table(head, rows), []
 
 
 PARTS = {
@@ -246,21 +247,10 @@ PARTS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--quick", action="store_true")
-    options = parser.parse_args()
-    packages = ", ".join(f"{n} {version(n)}" for n in ("numpy", "scipy", "highspy"))
-    text = "# Strategic classification\n\n"
-    text += f"{datetime.date.today()}, Python {platform.python_version()}, {packages}, {platform.machine()}, "
-    text += f"{os.cpu_count()} cores. Made by `python benchmarks/strategic/run.py`.\n"
-    for title, part in PARTS.items():
-        text += f"\n## {title}\n\n{part(options.quick)}"
-        print(f"{title}: done", flush=True)
-    if options.out:
-        options.out.write_text(text)
-    else:
-        print(text)
+    given = parser(__doc__).parse_args()
+    note = "All methods are ours, so the exact ones stand as peers of the linear-time one."
+    page = Page("Strategic classification", given.out, "numpy", "scipy", "highspy", note=note)
+    page.run(PARTS, given.quick)
 
 
 if __name__ == "__main__":

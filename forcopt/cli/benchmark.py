@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -21,9 +22,10 @@ made from the file `headline.json` of each benchmark by `forcopt benchmark`, whi
 `benchmarks/NAME/run.py --out benchmarks/NAME/results.md` and then writes it anew;
 `forcopt benchmark NAME --quick` shows a short run and changes nothing.
 
-A benchmark is a folder with a `run.py` that takes `--out FILE` and `--quick` and measures peers and us
-in one run. Beside its table it writes `headline.json`: `title`, `conditions`, `table` (the file with the
-details) and `rows`, each with `what`, `ours`, `peers` and `ratio`; a short run does not.
+A benchmark is a folder with a `run.py` that takes `--out FILE` and `--quick`, measures peers and us in one
+run, and writes beside FILE only (`benchmarks/report.py` helps). `headline.json` is of what it has just
+measured: `title`, `conditions`, `table` (the file with the details) and `rows`, each with `what`, `ours`,
+`peers` and `ratio`.
 """
 
 
@@ -67,15 +69,13 @@ def _folder() -> Path:
 
 
 def _run(script: Path, quick: bool) -> bool:
-    """Run a benchmark; a short run leaves its table in a file that is shown and removed."""
-    out = script.with_name(".quick.md" if quick else "results.md")
-    command = [sys.executable, str(script), "--out", str(out), *(["--quick"] if quick else [])]
-    ended = subprocess.run(command, check=False).returncode
-    if quick:
-        for path in (out, out.with_suffix(".json")):
-            if path == out and path.exists():
-                print(path.read_text(encoding="utf-8"))
-            path.unlink(missing_ok=True)
+    """Run a benchmark; what a short run writes is shown and thrown away."""
+    with TemporaryDirectory() as short:
+        out = Path(short if quick else script.parent) / "results.md"
+        command = [sys.executable, str(script), "--out", str(out), *(["--quick"] if quick else [])]
+        ended = subprocess.run(command, check=False).returncode
+        for page in sorted(Path(short).glob("*.md")):
+            print(page.read_text(encoding="utf-8"))
     return ended == 0
 
 

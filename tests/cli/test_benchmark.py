@@ -1,4 +1,7 @@
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,10 +19,9 @@ parser.add_argument("--out", type=pathlib.Path)
 parser.add_argument("--quick", action="store_true")
 options = parser.parse_args()
 options.out.write_text(f"measured, quick={options.quick}")
-if not options.quick:
-    rows = [{"what": "a", "ours": "1 s", "peers": "peer 2 s", "ratio": "2"}]
-    told = {"title": "Test", "conditions": "Now.", "table": "results.md", "rows": rows}
-    options.out.with_name("headline.json").write_text(json.dumps(told))
+rows = [{"what": "a", "ours": "1 s", "peers": "peer 2 s", "ratio": "2"}]
+told = {"title": "Test", "conditions": "Now.", "table": "results.md", "rows": rows}
+options.out.with_name("headline.json").write_text(json.dumps(told))
 """
 
 
@@ -66,3 +68,73 @@ def test_the_committed_page_is_that_of_the_committed_headlines():
         told = json.loads(path.read_text())
         assert path.with_name(told["table"]).is_file() and told["rows"]
         assert all(set(row) == {"what", "ours", "peers", "ratio"} for row in told["rows"])
+
+
+def folders():
+    """Those of benchmarks/ that hold a benchmark."""
+    return sorted({path.parent.name for path in (ROOT / "benchmarks").glob("*/*.md")})
+
+
+@pytest.mark.parametrize("name", folders())
+def test_every_benchmark_has_a_headline_and_can_be_run(name):
+    folder = ROOT / "benchmarks" / name
+    assert (folder / "headline.json").is_file()
+    said = subprocess.run(
+        [sys.executable, folder / "run.py", "--help"], capture_output=True, text=True, check=True
+    )
+    assert "--out" in said.stdout and "--quick" in said.stdout
+
+
+@pytest.fixture
+def shared(monkeypatch):
+    """Imports from benchmarks/, as its scripts do."""
+    monkeypatch.syspath_prepend(ROOT)
+
+
+def test_a_page_tells_the_load_from_its_start_to_its_end(shared, tmp_path, monkeypatch):
+    from benchmarks.report import Page, row
+
+    loads = iter([0.25, 7.5, 9.0])
+    monkeypatch.setattr(os, "getloadavg", lambda: (next(loads), 0.0, 0.0))
+    monkeypatch.setattr(sys, "argv", [str(ROOT / "benchmarks" / "test" / "run.py")])
+    page = Page("Test", tmp_path / "results.md", "numpy", note="Noted.")
+    page.run({"Part": lambda quick: (f"quick={quick}", [row("a", "1 s")])}, quick=True)
+    text = (tmp_path / "results.md").read_text()
+    assert "load average 0.2 at the start, 7.5 at the end" in text
+    assert "Made by `python benchmarks/test/run.py`" in text and text.endswith("## Part\n\nquick=True\n")
+    told = json.loads((tmp_path / "headline.json").read_text())
+    assert "9.0 at the end. Noted." in told["conditions"] and told["table"] == "results.md"
+    assert told["rows"] == [{"what": "a", "ours": "1 s", "peers": "-", "ratio": "-"}]
+
+
+def test_data_that_is_missing_is_an_error(shared):
+    from benchmarks.report import data
+
+    with pytest.raises(SystemExit, match=r"no-such\.csv, which is missing"):
+        data("tabular/no-such.csv")
+
+
+def test_an_interrupted_run_goes_on_and_an_ended_one_begins_anew(shared, tmp_path):
+    from benchmarks.districting.journal import Journal, read
+
+    rows = tmp_path / "part.csv"
+    Journal(tmp_path, "part", "n").add({"n": 1, "seconds": 2.0})
+    assert read(rows) == []  # interrupted
+    journal = Journal(tmp_path, "part", "n")
+    assert (1,) in journal and (2,) not in journal
+    journal.add({"n": 2, "seconds": 3.0})
+    journal.finish()
+    assert [r["n"] for r in read(rows)] == ["1", "2"] and "load" in read(rows)[0]
+    journal = Journal(tmp_path, "part", "n")
+    assert (1,) not in journal
+    journal.add({"n": 3, "seconds": 4.0})
+    assert len(read(rows)) == 2  # until it has ended
+    journal.finish()
+    assert [r["n"] for r in read(rows)] == ["3"]
+
+
+def test_the_table_of_districting_is_that_of_its_committed_rows(shared):
+    from benchmarks.districting import tables
+
+    folder = ROOT / "benchmarks" / "districting"
+    assert (folder / "results.md").read_text().endswith(tables.body(folder))

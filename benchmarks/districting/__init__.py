@@ -1,0 +1,1 @@
+"""Districting: departments, states, grids, formulations, ReCom; of the rows that parts leave, a page."""

@@ -1,0 +1,131 @@
+"""What the benchmarks share: options, data, the heading of a page, its tables, the headline beside it.
+
+Imports the standard library only: processes that ``model_build`` measures start with their parent's memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Callable, Iterable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+Row = dict[str, str]
+Part = Callable[[bool], tuple[str, list[Row]]]
+"""Given whether to be quick: a section in Markdown, and its rows of the headline."""
+
+
+def parser(text: str | None, *parts: str) -> argparse.ArgumentParser:
+    """The options that every benchmark has; and which of its parts to run, if it has several."""
+    made = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("--out", type=Path, required=True, help="the page; all else goes beside it")
+    made.add_argument("--quick", action="store_true", help="a small part, for checking that it runs")
+    if parts:
+        made.add_argument("--parts", nargs="*", choices=parts, default=parts, help="only these")
+    return made
+
+
+def data(name: str) -> Path:
+    """A file of ../shared/data beside the repository."""
+    path = ROOT.parent / "shared" / "data" / name
+    if not path.exists():
+        raise SystemExit(f"error: the benchmark needs {path}, which is missing")
+    return path
+
+
+def environment(script: str, packages: Mapping[str, str]) -> str:
+    """The Python of an environment that holds peers, in the folder ``.peers`` beside the script."""
+    python = Path(script).resolve().with_name(".peers") / "bin" / "python"
+    if not python.exists():
+        venv.create(python.parents[1], with_pip=True)
+    wanted = [f"{name}=={number}" for name, number in packages.items()]
+    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted]
+    subprocess.run(install, check=True)
+    return str(python)
+
+
+def progress(*words: object) -> None:
+    """Say how far it is."""
+    print(*words, file=sys.stderr, flush=True)
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """A Markdown table, its first column to the left."""
+    head = list(head)
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
+
+
+def row(what: str, ours: str, peers: str = "-", ratio: str = "-") -> Row:
+    """A row of a headline."""
+    return {"what": what, "ours": ours, "peers": peers, "ratio": ratio}
+
+
+class Page:
+    """A page of results; its heading says when, where and under what load it was measured.
+
+    Written anew as results come, so that an interrupted run leaves what it has.
+    """
+
+    def __init__(self, title: str, out: Path, *packages: str, note: str = "") -> None:
+        self.title, self.out, self.note = title, out, note
+        self.versions = {"Python": platform.python_version()} | {name: version(name) for name in packages}
+        self.load = os.getloadavg()[0]
+
+    def conditions(self) -> str:
+        """Date, machine, and the load of the first and of the last minute."""
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        return (
+            f"{datetime.date.today()}; {_processor()}, {cores} of {os.cpu_count()} cores; "
+            f"load average {self.load:.1f} at the start, {os.getloadavg()[0]:.1f} at the end."
+        )
+
+    def write(self, body: str) -> None:
+        """Write heading and body."""
+        used = ", ".join(f"{name} {number}" for name, number in self.versions.items())
+        note = f" {self.note}" if self.note else ""
+        made = os.path.relpath(sys.argv[0], ROOT)
+        self.out.write_text(
+            f"# {self.title}\n\n{self.conditions()} {used}.{note} Made by `python {made}`.\n\n{body}",
+            encoding="utf-8",
+        )
+
+    def headline(self, rows: list[Row], title: str = "") -> None:
+        """Write what the page of all benchmarks says of this one."""
+        told = {
+            "title": title or self.title,
+            "conditions": f"{self.conditions()} {self.note}".strip(),
+            "table": self.out.name,
+            "rows": rows,
+        }
+        text = json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+        self.out.with_name("headline.json").write_text(text, encoding="utf-8")
+
+    def run(self, parts: Mapping[str, Part], quick: bool) -> None:
+        """Run parts, write the page after each, and the headline at the end."""
+        body, rows = [], []
+        for title, part in parts.items():
+            began = time.perf_counter()
+            text, told = part(quick)
+            body.append(f"## {title}\n\n{text.rstrip()}\n")
+            rows += told
+            self.write("\n".join(body))
+            progress(f"{title}: {time.perf_counter() - began:.0f} s")
+        self.headline(rows)
+
+
+def _processor() -> str:
+    if Path("/proc/cpuinfo").exists():
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
