@@ -78,6 +78,7 @@ class Page:
 
     def __init__(self, title: str, out: Path, *packages: str, note: str = "") -> None:
         self.title, self.out, self.note = title, out, note
+        self.out.parent.mkdir(parents=True, exist_ok=True)
         self.versions = {"Python": platform.python_version()} | {name: version(name) for name in packages}
         self.load = os.getloadavg()[0]
 

@@ -1,6 +1,6 @@
 """Solve and certify the instance library; write what is known beside the problems, and a table.
 
-    python benchmarks/instances/run.py [--quick] [--time-limit 60] [--open] [--out results.md] [NAMES ...]
+    python benchmarks/instances/run.py --out RESULTS.md [--time-limit 60] [--open] [NAME ...]
 
 Every instance is given to its formulation on HiGHS and SCIP and to the problem's exact and approximate
 methods, each in a process of its own with a time limit. An optimum is
@@ -20,59 +20,56 @@ only.
 
 from __future__ import annotations
 
-import argparse
 import json
-import platform
 import subprocess
 import sys
 from collections import Counter
 from contextlib import suppress
-from datetime import date
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 
 import forcopt as fo
+from benchmarks.report import ROOT, Page, Row, parser, progress, row, table
 from forcopt.instance import Instance
 from forcopt.status import Status
 from forcopt.study import Run, library
 from forcopt.study.compare import facts
 
 HERE = Path(__file__).resolve().parent
-MODELS = HERE.parents[1] / "models"
 ROUNDING = 1e-6
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAMES", help="all if left out; a beginning is enough")
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--open", action="store_true", help="only those without a proof")
-    parser.add_argument("--time-limit", type=float, default=60.0, metavar="SECONDS")
-    parser.add_argument("--out", type=Path, default=HERE / "results.md")
-    parser.add_argument("--store", type=Path, default=HERE / "runs.sqlite")
-    arguments = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("names", nargs="*", metavar="NAMES", help="all if left out; a beginning is enough")
+    options.add_argument("--open", action="store_true", help="only those without a proof")
+    options.add_argument("--time-limit", type=float, default=60.0, metavar="SECONDS")
+    options.add_argument("--store", type=Path, default=HERE / "runs.sqlite")
+    arguments = options.parse_args()
+    limit, quick = arguments.time_limit, arguments.quick
     chosen = library.find(arguments.names)
-    limit = arguments.time_limit
-    if arguments.quick:
+    if quick:
         limit = 10.0
         chosen = [i for i in chosen if (library.known().get(i.name, {}).get("seconds") or 99) < 1]
     if arguments.open:
         chosen = [i for i in chosen if not proved(library.known().get(i.name, {}))]
+    page = Page("The instance library", arguments.out, "numpy", "highspy", "pyscipopt")
     warm(chosen)
     found = {}
     for at, instance in enumerate(chosen):
         found[instance.name] = fact = certified(instance, limit, arguments.store)
-        print(f"{at + 1}/{len(chosen)} {instance.name}: {fact['certified']}", flush=True)
-        if not arguments.quick:
+        progress(f"{at + 1}/{len(chosen)} {instance.name}: {fact['certified']}")
+        if not quick:
             remember(instance, fact)
-    if not arguments.quick:
+    if not quick:
         library.known.cache_clear()
         found = {name: library.known()[name] for name in library.instances() if name in library.known()}
-        (HERE / "headline.json").write_text(json.dumps(headlines(found), indent=1) + "\n")
-    arguments.out.write_text(table(found))
+    page.write(facts_table(found))
+    page.headline([headline(found)])
 
 
 def warm(chosen: list[Instance]) -> None:
@@ -216,7 +213,7 @@ def exact(instance: Instance, problem: fo.Problem, objective: float) -> dict[str
 
 def remember(instance: Instance, found: dict[str, Any]) -> None:
     """Write it to the file ``known.json`` beside the problem."""
-    path = MODELS / type(instance.make()).__module__.split(".")[2] / "known.json"
+    path = ROOT / "models" / type(instance.make()).__module__.split(".")[2] / "known.json"
     known = json.loads(path.read_text()) if path.exists() else {}
     known[instance.name] = found
     known = {name: known[name] for name in library.instances() if name in known}  # none that is gone
@@ -227,46 +224,28 @@ def proved(fact: dict[str, Any]) -> bool:
     return fact.get("status") in ("optimal", "infeasible")
 
 
-def table(known: dict[str, dict[str, Any]]) -> str:
-    used = ", ".join(f"{name} {version(name)}" for name in ("numpy", "highspy", "pyscipopt"))
-    lines = [
-        "# The instance library",
-        "",
-        f"{date.today()}, Python {platform.python_version()}, {used}, {platform.machine()}. Made by "
-        "`python benchmarks/instances/run.py`. Seconds: of the quickest proof, or each method's limit.",
-        "",
-        "| instance | formulation | status | best known | bound | seconds | certified |",
-        "|---|---|---|---:|---:|---:|---|",
-    ]
+def facts_table(known: dict[str, dict[str, Any]]) -> str:
+    rows = []
     for name, fact in known.items():
         best, bound = (("-" if fact[k] is None else f"{fact[k]:.8g}") for k in ("objective", "bound"))
         seconds = f"{fact['seconds']:.3g}" if proved(fact) else f"> {fact['limit']:g}"
-        lines.append(
-            f"| {name} | {library.instances()[name].method} | {fact['status']} | {fact['exact'] or best} "
-            f"| {bound} | {seconds} | {fact['certified']} |"
-        )
-    return "\n".join(lines) + "\n"
+        best = fact["exact"] or best
+        formulation = library.instances()[name].method
+        rows.append((name, formulation, fact["status"], best, bound, seconds, fact["certified"]))
+    head = ("instance", "formulation", "status", "best known", "bound", "seconds", "certified")
+    return "Seconds are those of the quickest proof, or each method's limit.\n\n" + table(head, rows)
 
 
-def headlines(known: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def headline(known: dict[str, dict[str, Any]]) -> Row:
     """What the page of all benchmarks says."""
     closed = [fact for fact in known.values() if proved(fact)]
     kinds = Counter(fact["certified"].partition(":")[0] for fact in closed)
-    limits = sorted({fact["limit"] for fact in known.values() if not proved(fact)})
-    row = {
-        "what": f"of {len(known)} instances, optimum proved (or that there is none)",
-        "ours": f"{len(closed)}: " + ", ".join(f"{n} {kind}" for kind, n in kinds.items()),
-        "peers": "HiGHS and SCIP on the formulations alone: "
-        + str(sum(any(b in f["proofs"] for b in ("@highs", "@scip")) for f in closed)),
-        "ratio": "",
-    }
-    given = " or ".join(f"{limit:g}" for limit in limits)
-    return {
-        "title": "The instance library",
-        "conditions": f"{date.today()}; those left open had {given} s for each method.",
-        "table": "results.md",
-        "rows": [row],
-    }
+    alone = sum(any(b in f["proofs"] for b in ("@highs", "@scip")) for f in closed)
+    return row(
+        f"of {len(known)} instances, optimum proved (or that there is none)",
+        f"{len(closed)}: " + ", ".join(f"{n} {kind}" for kind, n in kinds.items()),
+        f"HiGHS and SCIP on the formulations alone: {alone}",
+    )
 
 
 if __name__ == "__main__":
