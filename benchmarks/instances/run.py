@@ -99,6 +99,8 @@ def certified(instance: Instance, limit: float, store: Path) -> dict[str, Any]:
         progress=False,
         memory_limit=4 * 10**9,
     ).rows
+    if any(r.status is None for r in runs):
+        raise SystemExit("interrupted; what has ended is kept, a second call goes on")
     better, worse = (min, max) if problem.sense == "min" else (max, min)
     fingerprint = facts(problem)["fingerprint"]
     before = library.known().get(instance.name, {})
