@@ -113,14 +113,19 @@ class Districting(Problem):
         _ = self.arrays
         if self.objective == "inertia":
             _ = self.inertia
+        fixed: dict[Any, int] = {}
         for item in self.side:
             for node in item.named():
                 if node not in self.place:
                     raise DeclarationError(f"side: {item!r} names the node {node!r}, which the graph lacks")
-            if isinstance(item, Fixed) and item.district >= self.districts:
+            if not isinstance(item, Fixed):
+                continue
+            if item.district >= self.districts:
                 raise DeclarationError(
                     f"side: {item!r}: district is {item.district}; it must be below {self.districts}"
                 )
+            if fixed.setdefault(item.node, item.district) != item.district:
+                raise DeclarationError(f"side: {item!r}: the node is fixed to {fixed[item.node]} already")
         return self
 
     # -- what the methods read -----------------------------------------------------------------------------
