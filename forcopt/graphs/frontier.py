@@ -16,20 +16,8 @@ from numba import njit
 
 from forcopt.errors import DeclarationError
 from forcopt.graphs.orders import frontier_order
-from forcopt.graphs.states import (
-    BUDGET,
-    COUNT,
-    SPAN,
-    WIDEST,
-    Filling,
-    Piece,
-    Programme,
-    Table,
-    enter,
-    promising,
-    remember,
-    settle,
-)
+from forcopt.graphs.programme import BUDGET, Filling, Piece, Programme, Table
+from forcopt.graphs.states import COUNT, SPAN, WIDEST, enter, promising, remember, settle
 from forcopt.graphs.weighted import WeightedGraph
 
 __all__ = ["Sweep"]

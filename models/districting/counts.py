@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from forcopt.errors import DeclarationError, unknown
-from forcopt.graphs.states import COUNT, Bound, Programme, Table, arcs_into
+from forcopt.graphs.programme import Bound, Programme, Table, arcs_into
+from forcopt.graphs.states import COUNT
 from forcopt.models.districting.frontier import sweep_of
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
