@@ -107,16 +107,20 @@ def _level(
     V = problem.utilities
     free = np.array([j for j in range(V.shape[1]) if j not in fixed])
     held = np.array(sorted(fixed), dtype=int)
+    reached = np.array([fixed[j] for j in held.tolist()])
     model = Model("lottery")
     level = model.variable("level")
     known = model.variable("known", len(cohorts), lower=0)
     mixed = known @ (cohorts @ V)
     raised = model.subject_to(mixed[free] - level >= 0)
-    kept = model.subject_to(mixed[held] >= [fixed[j] for j in held.tolist()]) if held.size else None
+    kept = model.subject_to(mixed[held] >= reached) if held.size else None
     one = model.subject_to(known.sum() == 1)
     model.maximize(level)
+    # The last multipliers need not be those that prove the level.
+    proof: tuple[float, Array] = np.inf, np.zeros(len(free))
 
     def price(dual: Duals) -> Pricing:
+        nonlocal proof
         worth = np.zeros(V.shape[1])
         worth[free] = -dual(raised)
         if kept is not None:
@@ -124,10 +128,12 @@ def _level(
         _, cohort = pricing.best(V @ worth)
         assert cohort is not None
         gets = V.T @ cohort
+        bound = float(worth @ gets - worth[held] @ reached)
+        if bound < proof[0]:
+            proof = bound, worth[free]
         enters = {raised: gets[free], one: 1.0} | ({} if kept is None else {kept: gets[held]})
         column = Column(0.0, enters, data=cohort)
         return Pricing([column], max(dual.reduced_cost(column), 0.0))
 
     found = generate(model, price, pricing.backend, total=1.0, gap=1e-9, time_limit=left)
-    shares = -found.solution.dual(raised) if found.solution.row_dual is not None else np.zeros(len(free))
-    return found, shares, np.vstack([cohorts, *(c.data for c in found.columns)])
+    return found, proof[1], np.vstack([cohorts, *(c.data for c in found.columns)])
