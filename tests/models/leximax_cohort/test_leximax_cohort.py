@@ -356,3 +356,11 @@ def test_columns_fix_only_groups_that_are_proved_not_to_rise():
     best = p.solve("saturation").decision.levels
     assert best == pytest.approx([6, 19 / 3, 19 / 3, 22 / 3])
     assert p.solve("column-generation").decision.levels == pytest.approx(best)
+
+
+def test_columns_know_a_level_of_zero_when_they_reach_it():
+    V = [[0, -1, -1], [0, 0, 0], [1, 0, -1], [-1, 0, 1], [0, 2, -1]]
+    s = LeximaxCohort(utilities=V, size=3, signed=True).solve("column-generation")
+    assert s.status is fo.Status.OPTIMAL and s.decision.levels == pytest.approx([0, 0, 0], abs=1e-9)
+    cut_short = LeximaxCohort(utilities=V, size=3, signed=True).solve("column-generation", time_limit=0.0)
+    assert cut_short.status is fo.Status.FEASIBLE and cut_short.evaluation.feasible
