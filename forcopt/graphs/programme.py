@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numba import njit
@@ -18,10 +18,9 @@ from forcopt.graphs.residues import primes as largest_primes
 from forcopt.graphs.residues import whole
 from forcopt.graphs.states import COUNT, LEAST, NEVER, empty_store, index, index_size
 from forcopt.graphs.weighted import WeightedGraph
+from forcopt.language.terms import Array
 
 __all__ = ["BUDGET", "Bound", "Filling", "Piece", "Programme", "Table", "arcs_into"]
-
-Array = np.ndarray[Any, Any]
 
 _NO_LIMIT = int(NEVER)
 _MOST_STATES = 30_000_000

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 
-__all__ = ["primes", "whole"]
+from forcopt.language.terms import Array
 
-Array = np.ndarray[Any, Any]
+__all__ = ["primes", "whole"]
 
 
 def whole(residues: Array) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numba import njit
@@ -19,10 +18,9 @@ from forcopt.graphs.branch_decomposition import BranchDecomposition, Cluster
 from forcopt.graphs.programme import BUDGET, Filling, Piece, Programme, Table
 from forcopt.graphs.states import COUNT, LEAST, SPAN, WIDEST, enter, promising, remember, settle
 from forcopt.graphs.weighted import WeightedGraph
+from forcopt.language.terms import Array
 
 __all__ = ["SphereCut"]
-
-Array = np.ndarray[Any, Any]
 
 
 @njit(cache=True)

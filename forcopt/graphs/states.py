@@ -12,10 +12,10 @@ appearance.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
+
+from forcopt.language.terms import Array
 
 __all__ = [
     "COUNT",
@@ -31,8 +31,6 @@ __all__ = [
     "remember",
     "settle",
 ]
-
-Array = np.ndarray[Any, Any]
 
 COUNT, LEAST = 0, 1
 """What a programme computes: the number of partitions of each cost, or the least cost."""

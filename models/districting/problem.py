@@ -15,6 +15,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, fie
 from forcopt.data.graphs import graph_from_dict, graph_to_dict
 from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
+from forcopt.language.terms import Array
 from forcopt.models.districting.side import Apart, CutLimit, Fixed, SideConstraint, Together
 from forcopt.problem import Evaluation, Handles, Problem
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from forcopt.models.districting.plan import Plan
 
 __all__ = ["Districting"]
-
-Array = np.ndarray[Any, Any]
 
 _LARGEST = 2**53
 """Sums of populations and of costs stay below this: floats hold them exactly."""

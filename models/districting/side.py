@@ -5,18 +5,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 from pydantic import BeforeValidator, Field, field_validator
 
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
+from forcopt.language.terms import Array
 
 if TYPE_CHECKING:
     from forcopt.models.districting.problem import Districting
 
 __all__ = ["Apart", "CutLimit", "Fixed", "SideConstraint", "Together"]
-
-Array = np.ndarray[Any, Any]
 
 
 def _node(value: Any) -> Any:
