@@ -93,12 +93,8 @@ class LinearAgents(Problem):
     @classmethod
     def _nobody(cls, fields: Any) -> Any:
         """A file cannot tell how many features nobody has; the costs do."""
-        if (
-            isinstance(fields, dict)
-            and isinstance(X := fields.get("X"), list)
-            and not X
-            and "costs" in fields
-        ):
+        X = fields.get("X")
+        if isinstance(X, list) and not X and "costs" in fields:
             fields = {**fields, "X": np.zeros((0, np.size(fields["costs"])))}
         return fields
 
