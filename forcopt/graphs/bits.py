@@ -9,13 +9,12 @@ from numba import int64, njit, uint64
 from numba.cpython.unsafe.numbers import trailing_zeros
 
 from forcopt.graphs.weighted import WeightedGraph
+from forcopt.language.terms import Array
 
 __all__ = ["LARGEST", "first", "has", "masks", "meets", "members", "minus", "union", "without_first"]
 
 LARGEST = 128
 """The largest number of vertices."""
-
-Array = np.ndarray[Any, Any]
 _ONE = np.uint64(1)
 
 

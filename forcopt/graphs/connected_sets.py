@@ -8,16 +8,13 @@ ends when the prizes that still fit cannot make up for what is paid.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
 from forcopt.graphs.weighted import WeightedGraph
+from forcopt.language.terms import Array
 
 __all__ = ["ConnectedSets"]
-
-Array = np.ndarray[Any, Any]
 
 _FREE, _IN, _OUT, _FAR = 0, 1, 2, 3
 _RATES = (0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0)

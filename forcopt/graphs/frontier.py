@@ -9,32 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numba import njit
 
 from forcopt.errors import DeclarationError
 from forcopt.graphs.orders import frontier_order
-from forcopt.graphs.states import (
-    BUDGET,
-    COUNT,
-    SPAN,
-    WIDEST,
-    Filling,
-    Piece,
-    Programme,
-    Table,
-    enter,
-    promising,
-    remember,
-    settle,
-)
+from forcopt.graphs.programme import BUDGET, Filling, Piece, Programme, Table
+from forcopt.graphs.states import COUNT, SPAN, WIDEST, enter, promising, remember, settle
 from forcopt.graphs.weighted import WeightedGraph
+from forcopt.language.terms import Array
 
 __all__ = ["Sweep"]
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, eq=False)

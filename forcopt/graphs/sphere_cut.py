@@ -1,7 +1,7 @@
 """Dynamic programming over connected partitions along a branch decomposition.
 
 Cohen-Addad, Klein, Marx, Wheeler and Wolfram (FORC 2021), section 5, with three repairs (closed leaves,
-finished parts, joins on the union of boundaries). The pieces of `forcopt.graphs.states` are clusters of
+finished parts, joins on the union of boundaries). The pieces of `forcopt.graphs.programme` are clusters of
 edges. An edge within a part is uncut: no state of a leaf breaks that, so every partition is counted once.
 """
 
@@ -9,33 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numba import njit
 
 from forcopt.errors import DeclarationError
 from forcopt.graphs.branch_decomposition import BranchDecomposition, Cluster
-from forcopt.graphs.states import (
-    BUDGET,
-    COUNT,
-    LEAST,
-    SPAN,
-    WIDEST,
-    Filling,
-    Piece,
-    Programme,
-    Table,
-    enter,
-    promising,
-    remember,
-    settle,
-)
+from forcopt.graphs.programme import BUDGET, Filling, Piece, Programme, Table
+from forcopt.graphs.states import COUNT, LEAST, SPAN, WIDEST, enter, promising, remember, settle
 from forcopt.graphs.weighted import WeightedGraph
+from forcopt.language.terms import Array
 
 __all__ = ["SphereCut"]
-
-Array = np.ndarray[Any, Any]
 
 
 @njit(cache=True)

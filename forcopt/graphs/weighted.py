@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-__all__ = ["WeightedGraph"]
+from forcopt.language.terms import Array
 
-Array = np.ndarray[Any, Any]
+__all__ = ["WeightedGraph"]
 
 
 @dataclass(frozen=True, eq=False)

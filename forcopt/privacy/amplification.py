@@ -350,7 +350,10 @@ def cluster_sample(
     if not 0 <= chosen <= k:
         raise DeclarationError(f"chosen is {chosen}; it must be from 0 to {k}, the number of clusters")
     if changed is None:
-        losses = [cluster_sample(epsilon, n, chosen, i, neighbours=neighbours) for i in range(k)]
+        able = range(k) if neighbours == "add_remove" else np.flatnonzero(n)
+        if not len(able):
+            raise DeclarationError(f"sizes are {n.tolist()}; there is no record that could be substituted")
+        losses = [cluster_sample(epsilon, n, chosen, int(i), neighbours=neighbours) for i in able]
         lower, upper = max(x.lower for x in losses), max(x.upper for x in losses)
         return PrivacyLoss(lower, upper, max(x.exact or 0.0 for x in losses), losses[0].source)
     if not 0 <= changed < k:

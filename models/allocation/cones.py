@@ -51,7 +51,8 @@ def _least_variance(problem: StratifiedAllocation, model: Model, relaxed: bool) 
     model.subject_to(*((sizes * (costs / limit)).sum() <= 1 for costs, limit in limits))
     weights = problem.variable_weights
     losses = (sums - problem.constant) * weights
-    unit = float((problem.variances(typical) * weights).sum()) or 1.0
+    # of what is summed, not of the variance: that nearly cancels where almost all records are sampled
+    unit = float((problem.coefficients / typical[:, None]).sum(axis=0) @ weights) or 1.0
     scaled = losses * (1 / unit)
     return Handles(
         objective=scaled.sum() if problem.criterion == "weighted" else leximax(scaled),

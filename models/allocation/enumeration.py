@@ -8,7 +8,7 @@ from forcopt.errors import DeclarationError
 from forcopt.language.terms import Array
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import PrivateAllocation
-from forcopt.models.allocation.problem import Strata, StratifiedAllocation
+from forcopt.models.allocation.problem import ROUNDING, Strata, StratifiedAllocation
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -58,7 +58,7 @@ def _all_sizes(problem: Strata) -> Array:
     ranges = [np.arange(a, b + 1) for a, b in zip(problem.floors, problem.sizes, strict=True)]
     sizes = np.stack([g.ravel() for g in np.meshgrid(*ranges, indexing="ij")], axis=1)
     for costs, limit in problem.limits():
-        sizes = sizes[sizes @ costs <= limit * (1 + 1e-9)]
+        sizes = sizes[sizes @ costs <= limit * (1 + ROUNDING)]
     return sizes
 
 

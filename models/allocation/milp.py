@@ -16,7 +16,7 @@ from forcopt.loops.solution import ModelSolution
 from forcopt.models.allocation.decision import Allocation
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import PrivateAllocation
-from forcopt.models.allocation.problem import Strata, StratifiedAllocation
+from forcopt.models.allocation.problem import ROUNDING, Strata, StratifiedAllocation
 from forcopt.models.allocation.water_filling import least
 from forcopt.models.allocation.windows import allocation_windows, least_term, windows
 from forcopt.problem import Handles
@@ -68,7 +68,7 @@ def _write(problem: Strata, model: Model, low: Array, high: Array) -> Increments
     limits = problem.limits()
     if limits:
         sizes = world.sizes
-        model.subject_to(*((costs @ sizes).sum() <= limit for costs, limit in limits))
+        model.subject_to(*((costs @ sizes).sum() <= limit * (1 + ROUNDING) for costs, limit in limits))
     return world
 
 
@@ -76,7 +76,7 @@ def _reachable(problem: Strata) -> Array:
     """Caps that leave every other stratum its minimum."""
     caps, floors = problem.sizes.astype(float), problem.floors
     for costs, limit in problem.limits():
-        room = floors + np.floor((limit * (1 + 1e-9) - costs @ floors) / costs)
+        room = floors + np.floor((limit * (1 + ROUNDING) - costs @ floors) / costs)
         caps = np.maximum(np.minimum(caps, room), floors)
     return caps
 
@@ -160,7 +160,7 @@ def _precision_windows(problem: PrecisionAllocation, room: float) -> tuple[Array
     price = float(np.median((costs * fractional**2)[between] / gains[between]))
     bound = float(least_term(price * gains, costs, floors, problem.sizes).sum()) - price * room
     return windows(
-        price * gains, costs, floors, problem.sizes, max(cheap.objective - bound, 0.0) + 1e-9 * abs(bound)
+        price * gains, costs, floors, problem.sizes, max(cheap.objective - bound, 0.0) + ROUNDING * abs(bound)
     )
 
 

@@ -18,10 +18,13 @@ from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["Limit", "Strata", "StratifiedAllocation"]
+__all__ = ["ROUNDING", "Limit", "Strata", "StratifiedAllocation"]
 
 Limit = tuple[Array, float]
 """A linear constraint: ``costs @ sizes <= limit``."""
+
+ROUNDING = 1e-9
+"""By so much, relative, a limit may be exceeded: three times 0.1 is more than 0.3."""
 
 
 class Strata(Problem):

@@ -7,13 +7,11 @@ from typing import Literal
 import numpy as np
 
 from forcopt.language.terms import Array
-from forcopt.models.allocation.problem import Limit
+from forcopt.models.allocation.problem import ROUNDING, Limit
 
 __all__ = ["Rounding", "rounded"]
 
 Rounding = Literal["largest-remainder", "ceiling", "nearest", "randomized"]
-
-NEAR = 1e-9
 
 
 def rounded(
@@ -38,7 +36,7 @@ def rounded(
         seed: for ``"randomized"``: an int or a generator.
     """
     near = np.round(sizes)
-    sizes = np.where(np.abs(sizes - near) < NEAR * np.maximum(1.0, near), near, sizes)
+    sizes = np.where(np.abs(sizes - near) < ROUNDING * np.maximum(1.0, near), near, sizes)
     down = np.floor(sizes)
     rest = sizes - down
     if rounding == "ceiling":
@@ -47,10 +45,10 @@ def rounded(
         return np.clip(np.round(sizes), floors, caps)
     if rounding == "randomized":
         ends = np.random.default_rng(seed).random() + np.concatenate([[0.0], np.cumsum(rest)])
-        return down + np.diff(np.floor(ends + NEAR))
+        return down + np.diff(np.floor(ends + ROUNDING))
     order = np.argsort(-rest, kind="stable")[: np.count_nonzero(rest)]
     each = np.stack([costs for costs, _ in limits], axis=1)[order]
-    left = np.array([limit * (1 + NEAR) - costs @ down for costs, limit in limits])
+    left = np.array([limit * (1 + ROUNDING) - costs @ down for costs, limit in limits])
     first = int((np.cumsum(each, axis=0) <= left).all(axis=1).sum())  # so many fit one after the other
     down[order[:first]] += 1
     left -= each[:first].sum(axis=0)

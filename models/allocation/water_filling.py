@@ -7,11 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from forcopt.language.terms import Array
-from forcopt.models.allocation.problem import Limit
+from forcopt.models.allocation.problem import ROUNDING, Limit
 
 __all__ = ["Filled", "fill", "least"]
-
-ROUNDING = 1e-9
 
 
 class Filled(NamedTuple):

@@ -115,13 +115,20 @@ class TightAmplification(Problem):
     def _is_law(cls, law: Array) -> Array:
         return check_law(law)
 
+    @field_validator("edges")
+    @classmethod
+    def _are_pairs(cls, edges: Array) -> Array:
+        if edges.size == 0:
+            return edges.reshape(0, 2)
+        if edges.ndim != 2 or edges.shape[1] != 2:
+            raise DeclarationError(f"the shape is {edges.shape}; it must be (edges, 2)")
+        return edges
+
     @model_validator(mode="after")
     def _fits(self) -> Self:
         samples = len(self.before)
         if len(self.after) != samples:
             raise DeclarationError(f"after has {len(self.after)} samples, before {samples}; they must agree")
-        if self.edges.size and (self.edges.ndim != 2 or self.edges.shape[1] != 2):
-            raise DeclarationError(f"edges: the shape is {self.edges.shape}; it must be (edges, 2)")
         if self.edges.size and (self.edges.min() < 0 or self.edges.max() >= samples):
             raise DeclarationError(f"edges: samples are numbered from 0 to {samples - 1}")
         if self.steps.shape != self.edges.shape[:1] or (self.steps < 0).any():

@@ -26,6 +26,7 @@ from forcopt.fairness import (
 )
 from forcopt.language.atoms import quad_form
 from forcopt.language.terms import Array
+from forcopt.models.calibrated_errors.cutoffs import Cutoffs
 from forcopt.models.calibrated_errors.decision import ROUNDING, CalibratedScores, ScoreKernel
 from forcopt.models.calibrated_errors.region import (
     FeasibleRegion,
@@ -41,7 +42,7 @@ from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
 __all__ = ["CalibratedEqualErrors"]
 
 
-class CalibratedEqualErrors(Problem):
+class CalibratedEqualErrors(Cutoffs, Problem):
     """Change calibrated scores of groups so that one cutoff leads to equal error rates, still calibrated.
 
     Whoever uses the score predicts 1 from the cutoff on, the same for all groups. Stage 1 finds the rates of
@@ -164,10 +165,10 @@ class CalibratedEqualErrors(Problem):
                 f"cutoff {self.cutoff:g} and cost_ratio {self.cost_ratio:g} contradict each other: "
                 f"that ratio has the cutoff {self.cost_ratio / (1 + self.cost_ratio):g}; give one of them"
             )
-        if self.lower < 0 or self.upper > 1:
+        self.check_cutoffs()
+        if self.parity is not None and len(self.parity.records):
             raise DeclarationError(
-                f"interval is {self.interval:g}; cutoff - max(interval, margin) = {self.lower:g} and "
-                f"cutoff + interval = {self.upper:g} must be from 0 to 1"
+                f"constraint: {type(self.parity).__name__} looks at single records; scores tell of groups"
             )
         return self
 
@@ -222,16 +223,6 @@ class CalibratedEqualErrors(Problem):
     def base_rates(self) -> Array:
         """The share of each group with label 1; shape ``(G,)``."""
         return np.array([values @ masses for values, masses in self.scores.values()])
-
-    @property
-    def upper(self) -> float:
-        """The least score that every possible cutoff accepts."""
-        return self.cutoff + self.interval
-
-    @property
-    def lower(self) -> float:
-        """The largest score that every possible cutoff refuses, by the margin."""
-        return self.cutoff - max(self.interval, self.margin)
 
     @property
     def calibration(self) -> PredictiveValues:

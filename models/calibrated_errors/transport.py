@@ -13,10 +13,14 @@ from forcopt.errors import DeclarationError
 from forcopt.fairness import calibration_gaps
 from forcopt.language.model import Model
 from forcopt.language.terms import Array
+from forcopt.models.calibrated_errors.cutoffs import Cutoffs
 from forcopt.models.calibrated_errors.decision import ROUNDING, ScoreKernel
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Method, Problem
 
 __all__ = ["CalibratedTransport", "read_score"]
+
+MISSED = FEASIBILITY_TOLERANCE / 2
+"""By so much calibration, an expected distance, may be missed for a target that was computed."""
 
 
 def read_score(score: Array) -> Array:
@@ -49,7 +53,7 @@ def read_score(score: Array) -> Array:
     return out
 
 
-class CalibratedTransport(Problem):
+class CalibratedTransport(Cutoffs, Problem):
     """Change a calibrated score as little as possible so that it leads to given error rates, calibrated.
 
     A person with old score p gets a random new one. The new score must be calibrated (of those who get q, a
@@ -118,11 +122,7 @@ class CalibratedTransport(Problem):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if self.lower < 0 or self.upper > 1:
-            raise DeclarationError(
-                f"the cutoff {self.cutoff:g} leaves no score at {self.lower:g} or {self.upper:g}: "
-                "cutoff - max(interval, margin) and cutoff + interval must be from 0 to 1"
-            )
+        self.check_cutoffs()
         return self
 
     def method(self, name: str | None = None) -> Method:
@@ -130,28 +130,34 @@ class CalibratedTransport(Problem):
         return super().method(name or ("pools" if self.outputs is None else "lp"))
 
     @property
-    def upper(self) -> float:
-        """The least new score that leads to a prediction of 1."""
-        return self.cutoff + self.interval
-
-    @property
-    def lower(self) -> float:
-        """The largest new score that leads to a prediction of 0."""
-        return self.cutoff - max(self.interval, self.margin)
-
-    @property
     def base_rate(self) -> float:
         """The share of the group with label 1."""
         return float(self.score[0] @ self.score[1])
 
     @property
+    def predicted(self) -> Array:
+        """How many are predicted 0, and 1, at the target; shape ``(2,)``."""
+        x, y = self.target
+        return self.base_rate * np.array([1 - y, y]) + (1 - self.base_rate) * np.array([1 - x, x])
+
+    @property
     def means(self) -> tuple[float, float]:
         """The share with label 1 among those predicted 0, and 1, at the target; NaN if there is nobody."""
-        x, y = self.target
+        y, mass = self.target[1], self.predicted
         positive = self.base_rate * np.array([1 - y, y])
-        mass = positive + (1 - self.base_rate) * np.array([1 - x, x])
         shares = np.divide(positive, mass, out=np.full(2, np.nan), where=mass > 0)
         return float(shares[0]), float(shares[1])
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """`lower` and `upper`, or the means, where a target that was computed misses these by rounding.
+
+        Then new scores at `lower` and `upper` are calibrated up to that rounding.
+        """
+        (low, high), (refused, accepted) = self.means, self.predicted
+        lower = low if 0 < (low - self.lower) * refused <= MISSED else self.lower
+        upper = high if 0 < (self.upper - high) * accepted <= MISSED else self.upper
+        return lower, upper
 
     def evaluate(self, decision: ScoreKernel) -> Evaluation:
         """Judge new scores: their squared change, calibration and rates.
@@ -218,7 +224,9 @@ def lp(problem: CalibratedTransport, model: Model) -> Handles:
     limit = np.where(forbidden, 0.0, masses[:, None])
     joint = model.variable(model.unused_name("joint"), (len(values), len(grid)), lower=0, upper=limit)
     model.subject_to(joint.sum(axis=1) == masses, name=model.unused_name("mass"))
-    model.subject_to(calibration_gaps(joint, values, grid) == 0, name=model.unused_name("calibrated"))
+    lower, upper = problem.bounds
+    means = np.where(grid == problem.lower, lower, np.where(grid == problem.upper, upper, grid))
+    model.subject_to(calibration_gaps(joint, values, means) == 0, name=model.unused_name("calibrated"))
     rates = _rows(problem, model, joint[:, grid >= problem.cutoff - ROUNDING].sum(axis=1))
     return Handles(
         objective=(joint * (values[:, None] - grid) ** 2).sum(),
@@ -250,10 +258,7 @@ def pools(problem: CalibratedTransport, model: Model) -> Handles:
     if problem.outputs is not None:
         raise DeclarationError("the pools are free to take any score, but outputs are given; use 'lp'")
     values, masses = problem.score
-    # A target that was computed may lead to means that miss the bounds by rounding.
-    low, high = problem.means
-    lower = low if problem.lower < low <= problem.lower + FEASIBILITY_TOLERANCE else problem.lower
-    upper = high if problem.upper > high >= problem.upper - FEASIBILITY_TOLERANCE else problem.upper
+    lower, upper = problem.bounds
     refused, accepted = values <= problem.lower + ROUNDING, values >= problem.upper - ROUNDING
     keep = model.variable(
         model.unused_name("keep"), len(values), lower=0, upper=np.where(refused | accepted, masses, 0.0)

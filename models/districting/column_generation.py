@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from math import ceil
-from typing import Any
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from forcopt.backends.base import Improvement
 from forcopt.errors import DeclarationError
 from forcopt.graphs.connected_sets import ConnectedSets
 from forcopt.language.model import Model
+from forcopt.language.terms import Array
 from forcopt.loops.column_generation import Column, Duals, Pricing
 from forcopt.loops.column_generation import column_generation as generate
 from forcopt.models.districting.local_search import local_search
@@ -30,8 +30,6 @@ from forcopt.problem import Outcome
 from forcopt.status import Status
 
 __all__ = ["column_generation"]
-
-Array = np.ndarray[Any, Any]
 
 _POOL = 10
 """The first master holds about so many districts for each node."""

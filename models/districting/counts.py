@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from forcopt.errors import DeclarationError, unknown
-from forcopt.graphs.states import COUNT, Bound, Programme, Table, arcs_into
+from forcopt.graphs.programme import Bound, Programme, Table, arcs_into
+from forcopt.graphs.states import COUNT
+from forcopt.language.terms import Array
 from forcopt.models.districting.frontier import sweep_of
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.sphere_cut import tables_of
 
 __all__ = ["PlanCounts"]
-
-Array = np.ndarray[Any, Any]
 
 
 class _Counter:

@@ -9,7 +9,7 @@ import numpy as np
 
 from forcopt.backends.base import Improvement
 from forcopt.errors import DeclarationError
-from forcopt.graphs.states import Bound, Programme
+from forcopt.graphs.programme import Bound, Programme
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting

@@ -24,6 +24,7 @@ from forcopt.language.atoms import maximum
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
+from forcopt.language.terms import Array
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
@@ -39,8 +40,6 @@ __all__ = [
     "separators",
     "shirabe",
 ]
-
-Array = np.ndarray[Any, Any]
 
 _VB = "Validi and Buchanan (2022), Political districting to minimize cut edges"
 

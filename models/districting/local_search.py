@@ -10,21 +10,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numba import njit
 
 from forcopt.backends.base import Improvement
 from forcopt.graphs.weighted import WeightedGraph
+from forcopt.language.terms import Array
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
 __all__ = ["local_search"]
-
-Array = np.ndarray[Any, Any]
 
 _CUT, _INERTIA, _DEVIATION = 0, 1, 2
 

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forcopt.errors import DeclarationError, NotInstalledError
+from forcopt.language.terms import Array
 
 if TYPE_CHECKING:
     from forcopt.models.districting.problem import Districting
 
 __all__ = ["Plan"]
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, fie
 from forcopt.data.graphs import graph_from_dict, graph_to_dict
 from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
+from forcopt.language.terms import Array
 from forcopt.models.districting.side import Apart, CutLimit, Fixed, SideConstraint, Together
 from forcopt.problem import Evaluation, Handles, Problem
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from forcopt.models.districting.plan import Plan
 
 __all__ = ["Districting"]
-
-Array = np.ndarray[Any, Any]
 
 _LARGEST = 2**53
 """Sums of populations and of costs stay below this: floats hold them exactly."""
@@ -113,14 +112,19 @@ class Districting(Problem):
         _ = self.arrays
         if self.objective == "inertia":
             _ = self.inertia
+        fixed: dict[Any, int] = {}
         for item in self.side:
             for node in item.named():
                 if node not in self.place:
                     raise DeclarationError(f"side: {item!r} names the node {node!r}, which the graph lacks")
-            if isinstance(item, Fixed) and item.district >= self.districts:
+            if not isinstance(item, Fixed):
+                continue
+            if item.district >= self.districts:
                 raise DeclarationError(
                     f"side: {item!r}: district is {item.district}; it must be below {self.districts}"
                 )
+            if fixed.setdefault(item.node, item.district) != item.district:
+                raise DeclarationError(f"side: {item!r}: the node is fixed to {fixed[item.node]} already")
         return self
 
     # -- what the methods read -----------------------------------------------------------------------------

@@ -37,7 +37,7 @@ def recom(
         problem: with a tolerance, or bounds around the mean; plans that break a side constraint are passed
             over.
         start: the chain's first plan; a local search's by default.
-        steps: of the chain.
+        steps: of the chain, at most.
         time_limit: seconds.
         seed: 0 if left out.
         on_improvement: called with each better plan; stop by returning True.
@@ -68,11 +68,13 @@ def recom(
         if time_limit is not None and time.perf_counter() - began > time_limit:
             break
     status = Status.LIMIT if best is None else None
-    return Outcome(best, status=status, iterations=count, trace=trace)
+    return Outcome(best, None, status, count, f"the chain has {count} plans", trace)
 
 
 def recom_chain(problem: Districting, start: Plan, steps: int, rng: np.random.Generator) -> Any:
     """The plans of a ReCom chain, the first included; they lie within the population bounds.
+
+    It ends early at a plan of which no two adjacent districts can be split anew.
 
     Raises:
         NotInstalledError: if the package gerrychain is missing.
@@ -82,6 +84,7 @@ def recom_chain(problem: Districting, start: Plan, steps: int, rng: np.random.Ge
     try:
         from gerrychain import MarkovChain, accept, constraints
         from gerrychain.proposals import recom as proposal
+        from gerrychain.proposals.tree_proposals import MetagraphError
     except ImportError:
         raise NotInstalledError("the package gerrychain is missing: pip install gerrychain") from None
     low, high = problem.population_bounds
@@ -97,8 +100,11 @@ def recom_chain(problem: Districting, start: Plan, steps: int, rng: np.random.Ge
         partition,
         steps,
     )
-    for state in chain:
-        yield Plan.from_labels(problem, [state.assignment[v] for v in _nodes_of(state, problem)])
+    try:
+        for state in chain:
+            yield Plan.from_labels(problem, [state.assignment[v] for v in _nodes_of(state, problem)])
+    except MetagraphError:
+        return
 
 
 def _nodes_of(state: Any, problem: Districting) -> list[Any]:

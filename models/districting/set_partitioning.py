@@ -31,6 +31,7 @@ from forcopt.graphs.bits import (
     without_first,
 )
 from forcopt.graphs.orders import spectral_order
+from forcopt.language.terms import Array
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
 from forcopt.problem import Outcome
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
     from forcopt.graphs.weighted import WeightedGraph
 
 __all__ = ["Cover", "set_partitioning"]
-
-Array = np.ndarray[Any, Any]
 
 CUT, INERTIA, DEVIATION = 0, 1, 2
 _KINDS = {"cut": CUT, "inertia": INERTIA, "deviation": DEVIATION}

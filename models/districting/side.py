@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, field_validator
 
 from forcopt.declaration import Declared
+from forcopt.errors import DeclarationError
+from forcopt.language.terms import Array
 
 if TYPE_CHECKING:
     from forcopt.models.districting.problem import Districting
 
 __all__ = ["Apart", "CutLimit", "Fixed", "SideConstraint", "Together"]
-
-Array = np.ndarray[Any, Any]
 
 
 def _node(value: Any) -> Any:
@@ -38,45 +38,54 @@ class SideConstraint(Declared):
         """The nodes that it speaks of."""
         return ()
 
+    @abstractmethod
     def violation(self, problem: Districting, labels: Array) -> float:
         """By how much a plan (the district of each node, by position) breaks it; 0 if it holds."""
-        raise NotImplementedError
 
 
-class Together(SideConstraint):
+class _OfNodes(SideConstraint):
+    """A demand on several nodes."""
+
+    nodes: Nodes
+
+    def named(self) -> tuple[Any, ...]:
+        """The nodes that it speaks of."""
+        return self.nodes
+
+    def spread(self, problem: Districting, labels: Array) -> int:
+        """The number of districts that they lie in."""
+        return len({int(labels[problem.place[v]]) for v in self.nodes})
+
+
+class Together(_OfNodes):
     """These nodes lie in one district.
 
     Attributes:
         nodes: two or more.
     """
 
-    nodes: Nodes
-
-    def named(self) -> tuple[Any, ...]:
-        """The nodes that it speaks of."""
-        return self.nodes
-
     def violation(self, problem: Districting, labels: Array) -> float:
         """The number of districts that they lie in, less 1."""
-        return len({int(labels[problem.place[v]]) for v in self.nodes}) - 1.0
+        return self.spread(problem, labels) - 1.0
 
 
-class Apart(SideConstraint):
+class Apart(_OfNodes):
     """No two of these nodes lie in one district.
 
     Attributes:
-        nodes: two or more.
+        nodes: two or more, each named once.
     """
 
-    nodes: Nodes
-
-    def named(self) -> tuple[Any, ...]:
-        """The nodes that it speaks of."""
-        return self.nodes
+    @field_validator("nodes")
+    @classmethod
+    def _differ(cls, nodes: tuple[Any, ...]) -> tuple[Any, ...]:
+        if len(set(nodes)) < len(nodes):
+            raise DeclarationError("a node is named twice; it cannot be apart from itself")
+        return nodes
 
     def violation(self, problem: Districting, labels: Array) -> float:
         """The number of nodes, less that of the districts that they lie in."""
-        return float(len(self.nodes)) - len({int(labels[problem.place[v]]) for v in self.nodes})
+        return float(len(self.nodes)) - self.spread(problem, labels)
 
 
 class Fixed(SideConstraint):

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from forcopt.backends.base import Improvement
-from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
 from forcopt.language.terms import Array
 from forcopt.loops.column_generation import Column, Duals, Pricing, column_generation
 from forcopt.models.fair_classification.collection import WORTH_RECALLING
 from forcopt.models.fair_classification.decision import RandomizedClassifier
 from forcopt.models.fair_classification.hypotheses import Hypothesis
+from forcopt.models.fair_classification.options import check_options
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -60,8 +60,7 @@ def generate(
         on_improvement: see `Problem.solve`.
     """
     lagrangian, oracle = problem.lagrangian, problem.oracle.fresh()
-    if not (np.isfinite(accuracy) and accuracy >= 0):
-        raise DeclarationError(f"accuracy is {accuracy!r}; it must be at least 0 and finite")
+    check_options(accuracy=accuracy, rounds=rounds)
     known = oracle.constants()
     model = Model("mixture")
     start = model.variable("constants", len(known), lower=0.0)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import ceil, log, sqrt
 
-import numpy as np
-
 from forcopt.backends.base import Improvement
 from forcopt.errors import DeclarationError
 from forcopt.games import ExponentiatedGradient
 from forcopt.models.fair_classification.certificate import Certified
+from forcopt.models.fair_classification.options import check_options
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.problem import Outcome
 
@@ -83,16 +82,11 @@ def exponentiated_gradient(
         on_improvement: see `Problem.solve`.
     """
     game = problem.lagrangian
-    if not (np.isfinite(accuracy) and accuracy >= 0):
-        raise DeclarationError(f"accuracy is {accuracy!r}; it must be at least 0 and finite")
+    check_options(accuracy=accuracy, bound=bound, rounds=rounds)
     if accuracy == 0 and (bound is None or rounds is None):
         raise DeclarationError("accuracy is 0; then bound and rounds must be given")
-    if rounds is not None and rounds < 1:
-        raise DeclarationError(f"rounds is {rounds}; it must be at least 1")
     if bound is None:
         bound = multiplier_bound(problem, accuracy)
-    elif not (np.isfinite(bound) and bound > 0):
-        raise DeclarationError(f"bound is {bound!r}; it must be positive and finite")
     if rounds is None:
         rounds = min(rounds_needed(game.size, bound, accuracy)[0], MOST_ROUNDS)
     if step is None:

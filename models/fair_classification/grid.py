@@ -13,6 +13,7 @@ from forcopt.errors import DeclarationError
 from forcopt.language.terms import Array
 from forcopt.models.fair_classification.certificate import Certified
 from forcopt.models.fair_classification.exponentiated_gradient import multiplier_bound
+from forcopt.models.fair_classification.options import check_options
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.problem import Outcome
 
@@ -48,6 +49,7 @@ def grid(
     Raises:
         DeclarationError: if not even one step fits.
     """
+    check_options(bound=bound)
     size = problem.lagrangian.size
     if points < 1 + size:
         raise DeclarationError(

@@ -58,9 +58,9 @@ def min_cut(problem: FairClassification) -> Outcome:
 
     base = problem.lagrangian.base
     unconstrained = costs < 0
-    fair = cut(None)
     if unfairness(unconstrained) <= notion.budget + SAME:
         return Outcome(_mixture(oracle, [unconstrained], [1.0]), iterations=calls)
+    fair = cut(None)
     if notion.budget == 0.0:
         return Outcome(_mixture(oracle, [fair], [1.0]), iterations=calls)
     below, above = fair, unconstrained  # in unfairness, around the budget
@@ -90,9 +90,10 @@ def _closure(costs: Array, arcs: Array, capacity: Array, total: float) -> Array:
     n = len(costs)
     source, sink = n, n + 1
     good, bad = np.flatnonzero(costs < 0), np.flatnonzero(costs > 0)
-    tails = np.concatenate([np.full(len(good), source), bad, arcs[:, 0]])
-    heads = np.concatenate([good, np.full(len(bad), sink), arcs[:, 1]])
-    sizes = np.concatenate([-costs[good], costs[bad], np.minimum(capacity, 2 * total)])
+    # the first arc carries nothing: without an arc into the sink, ortools gives no cut
+    tails = np.concatenate([[source], np.full(len(good), source), bad, arcs[:, 0]])
+    heads = np.concatenate([[sink], good, np.full(len(bad), sink), arcs[:, 1]])
+    sizes = np.concatenate([[0.0], -costs[good], costs[bad], np.minimum(capacity, 2 * total)])
     flow = max_flow.SimpleMaxFlow()
     whole = np.round(sizes * (SCALE / (2 * total))).astype(np.int64)
     flow.add_arcs_with_capacity(tails.astype(np.int32), heads.astype(np.int32), whole)

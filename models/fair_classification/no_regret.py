@@ -16,6 +16,7 @@ from forcopt.language.terms import Array
 from forcopt.models.fair_classification.certificate import Certified
 from forcopt.models.fair_classification.exponentiated_gradient import multiplier_bound
 from forcopt.models.fair_classification.lagrangian import Lagrangian
+from forcopt.models.fair_classification.options import check_options
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.problem import Outcome
 
@@ -93,12 +94,9 @@ def no_regret(
         time_limit: seconds, checked between rounds.
         on_improvement: see `Problem.solve`.
     """
-    if not (np.isfinite(accuracy) and accuracy >= 0):
-        raise DeclarationError(f"accuracy is {accuracy!r}; it must be at least 0 and finite")
+    check_options(accuracy=accuracy, bound=bound, rounds=rounds)
     if accuracy == 0 and bound is None:
         raise DeclarationError("accuracy is 0; then bound must be given")
-    if rounds < 1:
-        raise DeclarationError(f"rounds is {rounds}; it must be at least 1")
     game = elicitation_game(problem)
     bound = multiplier_bound(problem, accuracy) if bound is None else bound
     is_budget = budgets(game)

@@ -14,6 +14,7 @@ from forcopt.fairness import GroupRates, Notion, Rate
 from forcopt.language.model import Model
 from forcopt.language.terms import Array
 from forcopt.models.fair_classification.hypotheses.halfspaces import RegressionOracle
+from forcopt.models.fair_classification.options import check_options
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.privacy import PrivacyBudget
 
@@ -126,7 +127,7 @@ def sensitivity(constraint: Notion, groups: tuple[str, ...], floor: float) -> Se
         change = np.array([1 / (_cells(r) * floor + 1) * bool(r.given[0][label]) for r in constraint.rates])
         total = max(total, 2 * float(change.sum()))
         game = max(game, float((rows @ np.repeat(change, count)).max(initial=0.0)))
-    squares, spread = (float(rows.__pow__(k).sum(axis=1).max(initial=0.0)) for k in (2, 1))
+    squares, spread = (float((rows**k).sum(axis=1).max(initial=0.0)) for k in (2, 1))
     return Sensitivity(total, game, squares, spread)
 
 
@@ -173,7 +174,7 @@ def plan(
             a channel, a constraint on single records, or hypotheses that cannot be listed.
     """
     budget = _budget(problem)
-    _check(bound, beta, rounds)
+    check_options(bound=bound, beta=beta, rounds=rounds)
     groups = problem.groups.names
     _, ends = rate_rows(problem.constraint, groups)
     assert budget.floor is not None
@@ -268,7 +269,7 @@ def printed_plan(
             f"groups is {groups}, smallest {smallest:g} and delta {delta:g}; they must be at least 2, above "
             "1 and strictly between 0 and 1"
         )
-    _check(bound, beta, None)
+    check_options(bound=bound, beta=beta)
     chance = sqrt(log(1 / delta))
     goods = log(4 * groups - 3)
     changed = 2 * groups * bound + 1
@@ -281,12 +282,3 @@ def printed_plan(
     loud = 1 + noise / 2 * log(8 * rounds * groups / beta)
     auditor = bound * goods / (step * rounds) + 4 * step * bound * loud**2
     return PrivatePlan(rounds, step, bound, each, noise, changed / (smallest - 1), learner, auditor), real
-
-
-def _check(bound: float, beta: float, rounds: int | None) -> None:
-    if not (np.isfinite(bound) and bound > 0):
-        raise DeclarationError(f"bound is {bound!r}; it must be positive and finite")
-    if not 0 < beta < 1:
-        raise DeclarationError(f"beta is {beta!r}; it must be strictly between 0 and 1")
-    if rounds is not None and rounds < 1:
-        raise DeclarationError(f"rounds is {rounds}; it must be at least 1")

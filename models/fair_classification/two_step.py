@@ -13,6 +13,7 @@ from forcopt.language.terms import Array
 from forcopt.models.fair_classification.decision import RandomizedClassifier
 from forcopt.models.fair_classification.groups import GroupColumn
 from forcopt.models.fair_classification.hypotheses import Finite
+from forcopt.models.fair_classification.options import check_options
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.models.fair_postprocessing import FairPostprocessing, RandomizedPostprocessor
 from forcopt.problem import Outcome
@@ -188,8 +189,7 @@ def disparity_bound(problem: FairClassification, *, records: Any = None, beta: f
     """
     channel, constraint = problem.groups.channel, problem.constraint
     assert channel is not None and isinstance(constraint, RateParity)
-    if not 0 < beta < 1:
-        raise DeclarationError(f"beta is {beta!r}; it must be strictly between 0 and 1")
+    check_options(beta=beta)
     count = len(problem.groups.names)
     rows = np.arange(len(problem.labels)) if records is None else records
     n = len(rows) / 2 if records is None else len(rows)

@@ -117,6 +117,10 @@ class FairPostprocessing(Problem):
     def _has_rates(self) -> Self:
         if self.channel is not None and self.privacy is not None:
             raise DeclarationError("privacy is for true groups; reported ones (channel) are private already")
+        if len(self.constraint.records):
+            raise DeclarationError(
+                f"constraint: {type(self.constraint).__name__} looks at single records; counts tell of groups"
+            )
         for rate in self.constraint.rates:
             if rate.is_linear:
                 self.base.rate(rate)

@@ -27,6 +27,9 @@ _HELD = (1e-9, 1e-8, 1e-7, 1e-6)
 """By how much, relative to the largest loss of the first model, a level may exceed what it is held at: the
 least at which the solver's rounding leaves a proof."""
 
+_FITTED = 1e-24
+"""Losses up to this, relative to the largest squared label, are the rounding of a perfect fit."""
+
 _PROVED = 1e-5
 """How far a level, relative to the largest loss of the first model, may be from its bound to be optimal."""
 
@@ -137,7 +140,9 @@ class _Pool:
         self.problem, self.backend, self.gap = problem, backend, gap
         count = len(problem.groups)
         self.models: list[GroupModel] = [problem.best_response(np.full(count, 1.0 / count))]
-        self.scale = float(self.models[0].losses.max()) or 1.0
+        largest = float(self.models[0].losses.max())
+        rounding = _FITTED * float(np.square(problem.labels).max())
+        self.scale = largest if largest > rounding else 1.0
         self.slack = _HELD[0]
 
     def add(self, model: GroupModel) -> None:

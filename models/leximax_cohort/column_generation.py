@@ -21,6 +21,9 @@ __all__ = ["column_generation"]
 _SHARE = 1e-5
 """Multipliers up to this count as zero."""
 
+_ROUNDING = 1e-8
+"""A level this near to its bound is as high as it can be."""
+
 
 class _Pricing:
     """The cohort with the largest sum of given weights: by sorting, or by an integer program with quotas."""
@@ -72,22 +75,20 @@ def column_generation(
     fixed: dict[int, float] = {}
     bound, rounds = None, 0
     while len(fixed) < m:
-        left = None if time_limit is None else time_limit - (time.perf_counter() - began)
-        found, shares, cohorts = _level(problem, pricing, cohorts, fixed, left)
+        left = None if time_limit is None else max(0.0, time_limit - (time.perf_counter() - began))
+        found, (highest, shares), cohorts = _level(problem, pricing, cohorts, fixed, left)
         said, rounds = found.solution, rounds + found.rounds
         bound = said.bound if bound is None else bound
-        if said.status is not Status.OPTIMAL:
-            ended = Status.FEASIBLE if said.status is Status.LIMIT else said.status
+        if said.point is not None:  # it holds the levels before, too
+            weights = np.maximum(said.point[1:], 0.0)
+            weights /= weights.sum()
+        weights = np.append(weights, np.zeros(len(cohorts) - len(weights)))
+        if said.point is None or highest - said.objective > _ROUNDING * max(1.0, abs(said.objective)):
+            ended = said.status if said.status is Status.FAILED else Status.FEASIBLE
+            message = f"level {len(fixed) + 1}: {said.message}"
             return Outcome(
-                problem.lottery(weights @ cohorts[: len(weights)], cohorts[: len(weights)], weights),
-                bound,
-                ended,
-                rounds,
-                f"level {len(fixed) + 1}: {said.message}",
+                problem.lottery(weights @ cohorts, cohorts, weights), bound, ended, rounds, message
             )
-        assert said.point is not None
-        weights = np.maximum(said.point[1:], 0.0)
-        weights /= weights.sum()
         free = np.array([j for j in range(m) if j not in fixed])
         height = float((problem.utilities.T @ (weights @ cohorts))[free].min())
         tight = free[shares > min(_SHARE, 0.5 / len(free))]
@@ -102,21 +103,29 @@ def column_generation(
 
 def _level(
     problem: LeximaxCohort, pricing: _Pricing, cohorts: Array, fixed: dict[int, float], left: float | None
-) -> tuple[GeneratedSolution, Array, Array]:
-    """Raise the level of all groups that are not fixed; give their multipliers, and all cohorts known."""
+) -> tuple[GeneratedSolution, tuple[float, Array], Array]:
+    """Raise the level of all groups that are not fixed.
+
+    Returns:
+        What was found; the least bound on the level, with the multipliers that prove it; all cohorts known.
+    """
     V = problem.utilities
     free = np.array([j for j in range(V.shape[1]) if j not in fixed])
     held = np.array(sorted(fixed), dtype=int)
+    reached = np.array([fixed[j] for j in held.tolist()])
     model = Model("lottery")
     level = model.variable("level")
     known = model.variable("known", len(cohorts), lower=0)
     mixed = known @ (cohorts @ V)
     raised = model.subject_to(mixed[free] - level >= 0)
-    kept = model.subject_to(mixed[held] >= [fixed[j] for j in held.tolist()]) if held.size else None
+    kept = model.subject_to(mixed[held] >= reached) if held.size else None
     one = model.subject_to(known.sum() == 1)
     model.maximize(level)
+    # The last multipliers need not be those that prove the level.
+    proof: tuple[float, Array] = np.inf, np.zeros(len(free))
 
     def price(dual: Duals) -> Pricing:
+        nonlocal proof
         worth = np.zeros(V.shape[1])
         worth[free] = -dual(raised)
         if kept is not None:
@@ -124,10 +133,12 @@ def _level(
         _, cohort = pricing.best(V @ worth)
         assert cohort is not None
         gets = V.T @ cohort
+        bound = float(worth @ gets - worth[held] @ reached)
+        if bound < proof[0]:
+            proof = bound, worth[free]
         enters = {raised: gets[free], one: 1.0} | ({} if kept is None else {kept: gets[held]})
         column = Column(0.0, enters, data=cohort)
         return Pricing([column], max(dual.reduced_cost(column), 0.0))
 
     found = generate(model, price, pricing.backend, total=1.0, gap=1e-9, time_limit=left)
-    shares = -found.solution.dual(raised) if found.solution.row_dual is not None else np.zeros(len(free))
-    return found, shares, np.vstack([cohorts, *(c.data for c in found.columns)])
+    return found, proof, np.vstack([cohorts, *(c.data for c in found.columns)])

@@ -89,6 +89,15 @@ class LinearAgents(Problem):
     improvable: Flags
     weights: Numbers | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _nobody(cls, fields: Any) -> Any:
+        """A file cannot tell how many features nobody has; the costs do."""
+        X = fields.get("X")
+        if isinstance(X, list) and not X and "costs" in fields:
+            fields = {**fields, "X": np.zeros((0, np.size(fields["costs"])))}
+        return fields
+
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.X.ndim != 2:

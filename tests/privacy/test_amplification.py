@@ -55,6 +55,8 @@ def test_what_needs_no_theorem():
     assert randomized_rounding(1.0, 0).exact == 0 and randomized_rounding(1.0, 1).exact == 1
     assert cluster_sample(0.5, [3, 4], 0, 0).exact == 0 and cluster_sample(0.5, [3, 4], 2, 0).exact == 0.5
     assert cluster_sample(0.5, [7], 1).exact == 0.5
+    own = [cluster_sample(0.5, [0, 2, 3], 1, i, neighbours="substitute").exact for i in (1, 2)]
+    assert cluster_sample(0.5, [0, 2, 3], 1, neighbours="substitute").exact == max(own)
     assert random_size(0.5, [1.0, 0, 0]).exact == 0
     assert simple_random_sample(0.5, 4, 4).exact == pytest.approx(0.5)
     assert simple_random_sample(800.0, 1, 4).exact == pytest.approx(800 - math.log(4))
@@ -140,6 +142,7 @@ def test_inverses_where_anything_goes():
         (lambda: randomized_rounding(1.0, -0.1), "rate is -0.1"),
         (lambda: randomized_rounding(1.0, 0.5, 0), "population is 0"),
         (lambda: cluster_sample(1.0, [2, 3], 3), "chosen is 3; it must be from 0 to 2"),
+        (lambda: cluster_sample(1.0, [0, 0], 1, neighbours="substitute"), "no record that could be"),
         (lambda: cluster_sample(1.0, [2, 3], 1, 2), "changed is 2"),
         (lambda: cluster_sample(1.0, [2, -3], 1), "none negative"),
         (lambda: cluster_sample(1.0, [0, 3], 1, 0, neighbours="substitute"), "an empty cluster"),

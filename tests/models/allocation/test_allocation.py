@@ -444,3 +444,23 @@ def test_certificates_count_in_the_problems_units():
     assert certificate.optimal
     assert float(certificate.objective) == pytest.approx(s.objective, rel=1e-12)
     assert certificate.bound == certificate.objective
+
+
+def test_a_limit_that_is_met_but_for_rounding_is_met():
+    p = StratifiedAllocation(sizes=[8], deviations=[1], minimum=3, costs=[0.1], budget=0.3)  # 3 * 0.1 > 0.3
+    for method in ("enumeration", "milp", "greedy", "neyman", "proportional"):
+        assert p.solve(method).decision.sizes.tolist() == [3]
+
+
+@pytest.mark.parametrize("backend", CONIC)
+def test_a_census_is_within_reach_of_the_cones(backend):
+    p = StratifiedAllocation(
+        sizes=[4, 7, 7],
+        deviations=[[2, 0, 300], [1, 0.001, 6.8172337527973035], [6.8172337527973035, 300, 0.001]],
+        minimum=[1, 1, 2],
+        costs=[2.7694338774736287, 1.165579116183687, 0.16673834837478074],
+        budget=20.999,
+        weights=[1, 1, 100],
+    )
+    s = p.solve("socp", backend=backend)
+    assert s.status is fo.Status.APPROXIMATE and s.objective == pytest.approx(0, abs=1e-9)

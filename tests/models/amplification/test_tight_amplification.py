@@ -225,9 +225,20 @@ def test_declarations_go_to_files_and_pictures(tmp_path):
     assert "loss" in repr(s.decision) and s.decision.direction in ("before", "after")
 
 
+def test_samples_without_neighbours(tmp_path):
+    TightAmplification.cluster_sample([2, 3], 0, 0, 0.7).save(tmp_path / "nothing.json")
+    assert fo.load(tmp_path / "nothing.json").solve().decision.loss == 0
+    apart = TightAmplification(before=[0.5, 0.5], after=[0.4, 0.6], edges=[], steps=[], epsilon=1.0)
+    assert apart.solve().objective == pytest.approx(1.25)
+
+
 @pytest.mark.parametrize(
     ("make", "rule"),
     [
+        (
+            lambda: TightAmplification(before=[1], after=[1], edges=[[0, 0, 0]], steps=[1], epsilon=1),
+            r"edges: the shape is \(1, 3\)",
+        ),
         (lambda: TightAmplification.random_size([0.5, 0.6], 1.0), "sum to 1.1"),
         (lambda: TightAmplification.random_size([1.0], 1.0), "n >= 1"),
         (lambda: TightAmplification.random_size([0.5, 0.5], 1.0, after=[1.0, 0]), "n \\+ 2 are needed"),

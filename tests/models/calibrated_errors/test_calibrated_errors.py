@@ -18,6 +18,7 @@ from forcopt.fairness import (
     EqualizedOdds,
     EqualOpportunity,
     GroupRates,
+    PairwiseFairness,
 )
 from forcopt.models import CalibratedEqualErrors
 from forcopt.models.calibrated_errors import ScoreKernel
@@ -193,6 +194,17 @@ def test_what_needs_a_relaxation_and_what_has_none():
         base(relaxation=1.0).solve("polygon")
 
 
+def test_few_who_are_refused_may_miss_the_margin_by_the_rounding_of_a_solver():
+    scores = {
+        "g0": ([0.6, 0.3], [0.5, 0.5]),
+        "g1": ([0.9, 0.8], [0.5, 0.5]),
+        "g2": ([0.22, 0.51, 0.73], [3 / 7, 3 / 7, 1 / 7]),
+    }
+    weights = {"g0": 3 / 7, "g1": 3 / 7, "g2": 1 / 7}
+    s = base(scores=scores, weights=weights, cutoff=0.3, relaxation=0.1).solve()
+    assert s.status is fo.Status.OPTIMAL and s.evaluation.feasible
+
+
 def test_an_infeasible_problem_has_reasons_and_a_way_out():
     scores = {"L": ([0.4], [1]), "H": ([0.6], [1])}
     p = base(scores=scores)
@@ -360,6 +372,7 @@ def test_compas_is_that_of_the_file(shared_data):
         ({"interval": 0.6}, "interval is 0.6"),
         ({"interval": -0.1}, "interval"),
         ({"margin": 0.0}, "margin"),
+        ({"constraint": PairwiseFairness(pairs=[[0, 1]])}, "PairwiseFairness looks at single records"),
         ({"relaxation": [[1, 2], [3, 4]]}, "not symmetric: 2 and 3"),
         ({"relaxation": [[1, 2], [2, 1]]}, "eigenvalue -1; it must be semidefinite"),
         ({"relaxation": -1.0}, "semidefinite"),

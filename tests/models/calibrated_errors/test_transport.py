@@ -146,6 +146,17 @@ def test_out_of_reach_is_infeasible():
     )
 
 
+@pytest.mark.parametrize("method", ["pools", "lp"])
+def test_a_margin_may_be_missed_by_rounding_only(method):
+    nobody = CalibratedTransport(score=[[0.9], [1.0]], target=[0, 0], cutoff=0.9)  # all keep 0.9: accepted
+    assert nobody.solve(method).status is fo.Status.INFEASIBLE
+    few = CalibratedTransport(
+        score=[[0.4, 0.5, 0.7, 1.0], [1 / 7, 1 / 7, 1 / 7, 4 / 7]], target=[9 / 14, 51 / 56], cutoff=0.5
+    )  # the mean of those refused is 0.5
+    s = few.solve(method)
+    assert s.objective == pytest.approx(0.03 / 7) and s.evaluation.feasible
+
+
 def test_evaluation_finds_what_is_wrong():
     p = CalibratedTransport(score=[[0.4, 0.8], [0.5, 0.5]], target=[0.25, 2 / 3], cutoff=0.5, interval=0.05)
     kernel = ScoreKernel(*p.score, np.array([0.52, 0.8]), np.array([[1.0, 0.0], [0.0, 1.0]]))
@@ -179,7 +190,7 @@ def test_evaluation_finds_what_is_wrong():
         ({"target": [0.2, 1.2]}, "are no rates"),
         ({"target": [0.2]}, r"must be \(2,\)"),
         ({"cutoff": 1.0}, "cutoff"),
-        ({"interval": 0.6}, "leaves no score"),
+        ({"interval": 0.6}, "interval is"),
         ({"interval": -0.1}, "interval"),
         ({"margin": 0.0}, "margin"),
         ({"outputs": [0.1, 1.3]}, "scores from 0 to 1"),

@@ -116,6 +116,10 @@ def test_recom():
     except NotInstalledError:
         pytest.skip("the package gerrychain is not installed")
     assert s.status == "approximate" and s.evaluation.feasible and s.objective >= 12
+    again = p.solve("recom", steps=30, seed=1)
+    assert again.objective == s.objective and again.iterations == s.iterations == 30
+    alone = Districting(grid(2, 3), 1, tolerance=0.2).solve("recom", seed=1)  # there is nothing to merge
+    assert alone.objective == 0 and alone.iterations == 1
 
 
 def test_recom_without_gerrychain_says_how_to_install_it(monkeypatch):

@@ -40,6 +40,19 @@ def test_minimum_cuts_agree_with_the_linear_program(seed, budget):
     assert s.bound == pytest.approx(best.objective, abs=1e-9)
 
 
+def test_minimum_cuts_of_records_of_which_none_is_cheaper_left_out():
+    for budget in (0.0, 0.1):
+        s = FairClassification(
+            features=[[0], [1], [2]],
+            labels=[1, 1, 1],
+            groups=["a", "a", "a"],
+            weights=[1, 1, 0],
+            constraint=PairwiseFairness(pairs=[[0, 2]], budget=budget),
+            hypotheses=AllFunctions(),
+        ).solve("min-cut")
+        assert s.objective == pytest.approx(0, abs=1e-12) and s.evaluation.feasible
+
+
 @pytest.mark.parametrize(
     ("problem", "said"),
     [

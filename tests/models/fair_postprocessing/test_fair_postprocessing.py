@@ -16,6 +16,7 @@ from forcopt.fairness import (
     EqualOpportunity,
     ErrorParity,
     FalsePositiveParity,
+    PairwiseFairness,
 )
 from forcopt.models import FairPostprocessing
 from forcopt.models.fair_postprocessing import RandomizedPostprocessor
@@ -395,6 +396,7 @@ def nested(**changes):
         ({"groups": ("a", "a")}, "a, a are not all different"),
         ({"groups": "ab"}, "groups is 'ab'"),
         ({"constraint": 0.1}, "constraint is 0.1"),
+        ({"constraint": PairwiseFairness(pairs=[[0, 1]])}, "PairwiseFairness looks at single records"),
         ({"counts": nested(c000=0, c100=0), "groups": ("x", "y")}, "group 'x' has no records with label 0"),
         ({"counts": nested(c011=0, c111=0), "groups": ("x", "y")}, "group 'y' has no records with label 1"),
     ],

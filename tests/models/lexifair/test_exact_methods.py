@@ -236,3 +236,11 @@ def test_a_time_limit_leaves_what_was_found():
     assert s.status in ("feasible", "limit") and s.decision is not None
     assert s.bound <= s.objective
     assert s.message.startswith("level 1 ended")
+
+
+def test_a_perfect_fit_of_all_groups():
+    p = LexifairRegression(
+        features=[[1, 2], [1, 2], [0, -2]], labels=[1, 1, -3], groups=[[0], [1], [1, 2], [0]]
+    )
+    s = p.solve()
+    assert s.status is fo.Status.OPTIMAL and s.objective == pytest.approx(0, abs=1e-20)

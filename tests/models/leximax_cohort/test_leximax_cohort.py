@@ -335,3 +335,32 @@ def test_methods_that_do_not_fit(fields, method, message):
         LeximaxCohort(utilities=V, size=1).solve("ellipsoid", accuracy=0)
     with pytest.raises(fo.DeclarationError, match="share is 2"):
         random_block(3, 2, 1, share=2)
+
+
+def test_columns_fix_only_groups_that_are_proved_not_to_rise():
+    # the first level is proved by multipliers of an earlier round than the last
+    p = LeximaxCohort(
+        utilities=[
+            [2, 3, 3, 3],
+            [3, 1, 3, 2],
+            [2, 1, 0, 3],
+            [1, 3, 0, 0],
+            [2, 1, 2, 1],
+            [1, 3, 3, 3],
+            [2, 3, 3, 1],
+        ],
+        size=3,
+        features={"f0": tuple("yyzyxyy"), "f1": tuple("zyyyxzy")},
+        quotas={"f0": {"z": (1, 2), "y": (0, 2)}, "f1": {"z": (1, 2), "x": (0, 2)}},
+    )
+    best = p.solve("saturation").decision.levels
+    assert best == pytest.approx([6, 19 / 3, 19 / 3, 22 / 3])
+    assert p.solve("column-generation").decision.levels == pytest.approx(best)
+
+
+def test_columns_know_a_level_of_zero_when_they_reach_it():
+    V = [[0, -1, -1], [0, 0, 0], [1, 0, -1], [-1, 0, 1], [0, 2, -1]]
+    s = LeximaxCohort(utilities=V, size=3, signed=True).solve("column-generation")
+    assert s.status is fo.Status.OPTIMAL and s.decision.levels == pytest.approx([0, 0, 0], abs=1e-9)
+    cut_short = LeximaxCohort(utilities=V, size=3, signed=True).solve("column-generation", time_limit=0.0)
+    assert cut_short.status is fo.Status.FEASIBLE and cut_short.evaluation.feasible

@@ -226,3 +226,11 @@ def test_targets_print_and_the_declaration_is_a_file():
     assert repr(Targets(np.zeros((12, 1)))).endswith("... 2 more)")
     assert TargetDesign2D.from_dict(w8().to_dict()) == w8()
     assert TargetDesign.from_dict(w8(TargetDesign).to_dict()) == w8(TargetDesign)
+
+
+def test_nobody_comes_back_from_a_file(tmp_path):
+    nobody = w8(X=np.zeros((0, 2)))
+    nobody.save(tmp_path / "nobody.json")
+    again = fo.load(tmp_path / "nobody.json")
+    assert again == nobody and again.X.shape == (0, 2)
+    assert again.solve().objective == again.solve("milp").objective == 0

@@ -1,0 +1,33 @@
+"""What the options that several methods share must be."""
+
+from __future__ import annotations
+
+from math import inf
+
+from forcopt.errors import DeclarationError
+
+__all__ = ["check_options"]
+
+
+def check_options(
+    *, accuracy: float = 0.0, bound: float | None = None, rounds: int | None = None, beta: float = 0.5
+) -> None:
+    """Check the options that are given.
+
+    Args:
+        accuracy: at least 0.
+        bound: on the sum of the multipliers, above 0.
+        rounds: at least 1.
+        beta: a probability of failure, strictly between 0 and 1.
+
+    Raises:
+        DeclarationError: naming the option.
+    """
+    if not 0 <= accuracy < inf:
+        raise DeclarationError(f"accuracy is {accuracy!r}; it must be at least 0 and finite")
+    if bound is not None and not 0 < bound < inf:
+        raise DeclarationError(f"bound is {bound!r}; it must be positive and finite")
+    if rounds is not None and rounds < 1:
+        raise DeclarationError(f"rounds is {rounds}; it must be at least 1")
+    if not 0 < beta < 1:
+        raise DeclarationError(f"beta is {beta!r}; it must be strictly between 0 and 1")
