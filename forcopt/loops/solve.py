@@ -13,9 +13,9 @@ from forcopt.backends.base import Backend, Improvement, RawResult, Session, Solv
 from forcopt.backends.registry import all_capabilities, get_backend
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program, StageCost
-from forcopt.errors import BackendError, DeclarationError
+from forcopt.errors import BackendError
 from forcopt.language.model import Model, Variable
-from forcopt.language.terms import Array
+from forcopt.loops.completion import read_values
 from forcopt.loops.cutting_planes import cutting_planes
 from forcopt.loops.diagnose import ray
 from forcopt.loops.lexicographic import lexicographic
@@ -65,9 +65,8 @@ def solve_model(
     chosen = get_backend(backend)
     if isinstance(seed, np.random.Generator):
         seed = int(seed.integers(2**31 - 1))
-    settings = SolveOptions(
-        time_limit, gap, seed, threads, log, _start(model, start), on_improvement, dict(options or {})
-    )
+    point = None if start is None else read_values(model, start)
+    settings = SolveOptions(time_limit, gap, seed, threads, log, point, on_improvement, dict(options or {}))
     program = compile_model(model, chosen.capabilities, backend, all_capabilities)
     if settings.start is not None:
         pad = np.full(program.columns - model.column_count, np.nan)
@@ -119,24 +118,6 @@ def solve_model(
 
 _APART = 1e-3
 """How far, relative to the larger of 1 and the value, an optimum may be from the bound that proves it."""
-
-
-def _start(model: Model, start: Mapping[Variable, Any] | None) -> Array | None:
-    if start is None:
-        return None
-    point = np.full(model.column_count, np.nan)
-    for variable, value in start.items():
-        if not isinstance(variable, Variable):
-            raise DeclarationError(f"start: {variable!r} is not a variable")
-        model.lift(variable)
-        try:
-            wide = np.broadcast_to(np.asarray(value, dtype=float), variable.shape)
-        except (TypeError, ValueError):
-            raise DeclarationError(
-                f"start: the value of {variable.name} must be numbers that broadcast to {variable.shape}"
-            ) from None
-        point[variable.start : variable.start + variable.size] = wide.reshape(-1)
-    return point
 
 
 def _disambiguate(

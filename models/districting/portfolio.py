@@ -148,7 +148,7 @@ def _by_cuts(
     handles = problem.declare(model, "labels-separators")
     assert isinstance(handles.objective, Expression)
     model.minimize(handles.objective)
-    known = None if start is None else {handles.member: np.eye(problem.districts)[start.labels]}
+    known = None if start is None else handles.start_at(start)
     said = model.solve(time_limit=time_limit, seed=seed, start=known, on_improvement=on_improvement)
     plan = handles.decision(said) if said.status.has_solution else start
     if start is not None and plan is not None:
