@@ -150,6 +150,8 @@ class Method:
         cites: paper and theorem.
         options: its own options with their defaults.
         function: the code.
+        prepare: what `forcopt.compare` calls before the clock of a run starts, such as a rehearsal for which
+            code is compiled; None if nothing is to be prepared.
     """
 
     name: str
@@ -159,6 +161,7 @@ class Method:
     cites: str
     options: Mapping[str, Any]
     function: Callable[..., Any] = field(repr=False)
+    prepare: Callable[[], object] | None = field(default=None, repr=False)
 
     @property
     def summary(self) -> str:
@@ -218,13 +221,20 @@ class Problem(Declared):
 
     @classmethod
     def algorithm(
-        cls, name: str, *, exact: bool, guarantee: Callable[[Any], float] | None = None, cites: str = ""
+        cls,
+        name: str,
+        *,
+        exact: bool,
+        guarantee: Callable[[Any], float] | None = None,
+        cites: str = "",
+        prepare: Callable[[], object] | None = None,
     ) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
         """Register a function ``(problem, **options) -> Outcome`` that solves the problem by itself."""
 
         def register(function: Callable[..., Outcome]) -> Callable[..., Outcome]:
             options = _options(function, 1)
-            cls._methods[name] = Method(name, "algorithm", exact, guarantee, cites, options, function)
+            method = Method(name, "algorithm", exact, guarantee, cites, options, function, prepare)
+            cls._methods[name] = method
             return function
 
         return register

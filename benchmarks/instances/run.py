@@ -10,8 +10,7 @@ methods, each in a process of its own with a time limit. An optimum is
 - *agreed* if at least two methods prove it, each by its own means, within their tolerances;
 - *proved by one* if one does.
 
-Otherwise the best answer and the best bound of all runs are kept. Methods that compile
-themselves do so before, outside the limits. Rows are kept in ``runs.sqlite`` (not
+Otherwise the best answer and the best bound of all runs are kept. Rows are kept in ``runs.sqlite`` (not
 committed) as they end, so that an interrupted run continues where it was. ``--quick`` takes those instances
 that are known to be solved within a second, with a limit of 10 seconds, and writes a table only.
 """
@@ -24,7 +23,6 @@ import platform
 import subprocess
 import sys
 from collections import defaultdict
-from contextlib import suppress
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -56,7 +54,6 @@ def main() -> None:
     if arguments.quick:
         limit = 10.0
         chosen = [i for i in chosen if (library.known().get(i.name, {}).get("seconds") or 99) < 1]
-    warm(chosen)
     facts_of: dict[str, dict[str, Any]] = {}
     for at, instance in enumerate(chosen):
         facts_of[instance.name] = found = certified(instance, limit, arguments.store)
@@ -67,16 +64,6 @@ def main() -> None:
     headline = HERE / "headline.json"
     if not arguments.quick and not arguments.names:
         headline.write_text(json.dumps(headlines(facts_of, limit), indent=1) + "\n")
-
-
-def warm(chosen: list[Instance]) -> None:
-    """Solve the first instance of each family by each algorithm, so that its compiled code is kept."""
-    for family in dict.fromkeys(i.name.partition("/")[0] for i in chosen):
-        problem = next(i for i in library.instances().values() if i.name.startswith(family)).make()
-        for method in problem.methods.values():
-            if method.kind == "algorithm" and plain(method):
-                with suppress(fo.DeclarationError):  # it needs what this problem has not
-                    problem.solve(method.name, time_limit=10.0)
 
 
 def certified(instance: Instance, limit: float, store: Path) -> dict[str, Any]:
