@@ -15,6 +15,7 @@ from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program, StageCost
 from forcopt.errors import BackendError
 from forcopt.language.model import Model, Variable
+from forcopt.language.relations import AtomRelation
 from forcopt.loops.completion import read_values
 from forcopt.loops.cutting_planes import cutting_planes
 from forcopt.loops.diagnose import ray
@@ -93,13 +94,13 @@ def solve_model(
     result, results = lexicographic(session, program, run, chosen.accuracy)
     if result.ambiguous:
         result.status = _disambiguate(chosen, program, settings, elapsed)
-    if (
-        result.status is Status.INFEASIBLE
-        and program.cones
-        and _disambiguate(chosen, program, settings, elapsed) is Status.UNBOUNDED
-    ):  # conic solvers take large values for infeasibility
-        result.status = Status.FAILED
-        result.message += "; but without the objective there is a feasible point"
+    if result.status is Status.INFEASIBLE and program.cones:  # conic solvers take large values for that
+        if _disambiguate(chosen, program, settings, elapsed) is Status.UNBOUNDED:
+            result.status = Status.FAILED
+            result.message += "; but without the objective there is a feasible point"
+        elif _refuted(model, program, settings.within(elapsed())):
+            result.status = Status.FAILED
+            result.message += "; but a point of the linear rows satisfies the model"
     quadratic = program.stages[-1].quadratic is not None
     if (result.status is Status.FAILED and quadratic) or (
         result.status is Status.UNBOUNDED and not program.cones and not model.lazies
@@ -130,6 +131,36 @@ def _disambiguate(
         return Status.UNBOUNDED
     # Nothing is unbounded without an objective, so a solver that still says so found no feasible point.
     return Status.INFEASIBLE if result.ambiguous or result.status is Status.UNBOUNDED else result.status
+
+
+def _refuted(model: Model, program: Program, options: SolveOptions) -> bool:
+    """Whether a point of the linear rows, with the atoms' true values there, satisfies a whole model.
+
+    The point is sought by HiGHS, first without the cones, then with the atoms' arguments held and with their
+    values; if none is found, that proves nothing.
+    """
+    if program.indicators or model.lazies:
+        return False
+    highs, wide = get_backend("highs"), model.column_count
+    empty = StageCost(np.zeros(program.columns), 0.0, False)
+    rows = replace(program, cones=(), stages=(empty,))
+    held = np.zeros(program.columns, dtype=bool)
+    for relation in model.needed_relations():
+        if isinstance(relation, AtomRelation):
+            held[relation.result_columns] = True
+            for argument in relation.arguments:
+                held[argument.linear_rows().indices] = True
+    for _ in range(2):
+        found = highs.session(rows).solve(replace(options, start=None, extra={}, log=False)).x
+        if found is None:
+            return False
+        point = model.complete(found[:wide])
+        if np.isfinite(point).all() and max(model.violations(point).values(), default=0.0) <= highs.accuracy:
+            return True
+        values = np.append(point, found[wide:])
+        lower, upper = np.where(held, values, rows.lower), np.where(held, values, rows.upper)
+        rows = replace(rows, lower=lower, upper=upper)
+    return False
 
 
 def judge(
