@@ -21,7 +21,7 @@ from forcopt.backends.base import Improvement
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError, UnknownNameError, unknown
 from forcopt.language.expression import Expression
-from forcopt.language.model import Model
+from forcopt.language.model import Model, Variable
 from forcopt.language.objective import Objective, maximize, minimize
 from forcopt.loops.solution import ModelSolution, relative_gap
 from forcopt.status import Status
@@ -76,19 +76,40 @@ class Handles(SimpleNamespace):
     Args:
         objective: a scalar expression (taken in the problem's sense), or an `Objective`.
         decision: turns a `ModelSolution` into the problem's decision.
+        start: turns a decision into the values of variables: to start a search there, and to certify it. NaN
+            where a decision says nothing; the other columns must follow from these. Raises `DeclarationError`
+            for a decision that the formulation cannot hold. None if it takes none.
         parts: variables and expressions for those who compose; and ``unit``, what 1 of the model's objective
             is worth in the problem's (1 by default). A formulation whose objective would be tiny or huge
-            states it in such units, since solvers' tolerances are absolute.
+            states it in such units, since solvers' tolerances are absolute. ``premise`` says what it takes
+            for granted without an exact proof, for certificates to repeat.
     """
 
     objective: Expression | Objective
     decision: Callable[[ModelSolution], Any]
+    start: Callable[[Any], Mapping[Variable, Any]] | None
     unit: float
+    premise: str
 
     def __init__(
-        self, objective: Expression | Objective, decision: Callable[[ModelSolution], Any], **parts: Any
+        self,
+        objective: Expression | Objective,
+        decision: Callable[[ModelSolution], Any],
+        start: Callable[[Any], Mapping[Variable, Any]] | None = None,
+        **parts: Any,
     ) -> None:
-        super().__init__(**{"unit": 1.0, "objective": objective, "decision": decision, **parts})
+        given = {"objective": objective, "decision": decision, "start": start, **parts}
+        super().__init__(**{"unit": 1.0, "premise": "", **given})
+
+    def start_at(self, decision: Any) -> Mapping[Variable, Any]:
+        """The values of variables at a decision.
+
+        Raises:
+            DeclarationError: if there are none.
+        """
+        if self.start is None:
+            raise DeclarationError("the formulation takes no decision")
+        return self.start(decision)
 
 
 @dataclass
@@ -129,6 +150,8 @@ class Method:
         cites: paper and theorem.
         options: its own options with their defaults.
         function: the code.
+        prepare: what `forcopt.compare` calls before the clock of a run starts, such as a rehearsal for which
+            code is compiled; None if nothing is to be prepared.
     """
 
     name: str
@@ -138,6 +161,7 @@ class Method:
     cites: str
     options: Mapping[str, Any]
     function: Callable[..., Any] = field(repr=False)
+    prepare: Callable[[], object] | None = field(default=None, repr=False)
 
     @property
     def summary(self) -> str:
@@ -145,7 +169,7 @@ class Method:
         return (inspect.getdoc(self.function) or "").partition("\n")[0]
 
 
-_COMMON = ("backend", "time_limit", "seed", "progress", "on_improvement")
+_COMMON = ("backend", "time_limit", "start", "seed", "progress", "on_improvement")
 """Options that mean the same for every method; an algorithm gets those that its signature names."""
 
 
@@ -197,13 +221,20 @@ class Problem(Declared):
 
     @classmethod
     def algorithm(
-        cls, name: str, *, exact: bool, guarantee: Callable[[Any], float] | None = None, cites: str = ""
+        cls,
+        name: str,
+        *,
+        exact: bool,
+        guarantee: Callable[[Any], float] | None = None,
+        cites: str = "",
+        prepare: Callable[[], object] | None = None,
     ) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
         """Register a function ``(problem, **options) -> Outcome`` that solves the problem by itself."""
 
         def register(function: Callable[..., Outcome]) -> Callable[..., Outcome]:
             options = _options(function, 1)
-            cls._methods[name] = Method(name, "algorithm", exact, guarantee, cites, options, function)
+            method = Method(name, "algorithm", exact, guarantee, cites, options, function, prepare)
+            cls._methods[name] = method
             return function
 
         return register
@@ -279,6 +310,7 @@ class Problem(Declared):
         backend: str | None = None,
         time_limit: float | None = None,
         gap: float | None = None,
+        start: Any = None,
         seed: int | np.random.Generator | None = None,
         threads: int | None = None,
         log: bool = False,
@@ -293,6 +325,7 @@ class Problem(Declared):
             backend: for a formulation, or an algorithm that uses one; ``highs`` by default.
             time_limit: seconds.
             gap: the relative gap at which a search may stop (formulations).
+            start: a decision to start from, for formulations and algorithms that take one.
             seed: an int or a generator; whatever is random repeats with it.
             threads: how many the solver may use (formulations).
             log: show the solver's output (formulations).
@@ -302,7 +335,7 @@ class Problem(Declared):
 
         Raises:
             UnknownNameError: for the method or backend.
-            DeclarationError: for an option that the method does not have.
+            DeclarationError: for an option that the method does not have, or a start that it cannot take.
         """
         name, _, at = (method or "").partition("@")
         if at and backend and at != backend:
@@ -313,6 +346,7 @@ class Problem(Declared):
         common: dict[str, Any] = {
             "backend": where,
             "time_limit": time_limit,
+            "start": start,
             "seed": seed,
             "progress": progress,
             "on_improvement": on_improvement,
@@ -329,6 +363,7 @@ class Problem(Declared):
             where or "highs",
             time_limit=time_limit,
             gap=gap,
+            start=None if start is None else handles.start_at(start),
             seed=seed,
             threads=threads,
             log=log,
@@ -389,7 +424,62 @@ class Problem(Declared):
             trace=[_scaled(step, handles.unit) for step in said.trace],
             model_solution=said,
             unit=handles.unit,
+            premise=handles.premise,
         )
+
+    def certify(self, decision: Any, method: str | None = None, **options: Any) -> Certificate:
+        """Check any decision in exact rational arithmetic, as a point of a formulation.
+
+        The formulation must be exact, and say which values of its variables a decision means. The columns
+        that do not follow from these are completed by HiGHS; then point and bound are proved as those of any
+        model, see `forcopt.loops.certify`. Objective and bound count in the problem's units.
+
+        Args:
+            decision: as `evaluate` takes it; None asks whether any is feasible.
+            method: an exact formulation; by default the first that takes problem and decision, linear ones
+                first, for of others nothing is proved but the point.
+            options: of the formulation.
+
+        Returns:
+            The certificate; its `how` says which formulation was used, or why none could be.
+
+        Raises:
+            DeclarationError: if a `method` is named that is no exact formulation, or does not take this.
+        """
+        from forcopt.loops.certify import Certificate, is_provable
+        from forcopt.loops.completion import completed
+
+        refused: list[str] = []
+        found: list[tuple[Method, Model, Handles, Mapping[Variable, Any]]] = []
+        for chosen in [self.method(method)] if method else self._methods.values():
+            exact = chosen.kind == "formulation" and chosen.exact
+            if not exact and method is None:
+                continue
+            try:
+                if not exact:
+                    raise DeclarationError("decisions are certified by exact formulations only")
+                model, handles = self._written(chosen, options)
+                values = {} if decision is None else handles.start_at(decision)
+            except DeclarationError as error:
+                if method is not None:
+                    raise DeclarationError(f"method {method!r} cannot certify this: {error}") from None
+                refused.append(f"{chosen.name}: {error}")
+                continue
+            found.append((chosen, model, handles, values))
+            if is_provable(model):
+                break
+        if not found:
+            why = "; ".join(refused) or "the problem has none"
+            return Certificate(None, None, None, None, None, f"no exact formulation takes this ({why})")
+        chosen, model, handles, values = found[-1] if is_provable(found[-1][1]) else found[0]
+        said, complete = completed(model, values, lambda: self._written(chosen, options)[0])
+        certificate = (
+            said.certify(FEASIBILITY_TOLERANCE).in_units(Fraction(handles.unit)).assuming(handles.premise)
+        )
+        where = f"in formulation {chosen.name!r}: "
+        if not complete and decision is not None:
+            where += "no point has the values that the decision gives: "
+        return replace(certificate, how=where + certificate.how)
 
     @property
     def _no_bound(self) -> float:
@@ -463,10 +553,9 @@ def _wanted(method: Method, common: Mapping[str, Any]) -> dict[str, Any]:
     names = inspect.signature(method.function).parameters
     given = {k: v for k, v in common.items() if v is not None and v is not False}
     for name in given:
-        if name not in names and name in ("backend",):
-            raise DeclarationError(
-                f"method {method.name!r} uses no backend, so {given[name]!r} cannot be chosen"
-            )
+        if name not in names and name in ("backend", "start"):
+            why = "uses no backend" if name == "backend" else "takes no start"
+            raise DeclarationError(f"method {method.name!r} {why}, so {given[name]!r} cannot be chosen")
     return {k: v for k, v in given.items() if k in names}
 
 
@@ -490,6 +579,7 @@ class Solution:
         model_solution: what the solver said, when a formulation was used; its objective counts in units of
             `unit`.
         proved: the guarantee of a method for which it depends on its options.
+        premise: what the formulation takes for granted, see `Handles`.
     """
 
     problem: Problem
@@ -508,6 +598,7 @@ class Solution:
     model_solution: ModelSolution | None = field(default=None, repr=False)
     proved: float | None = field(default=None, repr=False)
     unit: float = field(default=1.0, repr=False)
+    premise: str = field(default="", repr=False)
 
     @property
     def objective(self) -> float:
@@ -534,17 +625,26 @@ class Solution:
             return self.model_solution.reason
         return "" if self.status.has_solution else self.message
 
-    def certify(self) -> Certificate:
+    def certify(self, method: str | None = None, **options: Any) -> Certificate:
         """Check the solution in exact rational arithmetic; see `forcopt.loops.certify`.
 
-        Objective and bound are those of the model, in the problem's units.
+        What a solver found in an exact formulation is checked in its model; any other decision, or that there
+        is none, by `Problem.certify`. Objective and bound count in the problem's units.
 
-        Raises:
-            DeclarationError: if no formulation was used, so that there is no model to check against.
+        Args:
+            method: an exact formulation in which to check the decision.
+            options: of that formulation.
         """
-        if self.model_solution is None:
-            raise DeclarationError(f"method {self.method!r} has no model to certify; solve by a formulation")
-        return self.model_solution.certify().in_units(Fraction(self.unit))
+        from forcopt.loops.certify import Certificate
+
+        if method is None and self.model_solution is not None and self.problem.method(self.method).exact:
+            found = self.model_solution.certify()
+            return found.in_units(Fraction(self.unit)).assuming(self.premise)
+        if self.decision is None and self.status is not Status.INFEASIBLE:
+            return Certificate(
+                None, None, None, None, None, f"there is no decision to check: the status is {self.status}"
+            )
+        return self.problem.certify(self.decision, method, **options)
 
     def __repr__(self) -> str:
         where = f"@{self.backend}" if self.backend else ""

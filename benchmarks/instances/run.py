@@ -10,8 +10,7 @@ methods, each in a process of its own with a time limit. An optimum is
 - *agreed* if at least two methods prove it, each by its own means, within their tolerances;
 - *proved by one* if one does.
 
-Otherwise the best answer and the best bound of all runs are kept. Methods that compile
-themselves do so before, outside the limits. Rows are kept in ``runs.sqlite`` (not
+Otherwise the best answer and the best bound of all runs are kept. Rows are kept in ``runs.sqlite`` (not
 committed) as they end, so that an interrupted run continues where it was. ``--open`` takes those that are
 not proved yet, for a longer time. The table has all that is known, from this run or before. ``--quick`` takes
 those instances that are known to be solved within a second, with a limit of 10 seconds, and writes a table
@@ -24,7 +23,6 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +56,6 @@ def main() -> None:
     if arguments.open:
         chosen = [i for i in chosen if not proved(library.known().get(i.name, {}))]
     page = Page("The instance library", arguments.out, "numpy", "highspy", "pyscipopt")
-    warm(chosen)
     found = {}
     for at, instance in enumerate(chosen):
         found[instance.name] = fact = certified(instance, limit, arguments.store)
@@ -70,16 +67,6 @@ def main() -> None:
         found = {name: library.known()[name] for name in library.instances() if name in library.known()}
     page.write(facts_table(found))
     page.headline([headline(found)])
-
-
-def warm(chosen: list[Instance]) -> None:
-    """Solve the first instance of each family by each algorithm, so that its compiled code is kept."""
-    for family in dict.fromkeys(i.name.partition("/")[0] for i in chosen):
-        problem = next(i for i in library.instances().values() if i.name.startswith(family)).make()
-        for method in problem.methods.values():
-            if method.kind == "algorithm" and plain(method):
-                with suppress(fo.DeclarationError):  # it needs what this problem has not
-                    problem.solve(method.name, time_limit=10.0)
 
 
 def certified(instance: Instance, limit: float, store: Path) -> dict[str, Any]:

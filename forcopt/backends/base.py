@@ -94,6 +94,8 @@ class RawResult:
         row_dual: for each row the change of the optimum per unit of its right-hand side, or None.
         reduced_cost: for each column likewise, or None.
         ambiguous: the solver only said "infeasible or unbounded".
+        loose: it got stuck before the tolerance for programs that are solved in stages, but not before the
+            usual one.
         message: the solver's own words.
         iterations, nodes: as the solver counts them.
         log: what the solver printed.
@@ -107,6 +109,7 @@ class RawResult:
     row_dual: Array | None = None
     reduced_cost: Array | None = None
     ambiguous: bool = False
+    loose: bool = False
     message: str = ""
     iterations: int = 0
     nodes: int = 0

@@ -53,6 +53,9 @@ class _Traits:
         accuracy: see `Backend`.
         own: our options by the solver's own names; ``group.name`` is nested in a dictionary.
         defaults: options that make its answers as accurate as stated.
+        staged: further ones for programs that are solved in stages: later stages build on the rounding of
+            earlier ones. If they tell of two tolerances, it may end at the second, and says so by `loose`.
+        loose: what it says then.
         printed: it prints through Python, where its words can be kept.
         duals: those that cvxpy reads from it can be trusted.
     """
@@ -61,6 +64,8 @@ class _Traits:
     accuracy: float = 1e-6
     own: Mapping[str, str] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    staged: Mapping[str, Any] = field(default_factory=dict)
+    loose: str = ""
     printed: bool = False
     duals: bool = True
 
@@ -74,6 +79,11 @@ _SOLVERS = {
         defaults={
             "accept_unknown": True
         },  # where it got stuck it still gives its point, which is then judged
+        staged={
+            **dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-11),
+            **dict.fromkeys(("reduced_tol_gap_abs", "reduced_tol_gap_rel", "reduced_tol_feas"), 1e-8),
+        },
+        loose="AlmostSolved",
         printed=True,
     ),
     "SCS": _Traits("scs", 1e-4, {"time_limit": "time_limit_secs"}, _EPS, printed=True),
@@ -195,7 +205,7 @@ class CvxpySession(Session):
 
     def __init__(self, program: Program, backend: Cvxpy) -> None:
         super().__init__(program)
-        self.backend = backend
+        self.backend, self.staged = backend, program.is_staged
 
     def solve(self, options: SolveOptions) -> RawResult:
         """Translate, solve and read the answer; the time limit covers all three."""
@@ -204,7 +214,7 @@ class CvxpySession(Session):
         known = without_solver(self.program, backend.accuracy)
         if known is not None:
             return known
-        settings = backend.settings(options)
+        settings = backend.settings(options, self.staged)
         try:
             built = _build(self.program)
             data, chain, inverse = built.problem.get_problem_data(
@@ -215,17 +225,21 @@ class CvxpySession(Session):
                 return RawResult(Status.LIMIT, message=f"{solver}: no time was left to call it")
             verbose = options.log or backend.traits.printed
             with _printed(options.log) as lines:
-                raw = chain.solve_via_data(built.problem, data, False, verbose, backend.settings(left))
+                raw = chain.solve_via_data(
+                    built.problem, data, False, verbose, backend.settings(left, self.staged)
+                )
             solution = chain.invert(raw, inverse)
         except Exception as error:  # whatever a solver throws is its own words
             raise BackendError(f"{solver} through cvxpy: {type(error).__name__}: {error}") from error
         late = options.time_limit is not None and time.perf_counter() - began >= 0.99 * options.time_limit
-        result = _read(self.program, backend, built, raw, solution, late)
+        result = _read(self.program, backend, built, raw, solution, late, self.staged)
         result.log = "".join(lines)
         return result
 
 
-def _read(program: Program, backend: Cvxpy, built: _Built, raw: Any, solution: Any, late: bool) -> RawResult:
+def _read(
+    program: Program, backend: Cvxpy, built: _Built, raw: Any, solution: Any, late: bool, staged: bool
+) -> RawResult:
     """Translate cvxpy's answer.
 
     Only a plain "optimal" is taken as a proof. After a limit or an "inaccurate" solve the point is kept if it
@@ -237,7 +251,8 @@ def _read(program: Program, backend: Cvxpy, built: _Built, raw: Any, solution: A
     words = _words(raw) or solution.status
     result = RawResult(Status.FAILED, message=f"{backend.solver}: {words}")
     result.iterations = int(np.max(solution.attr.get(said.NUM_ITERS, 0)))
-    optimal = solution.status == said.OPTIMAL or words == "gaplimit"
+    result.loose = staged and words == backend.traits.loose
+    optimal = solution.status == said.OPTIMAL or words == "gaplimit" or result.loose
     if solution.status in said.SOLUTION_PRESENT:
         built.problem.unpack(solution)
         x = np.asarray(built.x.value, dtype=float).reshape(-1)
@@ -368,15 +383,15 @@ class Cvxpy(Backend):
         """Hold the program; it is translated when solved."""
         return CvxpySession(program, self)
 
-    def settings(self, options: SolveOptions) -> dict[str, Any]:
-        """Spell the options as the solver does.
+    def settings(self, options: SolveOptions, staged: bool = False) -> dict[str, Any]:
+        """Spell the options as the solver does, with those for programs in stages if it is one.
 
         A gap, a seed or a thread count that changes nothing in a known solver is left out.
 
         Raises:
             UnsupportedError: for a time limit that the solver cannot keep, or any of an unknown solver.
         """
-        out: dict[str, Any] = dict(self.traits.defaults)
+        out: dict[str, Any] = {**self.traits.defaults, **(self.traits.staged if staged else {})}
         for option in ("time_limit", "gap", "seed", "threads"):
             value = getattr(options, option)
             path = self.traits.own.get(option)

@@ -120,7 +120,7 @@ class HighsSession(Session):
     def solve(self, options: SolveOptions) -> RawResult:
         """Run HiGHS and read its answer."""
         highs, program = self.highs, self.program
-        _set_options(highs, options)
+        _set_options(highs, options, program.is_integer)
         watch = Watch(program, options)
         _attach(highs, watch)
         try:
@@ -133,10 +133,12 @@ class HighsSession(Session):
         return _read(highs, program, watch)
 
 
-def _set_options(highs: highspy.Highs, options: SolveOptions) -> None:
+def _set_options(highs: highspy.Highs, options: SolveOptions, integer: bool) -> None:
     import highspy
 
-    spent = highs.getRunTime()  # HiGHS counts its limit over all runs of an instance
+    # HiGHS counts its limit over all runs of an instance, but in branch and bound and PDLP anew in each.
+    anew = integer or highs.getOptionValue("solver")[1] == "pdlp"
+    spent = 0.0 if anew else highs.getRunTime()
     limit = float("inf") if options.time_limit is None else spent + options.time_limit
     values: dict[str, Any] = {"time_limit": limit, "output_flag": True, "log_to_console": False}
     values["log_file"] = os.devnull  # HiGHS calls back with its log only if it also writes it somewhere

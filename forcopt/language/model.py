@@ -333,6 +333,14 @@ class Model:
         """Bounds on each element of an expression that follow from the bounds of the columns."""
         return interval(expression, *self.ranges())
 
+    def free_columns(self) -> Array:
+        """Give the columns that no atom or product computes from others."""
+        free = np.ones(self.column_count, dtype=bool)
+        for relation in self.relations:
+            if isinstance(relation, AtomRelation | Product):
+                free[relation.result_columns] = False
+        return np.flatnonzero(free)
+
     def is_integral(self, expression: Expression) -> Array:
         """Whether each element can only take integer values."""
         return integral(expression, self.columns().integer > 0)

@@ -60,7 +60,7 @@ from forcopt.loops.exact_milp import Tree, branch_and_bound
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status
 
-__all__ = ["Certificate", "certify_model"]
+__all__ = ["Certificate", "certify_model", "is_provable"]
 
 _QUADRATIC = Capabilities(frozenset({"rows", "integer", "quadratic"}))
 
@@ -76,21 +76,22 @@ class Certificate:
     """What is proved of a solution; ``c[x]`` gives the exact values of an expression.
 
     Attributes:
-        feasible: whether `point` satisfies everything, exactly but for the parts that `how` names.
-        violation: the largest violation by the solver's own point, in the units of the row or bound (1 for a
-            point outside the domain of an atom); None if it gave no point.
+        feasible: whether `point` satisfies everything, exactly but for the parts that `how` names; None if
+            nothing is known of that.
+        violation: the largest violation by the point given (the solver's, or a decision's), in the units of
+            the row or bound (1 for a point outside the domain of an atom); None if there is none.
         objective: at `point`, of the first stage, in the model's own sense.
         bound: proved on the optimum of the first stage; None if none is.
         optimal: whether `point` is optimal, in all stages; None if that is not known.
         how: how far things are proved, in words.
-        point: the values of all columns: the solver's own, or an exact optimum that it is a rounding of.
+        point: the values of all columns: those given, or an exact point that they are a rounding of.
         moved: the largest difference between them, over the variables.
         stages: the objectives of all stages at `point`.
         dual: multipliers of the program's rows that prove the bound of a linear program, or its
             infeasibility.
     """
 
-    feasible: bool
+    feasible: bool | None
     violation: Fraction | None
     objective: Fraction | None
     bound: Fraction | None
@@ -122,10 +123,14 @@ class Certificate:
             stages=tuple(value * unit for value in self.stages),
         )
 
+    def assuming(self, premise: str) -> Certificate:
+        """The same with a premise added to what it says."""
+        return replace(self, how=f"{self.how}; taking for granted that {premise}") if premise else self
+
     def __str__(self) -> str:
-        lines = [f"feasible   {'yes' if self.feasible else 'no'}"]
+        lines = [f"feasible   {_answer(self.feasible)}"]
         if self.moved:
-            lines[0] += f", {float(self.moved):.2g} from the solver's own point"
+            lines[0] += f", {float(self.moved):.2g} from the point given"
         if self.violation:
             lines[0] += f"; that is off by {float(self.violation):.2g}"
         if self.objective is not None:
@@ -133,11 +138,20 @@ class Certificate:
         if self.bound is not None:
             lines.append(f"bound      {_text(self.bound)}")
         if self.point is not None:
-            lines.append(
-                "optimal    " + ("not known" if self.optimal is None else "yes" if self.optimal else "no")
-            )
+            gap = "" if self.optimal or self.bound is None else self._gap()
+            lines.append(f"optimal    {_answer(self.optimal)}{gap}")
         lines.append(f"how        {self.how}")
         return "\n".join(lines)
+
+    def _gap(self) -> str:
+        """How far objective and bound are apart."""
+        assert self.objective is not None and self.bound is not None
+        apart = float(abs(self.objective - self.bound))
+        return f"; the bound is {apart:.2g} away" if apart else "; of the later stages"
+
+
+def _answer(known: bool | None) -> str:
+    return "not known" if known is None else "yes" if known else "no"
 
 
 def _text(value: Fraction) -> str:
@@ -146,10 +160,15 @@ def _text(value: Fraction) -> str:
     return short if len(short) <= 24 else f"{float(value):.17g} (a fraction of {len(short) - 1} digits)"
 
 
-def certify_model(solution: ModelSolution) -> Certificate:
+def certify_model(solution: ModelSolution, rounding: float | None = None) -> Certificate:
     """Check a solution in exact rational arithmetic; see `forcopt.loops.certify` for what that proves.
 
     The solver's answer is only a hint: the proof rests on the model, the point and rational arithmetic.
+
+    Args:
+        solution: of a model.
+        rounding: how far an exact point may be from the one given, relative to values above 1; by default a
+            hundred times the accuracy of the backend.
 
     >>> import forcopt as fo
     >>> m = fo.Model()
@@ -163,13 +182,7 @@ def certify_model(solution: ModelSolution) -> Certificate:
     optimal    yes
     how        multipliers of the rows prove the bound...
     """
-    model = solution.model
-    try:
-        integer = bool((model.columns().integer == 1).any())
-        method = "compact" if integer else "saturation"
-        program = compile_model(model, _QUADRATIC, sorted_by=method).with_all_rows()
-    except UnsupportedError:
-        program = None
+    model, program = solution.model, _program(solution.model)
     if solution.point is None:
         return _without_point(solution, program)
     own = _Point(model, solution.point)
@@ -177,21 +190,35 @@ def certify_model(solution: ModelSolution) -> Certificate:
         return _certificate(own, own, None, None, "nothing is proved of the optimum: the model is not linear")
     if model.lazies:
         program = _with_cuts(model, program)
-    tolerance = rational(100 * get_backend(solution.backend).accuracy)
+    if rounding is None:
+        rounding = 100 * get_backend(solution.backend).accuracy
+    tolerance = rational(rounding)
     certify = _certify_linear if program.stages[-1].quadratic is None else _certify_quadratic
     return certify(program, own, tolerance)
 
 
+def is_provable(model: Model) -> bool:
+    """Whether more can be proved of a model than that a point satisfies it."""
+    program = _program(model)
+    return program is not None and (program.stages[-1].quadratic is None or len(program.stages) == 1)
+
+
+def _program(model: Model) -> Program | None:
+    """The rows of a linear or quadratic model; None for another."""
+    method = "compact" if (model.columns().integer == 1).any() else "saturation"
+    try:
+        return compile_model(model, _QUADRATIC, sorted_by=method).with_all_rows()
+    except UnsupportedError:
+        return None
+
+
 def _certify_quadratic(program: Program, own: _Point, tolerance: Rational) -> Certificate:
     """Bound a convex quadratic objective by its tangent at the point, minimised exactly."""
-    model, count = own.model, own.model.column_count
+    count = own.model.column_count
     lp, point = LinearProgram.of(program), own
     if not own.holds:
         integer = np.flatnonzero(program.integer[:count] == 1).tolist()
-        nearest = nearest_point(_fixed(lp, integer, own.x), own.x)
-        candidate = own if nearest is None else _Point(model, nearest[:count])
-        if candidate.holds and _apart(candidate, own) <= tolerance:
-            point = candidate
+        point = _repaired(_fixed(lp, integer, own.x), own, tolerance)
     slope, (value,) = point.slope(), point.values
     rise = sum((a * x for a, x in zip(slope, point.x, strict=True)), fmpq(0))
     tangent = replace(lp, cost=slope + [fmpq(0)] * (len(lp.cost) - count), offset=value - rise)
@@ -208,7 +235,8 @@ def _certify_linear(program: Program, own: _Point, tolerance: Rational) -> Certi
     """Repair the point if it needs to be, then prove the optimum stage by stage."""
     model, count, stages = own.model, own.model.column_count, program.stages
     lp, integer = LinearProgram.of(program), np.flatnonzero(program.integer == 1).tolist()
-    face, found = _stagewise(_fixed(lp, [j for j in integer if j < count], own.x), stages)
+    near = _fixed(lp, [j for j in integer if j < count], own.x)
+    face, found = _stagewise(near, stages)
     settled = len(found) == len(own.values) and found[-1].proved
     values, dual, better, point = [e.value for e in found], None, None, own
     vertex = found[-1].point
@@ -220,6 +248,8 @@ def _certify_linear(program: Program, own: _Point, tolerance: Rational) -> Certi
             point = better if nearest is None else _Point(model, nearest[:count])
         if not (point.holds and point.values == values and _apart(point, own) <= tolerance):
             point = own
+    if not point.holds:
+        point = _repaired(near, own, tolerance)
     if not integer:
         bounds, dual, how = [e.bound for e in found], found[0].dual, "multipliers of the rows prove the bound"
         if found[0].status == "infeasible" and (certificate := farkas(lp)) is not None:
@@ -233,13 +263,28 @@ def _certify_linear(program: Program, own: _Point, tolerance: Rational) -> Certi
     if point.holds and bounds == point.values:
         return _certificate(point, own, bounds[0], True, how, dual)
     if better is not None and better.holds and (not point.holds or better.values < point.values):
-        worth = zip(stages, better.values, strict=True)
-        texts = [_text(fraction(-v if s.maximize else v)) for s, v in worth]
-        how += f"; a point that is better, or feasible, and not near is worth {', '.join(texts)}"
+        how += f"; a point that is better, or feasible, and not near is worth {_first_gain(better, point)}"
         return _certificate(point, own, bounds[0], False, how, dual)
     if bounds[0] is None and dual is None:
         how = "no bound could be proved"
     return _certificate(point, own, bounds[0], None if point.holds else False, how, dual)
+
+
+def _first_gain(better: _Point, point: _Point) -> str:
+    """What a better point is worth in the first stage in which it differs."""
+    differ = (i for i, pair in enumerate(zip(better.values, point.values, strict=True)) if pair[0] != pair[1])
+    stage = next(differ, 0)
+    worth = _text(fraction(better.signs[stage] * better.values[stage]))
+    return f"{worth} in the model's units" + (f", stage {stage + 1}" if len(better.values) > 1 else "")
+
+
+def _repaired(near: LinearProgram, own: _Point, tolerance: Rational) -> _Point:
+    """The point next to `own` that satisfies everything, or `own` if there is none within the tolerance."""
+    nearest = nearest_point(near, own.x)
+    if nearest is None:
+        return own
+    candidate = _Point(own.model, nearest[: len(own.x)])
+    return candidate if candidate.holds and _apart(candidate, own) <= tolerance else own
 
 
 def _fixed(lp: LinearProgram, columns: Sequence[int], x: Sequence[Rational]) -> LinearProgram:
@@ -316,9 +361,7 @@ def _with_cuts(model: Model, program: Program) -> Program:
 def _without_point(solution: ModelSolution, program: Program | None) -> Certificate:
     """Prove that there is no point, or no optimum."""
     model, status = solution.model, solution.status
-    nothing = Certificate(
-        False, None, None, None, None, f"there is no point to check: the status is {status}"
-    )
+    nothing = Certificate(None, None, None, None, None, f"there is no point to check: the status is {status}")
     if program is None or status not in (Status.INFEASIBLE, Status.UNBOUNDED):
         return nothing
     if model.lazies:
@@ -326,12 +369,13 @@ def _without_point(solution: ModelSolution, program: Program | None) -> Certific
     lp, integer = LinearProgram.of(program), np.flatnonzero(program.integer == 1).tolist()
     tree = branch_and_bound(replace(lp, cost=[fmpq(0)] * len(lp.cost)), integer, None, _NODES, _SECONDS)
     if status is Status.INFEASIBLE and tree.exhausted:
+        none = replace(nothing, feasible=False)
         if tree.subproblems > 1:
             return replace(
-                nothing, how=f"infeasibility proved by branch and bound, {tree.subproblems} subproblems"
+                none, how=f"infeasibility proved by branch and bound, {tree.subproblems} subproblems"
             )
         dual = tuple(fraction(v) for v in farkas(lp) or ())
-        return replace(nothing, how="infeasibility proved by a Farkas certificate", dual=dual)
+        return replace(none, how="infeasibility proved by a Farkas certificate", dual=dual)
     point = _Point(model, tree.better[: model.column_count]) if tree.better else None
     if point is None or not point.holds:
         return nothing
@@ -349,7 +393,8 @@ class _Point:
     """The values of a model's columns as rationals, and what they violate.
 
     Attributes:
-        x: of all columns; those of atoms and products are computed from the variables.
+        given: the columns that are not computed.
+        x: of all columns; those of atoms and products are computed from the others.
         violations: for each violated thing by how much.
         values: the (minimised) objectives of all stages.
         rough: names of atoms and families that were evaluated in floating point.
@@ -361,13 +406,13 @@ class _Point:
         self.violations: dict[str, Rational] = {}
         self.rough: dict[str, None] = {}
         self._rough_columns: set[int] = set()
-        for v in model.variables:
-            for j in range(v.start, v.start + v.size):
-                if not isinstance(values[j], fmpq) and not np.isfinite(values[j]):
-                    raise DeclarationError(
-                        f"the value of {model.column_name(j)} is {values[j]}; it must be finite"
-                    )
-                self.x[j] = values[j] if isinstance(values[j], fmpq) else rational(values[j])
+        self.given = model.free_columns().tolist()
+        for j in self.given:
+            if not isinstance(values[j], fmpq) and not np.isfinite(values[j]):
+                raise DeclarationError(
+                    f"the value of {model.column_name(j)} is {values[j]}; it must be finite"
+                )
+            self.x[j] = values[j] if isinstance(values[j], fmpq) else rational(values[j])
         self._complete()
         self._check()
         stages = model.objective.stages if model.objective else ()
@@ -446,14 +491,14 @@ class _Point:
         return [rational(v) if np.isfinite(v) else fmpq(0) for v in values]
 
     def _check(self) -> None:
-        model, columns = self.model, self.model.columns()
-        for v in model.variables:
-            at = slice(v.start, v.start + v.size)
-            values = self.x[at]
-            self._note(f"bounds of {v.name}", values, columns.lower[at], columns.upper[at])
+        model, columns, given = self.model, self.model.columns(), set(self.given)
+        for block in model.blocks:
+            at = [j for j in range(block.start, block.start + block.size) if j in given]
+            values = [self.x[j] for j in at]
+            self._note(f"bounds of {block.name}", values, columns.lower[at], columns.upper[at])
             fractional = [abs(x - (x + fmpq(1, 2)).floor()) for x in values]
             whole = np.where(columns.integer[at] == 1, 0.0, np.inf)
-            self._note(f"integrality of {v.name}", fractional, -whole, whole)
+            self._note(f"integrality of {block.name}", fractional, -whole, whole)
         for constraint in model.constraints:
             self._rows(constraint.name, constraint)
         floats = np.array([float(v) for v in self.x])
@@ -521,9 +566,8 @@ _RATIONAL: dict[str, Callable[[list[Rational], Any], Rational]] = {
 
 
 def _apart(left: _Point, right: _Point) -> Rational:
-    """The largest difference of variables, relative to their size where that is above 1."""
-    columns = [j for v in left.model.variables for j in range(v.start, v.start + v.size)]
-    gaps = (abs(left.x[j] - right.x[j]) / max(abs(right.x[j]), fmpq(1)) for j in columns)
+    """The largest difference of given columns, relative to their size where that is above 1."""
+    gaps = (abs(left.x[j] - right.x[j]) / max(abs(right.x[j]), fmpq(1)) for j in left.given)
     return max(gaps, default=fmpq(0))
 
 
@@ -539,7 +583,7 @@ def _certificate(
     if point.rough:
         how += f"; evaluated in floating point, to within {_ROUGH:g}: {', '.join(point.rough)}"
     if own.violations:
-        how += f"; the solver's own point violates {', '.join(own.violations)}"
+        how += f"; the point given violates {', '.join(own.violations)}"
     moved = max((abs(a - b) for a, b in zip(point.x, own.x, strict=True)), default=fmpq(0))
     stages = tuple(fraction(sign * v) for sign, v in zip(signs, point.values, strict=True))
     return Certificate(

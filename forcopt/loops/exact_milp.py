@@ -24,8 +24,8 @@ class Tree:
 
     Attributes:
         bound: a proved lower bound on the optimum; None for minus infinity. With a cutoff at most that.
-        better: a point with a smaller objective than the cutoff (any point, without one), or None if none was
-            found.
+        better: the best point found with a smaller objective than the cutoff (any point, without one), or
+            None.
         subproblems: how many were solved.
         exhausted: whether every leaf was closed by a proof.
     """
@@ -39,17 +39,17 @@ class Tree:
 def branch_and_bound(
     lp: LinearProgram, integer: Sequence[int], cutoff: Rational | None, most: int, seconds: float
 ) -> Tree:
-    """Prove that no integral point is better than `cutoff`, or find one.
+    """Prove that no integral point is better than `cutoff`, or find the best.
 
     Args:
         lp: the relaxation.
         integer: the columns that must be integer.
-        cutoff: the objective of a known point; None to search for any point.
+        cutoff: the objective of a known point; None to stop at any point.
         most: subproblems.
         seconds: in all.
     """
     began, done = time.perf_counter(), 0
-    grain = _grain(lp, integer)
+    grain, better = _grain(lp, integer), None
     todo: list[tuple[LinearProgram, Rational | None]] = [(lp, None)]
     left: list[Rational | None] = []  # bounds of leaves that were not closed by the cutoff or infeasibility
     while todo and done < most and time.perf_counter() - began < seconds:
@@ -66,7 +66,11 @@ def branch_and_bound(
         x = found.point
         fractional = [] if x is None else [j for j in integer if x[j].q != 1]
         if x is not None and not fractional and (cutoff is None or found.value < cutoff):
-            return Tree(_least([*left, bound, *(b for _, b in todo)]), x, done, False)
+            if cutoff is None:
+                return Tree(_least([*left, bound, *(b for _, b in todo)]), x, done, False)
+            cutoff, better = found.value, x
+            if found.proved:
+                continue
         if x is None or not fractional:
             left.append(bound)
             continue
@@ -76,7 +80,9 @@ def branch_and_bound(
         todo.append((_cut(part, branch, None, down), bound))
         todo.append((_cut(part, branch, down + 1, None), bound))
     left.extend(b for _, b in todo)
-    return Tree(_least(left) if left else cutoff, None, done, not left)
+    if cutoff is not None:
+        left = [b for b in left if b is None or b < cutoff]
+    return Tree(_least(left) if left else cutoff, better, done, not left)
 
 
 def _least(bounds: Sequence[Rational | None]) -> Rational | None:

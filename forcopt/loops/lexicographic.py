@@ -85,6 +85,9 @@ def lexicographic(
         best.message += f"; {len(results)} solves"
     for cuts in pools.values():
         best.message += f"; {len(cuts.pool)} of 2**{len(cuts.levels.values)} - 1 subsets"
+    if loose := sum(result.loose for result in results):
+        best.message += f"; {loose} of {len(results)} solves got stuck short of the tolerance for stages"
+        best.status = Status.FEASIBLE
     if floors.relaxed:
         best.message += f"; rounding took a slack of {floors.slack:.0e} in the levels"
     _bound_by_outcomes(program, best, results)

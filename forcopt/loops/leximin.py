@@ -22,7 +22,7 @@ __all__ = ["Floors", "SubsetCuts", "saturate"]
 
 Solve = Callable[[], RawResult]
 
-_LEAST_SLACK, _MOST_SLACK = 1e-10, 1e-4
+_LEAST_SLACK, _MOST_SLACK = 1e-12, 1e-4
 """Relative; where relaxing begins if the tolerance is 0, and where it ends."""
 
 _LEAST_CUT = 1e-11
@@ -178,7 +178,8 @@ def saturate(session: Session, stage: StageCost, floors: Floors, solve: Solve, a
         assert result.x is not None
         values = realised(levels, session.program, result.x)
         height = float(values[free].min())
-        fixed = _tight(levels, result, free, accuracy)
+        above = np.where(free, values - height, np.inf) / max(1.0, abs(height))
+        fixed = _tight(levels, result, above, accuracy)
         if not fixed.any():
             lowest = free & (values <= height + _SHARE * accuracy * max(1.0, abs(height)))
             floors.hold({levels.level: height})
@@ -193,12 +194,16 @@ def saturate(session: Session, stage: StageCost, floors: Floors, solve: Solve, a
             return result
 
 
-def _tight(levels: Levels, result: RawResult, free: Array, accuracy: float) -> Array:
-    """Which utilities the multipliers show to be as high as they can be."""
+def _tight(levels: Levels, result: RawResult, above: Array, accuracy: float) -> Array:
+    """Which utilities the multipliers show to be as high as they can be.
+
+    An interior point leaves no multiplier at 0: what is further `above` the common level than its multiplier
+    is large is taken for free (on such indicators: El-Bakry, Tapia and Zhang, 1994).
+    """
     if result.row_dual is None:
-        return np.zeros_like(free)
-    shares = np.where(free, result.row_dual[levels.rows : levels.rows + len(free)], 0.0)
-    found: Array = shares > min(_SHARE * accuracy, 0.5 / len(free))
+        return np.zeros(len(above), dtype=bool)
+    shares = result.row_dual[levels.rows : levels.rows + len(above)]
+    found: Array = shares > np.maximum(above, min(_SHARE * accuracy, 0.5 / len(above)))
     return found
 
 

@@ -144,11 +144,11 @@ class ModelSolution:
         """The value of every variable by its name."""
         return {v.name: self[v] for v in self.model.variables}
 
-    def certify(self) -> Certificate:
-        """Check the solution in exact rational arithmetic; see `forcopt.loops.certify`."""
+    def certify(self, rounding: float | None = None) -> Certificate:
+        """Check the solution in exact rational arithmetic; see `forcopt.loops.certify.certify_model`."""
         from forcopt.loops.certify import certify_model
 
-        return certify_model(self)
+        return certify_model(self, rounding)
 
     def __repr__(self) -> str:
         gap = f", gap {self.gap:.2g}" if self.status is Status.FEASIBLE else ""

@@ -13,9 +13,10 @@ from forcopt.backends.base import Backend, Improvement, RawResult, Session, Solv
 from forcopt.backends.registry import all_capabilities, get_backend
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program, StageCost
-from forcopt.errors import BackendError, DeclarationError
+from forcopt.errors import BackendError
 from forcopt.language.model import Model, Variable
-from forcopt.language.terms import Array
+from forcopt.language.relations import AtomRelation
+from forcopt.loops.completion import read_values
 from forcopt.loops.cutting_planes import cutting_planes
 from forcopt.loops.diagnose import ray
 from forcopt.loops.lexicographic import lexicographic
@@ -65,9 +66,8 @@ def solve_model(
     chosen = get_backend(backend)
     if isinstance(seed, np.random.Generator):
         seed = int(seed.integers(2**31 - 1))
-    settings = SolveOptions(
-        time_limit, gap, seed, threads, log, _start(model, start), on_improvement, dict(options or {})
-    )
+    point = None if start is None else read_values(model, start)
+    settings = SolveOptions(time_limit, gap, seed, threads, log, point, on_improvement, dict(options or {}))
     program = compile_model(model, chosen.capabilities, backend, all_capabilities)
     if settings.start is not None:
         pad = np.full(program.columns - model.column_count, np.nan)
@@ -94,13 +94,13 @@ def solve_model(
     result, results = lexicographic(session, program, run, chosen.accuracy)
     if result.ambiguous:
         result.status = _disambiguate(chosen, program, settings, elapsed)
-    if (
-        result.status is Status.INFEASIBLE
-        and program.cones
-        and _disambiguate(chosen, program, settings, elapsed) is Status.UNBOUNDED
-    ):  # conic solvers take large values for infeasibility
-        result.status = Status.FAILED
-        result.message += "; but without the objective there is a feasible point"
+    if result.status is Status.INFEASIBLE and program.cones:  # conic solvers take large values for that
+        if _disambiguate(chosen, program, settings, elapsed) is Status.UNBOUNDED:
+            result.status = Status.FAILED
+            result.message += "; but without the objective there is a feasible point"
+        elif _refuted(model, program, settings.within(elapsed())):
+            result.status = Status.FAILED
+            result.message += "; but a point of the linear rows satisfies the model"
     quadratic = program.stages[-1].quadratic is not None
     if (result.status is Status.FAILED and quadratic) or (
         result.status is Status.UNBOUNDED and not program.cones and not model.lazies
@@ -121,24 +121,6 @@ _APART = 1e-3
 """How far, relative to the larger of 1 and the value, an optimum may be from the bound that proves it."""
 
 
-def _start(model: Model, start: Mapping[Variable, Any] | None) -> Array | None:
-    if start is None:
-        return None
-    point = np.full(model.column_count, np.nan)
-    for variable, value in start.items():
-        if not isinstance(variable, Variable):
-            raise DeclarationError(f"start: {variable!r} is not a variable")
-        model.lift(variable)
-        try:
-            wide = np.broadcast_to(np.asarray(value, dtype=float), variable.shape)
-        except (TypeError, ValueError):
-            raise DeclarationError(
-                f"start: the value of {variable.name} must be numbers that broadcast to {variable.shape}"
-            ) from None
-        point[variable.start : variable.start + variable.size] = wide.reshape(-1)
-    return point
-
-
 def _disambiguate(
     backend: Backend, program: Program, options: SolveOptions, elapsed: Callable[[], float]
 ) -> Status:
@@ -149,6 +131,36 @@ def _disambiguate(
         return Status.UNBOUNDED
     # Nothing is unbounded without an objective, so a solver that still says so found no feasible point.
     return Status.INFEASIBLE if result.ambiguous or result.status is Status.UNBOUNDED else result.status
+
+
+def _refuted(model: Model, program: Program, options: SolveOptions) -> bool:
+    """Whether a point of the linear rows, with the atoms' true values there, satisfies a whole model.
+
+    The point is sought by HiGHS, first without the cones, then with the atoms' arguments held and with their
+    values; if none is found, that proves nothing.
+    """
+    if program.indicators or model.lazies:
+        return False
+    highs, wide = get_backend("highs"), model.column_count
+    empty = StageCost(np.zeros(program.columns), 0.0, False)
+    rows = replace(program, cones=(), stages=(empty,))
+    held = np.zeros(program.columns, dtype=bool)
+    for relation in model.needed_relations():
+        if isinstance(relation, AtomRelation):
+            held[relation.result_columns] = True
+            for argument in relation.arguments:
+                held[argument.linear_rows().indices] = True
+    for _ in range(2):
+        found = highs.session(rows).solve(replace(options, start=None, extra={}, log=False)).x
+        if found is None:
+            return False
+        point = model.complete(found[:wide])
+        if np.isfinite(point).all() and max(model.violations(point).values(), default=0.0) <= highs.accuracy:
+            return True
+        values = np.append(point, found[wide:])
+        lower, upper = np.where(held, values, rows.lower), np.where(held, values, rows.upper)
+        rows = replace(rows, lower=lower, upper=upper)
+    return False
 
 
 def judge(

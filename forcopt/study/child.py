@@ -33,10 +33,13 @@ def main(folder: str) -> None:
         import_module(name)
     job = pickle.loads(parcel.job)
     assert isinstance(job, Job)
-    Path(folder, "ready").touch()
-    if parcel.memory_limit is not None:
-        _limit_memory(parcel.memory_limit)
-    run = measure(job)
+
+    def ready() -> None:
+        Path(folder, "ready").touch()
+        if parcel.memory_limit is not None:
+            _limit_memory(parcel.memory_limit)
+
+    run = measure(job, ready)
     run = replace(run, peak_memory=_peak_memory())
     draft = Path(folder, "draft")
     draft.write_bytes(_pickled(run))

@@ -24,8 +24,8 @@ __all__ = ["Parcel", "pack", "run_isolated", "stop_all"]
 GRACE = 5.0
 """A run may overrun its time limit by so many seconds before its process is killed."""
 
-_STARTUP = 120.0
-"""Seconds that a process may take to import what it needs; the time limit counts from then on."""
+_STARTUP = 600.0
+"""Seconds that a process may take to import and prepare what it needs; the time limit counts from then on."""
 
 importing_main = False
 """Whether this is the process of a run that is importing the script which asked for it."""

@@ -6,7 +6,7 @@ import copy
 import platform
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from importlib import import_module
 from typing import Any, Literal
@@ -49,7 +49,8 @@ class Run:
         guarantee: the theorem's bound on the distance from the optimum, if the method has one.
         build_seconds: writing the model; NaN for an algorithm.
         solve_seconds: compiling and solving it; NaN for an algorithm.
-        seconds: all together, without starting the process; with it for a run that died.
+        seconds: all together, without starting the process and what the method prepares; with these for a run
+            that died.
         peak_memory: of its process, in bytes, with some 100 MB for Python and its libraries; NaN if unknown.
         iterations: as the method counts them.
         rows, columns, nonzeros, integers: of the linear rows that a formulation wrote, its columns, and how
@@ -185,10 +186,20 @@ def _integer(seed: int | np.random.Generator | None) -> int | None:
     return None if seed is None or isinstance(seed, np.random.Generator) else int(seed)
 
 
-def measure(job: Job) -> Run:
-    """Run a job in this process; whatever it raises becomes a row."""
+def measure(job: Job, ready: Callable[[], object] = lambda: None) -> Run:
+    """Run a job in this process; whatever it raises becomes a row.
+
+    Args:
+        job: what to run.
+        ready: called when all is prepared, just before the clock starts.
+    """
     began = time.perf_counter()
     try:
+        prepare = job.problem.method(job.method).prepare
+        if prepare is not None:
+            prepare()
+        ready()
+        began = time.perf_counter()
         solution = job.problem.solve(
             job.method,
             backend=job.backend or None,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from forcopt.language.atoms import inverse
 from forcopt.language.expression import Expression
-from forcopt.language.model import Model
+from forcopt.language.model import Model, Variable
 from forcopt.language.objective import leximax
 from forcopt.language.terms import Array
 from forcopt.models.allocation.precision import PrecisionAllocation
@@ -47,7 +48,7 @@ def _least_variance(problem: StratifiedAllocation, model: Model, relaxed: bool) 
     limits = problem.limits()
     about = [fill(problem.sizes.astype(float), problem.floors, problem.sizes, c, b)[0] for c, b in limits]
     typical = np.maximum(np.min(about, axis=0), problem.floors)
-    sizes, sums = _write(problem, model, typical, relaxed)
+    sizes, sums, start = _write(problem, model, typical, relaxed)
     model.subject_to(*((sizes * (costs / limit)).sum() <= 1 for costs, limit in limits))
     weights = problem.variable_weights
     losses = (sums - problem.constant) * weights
@@ -57,14 +58,17 @@ def _least_variance(problem: StratifiedAllocation, model: Model, relaxed: bool) 
     return Handles(
         objective=scaled.sum() if problem.criterion == "weighted" else leximax(scaled),
         decision=lambda said: problem.allocation(_sizes(problem, said[sizes], relaxed)),
+        start=start,
         unit=unit,
         sizes=sizes,
         variances=losses * (1 / weights),
     )
 
 
-def _write(problem: Strata, model: Model, typical: Array, relaxed: bool) -> tuple[Any, Expression]:
-    """The sizes, and ``coefficients.T @ (1 / sizes)``, from cones whose members are about 1."""
+def _write(
+    problem: Strata, model: Model, typical: Array, relaxed: bool
+) -> tuple[Expression, Expression, Callable[[Any], dict[Variable, Array]]]:
+    """The sizes, ``coefficients.T @ (1 / sizes)`` from cones whose members are about 1, and what starts."""
     whole = problem.integer and not relaxed
     unit = np.ones(len(typical)) if whole else typical  # fractions are variables in units of their own
     variables = model.variable(
@@ -75,7 +79,8 @@ def _write(problem: Strata, model: Model, typical: Array, relaxed: bool) -> tupl
         integer=whole,
     )
     shares = variables * (unit / typical)
-    return variables * unit, (problem.coefficients / typical[:, None]).T @ inverse(shares)
+    sums = (problem.coefficients / typical[:, None]).T @ inverse(shares)
+    return variables * unit, sums, lambda decision: {variables: problem.read_sizes(decision) / unit}
 
 
 def _sizes(problem: Strata, found: Array, relaxed: bool) -> Array:
@@ -111,7 +116,7 @@ def precise_misocp(problem: PrecisionAllocation, model: Model) -> Handles:
 def _least_cost(problem: PrecisionAllocation, model: Model, relaxed: bool) -> Handles:
     room = problem.targets + problem.constant
     typical = np.maximum(problem.sizes / 2, problem.floors)
-    sizes, sums = _write(problem, model, typical, relaxed)
+    sizes, sums, start = _write(problem, model, typical, relaxed)
     model.subject_to(sums * (1 / room) <= 1)
     unit = float(problem.unit_costs @ typical)
 
@@ -126,6 +131,7 @@ def _least_cost(problem: PrecisionAllocation, model: Model, relaxed: bool) -> Ha
     return Handles(
         objective=(sizes * (problem.unit_costs / unit)).sum(),
         decision=decision,
+        start=start,
         unit=unit,
         sizes=sizes,
         variances=sums - problem.constant,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from forcopt.errors import DeclarationError
 from forcopt.language.expression import Expression
-from forcopt.language.model import Model
+from forcopt.language.model import Model, Variable
 from forcopt.language.objective import leximax
 from forcopt.language.terms import Array
 from forcopt.loops.solution import ModelSolution
@@ -22,6 +23,9 @@ from forcopt.models.allocation.windows import allocation_windows, least_term, wi
 from forcopt.problem import Handles
 
 __all__ = ["milp", "precise_milp", "private_milp"]
+
+
+_WINDOWS = "the Lagrangian bound, computed in floating point, leaves no other sizes open"
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +41,7 @@ class Increments:
     low: Array
     stratum: Array
     rank: Array
-    takes: Expression
+    takes: Variable
 
     @property
     def sizes(self) -> Expression:
@@ -81,6 +85,25 @@ def _reachable(problem: Strata) -> Array:
     return caps
 
 
+def _start(problem: Strata, world: Increments, decision: Allocation | Any) -> dict[Variable, Array]:
+    """The binaries at these sizes.
+
+    Raises:
+        DeclarationError: for sizes that no values of the binaries give.
+    """
+    sizes = problem.read_sizes(decision)
+    takes = world.rank <= sizes[world.stratum]
+    wrong = world.low + np.bincount(world.stratum, takes, len(world.low)) != sizes
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        least, most = world.low[at], world.low[at] + (world.stratum == at).sum()
+        raise DeclarationError(
+            f"the sample of {problem.stratum_names[at]} has {sizes[at]:g} records; the binaries are for "
+            f"{least:g} to {most:g}"
+        )
+    return {world.takes: takes}
+
+
 def _decision(problem: Strata, world: Increments, said: ModelSolution) -> Allocation:
     extra = np.bincount(world.stratum, np.round(said[world.takes]), len(world.low))
     return problem.allocation(world.low + extra)
@@ -103,11 +126,12 @@ def milp(problem: StratifiedAllocation, model: Model, reduce: bool = True) -> Ha
         ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
     """
     low, high = problem.floors, _reachable(problem)
-    weights, unit = problem.variable_weights, 1.0
+    weights, unit, premise = problem.variable_weights, 1.0, ""
     if reduce and problem.criterion == "weighted":
         filled = least(problem.gains, low, high, problem.limits())
         if filled is not None:  # else the solver finds that there is no allocation
             low, high = allocation_windows(problem.gains, low, high, problem.limits(), filled)
+            premise = _WINDOWS
     world = _write(problem, model, low, high)
     if len(world.rank):  # what a record gains counts about 1, so that solvers' tolerances are small
         each = (problem.coefficients @ weights)[world.stratum] / (world.rank * (world.rank - 1))
@@ -118,6 +142,8 @@ def milp(problem: StratifiedAllocation, model: Model, reduce: bool = True) -> Ha
         if problem.criterion == "weighted"
         else leximax(losses * (1 / unit)),
         decision=lambda said: _decision(problem, world, said),
+        premise=premise,
+        start=lambda decision: _start(problem, world, decision),
         unit=unit,
         sizes=world.sizes,
         variances=losses * (1 / weights),
@@ -134,15 +160,18 @@ def precise_milp(problem: PrecisionAllocation, model: Model) -> Handles:
         ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
     """
     low, high, costs = problem.floors, problem.sizes, problem.unit_costs
-    room = problem.targets + problem.constant
+    room, premise = problem.targets + problem.constant, ""
     if problem.coefficients.shape[1] == 1 and (problem.single > 0).any():
         low, high = _precision_windows(problem, float(room[0]))
+        premise = _WINDOWS
     world = _write(problem, model, low, high)
     sums = world.inverse(problem.coefficients)
     model.subject_to(sums * (1 / room) <= 1)
     return Handles(
         objective=(world.sizes * costs).sum(),
         decision=lambda said: _decision(problem, world, said),
+        premise=premise,
+        start=lambda decision: _start(problem, world, decision),
         sizes=world.sizes,
         variances=sums - problem.constant,
     )
@@ -187,6 +216,7 @@ def private_milp(problem: PrivateAllocation, model: Model) -> Handles:
     return Handles(
         objective=variance * (1 / unit) + 2 * squared,
         decision=lambda said: _decision(problem, world, said),
+        start=lambda decision: _start(problem, world, decision),
         unit=unit,
         sizes=world.sizes,
         variance=variance,

@@ -91,7 +91,7 @@ class PrecisionAllocation(Strata):
             variance is above its target, ``"variance v"`` relative to the target; as metrics the size of
             the sample and the variances.
         """
-        chosen = self.allocation(decision.sizes if isinstance(decision, Allocation) else decision)
+        chosen = self.allocation(decision)
         violations = self._violations(chosen.sizes)
         metrics = {"sample size": chosen.size}
         for v, (variance, target) in enumerate(zip(chosen.variances, self.targets, strict=True)):

@@ -94,9 +94,9 @@ class PrivateAllocation(Strata):
             hidden = np.logaddexp(0.0, epsilon + np.log(records / sizes) + np.log(-np.expm1(-epsilon)))
             return np.asarray(self.value_bound * records / (self.population * sizes * hidden))
 
-    def allocation(self, sizes: Any) -> Allocation:
+    def allocation(self, decision: Allocation | Any) -> Allocation:
         """The decision with these sizes, shape ``(k,)``."""
-        chosen = super().allocation(sizes)
+        chosen = super().allocation(decision)
         return replace(chosen, noise_scale=float(self.scales(chosen.sizes).max()))
 
     def evaluate(self, decision: Allocation | Any) -> Evaluation:
@@ -109,7 +109,7 @@ class PrivateAllocation(Strata):
             The variance of the noisy estimate; violations ``"minimum"``, ``"stratum"``, ``"whole sizes"`` and
             ``"sample_size"``; as metrics the two parts of the variance and the scale of the noise.
         """
-        chosen = self.allocation(decision.sizes if isinstance(decision, Allocation) else decision)
+        chosen = self.allocation(decision)
         violations = self._violations(chosen.sizes)
         over = chosen.size - self.sample_size
         if over > FEASIBILITY_TOLERANCE * max(1.0, self.sample_size):

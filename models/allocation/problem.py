@@ -18,6 +18,8 @@ from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from forcopt.loops.certify import Certificate
+
 __all__ = ["ROUNDING", "Limit", "Strata", "StratifiedAllocation"]
 
 Limit = tuple[Array, float]
@@ -187,11 +189,21 @@ class Strata(Problem):
         """What the sizes may cost."""
         return []
 
-    def allocation(self, sizes: Any) -> Allocation:
-        """The decision with these sizes, shape ``(k,)``."""
-        m = as_numbers(sizes, "the sizes").astype(float)
+    def read_sizes(self, decision: Allocation | Any) -> Array:
+        """The sizes of an allocation, or themselves, shape ``(k,)``.
+
+        Raises:
+            DeclarationError: for another shape, or entries that are no numbers.
+        """
+        given = decision.sizes if isinstance(decision, Allocation) else decision
+        m = as_numbers(given, "the sizes").astype(float)
         if m.shape != self.sizes.shape:
             raise DeclarationError(f"the sizes have shape {m.shape}; it must be {self.sizes.shape}")
+        return m
+
+    def allocation(self, decision: Allocation | Any) -> Allocation:
+        """The decision with these sizes, shape ``(k,)``."""
+        m = self.read_sizes(decision)
         variances = self.variances(m)
         variance = float(self.variable_weights @ variances)
         return Allocation(
@@ -315,6 +327,12 @@ class StratifiedAllocation(Strata):
     def _limit_names(self) -> list[str]:
         return [n for n in ("sample_size", "budget") if getattr(self, n) is not None]
 
+    def certify(self, decision: Any, method: str | None = None, **options: Any) -> Certificate:
+        """As for any problem; by default with all records, which takes nothing for granted."""
+        if method is None and self.integer:
+            method, options = "milp", {"reduce": False, **options}
+        return super().certify(decision, method, **options)
+
     def evaluate(self, decision: Allocation | Any) -> Evaluation:
         """Judge an allocation by the variances that it has.
 
@@ -326,7 +344,7 @@ class StratifiedAllocation(Strata):
             ``"sample_size"`` and ``"budget"``; as metrics the sample's size, its cost, the variances and the
             design effect, where they are known.
         """
-        chosen = self.allocation(decision.sizes if isinstance(decision, Allocation) else decision)
+        chosen = self.allocation(decision)
         weighted = self.variable_weights * chosen.variances
         violations = self._violations(chosen.sizes)
         for (costs, limit), what in zip(self.limits(), self._limit_names, strict=True):

@@ -58,5 +58,6 @@ def hypothesis_lp(problem: DPHypothesisTest, model: Model) -> Handles:
     return Handles(
         objective=(h * (problem.first - problem.second)).sum(),
         decision=lambda said: DPTest(np.clip(said[h], 0.0, 1.0)),
+        start=lambda test: {h: test.acceptance if isinstance(test, DPTest) else test},
         acceptance=h,
     )

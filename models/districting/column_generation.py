@@ -26,6 +26,7 @@ from forcopt.loops.column_generation import column_generation as generate
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
+from forcopt.models.districting.rehearsal import rehearsed
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -56,6 +57,7 @@ class _Late(TimeoutError):
     "column-generation",
     exact=True,
     cites="Mehrotra, Johnson and Nemhauser (1998); Marsten, Hogan and Blankenship (1975) for the box",
+    prepare=rehearsed("local-search", "column-generation"),
 )
 def column_generation(
     problem: Districting,

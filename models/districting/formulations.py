@@ -64,8 +64,27 @@ class _Base:
         if self.roots is not None:
             parts["root"] = self.roots
         return Handles(
-            self.objective(), decision, member=member, cut=self.cut, population=self.population, **parts
+            self.objective(),
+            decision,
+            self.start,
+            member=member,
+            cut=self.cut,
+            population=self.population,
+            **parts,
         )
+
+    def start(self, decision: Any) -> dict[Variable, Array]:
+        """The binaries of a plan, whose labels and roots are canonical; centres are roots for the inertia."""
+        problem = self.problem
+        plan = Plan.from_labels(problem, problem.labels(decision))
+        column = plan.labels
+        if self.roots is not None:
+            column = np.empty(len(problem.nodes), np.int64)
+            for part in (list(p) for p in plan.parts if p):
+                inertia = problem.objective == "inertia"
+                root = part[0] if not inertia else part[problem.inertia[np.ix_(part, part)].sum(0).argmin()]
+                column[part] = root
+        return {self.member: column[:, None] == np.arange(self.member.shape[1])}
 
     def objective(self) -> Expression:
         problem = self.problem

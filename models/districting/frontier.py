@@ -12,6 +12,7 @@ from forcopt.graphs.frontier import Sweep
 from forcopt.models.districting.dynamic import decide
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
+from forcopt.models.districting.rehearsal import rehearsed
 from forcopt.problem import Outcome
 
 __all__ = ["frontier", "sweep_of"]
@@ -36,7 +37,10 @@ def sweep_of(problem: Districting, method: str = "frontier") -> Sweep:
 
 
 @Districting.algorithm(
-    "frontier", exact=True, cites="Cohen-Addad et al. (FORC 2021), Theorem 2, on a path decomposition"
+    "frontier",
+    exact=True,
+    cites="Cohen-Addad et al. (FORC 2021), Theorem 2, on a path decomposition",
+    prepare=rehearsed("local-search", "frontier"),
 )
 def frontier(
     problem: Districting,

@@ -19,6 +19,7 @@ from forcopt.graphs.weighted import WeightedGraph
 from forcopt.language.terms import Array
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
+from forcopt.models.districting.rehearsal import rehearsed
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -175,7 +176,12 @@ def _anneal(  # type: ignore[no-untyped-def]
     return found, best
 
 
-@Districting.algorithm("local-search", exact=False, cites="Kirkpatrick, Gelatt and Vecchi (1983)")
+@Districting.algorithm(
+    "local-search",
+    exact=False,
+    cites="Kirkpatrick, Gelatt and Vecchi (1983)",
+    prepare=rehearsed("local-search"),
+)
 def local_search(
     problem: Districting,
     *,

@@ -17,6 +17,7 @@ from forcopt.models.districting.frontier import frontier, sweep_of
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
+from forcopt.models.districting.rehearsal import rehearsed
 from forcopt.models.districting.set_partitioning import set_partitioning
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -30,7 +31,12 @@ _ROUNDS = ((1, 2_000, 0.25), (8, 10_000, 5.0))
 """Annealing schedules, their steps for each node, seconds of search; then comes the dynamic programme."""
 
 
-@Districting.algorithm("portfolio", exact=True, cites="see local-search, set-partitioning and frontier")
+@Districting.algorithm(
+    "portfolio",
+    exact=True,
+    cites="see local-search, set-partitioning and frontier",
+    prepare=rehearsed("local-search", "set-partitioning", "column-generation", "frontier"),
+)
 def portfolio(
     problem: Districting,
     *,
@@ -148,7 +154,7 @@ def _by_cuts(
     handles = problem.declare(model, "labels-separators")
     assert isinstance(handles.objective, Expression)
     model.minimize(handles.objective)
-    known = None if start is None else {handles.member: np.eye(problem.districts)[start.labels]}
+    known = None if start is None else handles.start_at(start)
     said = model.solve(time_limit=time_limit, seed=seed, start=known, on_improvement=on_improvement)
     plan = handles.decision(said) if said.status.has_solution else start
     if start is not None and plan is not None:

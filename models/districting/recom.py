@@ -15,13 +15,19 @@ from forcopt.errors import DeclarationError, NotInstalledError
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
+from forcopt.models.districting.rehearsal import rehearsed
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
 __all__ = ["recom", "recom_chain"]
 
 
-@Districting.algorithm("recom", exact=False, cites="DeFord, Duchin and Solomon (2021), Recombination")
+@Districting.algorithm(
+    "recom",
+    exact=False,
+    cites="DeFord, Duchin and Solomon (2021), Recombination",
+    prepare=rehearsed("local-search"),
+)
 def recom(
     problem: Districting,
     *,

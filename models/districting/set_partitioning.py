@@ -34,6 +34,7 @@ from forcopt.graphs.orders import spectral_order
 from forcopt.language.terms import Array
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
+from forcopt.models.districting.rehearsal import rehearsed
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -304,6 +305,7 @@ class Cover:
     "set-partitioning",
     exact=True,
     cites="Garfinkel and Nemhauser (1970); Mehrotra, Johnson and Nemhauser (1998)",
+    prepare=rehearsed("local-search", "set-partitioning"),
 )
 def set_partitioning(
     problem: Districting,
@@ -395,9 +397,9 @@ def search_for(problem: Districting, plan: Plan | None) -> Cover:
 def _in_units(problem: Districting, plan: Plan) -> float:
     """The plan's objective in the units of the search; a rounding is no improvement."""
     value = problem.evaluate(plan).objective
-    return {
-        "cut": round(value * problem.cost_scale),
-        "deviation": round(value * problem.districts),
+    return {  # floats, whatever they are worth: another type would be compiled for anew
+        "cut": float(round(value * problem.cost_scale)),
+        "deviation": float(round(value * problem.districts)),
         "inertia": value * (1 - 1e-12),
     }[problem.objective]
 

@@ -13,6 +13,7 @@ from forcopt.graphs.sphere_cut import SphereCut
 from forcopt.models.districting.dynamic import decide
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
+from forcopt.models.districting.rehearsal import rehearsed
 from forcopt.problem import Outcome
 
 __all__ = ["sphere_cut", "tables_of"]
@@ -36,7 +37,12 @@ def tables_of(problem: Districting) -> SphereCut:
     return cached
 
 
-@Districting.algorithm("sphere-cut", exact=True, cites="Cohen-Addad et al. (FORC 2021), Theorem 2")
+@Districting.algorithm(
+    "sphere-cut",
+    exact=True,
+    cites="Cohen-Addad et al. (FORC 2021), Theorem 2",
+    prepare=rehearsed("local-search", "sphere-cut"),
+)
 def sphere_cut(
     problem: Districting,
     *,

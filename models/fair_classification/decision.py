@@ -88,11 +88,14 @@ class RandomizedClassifier:
         total = np.array([w for _, w in joined.values()])
         return cls(tuple(c for c, _ in joined.values()), total / total.sum(), multipliers, multiplier_bound)
 
+    def votes(self, X: Any) -> Array:
+        """What each classifier predicts for each row of X, shape ``(len(classifiers), n)``."""
+        features = np.asarray(X, dtype=float)  # as they were learnt from: a frame's names say nothing
+        return np.array([np.asarray(c.predict(features), dtype=float) for c in self.classifiers])
+
     def positive_probability(self, X: Any) -> Array:
         """The probability that each row of X is predicted 1, shape ``(n,)``."""
-        features = np.asarray(X, dtype=float)  # as they were learnt from: a frame's names say nothing
-        votes = np.array([np.asarray(c.predict(features), dtype=float) for c in self.classifiers])
-        return np.asarray(np.clip(self.weights @ votes, 0.0, 1.0))
+        return np.asarray(np.clip(self.weights @ self.votes(X), 0.0, 1.0))
 
     def predict_proba(self, X: Any) -> Array:
         """The probabilities of 0 and of 1 for each row of X, shape ``(n, 2)``."""

@@ -41,6 +41,7 @@ def write(problem: FairClassification, model: Model, single: bool) -> Handles:
     return Handles(
         objective=error,
         decision=lambda said: RandomizedClassifier.of(*hull.mixture(said)),
+        start=lambda decision: hull.start(*problem.mixture(decision)),
         rates=rates,
         error=error,
         fairness=fairness,

@@ -197,6 +197,16 @@ class FairClassification(Problem):
             )
         return np.clip(values, 0.0, 1.0)
 
+    def mixture(self, decision: Any) -> tuple[Array, Array]:
+        """The weights of a mixture, and what each of its k classifiers predicts, shape ``(k, n)``.
+
+        Raises:
+            DeclarationError: for a decision that is no `RandomizedClassifier`.
+        """
+        if not isinstance(decision, RandomizedClassifier):
+            raise DeclarationError(f"a {type(decision).__name__} is no mixture of hypotheses")
+        return decision.weights, decision.votes(self.features)
+
     def rates(self, predicted: Any) -> GroupRates:
         """The rates of each group, if record i is predicted 1 with probability ``predicted[i]``."""
         return self.moments.rates(self.moments.matrix @ predicted)

@@ -37,6 +37,7 @@ def lp(problem: FairPostprocessing, model: Model) -> Handles:
         objective=error,
         # a solver may leave the bounds by its tolerance
         decision=lambda said: problem.postprocessor(np.clip(said[probabilities], 0.0, 1.0)),
+        start=lambda decision: {probabilities: problem.probabilities(decision)},
         probabilities=probabilities,
         rates=rates,
         error=error,

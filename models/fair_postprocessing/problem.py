@@ -219,7 +219,7 @@ class FairPostprocessing(Problem):
             base.rate(rate) if base.defines(rate) else nobody for rate in (FALSE_POSITIVE, TRUE_POSITIVE)
         ]
         return RandomizedPostprocessor(
-            self._probabilities(probabilities), self.groups, np.stack(rates), self.channel
+            self.probabilities(probabilities), self.groups, np.stack(rates), self.channel
         )
 
     def evaluate(self, decision: RandomizedPostprocessor | Any) -> Evaluation:
@@ -233,7 +233,7 @@ class FairPostprocessing(Problem):
             (outside [0, 1]); as metrics the largest disparity and the rates of each group. With `privacy`,
             all that is computed from the true counts, so it is not private.
         """
-        probabilities = self._probabilities(decision)
+        probabilities = self.probabilities(decision)
         rates = self.rates(probabilities)
         violations = {
             **self.constraint.violation(rates),
@@ -250,7 +250,12 @@ class FairPostprocessing(Problem):
             metrics=metrics,
         )
 
-    def _probabilities(self, decision: Any) -> Array:
+    def probabilities(self, decision: Any) -> Array:
+        """The probabilities of a decision, shape ``(2, K)``.
+
+        Raises:
+            DeclarationError: for other groups, or another shape.
+        """
         if isinstance(decision, RandomizedPostprocessor):
             if decision.groups != self.groups:
                 raise DeclarationError(

@@ -13,7 +13,7 @@ from pydantic import model_validator
 from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_binary
 from forcopt.language.expression import Expression, as_numbers
-from forcopt.language.model import Model
+from forcopt.language.model import Model, Variable
 from forcopt.language.terms import Array
 from forcopt.models.lexifair.hypotheses import Hypotheses
 from forcopt.models.lexifair.problem import GroupModel, Lexifair
@@ -208,4 +208,8 @@ class LexifairClassification(Lexifair):
             which = np.flatnonzero(found)
             return self.mixture(which, found[which] / found.sum())
 
-        return model.lift(self.error_table.T @ p), decision, {"probabilities": p}
+        def start(decision: Any) -> dict[Variable, Array]:
+            mixture = self._mixture(decision)
+            return {p: np.bincount(mixture.which, mixture.probabilities, self.hypotheses.count)}
+
+        return model.lift(self.error_table.T @ p), decision, {"probabilities": p, "start": start}

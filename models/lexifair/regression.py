@@ -14,7 +14,7 @@ from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.language.atoms import norm, sum_squares
 from forcopt.language.expression import Expression, as_numbers, stack
-from forcopt.language.model import Model
+from forcopt.language.model import Model, Variable
 from forcopt.language.terms import Array
 from forcopt.models.lexifair.problem import GroupModel, Lexifair
 
@@ -150,4 +150,7 @@ class LexifairRegression(Lexifair):
                 found = found * min(1.0, self.radius / max(float(np.linalg.norm(found)), 1e-300))
             return self.model(found)
 
-        return losses, decision, {"coefficients": theta}
+        def start(decision: Any) -> dict[Variable, Array]:
+            return {theta: self._coefficients(decision)}
+
+        return losses, decision, {"coefficients": theta, "start": start}

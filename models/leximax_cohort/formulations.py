@@ -68,7 +68,11 @@ def _handles(
     problem: LeximaxCohort, x: Variable, u: Expression, objective: Objective | Expression
 ) -> Handles:
     return Handles(
-        objective=objective, decision=lambda said: problem.lottery(said[x]), marginals=x, utilities=u
+        objective=objective,
+        decision=lambda said: problem.lottery(said[x]),
+        start=lambda decision: {x: problem.read(decision)},
+        marginals=x,
+        utilities=u,
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.language.expression import Expression
-from forcopt.language.model import Model
+from forcopt.language.model import Model, Variable
 from forcopt.language.objective import leximin, maximize
 from forcopt.language.terms import Array
 from forcopt.models.strategic.problem import (
@@ -45,6 +45,7 @@ def milp(problem: StrategicClassification, model: Model, *, all_rows: bool = Fal
         # an objective, not an expression: before the optimum, the model may understate the decision's value
         objective=maximize(values.sum()) if problem.groups is None else leximin(values),
         decision=lambda said: OpenCriteria(np.flatnonzero(said[world.is_open] > 0.5).tolist()),
+        start=lambda decision: {world.is_open: problem.read_open(decision)},
         is_open=world.is_open,
         values=values,
         true_positives=true,
@@ -68,6 +69,7 @@ def least_effort(problem: LeastEffortClassification, model: Model) -> Handles:
     return Handles(
         objective=(world.takes * (weight * graph.cost[world.edge])).sum(),
         decision=lambda said: OpenCriteria(np.flatnonzero(said[world.is_open] > 0.5).tolist()),
+        start=lambda decision: {world.is_open: problem.read_open(decision)},
         is_open=world.is_open,
         true_positives=true,
     )
@@ -84,7 +86,7 @@ class Responding:
         edge: the first edge of each run, in the graph's order.
     """
 
-    is_open: Expression
+    is_open: Variable
     takes: Expression
     edge: Array
 

@@ -1,8 +1,14 @@
+import time
+
 import highspy
+import numpy as np
 import pytest
+from scipy import sparse
 
 import forcopt as fo
+from forcopt.backends import SolveOptions, get_backend
 from forcopt.backends.highs import _check_run
+from forcopt.compile.compiler import compile_model
 
 ERROR, OK = highspy.HighsStatus.kError, highspy.HighsStatus.kOk
 
@@ -39,3 +45,28 @@ def test_a_run_that_stumbles_starts_once_more_without_the_basis():
 def test_a_run_that_fails_twice_is_an_error_in_its_own_words():
     with pytest.raises(fo.BackendError, match="HiGHS: kNotset"):
         _check_run(Stumbling(2))
+
+
+@pytest.mark.parametrize("integer", [True, False])
+def test_a_limit_is_that_of_each_run(integer):
+    """HiGHS counts some limits anew in each run, and others over all runs of an instance."""
+    rng = np.random.default_rng(0)
+    m = fo.Model()
+    if integer:  # a market split, which takes hours
+        x = m.variable("x", 40, binary=True)
+        weights = rng.integers(0, 100, (5, 40))
+        apart = m.variable("apart", (5, 2), lower=0)
+        m.subject_to(weights @ x + apart[:, 0] - apart[:, 1] == weights.sum(axis=1) // 2)
+        m.minimize(apart.sum())
+    else:
+        x = m.variable("x", 4000, lower=0)
+        m.subject_to(sparse.random_array((4000, 4000), density=0.005, rng=rng) @ x >= rng.random(4000))
+        m.minimize(rng.random(4000) @ x)
+    backend = get_backend("highs" if integer else "highs:simplex")
+    session = backend.session(compile_model(m, backend.capabilities))
+    for _ in range(3):
+        session.highs.clearSolver()
+        began = time.perf_counter()
+        result = session.solve(SolveOptions(time_limit=0.6))
+        assert result.status in ("limit", "feasible")
+        assert 0.4 < time.perf_counter() - began < 1.7

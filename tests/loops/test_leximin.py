@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -14,8 +15,9 @@ import forcopt as fo
 from forcopt.backends import backends, get_backend
 from forcopt.backends.base import RawResult, Session, SolveOptions
 from forcopt.compile.compiler import compile_model
+from forcopt.compile.program import Levels
 from forcopt.loops.lexicographic import lexicographic
-from forcopt.loops.leximin import Floors, SubsetCuts
+from forcopt.loops.leximin import Floors, SubsetCuts, _tight
 
 LINEAR = [
     name
@@ -155,6 +157,27 @@ def test_convex_models():
         m.leximax((x - [3, 3, 1]) ** 2, method)
         s = m.solve("clarabel")
         np.testing.assert_allclose(s.levels, [4, 0, 0], atol=1e-4)
+
+
+def test_interior_points_say_where_they_got_stuck():
+    rng = np.random.default_rng(0)
+    worth = rng.random((200, 60))
+    exact = shares(worth, 30, "saturation").solve("highs:simplex").levels
+    s = shares(worth, 30, "saturation").solve("clarabel")
+    assert np.abs(s.levels - exact).max() < 1e-4
+    stuck = re.search(r"(\d+) of \d+ solves got stuck short of the tolerance", s.message)
+    assert (s.status == "feasible") == (stuck is not None)
+    assert s.bound == pytest.approx(exact[0], abs=1e-7)
+
+
+def test_what_is_above_the_level_is_not_tight_for_a_small_multiplier():
+    levels = Levels("saturation", None, np.zeros(3), np.arange(3), np.arange(0), rows=0)
+    found = RawResult(fo.Status.OPTIMAL, row_dual=np.array([0.9, 1e-4, 1e-4]))
+    assert _tight(levels, found, np.array([0.0, 1e-3, 1e-6]), 1e-6).tolist() == [True, False, True]
+    fixed = np.array([0.0, np.inf, 0.0])  # the second is none of the free ones
+    assert _tight(levels, found, fixed, 1e-6).tolist() == [True, False, True]
+    found.row_dual = None
+    assert not _tight(levels, found, fixed, 1e-6).any()
 
 
 @pytest.mark.parametrize("method", ["compact", "cuts"])
@@ -310,5 +333,5 @@ def test_floors_give_way_only_so_far():
     steps = 0
     while floors.relax():
         steps += 1
-    assert steps == 6
+    assert steps == 8
     assert session.program.lower[0] == pytest.approx(1 - 1e-4)

@@ -367,3 +367,17 @@ def test_log_is_kept():
 )
 def test_relative_gap(objective, bound, gap):
     assert relative_gap(objective, bound) == pytest.approx(gap)
+
+
+@pytest.mark.parametrize("constrained", [False, True])
+def test_a_conic_solver_that_takes_large_values_for_infeasibility_is_refuted(constrained):
+    m = fo.Model()
+    x, y = m.variable("x", lower=30), m.variable("y")
+    if constrained:
+        m.subject_to(fo.exp(x) <= y)
+    m.minimize(y if constrained else fo.exp(x))
+    s = m.solve("clarabel")
+    assert s.status == "failed"
+    assert s.message == "CLARABEL: PrimalInfeasible; but a point of the linear rows satisfies the model"
+    m.subject_to(fo.exp(x) <= 5)
+    assert m.solve("clarabel").status == "infeasible"

@@ -121,6 +121,28 @@ def wait(problem):
     return fo.Outcome(np.zeros(len(problem.values)))
 
 
+def _warm_up():
+    """Take longer than any limit of the test."""
+    time.sleep(2.5)
+    _tell("warm")
+
+
+@Bad.algorithm("prepared", exact=False, prepare=_warm_up)
+def prepared(problem, *, time_limit=None):
+    with open(os.environ["FORCOPT_TEST_PID"]) as file:
+        said = file.read()
+    return fo.Outcome(np.zeros(len(problem.values)), message=f"{said}, with {time_limit} s")
+
+
+def _stumble():
+    raise ArithmeticError("no compiler")
+
+
+@Bad.algorithm("unprepared", exact=False, prepare=_stumble)
+def unprepared(problem):
+    return fo.Outcome(np.zeros(len(problem.values)))
+
+
 @Bad.algorithm("note", exact=False)
 def note(problem, *, seed=None, extra=0):
     """Take what a seed says, and leave a line for each run where the test counts them."""

@@ -95,6 +95,22 @@ def test_a_hang_is_killed_with_the_programs_it_started(told, monkeypatch):
     assert dies(int(told.read_text()))
 
 
+@pytest.mark.parametrize("isolate_it", [True, False])
+def test_what_a_method_prepares_is_outside_the_clock(told, monkeypatch, isolate_it):
+    monkeypatch.setattr(isolate, "GRACE", 0.5)
+    row = fo.compare(Bad(**SMALL), ["prepared"], time_limit=1, isolate=isolate_it).rows[0]
+    assert (row.status, row.message) == ("approximate", "warm, with 1 s")
+    assert row.seconds < 1
+    row = fo.compare(Bad(**SMALL), ["unprepared"], isolate=isolate_it).rows[0]
+    assert (row.status, row.message) == ("failed", "ArithmeticError: no compiler")
+
+
+def test_what_is_never_prepared_is_killed(told, monkeypatch):
+    monkeypatch.setattr(isolate, "_STARTUP", 1.0)
+    row = fo.compare(Bad(**SMALL), ["prepared"], time_limit=60).rows[0]
+    assert (row.status, row.message) == ("limit", "killed: not started after 1 s")
+
+
 def test_peak_memory_is_that_of_the_run_alone(rows):
     held = np.ones(100_000_000)  # 800 MB here must not count there
     assert held.sum() == 1e8

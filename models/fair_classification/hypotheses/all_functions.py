@@ -65,10 +65,12 @@ class AllFunctionsOracle(Oracle):
         """One probability for each distinct row."""
         name = model.unused_name("probability")
         probability = model.variable(name, len(self.rows), lower=0.0, upper=1.0, integer=single)
+        first = np.unique(self.place, return_index=True)[1]
         members = sp.csr_array((np.ones(len(self.place)), (np.arange(len(self.place)), self.place)))
         return Hull(
             sp.csr_array(linear @ members) @ probability,
             lambda said: self.decompose(said[probability]),
+            lambda weights, predictions: {probability: (weights @ predictions)[first]},
         )
 
     def decompose(self, probability: Array) -> tuple[Array, list[Hypothesis]]:

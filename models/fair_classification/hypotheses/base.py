@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
 from forcopt.language.expression import Expression
-from forcopt.language.model import Model
+from forcopt.language.model import Model, Variable
 from forcopt.language.terms import Array
 from forcopt.loops.solution import ModelSolution
 
@@ -71,10 +71,13 @@ class Hull:
     Attributes:
         mapped: the linear map that was asked for, of the expected predictions.
         mixture: reads weights and hypotheses from a solution.
+        start: the other way round: the values of variables for weights and the predictions of hypotheses,
+            shape ``(k, n)``; raises `DeclarationError` for others than the class holds.
     """
 
     mapped: Expression
     mixture: Callable[[ModelSolution], tuple[Array, list[Hypothesis]]]
+    start: Callable[[Array, Array], Mapping[Variable, Array]]
 
 
 class Oracle(ABC):
@@ -130,8 +133,18 @@ class Oracle(ABC):
         name = model.unused_name("weight")
         weights = model.variable(name, len(listed), lower=0.0, upper=1.0, integer=single)
         model.subject_to(weights.sum() == 1, name=model.unused_name("mixture"))
-        columns = linear @ np.stack([h.predictions for h in listed]).T.astype(float)
-        return Hull(columns @ weights, lambda said: (said[weights], listed))
+        table = np.stack([h.predictions for h in listed])
+
+        def start(given: Array, predictions: Array) -> dict[Variable, Array]:
+            place = {row.tobytes(): i for i, row in enumerate(table.astype(bool))}
+            values = np.zeros(len(listed))
+            for weight, row in zip(given, predictions.astype(bool), strict=True):
+                if row.tobytes() not in place:
+                    raise DeclarationError("the decision mixes a classifier that is not among the hypotheses")
+                values[place[row.tobytes()]] += weight
+            return {weights: values}
+
+        return Hull(linear @ table.T.astype(float) @ weights, lambda said: (said[weights], listed), start)
 
 
 class Hypotheses(Declared):

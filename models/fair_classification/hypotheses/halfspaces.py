@@ -128,7 +128,12 @@ class _WrittenOracle(Oracle):
             found = self.scaled.halfspace(said[normal], float(said[offset]))
             return np.ones(1), [Hypothesis(found, np.round(said[inside]).astype(np.int64)[place])]
 
-        return Hull(sp.csr_array(linear @ members) @ inside, read)
+        first = np.unique(place, return_index=True)[1]
+        return Hull(
+            sp.csr_array(linear @ members) @ inside,
+            read,
+            lambda _, predictions: {inside: predictions[0, first]},
+        )
 
     def constants(self) -> list[Hypothesis]:
         """Both: halfspaces that hold all points or none."""

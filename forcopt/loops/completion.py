@@ -1,0 +1,74 @@
+"""Complete a point of which some variables are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from forcopt.errors import DeclarationError
+from forcopt.language.model import Model, Variable
+from forcopt.language.terms import Array
+from forcopt.loops.solution import ModelSolution
+from forcopt.status import Status
+
+__all__ = ["completed", "read_values"]
+
+_SECONDS = 60.0
+"""How long the search for the other columns may take."""
+
+
+def read_values(model: Model, values: Mapping[Variable, Any]) -> Array:
+    """The values of all columns that are given; NaN elsewhere.
+
+    Args:
+        model: whose variables they are.
+        values: numbers that broadcast to each variable's shape; NaN where unknown.
+
+    Raises:
+        DeclarationError: for what is no variable of the model, or does not broadcast.
+    """
+    point = np.full(model.column_count, np.nan)
+    for variable, value in values.items():
+        if not isinstance(variable, Variable):
+            raise DeclarationError(f"start: {variable!r} is not a variable")
+        model.lift(variable)
+        try:
+            wide = np.broadcast_to(np.asarray(value, dtype=float), variable.shape)
+        except (TypeError, ValueError):
+            raise DeclarationError(
+                f"start: the value of {variable.name} must be numbers that broadcast to {variable.shape}"
+            ) from None
+        point[variable.start : variable.start + variable.size] = wide.reshape(-1)
+    return point
+
+
+def completed(
+    model: Model, values: Mapping[Variable, Any], again: Callable[[], Model]
+) -> tuple[ModelSolution, bool]:
+    """Give the point with these values; the columns that they do not determine are found by HiGHS.
+
+    Args:
+        model: with an objective, which tells the better completion.
+        values: of some variables, see `read_values`; they are kept as they are.
+        again: writes the same model once more, in which the values are then held.
+
+    Returns:
+        What to certify, and whether there is a completion: if not, it is what HiGHS says of the model in
+        which the values are held.
+    """
+    given = read_values(model, values)
+    if not np.isnan(given[model.free_columns()]).any():
+        point = model.complete(given)
+        return ModelSolution(model, Status.FEASIBLE, np.nan, -np.inf, (), point, 0.0, "highs", ()), True
+    held = again()
+    for v in held.variables:
+        numbers = given[v.start : v.start + v.size]
+        at = np.flatnonzero(~np.isnan(numbers))
+        held.subject_to(v.reshape(-1)[at] == numbers[at], name=held.unused_name(f"{v.name} is given"))
+    said = held.solve(time_limit=_SECONDS)
+    if said.point is None:
+        return said, False
+    said.model, said.point = model, model.complete(np.where(np.isnan(given), said.point, given))
+    return said, True
