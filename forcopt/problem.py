@@ -588,8 +588,12 @@ def load(spec: str | Path) -> Problem:
     if not path.exists():
         known = examples()
         if str(spec) not in known:
+            from difflib import get_close_matches
+
+            near = get_close_matches(str(spec), known, n=1)
+            hint = f"; did you mean '{near[0]}'?" if near else ""
             raise FileNotFoundError(
-                f"no file or example {str(spec)!r}; examples: {', '.join(known) or 'none'}"
+                f"no file or example {str(spec)!r}{hint}; examples: {', '.join(known) or 'none'}"
             )
         path = known[str(spec)]
     try:
