@@ -100,7 +100,7 @@ def _class(name: str) -> type[Problem]:
 
 def _text(cls: type) -> tuple[str, str, dict[str, str]]:
     """A class's documentation: first sentence, paragraphs, and what it or its base says of each field."""
-    first, _, rest = (inspect.getdoc(cls) or "").replace("``", "").partition("\n")
+    first, _, rest = (inspect.getdoc(cls) or "").replace("`", "").partition("\n")
     paragraphs = [first]
     meanings = {} if cls.__base__ in (None, object) else _text(cls.__base__)[2]
     for block in re.split(r"\n\s*\n", rest.strip()):

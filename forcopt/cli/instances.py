@@ -49,4 +49,5 @@ def export(
     from forcopt.study import library
 
     files = library.export(folder, form.value, names or [])
-    print(f"{len(files) - 1} instances and {files[-1].name} in {folder}")
+    count = len(files) - 1
+    print(f"{count} instance{'' if count == 1 else 's'} and {files[-1].name} in {folder}")
