@@ -107,7 +107,7 @@ def test_the_table_shows_every_run_and_why_some_have_no_solution(mixed):
     assert lines[1].split() == ["milp@highs", "optimal", "10", "10", "0%", "0%", "0", "0.25", "50"]
     assert lines[3].split() == ["relaxed", "approximate", "8", "-", "-", "-20.00%", "0.5", "1", "-"]
     assert lines[4].split() == ["slow", "feasible", "12.5", "9", "-", "25.00%", "0", "600", "-"]
-    assert lines[7:] == ["crash: killed by SIGSEGV <b>&", "later: not run: interrupted"]
+    assert lines[7:] == ["crash: killed by SIGSEGV <b>&", "not run: interrupted"]
     assert repr(mixed) == "<comparison of 6 runs: best 10 by milp@highs, 2 without a solution>"
 
 
