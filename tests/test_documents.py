@@ -16,6 +16,7 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # pages may write files
     monkeypatch.setenv("MPLBACKEND", "Agg")
     text = page.read_text()
+    assert not re.search(r"^```py$", text, re.MULTILINE), "a block that does not run"
     blocks = [(m.group(1), text[: m.start()].count("\n") + 2) for m in BLOCK.finditer(text)]
     namespace = {"__name__": f"page_{os.path.basename(page)}"}
     for code, line in blocks:
