@@ -289,9 +289,10 @@ def test_instances_are_listed_with_what_is_known(forcopt, instances):
     lines = {
         line.split()[0]: line for line in forcopt("instances", "list").stdout.splitlines() if line.strip()
     }
-    assert "milp" in lines["rucksack/25"] and "agreed: a, b" in lines["rucksack/50"]
+    assert "rucksack/25" in lines and "agreed: 2 methods" in lines["rucksack/50"]
     (row,) = json.loads(forcopt("instances", "list", "rucksack/5", "--json").stdout)
-    assert row["name"] == "rucksack/50" and row["objective"] == 220 and row["bound"] is None
+    assert (row["name"], row["formulation"]) == ("rucksack/50", "milp")
+    assert row["objective"] == 220 and row["bound"] is None
 
 
 def test_instances_are_exported_and_solved(forcopt, instances):
