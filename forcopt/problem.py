@@ -591,10 +591,8 @@ def load(spec: str | Path) -> Problem:
             from difflib import get_close_matches
 
             near = get_close_matches(str(spec), known, n=1)
-            hint = f"; did you mean '{near[0]}'?" if near else ""
-            raise FileNotFoundError(
-                f"no file or example {str(spec)!r}{hint}; examples: {', '.join(known) or 'none'}"
-            )
+            hint = f"; did you mean '{near[0]}'? known" if near else "; examples"
+            raise FileNotFoundError(f"no file or example {str(spec)!r}{hint}: {', '.join(known) or 'none'}")
         path = known[str(spec)]
     try:
         text = path.read_text(encoding="utf-8")

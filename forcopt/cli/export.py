@@ -31,7 +31,7 @@ def export(
 ) -> None:
     """Write the model of a formulation as an MPS or LP file."""
     from forcopt.loops.exchange import read, write
-    from forcopt.problem import load
+    from forcopt.study.library import problem_of
 
     if form is not None and output.suffix != f".{form}":
         raise DeclarationError(f"the output is {output}; for the format {form} its name must end in .{form}")
@@ -40,5 +40,5 @@ def export(
             raise DeclarationError(f"{spec} holds a bare model, which has no method {method!r}")
         model = read(spec)
     else:
-        model = load(spec).to_model(method)
+        model = problem_of(spec).to_model(method)
     write(model, output)

@@ -35,7 +35,8 @@ __all__ = [
 SpecArgument = Annotated[
     str,
     typer.Argument(
-        metavar="SPEC", help="A declaration (JSON or TOML), an example's name, or an .mps or .lp file."
+        metavar="SPEC",
+        help="A declaration (JSON or TOML), an .mps or .lp file, or the name of an example or instance.",
     ),
 ]
 TimeLimitOption = Annotated[

@@ -63,11 +63,11 @@ def solve(
         said = read(spec).solve(backend or "highs", time_limit=time_limit, seed=seed)
         solution, known = said, _model_record(spec, said)
     else:
-        from forcopt.problem import load
+        from forcopt.study.library import problem_of
 
         own = dict(_parsed(text) for text in option or [])
         common: dict[str, Any] = {"backend": backend, "time_limit": time_limit, "seed": seed}
-        judged = load(spec).solve(method, **common, progress=sys.stderr.isatty(), **own)
+        judged = problem_of(spec).solve(method, **common, progress=sys.stderr.isatty(), **own)
         solution, known = judged, _record(spec, judged)
     if certify and solution.status.has_solution:
         known["certificate"] = str(solution.certify())

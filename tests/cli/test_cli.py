@@ -304,6 +304,8 @@ def test_instances_are_exported_and_solved(forcopt, instances):
         forcopt("compare", "files/rucksack-50.lp", "rucksack/25", "-m", "@highs", "--json").stdout
     )
     assert [row["objective"] for row in data["rows"]] == [220, 100]
+    assert json.loads(forcopt("solve", "rucksack/25", "--json").stdout)["objective"] == 100
+    assert forcopt("export", "rucksack/25", "-o", "25.mps").exit_code == 0 and Path("25.mps").exists()
     assert forcopt("instances", "export", "files", "knapsack").exit_code == 2
 
 
