@@ -16,7 +16,7 @@ from forcopt.cli.output import (
     console,
     print_json,
 )
-from forcopt.errors import unknown
+from forcopt.errors import DeclarationError, unknown
 
 __all__ = ["compare"]
 
@@ -61,6 +61,8 @@ def compare(
 
     if kind not in (kinds := ["runs", *CHARTS]):
         raise unknown("kind of plot", kind, kinds)
+    if kind != "runs" and plot is None:
+        raise DeclarationError(f"--kind is {kind}, but --plot names no file to draw it to")
     for path, endings in ((html, ()), (csv, ()), (plot, DRAWN), (store, ())):
         check_target(path, *endings)
     names = None if methods is None else [name.strip() for name in methods.split(",")]

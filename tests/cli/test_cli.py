@@ -156,6 +156,7 @@ def test_no_solution_is_exit_code_1_with_its_reason(forcopt):
         (["solve", "x.mps", "-m", "milp"], "holds a bare model, not a problem"),
         (["solve", "rucksack/small", "--plot", "x.foo"], "must end in .png, .svg, .pdf"),
         (["compare", "rucksack/small", "--kind", "profil"], "did you mean 'profile'?"),
+        (["compare", "rucksack/small", "--kind", "profile"], "--plot names no file"),
         (["compare", "rucksack/small", "--plot", "x.foo"], "must end in .png, .svg, .pdf"),
         (["compare", "rucksack/small", "--html", "absent/x.html"], "there is no folder absent"),
         (["describe", "Rucksak"], "did you mean 'Rucksack'?"),
