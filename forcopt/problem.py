@@ -141,8 +141,8 @@ class Method:
 
     @property
     def summary(self) -> str:
-        """The first line of its documentation."""
-        return (inspect.getdoc(self.function) or "").partition("\n")[0]
+        """The first paragraph of its documentation, on one line."""
+        return " ".join((inspect.getdoc(self.function) or "").partition("\n\n")[0].split())
 
 
 _COMMON = ("backend", "time_limit", "seed", "progress", "on_improvement")
