@@ -54,6 +54,6 @@ def unknown(kind: str, name: str, known: list[str]) -> UnknownNameError:
     """
     from difflib import get_close_matches
 
-    near = get_close_matches(name, known, n=1, cutoff=0.5)
+    near = get_close_matches(name, known, n=1)
     hint = f" did you mean '{near[0]}'?" if near else ""
     return UnknownNameError(f"unknown {kind} '{name}';{hint} known: {', '.join(sorted(known)) or 'none'}")

@@ -165,8 +165,8 @@ class Method:
 
     @property
     def summary(self) -> str:
-        """The first line of its documentation."""
-        return (inspect.getdoc(self.function) or "").partition("\n")[0]
+        """The first paragraph of its documentation, on one line."""
+        return " ".join((inspect.getdoc(self.function) or "").partition("\n\n")[0].split())
 
 
 _COMMON = ("backend", "time_limit", "start", "seed", "progress", "on_improvement")
@@ -458,7 +458,7 @@ class Problem(Declared):
             try:
                 if not exact:
                     raise DeclarationError("decisions are certified by exact formulations only")
-                model, handles = self._written(chosen, options)
+                model, handles = self.formulate(chosen.name, **options)
                 values = {} if decision is None else handles.start_at(decision)
             except DeclarationError as error:
                 if method is not None:
@@ -472,7 +472,7 @@ class Problem(Declared):
             why = "; ".join(refused) or "the problem has none"
             return Certificate(None, None, None, None, None, f"no exact formulation takes this ({why})")
         chosen, model, handles, values = found[-1] if is_provable(found[-1][1]) else found[0]
-        said, complete = completed(model, values, lambda: self._written(chosen, options)[0])
+        said, complete = completed(model, values, lambda: self.to_model(chosen.name, **options))
         certificate = (
             said.certify(FEASIBILITY_TOLERANCE).in_units(Fraction(handles.unit)).assuming(handles.premise)
         )
@@ -693,9 +693,11 @@ def load(spec: str | Path) -> Problem:
     if not path.exists():
         known = examples()
         if str(spec) not in known:
-            raise FileNotFoundError(
-                f"no file or example {str(spec)!r}; examples: {', '.join(known) or 'none'}"
-            )
+            from difflib import get_close_matches
+
+            near = get_close_matches(str(spec), known, n=1)
+            hint = f"; did you mean '{near[0]}'? known" if near else "; examples"
+            raise FileNotFoundError(f"no file or example {str(spec)!r}{hint}: {', '.join(known) or 'none'}")
         path = known[str(spec)]
     try:
         text = path.read_text(encoding="utf-8")

@@ -16,7 +16,15 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # pages may write files
     monkeypatch.setenv("MPLBACKEND", "Agg")
     text = page.read_text()
+    assert not re.search(r"^```py$", text, re.MULTILINE), "a block that does not run"
     blocks = [(m.group(1), text[: m.start()].count("\n") + 2) for m in BLOCK.finditer(text)]
     namespace = {"__name__": f"page_{os.path.basename(page)}"}
     for code, line in blocks:
         exec(compile("\n" * (line - 1) + code, str(page), "exec"), namespace)
+
+
+def test_the_reference_has_every_problem():
+    import forcopt.models
+
+    text = (ROOT / "docs" / "reference_problems.md").read_text()
+    assert [name for name in forcopt.models.__all__ if not re.search(rf"\.{name}$", text, re.MULTILINE)] == []

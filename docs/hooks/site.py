@@ -27,7 +27,9 @@ def on_page_content(html, page, config, files):
             return convert(tex, display="inline")
         formula = ElementTree.fromstring(convert(tex, display="block"))
         for sub in formula.iter(f"{{{MATHML}}}msub"):
-            if sub[0].text in ("min", "max"):  # as TeX has it: below, not beside
+            if sub[0].text in ("min", "max") or sub[0].get(
+                "movablelimits"
+            ):  # as TeX has it: below, not beside
                 sub.tag = f"{{{MATHML}}}munder"
         return ElementTree.tostring(formula, encoding="unicode")
 

@@ -100,8 +100,8 @@ def _class(name: str) -> type[Problem]:
 
 def _text(cls: type) -> tuple[str, str, dict[str, str]]:
     """A class's documentation: first sentence, paragraphs, and what it or its base says of each field."""
-    first, _, rest = (inspect.getdoc(cls) or "").replace("``", "").partition("\n")
-    paragraphs = [first]
+    first, _, rest = (inspect.getdoc(cls) or "").replace("`", "").partition("\n\n")
+    paragraphs = [first := " ".join(first.split())]
     meanings = {} if cls.__base__ in (None, object) else _text(cls.__base__)[2]
     for block in re.split(r"\n\s*\n", rest.strip()):
         if re.match(r"(Attributes|Args):\n", block):

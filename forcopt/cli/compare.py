@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from forcopt.cli.output import JsonOption, SeedOption, TimeLimitOption, console, print_json
+from forcopt.cli.output import (
+    DRAWN,
+    JsonOption,
+    SeedOption,
+    TimeLimitOption,
+    check_target,
+    console,
+    print_json,
+)
+from forcopt.errors import DeclarationError, unknown
 
 __all__ = ["compare"]
 
@@ -15,7 +24,9 @@ __all__ = ["compare"]
 def compare(
     specs: Annotated[
         list[str],
-        typer.Argument(metavar="SPEC...", help="Declarations (JSON or TOML), or examples by name."),
+        typer.Argument(
+            metavar="SPEC...", help="Declarations (JSON or TOML), .mps or .lp files, examples or instances."
+        ),
     ],
     methods: Annotated[
         str | None,
@@ -33,7 +44,10 @@ def compare(
     csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a table.")] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it (.png, .svg, .pdf).")] = None,
     kind: Annotated[
-        str, typer.Option(metavar="KIND", help="What to draw: runs, profile, cactus, progress or scaling.")
+        str,
+        typer.Option(
+            metavar="KIND", help="What to draw: runs, profile, cactus, progress, scaling or pareto."
+        ),
     ] = "runs",
     store: Annotated[
         Path | None,
@@ -43,7 +57,14 @@ def compare(
 ) -> None:
     """Compare methods on problems, each in a process of its own: a crash or a hang costs one row."""
     from forcopt.study import compare
+    from forcopt.study.charts import CHARTS
 
+    if kind not in (kinds := ["runs", *CHARTS]):
+        raise unknown("kind of plot", kind, kinds)
+    if kind != "runs" and plot is None:
+        raise DeclarationError(f"--kind is {kind}, but --plot names no file to draw it to")
+    for path, endings in ((html, ()), (csv, ()), (plot, DRAWN), (store, ())):
+        check_target(path, *endings)
     names = None if methods is None else [name.strip() for name in methods.split(",")]
     result = compare(specs, names, repeats=repeats, time_limit=time_limit, seed=seed, store=store)
     if as_json:

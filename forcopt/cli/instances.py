@@ -21,7 +21,7 @@ NamesArgument = Annotated[
 
 @app.command("list")
 def list_(names: NamesArgument = None, as_json: JsonOption = False) -> None:
-    """List the instances: the formulation, and what is known of the optimum and how it was certified."""
+    """List the instances: what is known of the optimum, and how it was certified; JSON tells more."""
     from forcopt.study import library
 
     known = library.known()
@@ -31,12 +31,20 @@ def list_(names: NamesArgument = None, as_json: JsonOption = False) -> None:
     ]
     if as_json:
         return print_json(rows)
-    out = table("instance", "formulation", "status", "best known", "bound", "seconds", "certified")
+    out = table("instance", "best known", "bound", "seconds", "certified")
+    out.columns[0].no_wrap = True
     for row in rows:
-        numbers = ["-" if row[k] is None else f"{row[k]:.8g}" for k in ("objective", "bound", "seconds")]
-        out.add_row(row["name"], row["formulation"], row["status"] or "-", *numbers, row["certified"] or "-")
+        forms = {"objective": ".8g", "bound": ".8g", "seconds": ".3g"}
+        numbers = ["-" if row[k] is None else f"{row[k]:{form}}" for k, form in forms.items()]
+        out.add_row(row["name"], *numbers, _brief(row["certified"]))
     console().print(out, markup=False)
     return None
+
+
+def _brief(certified: str | None) -> str:
+    """Of several methods that agree only the number; JSON names them."""
+    how, _, methods = (certified or "-").partition(": ")
+    return f"{how}: {methods.count(', ') + 1} methods" if ", " in methods else certified or "-"
 
 
 @app.command("export")
@@ -49,4 +57,5 @@ def export(
     from forcopt.study import library
 
     files = library.export(folder, form.value, names or [])
-    print(f"{len(files) - 1} instances and {files[-1].name} in {folder}")
+    count = len(files) - 1
+    print(f"{count} instance{'' if count == 1 else 's'} and {files[-1].name} in {folder}")

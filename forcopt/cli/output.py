@@ -7,19 +7,24 @@ import json
 import math
 import sys
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
 __all__ = [
+    "DRAWN",
     "JsonOption",
     "SeedOption",
     "SpecArgument",
     "TimeLimitOption",
+    "check_target",
     "console",
     "is_model_file",
     "plain",
@@ -31,7 +36,7 @@ SpecArgument = Annotated[
     str,
     typer.Argument(
         metavar="SPEC",
-        help="A declaration (JSON or TOML), the name of an example or instance, or an .mps or .lp file.",
+        help="A declaration (JSON or TOML), an .mps or .lp file, or the name of an example or instance.",
     ),
 ]
 TimeLimitOption = Annotated[
@@ -41,9 +46,27 @@ SeedOption = Annotated[int | None, typer.Option(help="Of whatever is random.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON for programs.")]
 
 
+DRAWN = (".png", ".svg", ".pdf")
+"""How the name of a picture may end."""
+
+
 def is_model_file(spec: str) -> bool:
     """Whether `spec` names a file that holds a bare model instead of a problem's declaration."""
     return spec.lower().endswith((".mps", ".lp", ".mps.gz", ".lp.gz"))
+
+
+def check_target(path: Path | None, *endings: str) -> None:
+    """Say what keeps a file from being written before hours go into what it shall hold.
+
+    Raises:
+        DeclarationError: for another ending than those given, or a folder that does not exist.
+    """
+    if path is None:
+        return
+    if endings and path.suffix.lower() not in endings:
+        raise DeclarationError(f"cannot write {path}: the name must end in {', '.join(endings)}")
+    if not path.absolute().parent.is_dir():
+        raise DeclarationError(f"cannot write {path}: there is no folder {path.parent}")
 
 
 def console() -> Console:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from forcopt.cli.output import (
+    DRAWN,
     JsonOption,
     SeedOption,
     SpecArgument,
     TimeLimitOption,
+    check_target,
     console,
     is_model_file,
     print_json,
@@ -51,6 +53,7 @@ def solve(
 ) -> None:
     """Solve a problem or a bare model, and show the answer as the problem itself judges it."""
     solution: Solution | ModelSolution
+    check_target(plot, *DRAWN)
     if is_model_file(spec):
         for name, value in (("--method", method), ("--option", option), ("--plot", plot)):
             if value:
@@ -153,10 +156,11 @@ def _show(known: dict[str, Any]) -> None:
     for name, text in rows.items():
         screen.print(f"  {name:{width}}  {text}", markup=False, soft_wrap=True)
     if "values" in known:
-        _show_values(known["values"])
+        if abs(known["objective"]) < float("inf"):
+            _show_values(known["values"])
     elif known["decision"] is not None:
         screen.print()
-        screen.print(repr(known["decision"]), markup=False, soft_wrap=True)
+        screen.print(str(known["decision"]), markup=False, soft_wrap=True)
 
 
 def _lines(known: dict[str, Any]) -> dict[str, str]:

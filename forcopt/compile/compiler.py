@@ -135,7 +135,9 @@ def _refusal(model: Model, missing: list[str], backend: str, others: Mapping[str
             continue
         able.append(name)
     names = ", ".join(able) if able else "no registered backend"
-    return f"backend {backend!r} cannot take {', '.join(missing)} in model {model.name!r}; able: {names}"
+    words = {"integer": "integer variables", "quadratic": "a quadratic objective"}
+    kinds = ", ".join(words.get(kind, kind) for kind in missing)
+    return f"backend {backend!r} cannot take {kinds} in model {model.name!r}; able: {names}"
 
 
 def _objective_squares(draft: Draft, stages: Sequence[Stage]) -> list[AtomRelation]:

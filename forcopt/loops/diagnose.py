@@ -69,8 +69,8 @@ def irreducible_subset(model: Model, backend: str = "highs") -> list[str] | None
         return None
     found = _quick_explain([], items, True, infeasible)
     rows = [row for item in found for row in _rows(item)]
-    if len(found) < len(rows) <= _MOST_ROWS:
-        found = _quick_explain([], rows, True, infeasible)
+    if len(rows) <= _MOST_ROWS:
+        found = rows if len(rows) == len(found) else _quick_explain([], rows, True, infeasible)
     return [item.name for item in found]
 
 
@@ -79,7 +79,7 @@ _MOST_ROWS = 2_000
 
 def _rows(item: Any) -> list[Any]:
     """A constraint's rows, each as a constraint under the row's name; other conditions as they are."""
-    if not isinstance(item, Constraint) or item.expression.size == 1:
+    if not isinstance(item, Constraint):
         return [item]
     flat = item.expression.ravel()
     lower, upper = (np.broadcast_to(side, item.shape).reshape(-1) for side in (item.lower, item.upper))

@@ -12,7 +12,7 @@ from forcopt.backends.registry import get_backend
 from forcopt.errors import NotInstalledError
 from forcopt.status import Status
 from forcopt.study.isolate import pack, run_isolated, stop_all
-from forcopt.study.run import Job, Run, measure
+from forcopt.study.run import INTERRUPTED, Job, Run, measure
 from forcopt.study.store import Store
 
 __all__ = ["execute"]
@@ -60,7 +60,7 @@ def _execute(
                 show("", 1)
         except KeyboardInterrupt:
             stop_all()
-    return [done.get(i) or job.row(None, "not run: interrupted") for i, job in enumerate(jobs)]
+    return [done.get(i) or job.row(None, INTERRUPTED) for i, job in enumerate(jobs)]
 
 
 def _installed(backend: str) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from forcopt.errors import DeclarationError, unknown
 from forcopt.instance import Instance
 from forcopt.loops.exchange import read
-from forcopt.problem import Problem, load, problem_classes
+from forcopt.problem import Problem, examples, load, problem_classes
 from forcopt.study.model_file import ModelFile
 from forcopt.study.store import facts
 
@@ -44,9 +44,9 @@ def problem_of(spec: str | Path) -> Problem:
     """
     if str(spec).lower().endswith((".mps", ".lp", ".mps.gz", ".lp.gz")):
         return ModelFile(path=str(spec))
-    if not Path(spec).exists() and str(spec) in (every := instances()):
-        return every[str(spec)].make()
-    return load(spec)
+    if Path(spec).exists() or str(spec) in examples() or str(spec) not in (every := instances()):
+        return load(spec)
+    return every[str(spec)].make()
 
 
 def find(names: Sequence[str]) -> list[Instance]:

@@ -18,7 +18,7 @@ from forcopt.language.terms import Array
 from forcopt.loops.solution import relative_gap
 from forcopt.problem import Problem
 from forcopt.status import Status
-from forcopt.study.run import TOLERANCE, Run
+from forcopt.study.run import INTERRUPTED, TOLERANCE, Run
 from forcopt.study.store import Store
 
 if TYPE_CHECKING:
@@ -135,7 +135,9 @@ class Comparison:
         """What the table cannot say: disagreements, and why runs have no solution."""
         several = len(self.instances) > 1
         lost = Counter(
-            f"{r.instance + ': ' if several else ''}{r.label}: {r.message or r.status}"
+            r.message
+            if r.message == INTERRUPTED
+            else f"{r.instance + ': ' if several else ''}{r.label}: {r.message or r.status}"
             for r in self.rows
             if not r.solved
         )

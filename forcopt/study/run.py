@@ -19,10 +19,13 @@ from forcopt.language.model import Model
 from forcopt.problem import Problem, Solution
 from forcopt.status import Status
 
-__all__ = ["TOLERANCE", "Job", "Run", "measure"]
+__all__ = ["INTERRUPTED", "TOLERANCE", "Job", "Run", "measure"]
 
 TOLERANCE = 1e-4
 """How far solvers' tolerances let objectives differ, relative to max(1, value), and demands be violated."""
+
+INTERRUPTED = "not run: interrupted"
+"""The message of what Ctrl-C kept from being run."""
 
 
 @dataclass(frozen=True)

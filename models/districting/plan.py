@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Plan"]
 
+_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
+"""Okabe and Ito's palette, which colour-blind readers can tell apart."""
+
+_MOST_LISTED = 40
+"""How many nodes of a district `str` lists."""
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -108,12 +114,21 @@ class Plan:
             f"<plan of {len(self.parts)} districts: cost {self.cost:g}, populations {list(self.populations)}>"
         )
 
+    def __str__(self) -> str:
+        lines = [f"{'district':>8}  {'population':>10}  nodes"]
+        for d, (part, people) in enumerate(zip(self.parts, self.populations, strict=True)):
+            names = ", ".join(str(self.problem.nodes[v]) for v in part[:_MOST_LISTED])
+            more = f" and {len(part) - _MOST_LISTED} more" if len(part) > _MOST_LISTED else ""
+            lines.append(f"{d:>8}  {people:>10}  {names}{more}")
+        return "\n".join(lines)
+
     def plot(self, path: str | Path | None = None) -> Any:
         """Draw the plan as a map.
 
         Nodes with an attribute ``geometry`` (a GeoJSON-like mapping of a polygon or several, or an object
         that offers one as ``__geo_interface__``, as shapely's do) are drawn as areas; else all nodes are
-        drawn as points at ``x`` and ``y``, or by a planar layout, with cut edges dashed.
+        drawn as points at ``x`` and ``y``, or by a planar layout, with cut edges dashed. Up to 20 districts
+        are named with their populations.
 
         Args:
             path: a ``.png``, ``.svg`` or ``.pdf`` file to write.
@@ -123,17 +138,20 @@ class Plan:
         """
         from matplotlib import colormaps
         from matplotlib.collections import LineCollection, PathCollection
+        from matplotlib.colors import to_rgba_array
         from matplotlib.figure import Figure
+        from matplotlib.lines import Line2D
 
         problem, graph = self.problem, self.problem.graph
-        figure = Figure(figsize=(7, 7), layout="constrained")
+        figure = Figure(layout="constrained")
         axes = figure.add_subplot()
-        palette = colormaps["tab10" if len(self.parts) <= 10 else "tab20"]
-        colours = palette(self.labels % palette.N)
+        few = len(self.parts) <= len(_COLOURS)
+        palette = to_rgba_array(_COLOURS) if few else colormaps["tab20"](np.arange(20))
+        of_district = palette[np.arange(len(self.parts)) % len(palette)]
+        colours = of_district[self.labels]
         if all("geometry" in graph.nodes[v] for v in problem.nodes):
             areas = [_area(graph.nodes[v]["geometry"]) for v in problem.nodes]
             axes.add_collection(PathCollection(areas, facecolors=colours, edgecolors="white", linewidths=0.5))
-            axes.autoscale_view()
         else:
             spots = _positions(problem)
             u, v = problem.arrays.edges.T
@@ -146,6 +164,15 @@ class Plan:
             axes.scatter(
                 spots[:, 0], spots[:, 1], c=colours, s=90, edgecolors="black", linewidths=0.5, zorder=2
             )
+        axes.autoscale_view()
+        wide, high = axes.viewLim.size
+        figure.set_size_inches(8.5, min(max(6.5 * high / wide, 3.0), 10.0) + 0.4)
+        if len(self.parts) <= 20:
+            marks = [
+                Line2D([], [], marker="o", linestyle="", color=colour, label=f"{d}: {people:,}")
+                for d, (colour, people) in enumerate(zip(of_district, self.populations, strict=True))
+            ]
+            figure.legend(handles=marks, title="populations", frameon=False, loc="outside right upper")
         axes.set_aspect("equal", adjustable="datalim")
         axes.set_axis_off()
         axes.set_title(f"{len(self.parts)} districts, cut cost {self.cost:g}")

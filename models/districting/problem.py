@@ -68,7 +68,7 @@ class Districting(Problem):
         bounds: the smallest and the largest population of a district, instead of a tolerance.
         population: the node attribute that holds it: an integer, not negative.
         cost: the edge attribute that holds the cost of cutting it: a decimal number, not negative; 1 where
-            the edge has none.
+            the edge has none. A name other than the default must be on some edge.
         objective: ``cut`` (the cost of the cut edges), ``inertia`` (the sum over nodes of population times
             squared distance to the district's best centre node, after Hess et al. 1965; needs ``x`` and
             ``y``), or ``deviation`` (the largest distance of a district's population from the mean).
@@ -142,6 +142,11 @@ class Districting(Problem):
     @cached_property
     def _costs(self) -> list[Fraction]:
         found = []
+        seen = {name for *_, data in self.graph.edges(data=True) for name in data}
+        if self.cost != "cost" and self.cost not in seen and self.graph.edges:
+            raise DeclarationError(
+                f"cost is {self.cost!r}, which no edge has; edges have: {', '.join(map(str, seen)) or 'none'}"
+            )
         for u, v, data in self.graph.edges(data=True):
             value = data.get(self.cost, 1)
             try:

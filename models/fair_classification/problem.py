@@ -27,12 +27,11 @@ ROUNDING = 1e-9
 
 
 class FairClassification(Problem):
-    """Learn the randomised classifier of least error that is fair on the records (fair empirical risk
-    minimisation).
+    """Learn the randomised classifier of least error that is fair on the records.
 
-    A decision is a mixture Q of classifiers of a class H. Its error, and every rate of every group, is linear
-    in the probability ``p[i]`` that record i is predicted 1, so that this is a linear program over the convex
-    hull of H.
+    This is fair empirical risk minimisation. A decision is a mixture Q of classifiers of a class H. Its
+    error, and every rate of every group, is linear in the probability ``p[i]`` that record i is predicted 1,
+    so that this is a linear program over the convex hull of H.
 
     Attributes:
         features: of the n records, shape ``(n, d)``; arrays or a pandas frame of numbers.

@@ -100,12 +100,11 @@ class GroupModel:
 
         figure = Figure(figsize=(6.0, 3.6), layout="constrained")
         axes = figure.subplots()
-        shown = {**(others or {}), label: self}
         place = np.arange(1, len(self.losses) + 1)
-        for number, (name, model) in enumerate(shown.items()):
-            axes.plot(
-                place, model.sorted_losses, marker="o", drawstyle="steps-mid", label=name, zorder=number
-            )
+        style: dict[str, Any] = {"marker": "o", "drawstyle": "steps-mid"}
+        for name, model in (others or {}).items():  # dashed and above, to show what they cover
+            axes.plot(place, model.sorted_losses, label=name, linestyle="dashed", zorder=3, **style)
+        axes.plot(place, self.sorted_losses, label=label, linewidth=3.0, zorder=2, **style)
         axes.set(xlabel="rank of the group", ylabel="mean loss in the group", xticks=place)
         axes.set_ylim(bottom=0.0)
         axes.legend()

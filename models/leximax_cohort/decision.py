@@ -21,6 +21,9 @@ __all__ = ["CohortLottery"]
 
 _WHOLE = 1e-6
 
+_MOST_LISTED = 40
+"""How many candidates `str` lists."""
+
 
 @dataclass(frozen=True, eq=False)
 class CohortLottery:
@@ -124,6 +127,13 @@ class CohortLottery:
         if drawn.size:
             text += f", {len(drawn)} by lot"
         return text + f"; smallest utility {self.utilities.min():.6g}>"
+
+    def __str__(self) -> str:
+        named = [(i, p) for i, p in enumerate(self.marginals.tolist()) if p > _WHOLE]
+        lines = [f"{'candidate':>9}  probability", *(f"{i:>9}  {p:.4f}" for i, p in named[:_MOST_LISTED])]
+        if len(named) > _MOST_LISTED:
+            lines.append(f"and {len(named) - _MOST_LISTED} more")
+        return "\n".join(lines)
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw the groups' utilities from the smallest up, over those of an equal chance for all.

@@ -71,8 +71,8 @@ class Responses:
         figure = Figure(figsize=(5.5, 4.5), layout="constrained")
         axes = figure.subplots()
         kinds = (
-            ("true positive", self.true_positive, "C0"),
-            ("false positive", self.false_positive, "C3"),
+            ("true positive", self.true_positive, "#0072B2"),
+            ("false positive", self.false_positive, "#D55E00"),
         )
         if self.start is not None and self.position is not None and self.start.shape[1] >= 2:
             rejected = self.choice < 0
@@ -92,6 +92,7 @@ class Responses:
                 axes.bar([str(p) for p in met], total, bottom=bottom, color=color, label=label)
                 bottom += total
             axes.set(xlabel="criterion", ylabel="weight of agents")
+            axes.set_ylim(0, 1.05 * bottom.max() if met.size else 1.0)
         axes.legend()
         if path is not None:
             figure.savefig(path)

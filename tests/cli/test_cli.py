@@ -104,7 +104,7 @@ def test_solve_for_people(forcopt):
     assert said.exit_code == 0
     words = " ".join(said.stdout.split())
     assert "rucksack/small: Rucksack by milp@highs status optimal objective 220 bound 220" in words
-    assert "array([0., 1., 1.])" in words
+    assert "[0. 1. 1.]" in words
     greedy = " ".join(forcopt("solve", "rucksack/small", "-m", "greedy").stdout.split())
     assert "status approximate objective 160 guarantee within 120 of the optimum" in greedy
 
@@ -141,6 +141,7 @@ def test_no_solution_is_exit_code_1_with_its_reason(forcopt):
     ("words", "said"),
     [
         (["solve", "nope.json"], "no file or example 'nope.json'; examples: rucksack/small"),
+        (["solve", "rucksack/smal"], "did you mean 'rucksack/small'?"),
         (["solve", "rucksack/small", "-m", "mlip"], "did you mean 'milp'?"),
         (["solve", "rucksack/small", "-m", "milp@hihgs"], "did you mean 'highs'?"),
         (["solve", "rucksack/small", "-b", "absent"], "install it with: pip install broken"),
@@ -153,6 +154,11 @@ def test_no_solution_is_exit_code_1_with_its_reason(forcopt):
         (["solve", "binary.json"], "binary.json is not valid JSON"),
         (["solve", "."], ".: Is a directory"),
         (["solve", "x.mps", "-m", "milp"], "holds a bare model, not a problem"),
+        (["solve", "rucksack/small", "--plot", "x.foo"], "must end in .png, .svg, .pdf"),
+        (["compare", "rucksack/small", "--kind", "profil"], "did you mean 'profile'?"),
+        (["compare", "rucksack/small", "--kind", "profile"], "--plot names no file"),
+        (["compare", "rucksack/small", "--plot", "x.foo"], "must end in .png, .svg, .pdf"),
+        (["compare", "rucksack/small", "--html", "absent/x.html"], "there is no folder absent"),
         (["describe", "Rucksak"], "did you mean 'Rucksack'?"),
         (["schema", "x"], "unknown model 'x'"),
         (["compare", "rucksack/small", "--methods", "mlip"], "did you mean 'milp'?"),
@@ -199,6 +205,17 @@ def test_export_and_solve_a_bare_model(forcopt, name):
     data = json.loads(forcopt("solve", name, "--json").stdout)
     assert sorted(data["values"].values()) == [0, 1, 1] and data["violation"] == 0
     assert [name.startswith("take") for name in data["values"]] == [True] * 3
+
+
+def test_a_bare_model_without_a_solution_has_no_values(forcopt):
+    m = fo.Model("none")
+    x = m.variable("x", lower=0, upper=1)
+    m.subject_to(x >= 2, name="high")
+    m.minimize(x)
+    m.write("none.mps")
+    said = forcopt("solve", "none.mps")
+    assert said.exit_code == 1 and "cannot hold together: high" in said.stdout
+    assert "variable" not in said.stdout.replace("upper bound of variable", "")
 
 
 def test_export_turns_one_format_into_the_other(forcopt):
@@ -273,9 +290,10 @@ def test_instances_are_listed_with_what_is_known(forcopt, instances):
     lines = {
         line.split()[0]: line for line in forcopt("instances", "list").stdout.splitlines() if line.strip()
     }
-    assert "milp" in lines["rucksack/25"] and "agreed: a, b" in lines["rucksack/50"]
+    assert "rucksack/25" in lines and "agreed: 2 methods" in lines["rucksack/50"]
     (row,) = json.loads(forcopt("instances", "list", "rucksack/5", "--json").stdout)
-    assert row["name"] == "rucksack/50" and row["objective"] == 220 and row["bound"] is None
+    assert (row["name"], row["formulation"]) == ("rucksack/50", "milp")
+    assert row["objective"] == 220 and row["bound"] is None
 
 
 def test_instances_are_exported_and_solved(forcopt, instances):
@@ -287,6 +305,8 @@ def test_instances_are_exported_and_solved(forcopt, instances):
         forcopt("compare", "files/rucksack-50.lp", "rucksack/25", "-m", "@highs", "--json").stdout
     )
     assert [row["objective"] for row in data["rows"]] == [220, 100]
+    assert json.loads(forcopt("solve", "rucksack/25", "--json").stdout)["objective"] == 100
+    assert forcopt("export", "rucksack/25", "-o", "25.mps").exit_code == 0 and Path("25.mps").exists()
     assert forcopt("instances", "export", "files", "knapsack").exit_code == 2
 
 

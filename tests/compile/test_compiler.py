@@ -395,7 +395,7 @@ def test_refusals_name_the_backends_that_are_able(own_backends):
     )
     m.subject_to(m.variable("k", integer=True) <= x[0])
     with pytest.raises(
-        fo.UnsupportedError, match=re.escape("cannot take integer in model 'curved'; able: mixed")
+        fo.UnsupportedError, match=re.escape("cannot take integer variables in model 'curved'; able: mixed")
     ):
         m.solve("cones")
     m.maximize(fo.log(x).sum() + (x[0] ** 0.3))

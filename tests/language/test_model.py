@@ -296,6 +296,7 @@ def test_latex_of_long_and_special_expressions():
     x = m.variable("x", 9)
     assert x.sum()._repr_latex_() == r"$x_{0} + x_{1} + x_{2} + x_{3} + x_{4} + x_{5} + \dots$"
     assert (-x[0] + 2.5)._repr_latex_() == r"$-x_{0} + 2.5$"
+    assert x._repr_latex_() == r"$x_{0},\ \dots$"
     assert m.lift(0.0)._repr_latex_() == "$0$"
     assert x[:0]._repr_latex_() == "$0$"
     assert (1.5e20 * x[0] - 1e-9)._repr_latex_() == r"$1.5 \cdot 10^{20}\,x_{0} - 1 \cdot 10^{-9}$"

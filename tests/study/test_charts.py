@@ -148,12 +148,27 @@ def test_every_chart_can_be_drawn(three, tmp_path, kind):
     axes = figure.axes[0]
     chart = three.chart(kind, **options)
     assert (axes.get_xlabel(), axes.get_ylabel()) == (chart.x, chart.y)
-    assert {"a", "b"} <= {text.get_text() for text in axes.get_legend().get_texts()}
+    assert {"a", "b"} <= {text.get_text() for text in figure.legends[0].get_texts()}
 
 
 def test_a_pareto_chart_can_be_drawn(three):
     figure = three.plot(kind="pareto", x="seconds", y="objective")
-    assert "front" in {text.get_text() for text in figure.axes[0].get_legend().get_texts()}
+    assert "front" in {text.get_text() for text in figure.legends[0].get_texts()}
+
+
+def test_the_legend_of_many_methods_stays_in_the_picture_and_off_the_curves():
+    rows = [run(f"method-{i}", objective=1.0, seconds=1.0 + i, repeat=k) for i in range(40) for k in range(2)]
+    figure = Comparison(rows).plot(kind="profile")
+    figure.draw_without_rendering()
+    legend, axes = figure.legends[0].get_window_extent(), figure.axes[0].get_window_extent()
+    assert 0 <= legend.y0 < legend.y1 <= figure.bbox.y1 and axes.x1 < legend.x0 < legend.x1 <= figure.bbox.x1
+    assert axes.height > figure.bbox.height / 2
+
+
+def test_numbers_of_tests_are_whole(three):
+    figure = three.plot(kind="cactus")
+    ticks = figure.axes[0].get_xticks()
+    assert (ticks == ticks.round()).all()
 
 
 @pytest.mark.parametrize(

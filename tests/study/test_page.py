@@ -108,6 +108,37 @@ def test_every_chart_is_drawn_and_tells_of_the_point_under_the_mouse(opened):
     assert opened.locator("#tip").is_hidden()
 
 
+def test_one_test_has_no_profile_and_a_sweep_starts_with_its_parameter(comparison, browser, tmp_path):
+    one = Comparison([r for r in comparison.rows if r.instance == "n4 <0>"])
+    points = [r for r in comparison.rows if r.method == "greedy" and r.instance.endswith("<0>")]
+    sweep = Comparison([replace(r, parameters={"items": r.size}) for r in points])
+    expected = [
+        (one, "Comparison on n4 <0>", ["progress", "explore"], "Gap against time"),
+        (sweep, "Sweep of items", ["cactus", "progress", "scaling", "explore"], "Any two numbers"),
+    ]
+    for made, title, charts, first in expected:
+        made.to_html(tmp_path / "page.html")
+        tab = browser.new_page()
+        tab.goto((tmp_path / "page.html").as_uri())
+        assert tab.locator("h1").inner_text() == title
+        assert [t.get_attribute("data-chart") for t in tab.locator("#tabs button").all()] == charts
+        assert tab.locator("#tabs [aria-pressed=true]").inner_text() == first
+        chosen = tab.locator("select[data-axis=x] option:checked").inner_text
+        assert made is one or chosen() == "items"
+        tab.close()
+
+
+def test_forty_methods_fit_into_the_legend(comparison, browser, tmp_path):
+    first = comparison.rows[0]
+    rows = [replace(first, method=f"method-{i}", seconds=1.0 + i) for i in range(40)]
+    Comparison(rows).to_html(tmp_path / "page.html")
+    tab = browser.new_page()
+    tab.goto((tmp_path / "page.html").as_uri())
+    picture, last = tab.locator("#chart svg").bounding_box(), tab.locator(".legend").last.bounding_box()
+    assert last["y"] + last["height"] <= picture["y"] + picture["height"]
+    tab.close()
+
+
 def test_a_click_on_the_legend_hides_a_method(opened):
     opened.locator("#tabs button[data-chart=scaling]").click()
     points = opened.locator("#chart svg circle[opacity]")

@@ -107,7 +107,7 @@ def test_the_table_shows_every_run_and_why_some_have_no_solution(mixed):
     assert lines[1].split() == ["milp@highs", "optimal", "10", "10", "0%", "0%", "0", "0.25", "50"]
     assert lines[3].split() == ["relaxed", "approximate", "8", "-", "-", "-20.00%", "0.5", "1", "-"]
     assert lines[4].split() == ["slow", "feasible", "12.5", "9", "-", "25.00%", "0", "600", "-"]
-    assert lines[7:] == ["crash: killed by SIGSEGV <b>&", "later: not run: interrupted"]
+    assert lines[7:] == ["crash: killed by SIGSEGV <b>&", "not run: interrupted"]
     assert repr(mixed) == "<comparison of 6 runs: best 10 by milp@highs, 2 without a solution>"
 
 
@@ -199,9 +199,36 @@ def test_the_picture_shows_each_run_on_its_line(mixed, tmp_path):
 def test_the_picture_grows_with_the_rows(count):
     rows = [run(f"method-{i}", objective=float(i), seconds=1.0 + i / 10) for i in range(count)]
     figure = Comparison(rows).plot()
-    assert figure.get_figheight() == pytest.approx(1.6 + 0.36 * count)
+    assert figure.get_figheight() == pytest.approx(1.6 + 0.3 * count)
     assert figure.axes[1].get_xscale() == "linear"
     figure.canvas.draw()
+
+
+def test_each_instance_has_an_axis_of_its_own():
+    rows = [
+        run("milp", instance=name, sense=sense, objective=value, bound=value, repeat=i)
+        for name, sense, value in (("sack", "max", 220.0), ("cut", "min", 0.5))
+        for i in range(2)
+    ]
+    figure = Comparison(rows).plot()
+    sack, _, cut, _ = figure.axes
+    assert (sack.get_title(loc="left"), cut.get_title(loc="left")) == ("sack", "cut")
+    assert "more is better" in sack.get_xlabel() and "less is better" in cut.get_xlabel()
+    assert sack.get_xlim()[0] > 200 and cut.get_xlim()[1] < 1
+    assert [t.get_text() for t in cut.get_yticklabels()] == ["milp, repeat 0", "milp, repeat 1"]
+
+
+def test_the_points_of_a_sweep_share_an_axis():
+    rows = [run("lp", instance=f"p {t}", objective=t, parameters={"t": t}) for t in (0.1, 0.2, 0.4)]
+    values, _ = Comparison(rows).plot().axes
+    assert [t.get_text() for t in values.get_yticklabels()] == ["lp, t 0.1", "lp, t 0.2", "lp, t 0.4"]
+
+
+def test_rounding_is_not_blown_up():
+    rows = [run("a", objective=6.0, bound=6.0 + 1e-13), run("b", objective=6.0, bound=6.0)]
+    values = Comparison(rows).plot().axes[0]
+    low, high = values.get_xlim()
+    assert high - low > 1e-4
 
 
 def test_a_picture_without_any_solution():

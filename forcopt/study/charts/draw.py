@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from forcopt.language.terms import Array
 from forcopt.study.charts.chart import Chart, Series
 
 if TYPE_CHECKING:
@@ -24,9 +25,9 @@ def draw(chart: Chart) -> Figure:
     """Draw a chart."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8.0, 5.0), layout="constrained")
-    axes = figure.subplots()
     names = list(dict.fromkeys(series.name for series in chart.series))
+    figure = Figure(figsize=(9.0, max(5.0, 1.2 + 0.21 * len(names))), layout="constrained")
+    axes = figure.subplots()
     for series in chart.series:
         _draw(axes, series, names.index(series.name))
     if chart.log_x:
@@ -35,13 +36,15 @@ def draw(chart: Chart) -> Figure:
     if chart.log_y:
         axes.set_yscale("log")
         _plain_ticks(axes.yaxis)
+    for axis, key in ((axes.xaxis, "x"), (axes.yaxis, "y")):
+        _count_whole(axis, [getattr(series, key) for series in chart.series])
     axes.set_xlabel(chart.x)
     axes.set_ylabel(chart.y)
     axes.set_title(chart.title, loc="left", fontsize=11)
     axes.grid(color="#e5e5e5")
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=9)
+    figure.legend(frameon=False, fontsize=9, loc="outside right upper")
     if chart.note:
         figure.supxlabel(chart.note, fontsize=8, color="#555555", wrap=True)
     return figure
@@ -57,8 +60,16 @@ def _plain_ticks(axis: Any) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
+def _count_whole(axis: Any, values: list[Array]) -> None:
+    """No ticks between whole numbers where there are no others, as of tests."""
+    from matplotlib.ticker import MaxNLocator
+
+    if axis.get_scale() == "linear" and all((v == np.round(v)).all() for v in values):
+        axis.set_major_locator(MaxNLocator(integer=True))
+
+
 def _draw(axes: Any, series: Series, at: int) -> None:
-    colour = COLOURS[at % len(COLOURS)]
+    colour = "black" if series.name == "front" else COLOURS[at % len(COLOURS)]
     line = "dashed" if series.dashed else _DASHES[at // len(COLOURS) % len(_DASHES)]
     label = "_" if series.dashed and series.name != "front" else series.name
     if series.kind == "points":

@@ -29,7 +29,7 @@ def front(x: Array, y: Array) -> Array:
 
 def pareto(
     comparison: Comparison,
-    x: str,
+    x: str = "seconds",
     y: str = "objective",
     *,
     better: tuple[Literal["less", "more"], Literal["less", "more"]] | None = None,

@@ -22,24 +22,54 @@ _VIOLATES = "violates a demand"
 
 
 def plot_runs(rows: Sequence[Run]) -> Figure:
-    """Draw each run on a line: a dot for its objective, an interval to its bound, its seconds beside them."""
+    """Draw each run on a line: a dot for its objective, an interval to its bound, its seconds beside them.
+
+    Instances, whose objectives have nothing to do with each other, stand one below the other; the points of a
+    sweep are drawn together.
+    """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9.0, 1.6 + 0.36 * len(rows)), layout="constrained")
-    values, times = figure.subplots(1, 2, sharey=True, width_ratios=[3, 1])
-    _draw_values(values, rows)
-    _draw_seconds(times, rows)
-    values.set_yticks(range(len(rows)), [row.label for row in rows])
-    values.set_ylim(len(rows) - 0.5, -0.5)
-    for axes in (values, times):
+    sweep = all(row.parameters for row in rows)
+    groups: dict[str, list[Run]] = {}
+    for row in rows:
+        groups.setdefault("" if sweep else row.instance, []).append(row)
+    counts = [len(group) for group in groups.values()] or [1]
+    figure = Figure(figsize=(9.0, 0.6 + sum(1.0 + 0.3 * n for n in counts)), layout="constrained")
+    heights = [n + 0.5 for n in counts]
+    panels = figure.subplots(
+        len(counts), 2, sharey="row", squeeze=False, width_ratios=[3, 1], height_ratios=heights
+    )
+    shown: dict[str, Any] = {}
+    for (values, times), (instance, group) in zip(panels, groups.items(), strict=False):
+        shown |= _draw_values(values, group)
+        values.set_title(instance, loc="left", fontsize=11)
+        _draw_seconds(times, group)
+        values.set_yticks(range(len(group)), _labels(group))
+        values.set_ylim(len(group) - 0.5, -0.5)
+    for axes in panels.ravel():
         axes.grid(axis="x", color="#e5e5e5")
         axes.set_axisbelow(True)
         axes.tick_params(axis="y", length=0)
         axes.spines[["top", "right", "left"]].set_visible(False)
+    if shown:
+        order = [k for k in (*map(str, _COLOURS), _VIOLATES, "bound") if k in shown]
+        figure.legend([shown[k] for k in order], order, loc="outside lower center", ncols=5, frameon=False)
     return figure
 
 
-def _draw_values(axes: Any, rows: Sequence[Run]) -> None:
+def _labels(rows: Sequence[Run]) -> list[str]:
+    """What tells the runs of a panel apart: the method, then of point, seed and repeat what differs."""
+    parts = [
+        [", ".join(f"{name} {value}" for name, value in row.parameters.items()) for row in rows],
+        [f"seed {row.seed}" for row in rows],
+        [f"repeat {row.repeat}" for row in rows],
+    ]
+    told = [[row.label for row in rows], *(part for part in parts if len(set(part)) > 1)]
+    return [", ".join(words) for words in zip(*told, strict=True)]
+
+
+def _draw_values(axes: Any, rows: Sequence[Run]) -> dict[str, Any]:
+    """Give a mark of each kind that was drawn, for the legend."""
     shown: dict[str, Any] = {}
     for at, row in enumerate(rows):
         colour = _COLOURS.get(row.status, _GREY) if row.status else _GREY
@@ -57,14 +87,15 @@ def _draw_values(axes: Any, rows: Sequence[Run]) -> None:
             clear = {"facecolor": "white", "edgecolor": "none", "pad": 2}
             axes.annotate(said, (0.5, at), color=_GREY, bbox=clear, **place)
     sense = {"min": "less is better", "max": "more is better"}
-    axes.set_xlabel(f"objective ({sense[rows[0].sense]})" if rows else "objective")
+    axes.set_xlabel(f"objective ({sense[rows[0].sense]})")
     axes.margins(x=0.06)
+    low, high = axes.get_xlim()
+    least = 1e-4 * max(abs(low), abs(high))  # what is closer, such as an optimum and its bound, looks equal
+    if high - low < least:
+        axes.set_xlim((low + high - least) / 2, (low + high + least) / 2)
+    axes.locator_params(axis="x", nbins=6)
     axes.ticklabel_format(axis="x", useOffset=False)
-    axes.set_title(", ".join(dict.fromkeys(row.instance for row in rows)), loc="left", fontsize=11)
-    if shown:
-        order = [k for k in (*map(str, _COLOURS), _VIOLATES, "bound") if k in shown]
-        marks = [shown[k] for k in order]
-        axes.figure.legend(marks, order, loc="outside lower center", ncols=5, frameon=False)
+    return shown
 
 
 def _draw_seconds(axes: Any, rows: Sequence[Run]) -> None:

@@ -29,7 +29,7 @@ def scaling(
     not in it, so where only the easy large instances are solved it comes out too small.
 
     Args:
-        comparison: of instances of at least three sizes, for an interval.
+        comparison: of instances of at least two sizes, and for an interval three runs.
         size: a number of each run: ``size`` (numbers in the declaration), ``columns``, ``nonzeros``, or a
             parameter of a sweep.
         measure: what is fitted.

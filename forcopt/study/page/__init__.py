@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from forcopt.errors import DeclarationError
 from forcopt.problem import Problem
 from forcopt.study.charts import CHARTS
+from forcopt.study.charts.chart import methods, tests
 from forcopt.study.charts.draw import COLOURS
 from forcopt.study.store import declaration
 
@@ -33,10 +34,8 @@ def page(comparison: Comparison, table: str, notes: str) -> str:
         comparison: what it shows.
         table, notes: of it, as HTML.
     """
-    names = list(dict.fromkeys(row.instance for row in comparison.rows))
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     parts = {
-        "title": html.escape("Comparison on " + ", ".join(names[:3]) + more),
+        "title": html.escape(_title(comparison)),
         "table": table,
         "notes": notes,
         "style": _own("style.css"),
@@ -45,6 +44,18 @@ def page(comparison: Comparison, table: str, notes: str) -> str:
         "data": json.dumps(_data(comparison), allow_nan=False, ensure_ascii=False).replace("<", "\\u003c"),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _own("page.html"))
+
+
+def _title(comparison: Comparison) -> str:
+    if _is_sweep(comparison):
+        return "Sweep of " + ", ".join(comparison.parameters)
+    names = list(dict.fromkeys(row.instance for row in comparison.rows))
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return "Comparison on " + ", ".join(names[:3]) + more
+
+
+def _is_sweep(comparison: Comparison) -> bool:
+    return all(row.parameters for row in comparison.rows)
 
 
 def _own(name: str) -> str:
@@ -56,13 +67,19 @@ def _data(comparison: Comparison) -> dict[str, Any]:
     for name in CHARTS:
         if name == "pareto":  # the page itself draws any number against any other
             continue
-        if name in ("profile", "cactus") and len(comparison.rows) < 3:
+        if name in ("profile", "cactus") and len(tests(comparison)) < 2:  # they count tests
+            continue
+        if name == "profile" and len(methods(comparison)) < 2:
+            continue
+        if name == "scaling" and len({row.size for row in comparison.rows}) < 2:
             continue
         try:
             charts[name] = _finite(comparison.chart(name).to_dict())
         except DeclarationError:  # these runs have nothing to show in it
             continue
-    return {"charts": charts, "colours": COLOURS, "declarations": _declarations(comparison)}
+    numbers = (n for n in comparison.parameters if all(r.number(n) is not None for r in comparison.rows))
+    start = next(numbers, None) if _is_sweep(comparison) else None  # what a sweep shows first
+    return {"charts": charts, "start": start, "colours": COLOURS, "declarations": _declarations(comparison)}
 
 
 def _declarations(comparison: Comparison) -> dict[str, str]:

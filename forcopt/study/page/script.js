@@ -8,7 +8,7 @@ const value = (row, column) => row.cells[column].dataset.value;
 const unknown = v => ["nan", "inf", "-inf", "None", ""].includes(v);
 
 function make(name, attributes = {}, parent = null, text = null) {
-  const svg = ["svg", "g", "line", "path", "circle", "text", "rect"].includes(name);
+  const svg = ["svg", "g", "line", "path", "circle", "text"].includes(name);
   const node = svg ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
   for (const [key, v] of Object.entries(attributes)) node.setAttribute(key, v);
   if (text !== null) node.textContent = text;
@@ -70,7 +70,7 @@ document.querySelectorAll("button[data-declaration]").forEach(button => button.a
 
 // -- charts ---------------------------------------------------------------------------------------------------
 
-const [width, height, left, right, top_, bottom] = [900, 480, 80, 210, 15, 50];
+const [width, left, right, top_, bottom] = [900, 80, 210, 15, 50];
 const dashes = ["", "8 4", "2 3", "8 3 2 3"];
 const tip = document.getElementById("tip");
 
@@ -83,7 +83,7 @@ function scale(values, log, low, high) {
   const room = 0.03 * (go(most) - go(least));
   const [a, b] = [go(least) - room, go(most) + room];
   const at = v => low + (go(v) - a) / (b - a) * (high - low);
-  return {at, ticks: log ? decades(a, b) : round(a, b)};
+  return {at, ticks: log ? decades(a, b) : round(a, b, fine.every(Number.isInteger))};
 }
 
 function decades(a, b) {
@@ -95,8 +95,8 @@ function decades(a, b) {
   return ticks;
 }
 
-function round(a, b) {
-  const raw = (b - a) / 6, power = 10 ** Math.floor(Math.log10(raw));
+function round(a, b, whole) {
+  const raw = Math.max((b - a) / 6, whole ? 1 : 0), power = 10 ** Math.floor(Math.log10(raw));
   const step = power * [1, 2, 5, 10].find(m => m * power >= raw);
   const ticks = [];
   for (let k = Math.ceil(a / step - 1e-9); k * step <= b + 1e-9 * (b - a); k++) ticks.push(k * step);
@@ -112,8 +112,11 @@ function draw(chart) {
   const holder = document.getElementById("chart");
   holder.replaceChildren();
   document.getElementById("note").textContent = chart.note;
-  const svg = make("svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": chart.title}, holder);
   const names = [...new Set(chart.series.map(s => s.name))];
+  const height = Math.max(480, top_ + 20 + 18 * names.length);
+  const colourOf = name => data.colours[names.indexOf(name) % data.colours.length];
+  const dashOf = name => dashes[Math.floor(names.indexOf(name) / data.colours.length) % dashes.length];
+  const svg = make("svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": chart.title}, holder);
   const seen = chart.series.filter(s => !hiddenNames.has(s.name));
   const all = key => seen.flatMap(s => s[key] || []);
   const xs = scale(all("x"), chart.log_x, left, width - right);
@@ -130,8 +133,7 @@ function draw(chart) {
   make("text", {transform: `translate(16 ${(height - bottom) / 2}) rotate(-90)`, "text-anchor": "middle"}, svg, chart.y);
   const points = [];
   for (const series of seen) {
-    const at = names.indexOf(series.name), colour = data.colours[at % data.colours.length];
-    const dash = series.dashed ? "5 4" : dashes[Math.floor(at / data.colours.length) % dashes.length];
+    const colour = colourOf(series.name), dash = series.dashed ? "5 4" : dashOf(series.name);
     const places = series.x.map((x, i) => [xs.at(x), ys.at(series.y[i]), i]).filter(p => p.every(Number.isFinite));
     if (series.kind !== "points" && places.length) {
       const path = places.map(([x, y], i) => i === 0 ? `M${x} ${y}` : series.kind === "steps" ? `H${x}V${y}` : `L${x} ${y}`);
@@ -147,8 +149,8 @@ function draw(chart) {
   names.forEach((name, at) => {
     const entry = make("g", {class: hiddenNames.has(name) ? "legend off" : "legend"}, svg);
     const y = top_ + 14 + 18 * at;
-    make("rect", {x: width - right + 14, y: y - 9, width: 10, height: 10, fill: data.colours[at % data.colours.length]}, entry);
-    make("text", {x: width - right + 30, y}, entry, name.length > 28 ? name.slice(0, 27) + "…" : name);
+    make("path", {d: `M${width - right + 10} ${y - 4}h24`, stroke: colourOf(name), "stroke-width": 3, "stroke-dasharray": dashOf(name)}, entry);
+    make("text", {x: width - right + 40, y}, entry, name.length > 26 ? name.slice(0, 25) + "…" : name);
     entry.addEventListener("click", () => {
       hiddenNames.has(name) ? hiddenNames.delete(name) : hiddenNames.add(name);
       draw(chart);
@@ -183,7 +185,7 @@ const pick = ["x", "y"].map((axis, i) => {
   const box = make("label", {}, axes, `${axis} `);
   const select = make("select", {"data-axis": axis}, box);
   numeric.forEach(column => make("option", {value: column}, select, heads[column].textContent));
-  const title = i === 0 ? "seconds" : "objective";
+  const title = i === 0 ? data.start ?? "seconds" : "objective";
   const wanted = numeric.find(column => heads[column].textContent === title);
   if (wanted !== undefined) select.value = wanted;
   const log = make("label", {}, axes, " logarithmic ");
@@ -225,6 +227,6 @@ for (const [name, chart] of [...Object.entries(data.charts), ["explore", {title:
   make("button", {type: "button", "data-chart": name}, tabs, chart.title).addEventListener("click", () => show(name));
 if (rows.length && numeric.length) {
   document.getElementById("charts").hidden = false;
-  show(tabs.children[0].dataset.chart);
+  show(data.start === null ? tabs.children[0].dataset.chart : "explore");
 }
 filter();

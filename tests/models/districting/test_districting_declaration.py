@@ -177,6 +177,23 @@ def square(x, y, side):
     return [(x, y), (x + side, y), (x + side, y + side), (x, y + side), (x, y)]
 
 
+def test_text_lists_districts_and_a_map_names_their_populations():
+    plan = Districting(grid(2, 60, population=5), districts=2, tolerance=0).solve("frontier").decision
+    head, first, second = str(plan).splitlines()
+    assert head.split() == ["district", "population", "nodes"]
+    assert first.startswith("       0         300  0, 1, 2,") and first.endswith("and 20 more")
+    assert second.startswith("       1         300  30, 31,")
+    (legend,) = plan.plot().legends
+    assert [text.get_text() for text in legend.get_texts()] == ["0: 300", "1: 300"]
+
+
+def test_a_cost_that_no_edge_has_is_no_cost_of_one():
+    with pytest.raises(fo.DeclarationError, match="cost is 'bordr', which no edge has; edges have: border"):
+        graph = nx.Graph([(0, 1, {"border": 2})])
+        nx.set_node_attributes(graph, 1, "population")
+        Districting(graph, districts=2, tolerance=0, cost="bordr")
+
+
 def test_a_hole_is_not_filled_whichever_way_it_turns():
     for turn in (1, -1):
         g = nx.Graph([("ring", "town")])
