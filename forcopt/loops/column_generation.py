@@ -253,7 +253,8 @@ def column_generation(
             trace.append(Improvement(elapsed(), result.objective, bound))
             told = Improvement(trace[-1].seconds, sign * result.objective, sign * bound)
             stop |= on_improvement is not None and bool(on_improvement(told))
-            if relative_gap(result.objective, bound) <= gap:
+            # a bound may be above the value by rounding
+            if bound >= result.objective or relative_gap(result.objective, bound) <= gap:
                 return finish(Status.OPTIMAL, result)
             if stop or not columns:
                 return finish(Status.FEASIBLE, result)

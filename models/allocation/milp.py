@@ -72,7 +72,9 @@ def _write(problem: Strata, model: Model, low: Array, high: Array) -> Increments
     limits = problem.limits()
     if limits:
         sizes = world.sizes
-        model.subject_to(*((costs @ sizes).sum() <= limit * (1 + ROUNDING) for costs, limit in limits))
+        for costs, limit in limits:
+            whole = (costs == np.round(costs)).all()  # sums of these are exact
+            model.subject_to((costs @ sizes).sum() <= (limit if whole else limit * (1 + ROUNDING)))
     return world
 
 
