@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import html
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from inspect import signature
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from forcopt.errors import DeclarationError, unknown
 from forcopt.language.terms import Array
-from forcopt.loops.solution import relative_gap
 from forcopt.problem import Problem
-from forcopt.status import Status
-from forcopt.study.run import INTERRUPTED, TOLERANCE, Run
+from forcopt.study.columns import Column, further_columns, telling_columns
+from forcopt.study.judging import best_run, by_instance, contradiction, ranked
+from forcopt.study.run import INTERRUPTED, Run
 from forcopt.study.store import Store
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Comparison:
         problems: Mapping[str, Problem | str] | None = None,
         best_known: Mapping[str, float] | None = None,
     ) -> None:
-        object.__setattr__(self, "rows", tuple(_ranked(rows, best_known or {})))
+        object.__setattr__(self, "rows", tuple(ranked(rows, best_known or {})))
         object.__setattr__(self, "problems", dict(problems or {}))
 
     @classmethod
@@ -104,7 +104,7 @@ class Comparison:
     @property
     def instances(self) -> tuple[tuple[Run, ...], ...]:
         """The rows of each instance."""
-        return tuple(map(tuple, _by_instance(self.rows).values()))
+        return tuple(map(tuple, by_instance(self.rows).values()))
 
     @property
     def best(self) -> Run | None:
@@ -112,12 +112,12 @@ class Comparison:
 
         None if no run meets them, or if there are several instances, each of which has its own (`winners`).
         """
-        return _best(self.rows) if len(self.instances) == 1 else None
+        return best_run(self.rows) if len(self.instances) == 1 else None
 
     @property
     def winners(self) -> tuple[Run, ...]:
         """The best run on each instance that has one."""
-        return tuple(best for rows in self.instances if (best := _best(rows)) is not None)
+        return tuple(best for rows in self.instances if (best := best_run(rows)) is not None)
 
     @property
     def disagreements(self) -> tuple[str, ...]:
@@ -127,7 +127,7 @@ class Comparison:
             f"{a.instance}: {said}" if several else said
             for rows in self.instances
             for a, b in combinations(rows, 2)
-            if (said := _contradiction(a, b) or _contradiction(b, a))
+            if (said := contradiction(a, b) or contradiction(b, a))
         )
 
     @property
@@ -255,19 +255,8 @@ class Comparison:
         return f"<comparison of {what}{': ' if parts else ''}{', '.join(parts)}>"
 
     @property
-    def _columns(self) -> list[_Column]:
-        """Those that tell rows apart, then those that some row fills."""
-        several = len({row.instance for row in self.rows}) > 1
-        told = all(row.parameters for row in self.rows)  # then these tell the instances apart
-        apart = [_Column("instance", _plain("instance"), _plain("instance"), number=False)]
-        apart = apart if several and not told else []
-        apart += [_Column(name, _parameter(name), _parameter(name)) for name in self.parameters]
-        apart += [
-            _Column(name, _plain(name), _as_text(name))
-            for name in ("seed", "repeat")
-            if len({getattr(row, name) for row in self.rows}) > 1
-        ]
-        return apart + [c for c in _COLUMNS if any(map(c.shown, self.rows))]
+    def _columns(self) -> list[Column]:
+        return telling_columns(self.rows, self.parameters)
 
     # -- as files ------------------------------------------------------------------------------------------
 
@@ -319,8 +308,7 @@ class Comparison:
     def _html_table(self, full: bool) -> str:
         columns = self._columns
         if full:
-            columns = [*columns, *(c for c in _MORE if any(map(c.shown, self.rows)))]
-            columns += [_Column(name, _metric(name), _metric_text(name)) for name in self.metrics]
+            columns += further_columns(self.rows, self.metrics)
         head = "".join(f"<th>{html.escape(c.title)}</th>" for c in columns)
         head += "<th>declaration</th>" if full and self.problems else ""
         best = {id(row) for row in self.winners}
@@ -389,163 +377,3 @@ class Comparison:
         if path is not None:
             figure.savefig(path, dpi=150)
         return figure
-
-
-# -- judging -----------------------------------------------------------------------------------------------
-
-
-def _signed(run: Run, value: float) -> float:
-    """In the sense in which less is better."""
-    return value if run.sense == "min" else -value
-
-
-def _by_instance(rows: Sequence[Run]) -> dict[tuple[str, str], list[Run]]:
-    """The rows of each instance; of a sweep that draws problems, each that was drawn is one."""
-    found: dict[tuple[str, str], list[Run]] = {}
-    for row in rows:
-        found.setdefault((row.instance, row.fingerprint), []).append(row)
-    return found
-
-
-def _best(rows: Sequence[Run]) -> Run | None:
-    fit = [r for r in rows if r.solved and r.violation <= TOLERANCE]
-    if not fit:
-        return None
-    least = min(_signed(r, r.objective) for r in fit)
-    # Objectives that differ by rounding only are equal.
-    equal = [r for r in fit if _signed(r, r.objective) <= least + 1e-6 * max(1.0, abs(least))]
-    return min(equal, key=lambda r: (r.status is not Status.OPTIMAL, r.seconds))
-
-
-def _ranked(rows: Sequence[Run], best_known: Mapping[str, float]) -> list[Run]:
-    """The same rows, told their gap to the best of their instance, or to a better value known of it."""
-    tops = {}
-    for key, group in _by_instance(rows).items():
-        found = [best.objective] if (best := _best(group)) is not None else []
-        found += [best_known[key[1]]] if key[1] in best_known else []
-        tops[key] = (min if group[0].sense == "min" else max)(found, default=float("nan"))
-    out = []
-    for row in rows:
-        top, gap = tops[row.instance, row.fingerprint], float("nan")
-        if row.solved and not np.isnan(top):
-            worse = _signed(row, row.objective) >= _signed(row, top)
-            gap = relative_gap(top, row.objective) * (1 if worse else -1)
-        out.append(replace(row, gap_to_best=gap))
-    return out
-
-
-def _contradiction(a: Run, b: Run) -> str:
-    """Say what `a` claims and an answer of `b` refutes; empty if nothing."""
-    if not b.solved or b.violation > TOLERANCE:
-        return ""
-    if a.exact and a.status is Status.INFEASIBLE:
-        return f"{a.label} says infeasible, but {b.label} found {b.objective:.8g}"
-    proved = a.objective if a.exact and a.status is Status.OPTIMAL else a.bound
-    if not np.isfinite(proved):
-        return ""
-    if _signed(a, proved) - _signed(a, b.objective) > TOLERANCE * max(1.0, abs(proved)):
-        return f"{a.label} says that nothing beats {proved:.8g}, but {b.label} found {b.objective:.8g}"
-    return ""
-
-
-# -- columns -----------------------------------------------------------------------------------------------
-
-
-class _Column(NamedTuple):
-    title: str
-    value: Callable[[Run], Any]
-    text: Callable[[Run], str]
-    number: bool = True
-    shown: Callable[[Run], bool] = lambda _: True
-
-
-def _number(value: float, form: str = ".8g") -> str:
-    return f"{value:{form}}" if np.isfinite(value) else "-"
-
-
-def _percent(value: float) -> str:
-    if not np.isfinite(value):
-        return "-"
-    if abs(value) < 1e-9:  # rounding
-        return "0%"
-    return f"{value:.2%}" if abs(value) >= 5e-5 else "<0.01%"
-
-
-def _seconds(value: float) -> str:
-    return f"{value:.0f}" if value >= 100 else _number(value, ".3g")
-
-
-def _plain(name: str) -> Callable[[Run], Any]:
-    return lambda run: getattr(run, name)
-
-
-def _as_text(name: str) -> Callable[[Run], str]:
-    return lambda run: str(getattr(run, name))
-
-
-def _metric(name: str) -> Callable[[Run], Any]:
-    return lambda run: run.metrics.get(name, float("nan"))
-
-
-def _metric_text(name: str) -> Callable[[Run], str]:
-    return lambda run: _number(run.metrics.get(name, float("nan")), ".6g")
-
-
-def _parameter(name: str) -> Callable[[Run], Any]:
-    return lambda run: str(run.parameters.get(name, ""))
-
-
-def _numeric(title: str, name: str, form: Callable[[float], str], shown: bool = False) -> _Column:
-    """A column of numbers; left out where no row has one, unless always `shown`."""
-    return _Column(
-        title,
-        _plain(name),
-        lambda run: form(float(getattr(run, name))),
-        shown=lambda run: shown or bool(np.isfinite(getattr(run, name))),
-    )
-
-
-def _counted(name: str) -> _Column:
-    """A column of counts, which algorithms do not have."""
-    return _Column(
-        name,
-        _plain(name),
-        lambda run: "-" if getattr(run, name) is None else str(getattr(run, name)),
-        shown=lambda run: getattr(run, name) is not None,
-    )
-
-
-def _megabytes(value: float) -> str:
-    return _number(value / 1e6, ".0f")
-
-
-_COLUMNS = [
-    _Column("method", _plain("label"), _plain("label"), number=False),
-    _Column("status", lambda r: r.status, lambda r: str(r.status or "not run"), number=False),
-    _numeric("objective", "objective", _number, shown=True),
-    _numeric("bound", "bound", _number, shown=True),
-    _numeric("gap", "gap", _percent, shown=True),
-    _numeric("to best", "gap_to_best", _percent),
-    _numeric("violation", "violation", lambda v: "0" if v == 0 else _number(v, ".2g"), shown=True),
-    _numeric("seconds", "seconds", _seconds, shown=True),
-    _numeric("MB", "peak_memory", _megabytes),
-]
-
-_MORE = [
-    _numeric("build seconds", "build_seconds", _seconds),
-    _numeric("solve seconds", "solve_seconds", _seconds),
-    _Column("iterations", _plain("iterations"), lambda r: str(r.iterations)),
-    _Column("size", _plain("size"), lambda r: str(r.size)),
-    _counted("rows"),
-    _counted("columns"),
-    _counted("nonzeros"),
-    _counted("integers"),
-    _Column("bridges", lambda r: ", ".join(r.bridges), lambda r: ", ".join(r.bridges), number=False),
-    _Column("message", _plain("message"), _plain("message"), number=False),
-    _Column(
-        "versions",
-        lambda r: r.versions.get(r.backend, ""),
-        lambda r: ", ".join(f"{k} {v}" for k, v in r.versions.items()),
-        number=False,
-    ),
-]

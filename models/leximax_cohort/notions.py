@@ -211,7 +211,9 @@ class FeasibleCohorts(LeximaxNotions):
             raise BackendError(f"level {len(floors) + 1}: the status is {said.status} ({said.message})")
         return float(np.sort(said[u])[len(floors)])
 
-    def solve(self, floors: Array) -> tuple[ModelSolution, Variable, Expression]:
+    def solve(
+        self, floors: Array, time_limit: float | None = None
+    ) -> tuple[ModelSolution, Variable, Expression]:
         """Maximise the level after those at `floors`; also give the marginals' and utilities' expressions."""
         m, level = self.count, len(floors)
         model = Model("levels")
@@ -231,4 +233,4 @@ class FeasibleCohorts(LeximaxNotions):
             lifted = model.variable("lifted", m, binary=True)
             model.subject_to(implies(lifted, u >= top), lifted.sum() >= m - level)
         model.maximize(top)
-        return model.solve(self.backend), x, u
+        return model.solve(self.backend, time_limit=time_limit), x, u

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from forcopt.language.atoms import sum_smallest
 from forcopt.language.model import Model
+from forcopt.loops.solution import ModelSolution
 from forcopt.models.leximax_cohort.formulations import write_choice
 from forcopt.models.leximax_cohort.notions import FeasibleCohorts
 from forcopt.models.leximax_cohort.problem import LeximaxCohort
@@ -19,17 +24,38 @@ def _first_slack(problem: LeximaxCohort) -> float:
     return float(problem.slacks[0])
 
 
+def _left(limit: float | None, began: float) -> float | None:
+    return None if limit is None else max(limit - (time.perf_counter() - began), 1e-3)
+
+
+def _cut_short(decision: Any, best: Sequence[float], said: ModelSolution, taken: int) -> Outcome:
+    """What the stages before the one that was not solved have found."""
+    return Outcome(
+        decision,
+        bound=best[0] if best else None,
+        status=said.status if decision is None else Status.FEASIBLE,
+        iterations=taken,
+        message=f"stage {len(best) + 1}: {said.message}",
+    )
+
+
 @LeximaxCohort.algorithm(
     "cumulative", exact=False, guarantee=_first_slack, cites="Henzinger et al. (2022), section 4.2"
 )
-def cumulative(problem: LeximaxCohort, *, backend: str = "highs") -> Outcome:
+def cumulative(problem: LeximaxCohort, *, backend: str = "highs", time_limit: float | None = None) -> Outcome:
     """The paper's modified linear programs: each sum of smallest utilities may give way by its slack, once.
 
     Stage l maximises the sum of the l smallest utilities, where those of r < l are at least their optimum
     less ``slack[r]``. The gap of every level (see `LeximaxNotions.tradeoff_gap`) then is at most its slack,
     so that the solution is max(slack)-tradeoff leximax. It need not be recursive for the given slack nor
     significant, as the paper says: the rows bound sums, not levels. Without slack it is leximax.
+
+    Args:
+        problem: which.
+        backend: takes the linear programs; for one cohort, integer programs.
+        time_limit: seconds; then the decision is that of the last stage that ended.
     """
+    began = time.perf_counter()
     best: list[float] = []
     x = None
     taken = 0
@@ -39,12 +65,11 @@ def cumulative(problem: LeximaxCohort, *, backend: str = "highs") -> Outcome:
         for r, (value, slack) in enumerate(zip(best, problem.slacks, strict=False), 1):
             model.subject_to(sum_smallest(u, r) >= value - slack)
         model.maximize(sum_smallest(u, rank))
-        said = model.solve(backend)
+        said = model.solve(backend, time_limit=_left(time_limit, began))
         taken += said.iterations
         if said.status is not Status.OPTIMAL:
-            message = f"stage {rank}: {said.message}"
             decision = None if x is None else problem.lottery(x)
-            return Outcome(decision, status=said.status, iterations=taken, message=message)
+            return _cut_short(decision, best, said, taken)
         x = said[chosen]
         best.append(float(np.sort(problem.utilities.T @ x)[:rank].sum()))
     return Outcome(problem.lottery(x), bound=best[0], iterations=taken)
@@ -53,22 +78,27 @@ def cumulative(problem: LeximaxCohort, *, backend: str = "highs") -> Outcome:
 @LeximaxCohort.algorithm(
     "recursive", exact=False, guarantee=_first_slack, cites="Henzinger et al. (2022), Definitions 10 and 12"
 )
-def recursive(problem: LeximaxCohort, *, backend: str = "highs") -> Outcome:
+def recursive(problem: LeximaxCohort, *, backend: str = "highs", time_limit: float | None = None) -> Outcome:
     """Recursive leximax for the given slack, exactly; with equal slacks significant leximax.
 
     Level i is maximised where every earlier level is within its slack of its own maximum: a mixed-integer
     program for each, since which groups are lowest is open. For a dozen groups, not for a hundred.
+
+    Args:
+        problem: which.
+        backend: takes mixed-integer programs.
+        time_limit: seconds; then the decision is that of the last level that ended.
     """
+    began = time.perf_counter()
     every = FeasibleCohorts(problem, backend)
     best: list[float] = []
     taken = 0
     decision = None
     for level in range(every.count):
-        said, x, u = every.solve(np.array(best) - problem.slacks[:level])
+        said, x, u = every.solve(np.array(best) - problem.slacks[:level], _left(time_limit, began))
         taken += said.iterations
         if said.status is not Status.OPTIMAL:
-            message = f"level {level + 1}: {said.message}"
-            return Outcome(decision, status=said.status, iterations=taken, message=message)
+            return _cut_short(decision, best, said, taken)
         best.append(float(np.sort(said[u])[level]))
         decision = problem.lottery(said[x])
     return Outcome(decision, bound=best[0], iterations=taken)

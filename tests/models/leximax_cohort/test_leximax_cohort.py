@@ -364,3 +364,12 @@ def test_columns_know_a_level_of_zero_when_they_reach_it():
     assert s.status is fo.Status.OPTIMAL and s.decision.levels == pytest.approx([0, 0, 0], abs=1e-9)
     cut_short = LeximaxCohort(utilities=V, size=3, signed=True).solve("column-generation", time_limit=0.0)
     assert cut_short.status is fo.Status.FEASIBLE and cut_short.evaluation.feasible
+
+
+@pytest.mark.parametrize("method", ["cumulative", "recursive"])
+def test_slack_schemes_keep_their_time_limit(method):
+    p = random_cohort(200, 60, 40, grid=20, seed=200, integer=True)
+    s = p.solve(method, time_limit=2.0)
+    assert s.status in ("limit", "feasible")
+    small = random_cohort(30, 8, 6, seed=1)
+    assert small.solve(method, time_limit=60.0).status == "approximate"
