@@ -15,6 +15,7 @@ import numpy as np
 
 from forcopt.backends.base import Improvement
 from forcopt.backends.registry import backends
+from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
 from forcopt.problem import Problem, Solution
 from forcopt.status import Status
@@ -212,7 +213,9 @@ def measure(job: Job, ready: Callable[[], object] = lambda: None) -> Run:
         )
         return _row(job, solution)
     except (Exception, SystemExit) as error:  # a row keeps the error's own words
-        said = f"{type(error).__name__}: {error}".removesuffix(": ")
+        refused = isinstance(error, DeclarationError)
+        what = "not for this declaration" if refused else type(error).__name__
+        said = f"{what}: {error}".removesuffix(": ")
         return job.row(Status.FAILED, said, seconds=time.perf_counter() - began)
 
 

@@ -87,6 +87,13 @@ def test_a_failure_is_a_row_in_its_own_words(rows, label, status, words):
     assert [word for word in words if word not in row.message] == []
 
 
+def test_a_method_that_does_not_fit_the_declaration_is_told_so():
+    result = fo.compare("cohort/committee", ["milp", "maximin"], isolate=False)
+    refused, other = result.rows
+    assert refused.status == "failed" and other.solved
+    assert refused.message.startswith("not for this declaration: 'milp' finds one cohort")
+
+
 def test_a_hang_is_killed_with_the_programs_it_started(told, monkeypatch):
     monkeypatch.setattr(isolate, "GRACE", 0.5)
     row = fo.compare(Bad(**SMALL), ["hang"], time_limit=0.5).rows[0]
