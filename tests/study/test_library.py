@@ -45,6 +45,8 @@ def test_of_each_something_is_known_and_how():
         if fact["status"] == "optimal":
             assert fact["bound"] == fact["objective"]
             assert fact["certified"].startswith(("exact: ", "agreed: ", "proved by one: "))
+        elif fact["status"] != "infeasible":
+            assert fact["bound"] is not None
 
 
 @pytest.mark.parametrize("name", SMALL)
