@@ -30,5 +30,18 @@ benchmark: $(VENV)/.tested
 	$(BIN)/pip install -q --disable-pip-version-check linopy 'pyoframe[highs]' 'pyoptinterface[highs]' highsbox
 	$(BIN)/forcopt benchmark
 
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install -q --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.tested: $(VENV)/.installed
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[scip,learn,privacy,recom,test,lint,docs]'
+	@touch $@
+
 clean:
 	rm -rf $(VENV) site build dist *.egg-info .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis demo.png
