@@ -102,13 +102,17 @@ def export(folder: str | Path, form: Literal["mps", "lp"] = "mps", names: Sequen
         UnknownNameError: if nothing begins like a name.
         DeclarationError: for another format.
     """
+    from rich.console import Console
+    from rich.progress import track
+
     if form not in ("mps", "lp"):
         raise DeclarationError(f"format is {form!r}; it must be mps or lp")
     folder = Path(folder)
     chosen = find(names)
     folder.mkdir(parents=True, exist_ok=True)
     files, entries = [], []
-    for instance in chosen:
+    screen = Console(stderr=True)
+    for instance in track(chosen, "writing", console=screen, transient=True, disable=not screen.is_terminal):
         problem = instance.make()
         path = folder / f"{instance.name.replace('/', '-')}.{form}"
         model, handles = problem.formulate(instance.method, **instance.options)

@@ -142,10 +142,10 @@ class Districting(Problem):
     @cached_property
     def _costs(self) -> list[Fraction]:
         found = []
-        seen = {name for *_, data in self.graph.edges(data=True) for name in data}
+        seen = sorted({str(name) for *_, data in self.graph.edges(data=True) for name in data})
         if self.cost != "cost" and self.cost not in seen and self.graph.edges:
             raise DeclarationError(
-                f"cost is {self.cost!r}, which no edge has; edges have: {', '.join(map(str, seen)) or 'none'}"
+                f"cost is {self.cost!r}, which no edge has; edges have: {', '.join(seen) or 'none'}"
             )
         for u, v, data in self.graph.edges(data=True):
             value = data.get(self.cost, 1)
