@@ -24,9 +24,8 @@ from pydantic import (
 )
 from pydantic.json_schema import GenerateJsonSchema
 
+from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError, unknown
-from forcopt.language.expression import as_numbers
-from forcopt.language.terms import Array
 
 __all__ = ["Declared", "Integers", "Numbers"]
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from forcopt.backends.base import Improvement
+from forcopt.clock import Improvement
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError, UnknownNameError, unknown
 from forcopt.language.expression import Expression

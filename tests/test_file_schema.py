@@ -76,7 +76,7 @@ def test_what_is_written_fits_the_schema():
 
 
 def test_classes_of_one_name_with_different_bases_do_not_hide_each_other():
-    from forcopt.models.districting.side import Fixed, SideConstraint
+    from forcopt.models.districting.side_constraints import Fixed, SideConstraint
 
     class Cloth(Declared):
         """Another base."""

@@ -11,28 +11,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from forcopt.arrays import Array
+from forcopt.clock import Improvement
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.program import Cone, Program, RowBlock, StageCost
 from forcopt.errors import DeclarationError
-from forcopt.language.terms import Array
 from forcopt.status import Status
 
-__all__ = ["Backend", "Improvement", "RawResult", "Session", "SolveOptions", "without_solver"]
-
-
-@dataclass(frozen=True, slots=True)
-class Improvement:
-    """One step of a search: what was known after how many seconds.
-
-    Attributes:
-        seconds: since the solve began.
-        objective: of the best point, in the model's own sense; NaN if there is none.
-        bound: on the optimum; infinite if there is none.
-    """
-
-    seconds: float
-    objective: float
-    bound: float
+__all__ = ["Backend", "RawResult", "Session", "SolveOptions", "without_solver"]
 
 
 _LARGEST_SEED = 2**31 - 1

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.backends.finite_domains import finite_domains, loosened
+from forcopt.backends.monitor import SolveMonitor
 from forcopt.backends.registry import register_backend
-from forcopt.backends.watch import Watch
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.program import Program, RowBlock
 from forcopt.errors import BackendError, UnsupportedError
-from forcopt.language.terms import Array
 from forcopt.status import Status
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class CpSatSession(Session):
         _set_options(solver, options)
         run = _Run(self.program, options, solver, scale)
         status = solver.solve(model, run.callback)
-        run.watch.settle()
+        run.monitor.reraise()
         return run.read(solver.status_name(status))
 
 
@@ -185,18 +185,18 @@ class _Run:
         from ortools.sat.python import cp_model
 
         self.program, self.solver, self.scale = program, solver, scale
-        self.watch = watch = Watch(program, options)
+        self.monitor = monitor = SolveMonitor(program, options)
         self.bound = -np.inf
         unscaled = self._unscaled
 
         class Callback(cp_model.CpSolverSolutionCallback):  # type: ignore[misc, unused-ignore]
             def on_solution_callback(self) -> None:
-                with watch.guard(self.stop_search):
-                    watch.improved(unscaled(self.objective_value), unscaled(self.best_objective_bound))
+                with monitor.capture(self.stop_search):
+                    monitor.improved(unscaled(self.objective_value), unscaled(self.best_objective_bound))
 
         def said(line: str) -> None:
-            with watch.guard():
-                watch.said(line + "\n")
+            with monitor.capture():
+                monitor.log_text(line + "\n")
 
         def bounded(bound: float) -> None:
             self.bound = max(self.bound, unscaled(bound))
@@ -222,8 +222,8 @@ class _Run:
             message=f"CP-SAT: {said} {self.solver.solution_info()}".rstrip(),
             iterations=answer.num_conflicts,
             nodes=answer.num_branches,
-            log=self.watch.log,
-            trace=self.watch.trace,
+            log=self.monitor.log,
+            trace=self.monitor.trace,
         )
         if result.status.has_solution:
             result.x = np.array(answer.solution, dtype=float)

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 import scipy.sparse as sp
 
+from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions, without_solver
 from forcopt.backends.registry import register_backend, register_family
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.program import Cone, Program
 from forcopt.errors import BackendError, UnsupportedError, unknown
-from forcopt.language.terms import Array
 from forcopt.status import Status
 
 if TYPE_CHECKING:

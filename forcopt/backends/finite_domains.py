@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.compile.program import Program, RowBlock
 from forcopt.errors import UnboundedExpressionError
-from forcopt.language.terms import Array
 
 __all__ = ["finite_domains", "loosened"]
 

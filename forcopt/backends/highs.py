@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
+from forcopt.backends.monitor import SolveMonitor
 from forcopt.backends.registry import register_backend
-from forcopt.backends.watch import Watch
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.program import Program, RowBlock, StageCost
 from forcopt.errors import BackendError
-from forcopt.language.terms import Array
 from forcopt.status import Status
 
 if TYPE_CHECKING:
@@ -125,8 +125,8 @@ class HighsSession(Session):
         """Run HiGHS and read its answer."""
         highs, program = self.highs, self.program
         _set_options(highs, options, program.is_integer)
-        watch = Watch(program, options)
-        _attach(highs, watch)
+        monitor = SolveMonitor(program, options)
+        _attach(highs, monitor)
         try:
             if options.start is not None:
                 known = np.flatnonzero(~np.isnan(options.start)).astype(np.int32)
@@ -134,7 +134,7 @@ class HighsSession(Session):
             _check_run(highs)
         finally:
             highs.clearCallbacks()
-        return _read(highs, program, watch)
+        return _read(highs, program, monitor)
 
 
 def _set_options(highs: highspy.Highs, options: SolveOptions, integer: bool) -> None:
@@ -170,22 +170,22 @@ def _check_run(highs: highspy.Highs) -> None:
         raise BackendError(f"HiGHS: {highs.modelStatusToString(status)}")
 
 
-def _attach(highs: highspy.Highs, watch: Watch) -> None:
+def _attach(highs: highspy.Highs, monitor: SolveMonitor) -> None:
     def improved(event: Any) -> None:
         out = event.data_out
-        watch.improved(float(out.objective_function_value), float(out.mip_dual_bound))
+        monitor.improved(float(out.objective_function_value), float(out.mip_dual_bound))
 
     def interrupt(event: Any) -> None:
-        if watch.stop:
+        if monitor.stop:
             event.interrupt()
 
-    highs.cbLogging.subscribe(lambda event: watch.said(event.message))
+    highs.cbLogging.subscribe(lambda event: monitor.log_text(event.message))
     highs.cbMipImprovingSolution.subscribe(improved)
-    if watch.options.on_improvement is not None:
+    if monitor.options.on_improvement is not None:
         highs.cbMipInterrupt.subscribe(interrupt)
 
 
-def _read(highs: highspy.Highs, program: Program, watch: Watch) -> RawResult:
+def _read(highs: highspy.Highs, program: Program, monitor: SolveMonitor) -> RawResult:
     import highspy
 
     said = highs.getModelStatus()
@@ -222,8 +222,8 @@ def _read(highs: highspy.Highs, program: Program, watch: Watch) -> RawResult:
         message=f"HiGHS: {highs.modelStatusToString(said)}",
         iterations=max(info.simplex_iteration_count, 0) + max(info.ipm_iteration_count, 0),
         nodes=max(int(info.mip_node_count), 0),
-        log=watch.log,
-        trace=watch.trace,
+        log=monitor.log,
+        trace=monitor.trace,
     )
     if status.has_solution:
         solution = highs.getSolution()

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
+from forcopt.backends.monitor import SolveMonitor
 from forcopt.backends.registry import register_backend
-from forcopt.backends.watch import Watch
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.program import IndicatorRows, Program
 from forcopt.errors import BackendError
-from forcopt.language.terms import Array
 from forcopt.status import Status
 
 if TYPE_CHECKING:
@@ -119,13 +119,13 @@ class MathOptSession(Session):
         from pybind11_abseil.status import StatusNotOk
 
         program = self.program
-        watch = Watch(program, options)
+        monitor = SolveMonitor(program, options)
         registration = callback_pb2.CallbackRegistrationProto()
         improved = None
         if self.solver == "gscip" and options.on_improvement is not None:
             # Only if asked for: SCIP prints two harmless errors whenever MathOpt makes it call back.
             registration.request_registration.append(callback_pb2.CALLBACK_EVENT_MIP_SOLUTION)
-            improved = _improved(program, watch)
+            improved = _improved(program, monitor)
         hints = model_parameters_pb2.ModelSolveParametersProto()
         if options.start is not None and self.solver == "gscip":
             known = np.flatnonzero(~np.isnan(options.start))
@@ -137,7 +137,7 @@ class MathOptSession(Session):
                 parameters_pb2.SolverInitializerProto(),
                 _parameters(self.solver, options),
                 hints,
-                lambda lines: watch.said("".join(f"{line}\n" for line in lines)),
+                lambda lines: monitor.log_text("".join(f"{line}\n" for line in lines)),
                 registration,
                 improved,
                 None,
@@ -150,8 +150,8 @@ class MathOptSession(Session):
                 )
             # MathOpt's own modelling classes fail with an AttributeError while they translate this one.
             raise BackendError(f"MathOpt ({self.solver}): {error}") from None
-        watch.settle()
-        return _read(answer, program, watch, self.solver)
+        monitor.reraise()
+        return _read(answer, program, monitor, self.solver)
 
 
 def _parameters(solver: str, options: SolveOptions) -> parameters_pb2.SolveParametersProto:
@@ -175,20 +175,20 @@ def _parameters(solver: str, options: SolveOptions) -> parameters_pb2.SolveParam
     return out
 
 
-def _improved(program: Program, watch: Watch) -> Any:
+def _improved(program: Program, monitor: SolveMonitor) -> Any:
     from ortools.math_opt import callback_pb2
 
     def call(data: Any) -> Any:
-        with watch.guard():
+        with monitor.capture():
             x = np.zeros(program.columns)
             x[list(data.primal_solution_vector.ids)] = data.primal_solution_vector.values
-            watch.improved(program.stages[0].value(x), float(data.mip_stats.dual_bound))
-        return callback_pb2.CallbackResultProto(terminate=watch.stop)
+            monitor.improved(program.stages[0].value(x), float(data.mip_stats.dual_bound))
+        return callback_pb2.CallbackResultProto(terminate=monitor.stop)
 
     return call
 
 
-def _read(answer: SolveResultProto, program: Program, watch: Watch, solver: str) -> RawResult:
+def _read(answer: SolveResultProto, program: Program, monitor: SolveMonitor, solver: str) -> RawResult:
     from ortools.math_opt import result_pb2, solution_pb2
 
     end, stats = answer.termination, answer.solve_stats
@@ -213,8 +213,8 @@ def _read(answer: SolveResultProto, program: Program, watch: Watch, solver: str)
         message=f"MathOpt ({solver}): {reason}{limit} {end.detail}".rstrip(),
         iterations=stats.simplex_iterations + stats.barrier_iterations + stats.first_order_iterations,
         nodes=stats.node_count,
-        log=watch.log,
-        trace=watch.trace,
+        log=monitor.log,
+        trace=monitor.trace,
     )
     if status.has_solution:
         assert first is not None

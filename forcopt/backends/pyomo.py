@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions, without_solver
 from forcopt.backends.registry import register_backend, register_family
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.program import Cone, Program
 from forcopt.errors import BackendError, DeclarationError, UnsupportedError, unknown
-from forcopt.language.terms import Array
 from forcopt.status import Status
 
 if TYPE_CHECKING:

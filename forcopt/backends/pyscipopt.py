@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
+from forcopt.backends.monitor import SolveMonitor
 from forcopt.backends.registry import register_backend
-from forcopt.backends.watch import Watch
 from forcopt.compile.assemble import assemble
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.program import Cone, Program, RowBlock
 from forcopt.compile.separation import violated_constraints
 from forcopt.errors import BackendError
-from forcopt.language.terms import Array
 from forcopt.status import Status
 
 if TYPE_CHECKING:
@@ -43,31 +43,31 @@ class ScipSession(Session):
 
     def solve(self, options: SolveOptions) -> RawResult:
         """Run SCIP and read its answer."""
-        watch = Watch(self.program, options)
+        monitor = SolveMonitor(self.program, options)
         with tempfile.TemporaryDirectory() as folder:
             log = Path(folder) / "log"
-            run = _Run(self.program, options, watch)
+            run = _Run(self.program, options, monitor)
             try:
                 run.scip.setLogfile(str(log))
                 run.scip.optimize()
             except Exception as error:  # PySCIPOpt turns SCIP's return codes into many kinds of exceptions
-                watch.settle()
+                monitor.reraise()
                 raise BackendError(f"SCIP: {error}") from error
             finally:
                 run.scip.setLogfile(None)
-                watch.log = log.read_text(errors="replace") if log.exists() else ""
-        watch.settle()
+                monitor.log = log.read_text(errors="replace") if log.exists() else ""
+        monitor.reraise()
         return run.read()
 
 
 class _Run:
     """A program inside a SCIP instance."""
 
-    def __init__(self, program: Program, options: SolveOptions, watch: Watch) -> None:
+    def __init__(self, program: Program, options: SolveOptions, monitor: SolveMonitor) -> None:
         import pyscipopt
         from pyscipopt.scip import Term
 
-        self.program, self.watch = program, watch
+        self.program, self.monitor = program, monitor
         self.scip = scip = pyscipopt.Model(program.name)
         self.columns: list[Any] = []
         bounded = (program.lower >= 0) & (program.upper <= 1)
@@ -211,8 +211,8 @@ class _Run:
             message=f"SCIP: {said}",
             iterations=scip.getNLPIterations(),
             nodes=scip.getNTotalNodes(),
-            log=self.watch.log,
-            trace=self.watch.trace,
+            log=self.monitor.log,
+            trace=self.monitor.trace,
         )
         if status.has_solution:
             result.x, result.objective = x, program.stages[0].value(x)
@@ -264,8 +264,8 @@ def _best_point_handler(run: _Run) -> pyscipopt.Eventhdlr:
             self.model.dropEvent(pyscipopt.SCIP_EVENTTYPE.BESTSOLFOUND, self)
 
         def eventexec(self, event: Any) -> None:
-            with run.watch.guard(self.model.interruptSolve):
-                run.watch.improved(self.model.getSolObjVal(self.model.getBestSol()), run.bound())
+            with run.monitor.capture(self.model.interruptSolve):
+                run.monitor.improved(self.model.getSolObjVal(self.model.getBestSol()), run.bound())
 
     return BestPoint()
 
@@ -273,7 +273,7 @@ def _best_point_handler(run: _Run) -> pyscipopt.Eventhdlr:
 def _lazy_handler(run: _Run) -> pyscipopt.Conshdlr:
     import pyscipopt
 
-    program, watch = run.program, run.watch
+    program, monitor = run.program, run.monitor
     model = program.lazies[0].model
     results = pyscipopt.SCIP_RESULT
 
@@ -281,7 +281,7 @@ def _lazy_handler(run: _Run) -> pyscipopt.Conshdlr:
         def _cuts(self, solution: Any) -> RowBlock | None:
             """The rows that a point violates, None if it is fine; no rows if an oracle fails."""
             rows: RowBlock | None = assemble([])
-            with watch.guard(self.model.interruptSolve):
+            with monitor.capture(self.model.interruptSolve):
                 x = run.point(solution)
                 x = np.where(program.integer == 1, np.round(x), x)
                 cuts = violated_constraints(model, x, self.model.feastol())

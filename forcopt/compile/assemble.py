@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.compile.program import RowBlock
 from forcopt.errors import DeclarationError
 from forcopt.language.expression import Expression
-from forcopt.language.terms import Array, Gather, apart
+from forcopt.language.terms import Gather, apart
 
 __all__ = ["Row", "assemble", "cost_vector"]
 

@@ -10,10 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.compile.assemble import assemble, cost_vector
+from forcopt.compile.bridge_context import BridgeContext
 from forcopt.compile.bridges import Bridge, bridges
 from forcopt.compile.capabilities import Capabilities
-from forcopt.compile.draft import Draft
-from forcopt.compile.levels import SortedDraft, write_sorted
+from forcopt.compile.leximin import LeximinStages, write_sorted
 from forcopt.compile.program import Cone, IndicatorRows, Program, StageCost
 from forcopt.errors import UnsupportedError
 from forcopt.language.expression import concatenate, stack
@@ -52,7 +52,7 @@ def compile_model(
         UnsupportedError: if no chain of bridges fits.
         UnboundedExpressionError: if a bridge needs a bound that cannot be derived.
     """
-    draft = Draft(model, capabilities.only_integer)
+    draft = BridgeContext(model, capabilities.only_integer)
     stages = model.objective.stages if model.objective else ()
     plan = _plan(capabilities)
     squares = _objective_squares(draft, stages) if "quadratic" in capabilities.kinds else []
@@ -100,7 +100,7 @@ def _plan(capabilities: Capabilities) -> dict[str, tuple[float, Bridge | None]]:
 
 
 def _missing(
-    draft: Draft, squares: Sequence[AtomRelation], plan: Mapping[str, Any], capabilities: Capabilities
+    draft: BridgeContext, squares: Sequence[AtomRelation], plan: Mapping[str, Any], capabilities: Capabilities
 ) -> list[str]:
     """The kinds that the model needs and no chain of bridges gives, and conflicts of kinds."""
     absorbed = {id(s) for s in squares}
@@ -140,7 +140,7 @@ def _refusal(model: Model, missing: list[str], backend: str, others: Mapping[str
     return f"backend {backend!r} cannot take {kinds} in model {model.name!r}; able: {names}"
 
 
-def _objective_squares(draft: Draft, stages: Sequence[Stage]) -> list[AtomRelation]:
+def _objective_squares(draft: BridgeContext, stages: Sequence[Stage]) -> list[AtomRelation]:
     """The sums of squares whose results occur in the last objective only: they can be its quadratic part."""
     squares = [r for r in draft.relations if r.kind == "sum_squares"]
     elsewhere = np.zeros(draft.model.column_count, dtype=bool)
@@ -155,11 +155,11 @@ def _objective_squares(draft: Draft, stages: Sequence[Stage]) -> list[AtomRelati
 
 
 def _fill(
-    draft: Draft,
+    draft: BridgeContext,
     taken: Sequence[Any],
     squares: Sequence[AtomRelation],
     objective: Objective | None,
-    drafts: Sequence[SortedDraft],
+    drafts: Sequence[LeximinStages],
 ) -> Program:
     model = draft.model
     everything = [(c.expression, *c.row_bounds()) for c in [*model.constraints, *draft.rows]]

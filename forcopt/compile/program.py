@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
+from forcopt.arrays import Array
 from forcopt.language.constraint import Lazy
-from forcopt.language.terms import Array
 
-__all__ = ["Cone", "IndicatorRows", "Levels", "Program", "RowBlock", "StageCost"]
+__all__ = ["Cone", "IndicatorRows", "LeximinLayout", "Program", "RowBlock", "StageCost"]
 
 
 def _excess(value: Array, lower: Array, upper: Array) -> Array:
@@ -56,7 +56,7 @@ class RowBlock:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Levels:
+class LeximinLayout:
     """How the utilities of a leximin objective (losses with their signs changed) stand in a program.
 
     Attributes:
@@ -102,7 +102,7 @@ class StageCost:
     maximize: bool
     quadratic: sp.csc_array | None = None
     rows: RowBlock | None = None
-    levels: Levels | None = None
+    levels: LeximinLayout | None = None
     rank: int = 0
 
     @property

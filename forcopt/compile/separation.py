@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
-from forcopt.language.terms import Array
 
 __all__ = ["violated_constraints"]
 

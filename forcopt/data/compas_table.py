@@ -10,8 +10,8 @@ from types import MappingProxyType
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.language.terms import Array
 
 __all__ = ["COMPAS_DECILES", "compas_counts"]
 

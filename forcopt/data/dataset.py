@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.errors import unknown
-from forcopt.language.terms import Array
 
 if TYPE_CHECKING:
     import pandas as pd

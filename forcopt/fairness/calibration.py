@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from forcopt.language.terms import Array
+from forcopt.arrays import Array
 
 __all__ = ["calibration_gaps"]
 

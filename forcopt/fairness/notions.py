@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field, field_validator
 
+from forcopt.arrays import Array
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
 from forcopt.fairness.rates import (
@@ -23,7 +24,6 @@ from forcopt.fairness.rates import (
 )
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
-from forcopt.language.terms import Array
 
 __all__ = [
     "AllOf",

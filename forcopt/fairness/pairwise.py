@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 
+from forcopt.arrays import Array
 from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.notions import Notion
@@ -16,7 +17,6 @@ from forcopt.fairness.rates import GroupRates, Rate
 from forcopt.language.atoms import positive_part
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
-from forcopt.language.terms import Array
 
 __all__ = ["PairwiseFairness"]
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_binary, read_groups, same_length
-from forcopt.language.expression import Expression, as_numbers
-from forcopt.language.terms import Array
+from forcopt.language.expression import Expression
 
 __all__ = [
     "ERROR",

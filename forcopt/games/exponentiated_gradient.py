@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.language.terms import Array
 
 __all__ = ["ExponentiatedGradient"]
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.language.terms import Array
 
 __all__ = ["PerturbedLeader"]
 

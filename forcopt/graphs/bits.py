@@ -8,8 +8,8 @@ import numpy as np
 from numba import int64, njit, uint64
 from numba.cpython.unsafe.numbers import trailing_zeros
 
+from forcopt.arrays import Array
 from forcopt.graphs.weighted import WeightedGraph
-from forcopt.language.terms import Array
 
 __all__ = ["LARGEST", "first", "has", "masks", "meets", "members", "minus", "union", "without_first"]
 

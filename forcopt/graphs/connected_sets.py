@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from forcopt.arrays import Array
 from forcopt.graphs.weighted import WeightedGraph
-from forcopt.language.terms import Array
 
 __all__ = ["ConnectedSets"]
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
+from forcopt.graphs.dynamic_program import BUDGET, Filling, Piece, Program, Table
 from forcopt.graphs.orders import frontier_order
-from forcopt.graphs.programme import BUDGET, Filling, Piece, Programme, Table
 from forcopt.graphs.states import COUNT, SPAN, WIDEST, enter, promising, remember, settle
 from forcopt.graphs.weighted import WeightedGraph
-from forcopt.language.terms import Array
 
 __all__ = ["Sweep"]
 
@@ -119,8 +119,8 @@ def _step(  # type: ignore[no-untyped-def]
     return -1, store, arcs, count, arc_count
 
 
-class Sweep(Programme):
-    """The dynamic programme along an order of the vertices.
+class Sweep(Program):
+    """The dynamic program along an order of the vertices.
 
     Args:
         graph: with weights and costs.

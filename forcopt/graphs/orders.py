@@ -14,7 +14,7 @@ def frontier_order(graph: WeightedGraph, beam: int = 64) -> list[int]:
 
     The frontier after some vertices is the set of those among them with a neighbour still to come. A beam
     search keeps the sets of processed vertices with the least sum of 3 to the frontier sizes so far, a
-    measure of the number of states of a dynamic programme along the order.
+    measure of the number of states of a dynamic program along the order.
 
     Args:
         graph: any.

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from forcopt.language.terms import Array
+from forcopt.arrays import Array
 
 __all__ = ["primes", "whole"]
 

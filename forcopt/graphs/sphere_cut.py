@@ -1,8 +1,8 @@
 """Dynamic programming over connected partitions along a branch decomposition.
 
 Cohen-Addad, Klein, Marx, Wheeler and Wolfram (FORC 2021), section 5, with three repairs (closed leaves,
-finished parts, joins on the union of boundaries). The pieces of `forcopt.graphs.programme` are clusters of
-edges. An edge within a part is uncut: no state of a leaf breaks that, so every partition is counted once.
+finished parts, joins on the union of boundaries). The pieces of `forcopt.graphs.dynamic_program` are clusters
+of edges. An edge within a part is uncut: no state of a leaf breaks that, so every partition is counted once.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from dataclasses import replace
 import numpy as np
 from numba import njit
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.graphs.branch_decomposition import BranchDecomposition, Cluster
-from forcopt.graphs.programme import BUDGET, Filling, Piece, Programme, Table
+from forcopt.graphs.dynamic_program import BUDGET, Filling, Piece, Program, Table
 from forcopt.graphs.states import COUNT, LEAST, SPAN, WIDEST, enter, promising, remember, settle
 from forcopt.graphs.weighted import WeightedGraph
-from forcopt.language.terms import Array
 
 __all__ = ["SphereCut"]
 
@@ -210,8 +210,8 @@ def _join(  # type: ignore[no-untyped-def]
     return -1, store, arcs, count, arc_count
 
 
-class SphereCut(Programme):
-    """The dynamic programme along a branch decomposition.
+class SphereCut(Program):
+    """The dynamic program along a branch decomposition.
 
     Args:
         decomposition: of a graph with weights and costs.

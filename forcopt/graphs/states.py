@@ -1,6 +1,6 @@
-"""The states of dynamic programmes over connected partitions, in compiled code.
+"""The states of dynamic programs over connected partitions, in compiled code.
 
-Such a programme decides a growing piece of a graph. A state of the piece holds, for its boundary, which
+Such a program decides a growing piece of a graph. A state of the piece holds, for its boundary, which
 vertices are connected so far (components) and which will end in the same part (parts may hold several
 components that still have to meet), the weight of each open part, and how many parts are finished: the
 table of Cohen-Addad, Klein, Marx, Wheeler and Wolfram (FORC 2021), section 5, with the pair (inner
@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from forcopt.language.terms import Array
+from forcopt.arrays import Array
 
 __all__ = [
     "COUNT",
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 COUNT, LEAST = 0, 1
-"""What a programme computes: the number of partitions of each cost, or the least cost."""
+"""What a program computes: the number of partitions of each cost, or the least cost."""
 WIDEST = 16
 """The longest boundary: a state spends four bits on each of its vertices."""
 SPAN = 2 * WIDEST + 2

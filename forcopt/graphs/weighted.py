@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from forcopt.language.terms import Array
+from forcopt.arrays import Array
 
 __all__ = ["WeightedGraph"]
 

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from forcopt.arrays import Array, as_numbers, broadcast_shapes
 from forcopt.errors import CurvatureError, DeclarationError
-from forcopt.language.expression import Expression, as_numbers, broadcast_shapes, stack
+from forcopt.language.expression import Expression, stack
 from forcopt.language.relations import Product
-from forcopt.language.terms import Array
 
 __all__ = [
     "Atom",

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.language.terms import Array, Gather
+from forcopt.arrays import Array
+from forcopt.language.terms import Gather
 
 __all__ = ["Block", "Columns", "Growing", "consecutive"]
 

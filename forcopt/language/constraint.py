@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from forcopt.arrays import Array, describe_entry
 from forcopt.errors import DeclarationError
-from forcopt.language.expression import Expression, describe_entry
-from forcopt.language.terms import Array
+from forcopt.language.expression import Expression
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -11,102 +11,26 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from forcopt.arrays import (
+    Array,
+    as_bounds,
+    as_numbers,
+    broadcast_shapes,
+    check_order,
+    check_real,
+    refuse_entry,
+)
 from forcopt.errors import CurvatureError, DeclarationError
-from forcopt.language.terms import Array, Gather, Rows, Term, apart, compact, merged
+from forcopt.language.terms import Gather, Rows, Term, apart, compact, merged
 
 if TYPE_CHECKING:
     from forcopt.language.constraint import Constraint
     from forcopt.language.model import Model
 
-__all__ = [
-    "Expression",
-    "as_bounds",
-    "as_numbers",
-    "broadcast_shapes",
-    "check_order",
-    "concatenate",
-    "describe_entry",
-    "stack",
-]
+__all__ = ["Expression", "concatenate", "stack"]
 
 Operand = Any
 """An expression, a number, or anything numpy reads as an array of numbers."""
-
-
-def describe_entry(shape: tuple[int, ...], flat: int) -> str:
-    """Name an entry of an array for a message: ``[1, 2]``, or nothing for a scalar."""
-    return f"[{', '.join(str(int(i)) for i in np.unravel_index(flat, shape))}]" if shape else ""
-
-
-def as_numbers(data: Any, what: str, *, infinite: bool = False) -> Array:
-    """Read numbers into a fresh float array that the caller cannot change behind our back.
-
-    Args:
-        data: anything numpy reads as an array of numbers.
-        what: what to call it in an error.
-        infinite: whether infinite entries are allowed.
-
-    Raises:
-        DeclarationError: for entries that are not numbers, NaN, or infinite, naming the first such entry.
-    """
-    try:
-        given = np.asarray(data)
-        _check_real(given.dtype, what)
-        values = np.array(given, dtype=float)
-    except DeclarationError:
-        raise
-    except (TypeError, ValueError, OverflowError) as error:
-        hint = "; fo.stack makes one expression of several" if _holds_expressions(data) else ""
-        raise DeclarationError(f"{what} must be numbers: {error}{hint}") from None
-    # min and max are NaN or infinite exactly if an entry is; they allocate nothing.
-    if values.size and not (np.isfinite(values.min()) and np.isfinite(values.max())):
-        bad = np.isnan(values) if infinite else ~np.isfinite(values)
-        if bad.any():
-            first = int(np.argmax(bad))
-            _refuse_entry(values.shape, first, values.flat[first], what, "a number" if infinite else "finite")
-    return values
-
-
-def _refuse_entry(shape: tuple[int, ...], flat: int, value: float, what: str, rule: str) -> NoReturn:
-    raise DeclarationError(f"{what}{describe_entry(shape, flat)} is {value}; it must be {rule}")
-
-
-def _check_real(dtype: np.dtype[Any], what: str) -> None:
-    if dtype.kind not in "biufO":
-        raise DeclarationError(f"{what} must be numbers, not {dtype}")
-
-
-def _holds_expressions(data: Any) -> bool:
-    return isinstance(data, list | tuple | np.ndarray) and any(isinstance(d, Expression) for d in data)
-
-
-def as_bounds(lower: Any, upper: Any, what: str) -> tuple[Array, Array]:
-    """Read lower and upper bounds, which may be infinite, but not on the wrong side.
-
-    Raises:
-        DeclarationError: naming the bound and its entry; see `as_numbers`.
-    """
-    low = as_numbers(lower, f"{what}lower", infinite=True)
-    high = as_numbers(upper, f"{what}upper", infinite=True)
-    for which, values, wrong in (("lower", low, np.inf), ("upper", high, -np.inf)):
-        if (values == wrong).any():
-            first = int(np.argmax(values == wrong))
-            rule = f"a number or {-wrong}"
-            _refuse_entry(values.shape, first, wrong, what + which, rule)
-    return low, high
-
-
-def check_order(lower: Array, upper: Array, shape: tuple[int, ...], what: str) -> None:
-    """Check that no lower bound is above its upper bound; both must broadcast to the shape.
-
-    Raises:
-        DeclarationError: naming the first entry where one is.
-    """
-    if (lower > upper).any():
-        low, high = np.broadcast_to(lower, shape), np.broadcast_to(upper, shape)
-        at = int(np.argmax(low > high))
-        entry = describe_entry(shape, at)
-        raise DeclarationError(f"{what}{entry}: lower {low.flat[at]:g} is above upper {high.flat[at]:g}")
 
 
 def _is_sparse(data: Any) -> bool:
@@ -124,7 +48,7 @@ def _matrix(data: Any) -> Any:
     if not _is_sparse(data) or data.ndim != 2:
         values = as_numbers(_dense(data), what)
         return sp.csr_array(values) if values.ndim == 2 else values
-    _check_real(data.dtype, what)
+    check_real(data.dtype, what)
     rows = sp.csr_array(data, dtype=float)
     if not np.isfinite(rows.data).all():
         entries = rows.tocoo()
@@ -135,20 +59,6 @@ def _matrix(data: Any) -> Any:
         rows = rows.copy()
         rows.sum_duplicates()
     return rows
-
-
-def broadcast_shapes(shapes: Sequence[tuple[int, ...]], what: str) -> tuple[int, ...]:
-    """The shape that all broadcast to.
-
-    Raises:
-        DeclarationError: showing all shapes, after `what` needs them.
-    """
-    if len(set(shapes)) == 1:
-        return shapes[0]
-    try:
-        return np.broadcast_shapes(*shapes)
-    except ValueError:
-        raise DeclarationError(f"{what}: shapes {' and '.join(map(str, shapes))} do not broadcast") from None
 
 
 def _axes(axes: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -398,7 +308,7 @@ class Expression:
             factor = 1.0 / divisor
         if not np.isfinite(factor).all():
             at = int(np.argmax(~np.isfinite(factor)))
-            _refuse_entry(
+            refuse_entry(
                 divisor.shape, at, divisor.flat[at], "the divisor", "a number that can be divided by"
             )
         return self * factor

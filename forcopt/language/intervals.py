@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.language.expression import Expression
-from forcopt.language.terms import Array, Gather, Rows
+from forcopt.language.terms import Gather, Rows
 
 __all__ = ["integral", "interval"]
 

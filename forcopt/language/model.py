@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from forcopt.arrays import Array, as_bounds, as_numbers, check_order, describe_entry
 from forcopt.errors import CurvatureError, DeclarationError
 from forcopt.language import objective as objectives
 from forcopt.language.columns import Block, Columns, Growing, consecutive
 from forcopt.language.constraint import Condition, Constraint, Lazy, Separator
-from forcopt.language.expression import Expression, as_bounds, as_numbers, check_order, describe_entry
+from forcopt.language.expression import Expression
 from forcopt.language.intervals import integral, interval
 from forcopt.language.objective import Objective, SortedMethod
 from forcopt.language.relations import AtomRelation, Product
-from forcopt.language.terms import Array, Gather, mark
+from forcopt.language.terms import Gather, mark
 
 if TYPE_CHECKING:
     from pathlib import Path

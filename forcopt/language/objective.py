@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
-from forcopt.language.expression import Expression, as_numbers
-from forcopt.language.terms import Array
+from forcopt.language.expression import Expression
 
 __all__ = [
     "Objective",

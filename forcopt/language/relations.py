@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from forcopt.arrays import Array
 from forcopt.language.expression import Expression
-from forcopt.language.terms import Array, Gather
+from forcopt.language.terms import Gather
 
 if TYPE_CHECKING:
     from forcopt.language.atoms import Atom

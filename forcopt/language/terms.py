@@ -13,14 +13,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["Array", "Gather", "Rows", "Term", "apart", "compact", "mark", "merged"]
+from forcopt.arrays import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
+__all__ = ["Gather", "Rows", "Term", "apart", "compact", "mark", "merged"]
+
 Rearrange = Callable[[Array], Array]
 
 

@@ -30,12 +30,13 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
+from forcopt.arrays import Array
 from forcopt.backends.base import SolveOptions
 from forcopt.backends.registry import get_backend
 from forcopt.compile.assemble import assemble, cost_vector
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.compiler import compile_model
-from forcopt.compile.program import Levels, Program, StageCost
+from forcopt.compile.program import LeximinLayout, Program, StageCost
 from forcopt.compile.separation import violated_constraints
 from forcopt.errors import DeclarationError, UnsupportedError
 from forcopt.language.constraint import Condition, Connected, Constraint, Implication
@@ -43,7 +44,6 @@ from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.language.objective import Stage
 from forcopt.language.relations import AtomRelation, Product
-from forcopt.language.terms import Array
 from forcopt.loops.cutting_planes import cutting_planes
 from forcopt.loops.exact_lp import (
     Exact,
@@ -310,7 +310,7 @@ def _stagewise(lp: LinearProgram, stages: Sequence[StageCost]) -> tuple[LinearPr
     return lp, found
 
 
-def _saturated(lp: LinearProgram, levels: Levels) -> tuple[LinearProgram, list[Exact]]:
+def _saturated(lp: LinearProgram, levels: LeximinLayout) -> tuple[LinearProgram, list[Exact]]:
     """Raise a common floor, fix what has a positive multiplier, go on; in terms of the sums of the worst.
 
     By complementary slackness what has one stands at the floor in every optimum.

@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from forcopt.backends.base import Improvement, RawResult, Session, SolveOptions
+from forcopt.arrays import Array, as_numbers
+from forcopt.backends.base import RawResult, Session, SolveOptions
 from forcopt.backends.registry import all_capabilities, get_backend
+from forcopt.clock import Improvement
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program, StageCost
 from forcopt.errors import BackendError, DeclarationError, UnsupportedError
 from forcopt.language.constraint import Constraint
-from forcopt.language.expression import as_numbers
 from forcopt.language.model import Model, Variable
 from forcopt.language.objective import Objective, Stage, minimize
-from forcopt.language.terms import Array
 from forcopt.loops.solution import ModelSolution, relative_gap
-from forcopt.loops.solve import judge
+from forcopt.loops.solve import postsolve
 from forcopt.status import Status
 
 __all__ = ["Column", "Duals", "GeneratedSolution", "Pricing", "column_generation"]
@@ -215,7 +215,7 @@ def column_generation(
         result.iterations = iterations
         variable = _extend(model, master.columns)
         linear = replace(program, integer=np.zeros(model.column_count, dtype=np.int8))
-        solution = judge(model, chosen, linear, result, [result], elapsed(), gap)
+        solution = postsolve(model, chosen, linear, result, [result], elapsed(), gap)
         return GeneratedSolution(solution, variable, master.columns, done)
 
     while True:

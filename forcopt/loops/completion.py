@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model, Variable
-from forcopt.language.terms import Array
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.backends.base import RawResult, Session, SolveOptions
 from forcopt.compile.assemble import assemble
 from forcopt.compile.separation import violated_constraints
 from forcopt.errors import BackendError
 from forcopt.language.model import Model
-from forcopt.language.terms import Array
 from forcopt.status import Status
 
 __all__ = ["cutting_planes"]

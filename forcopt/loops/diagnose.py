@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.backends.base import SolveOptions
 from forcopt.backends.registry import get_backend
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program, RowBlock, StageCost
 from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.model import Model
-from forcopt.language.terms import Array
 from forcopt.status import Status
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from flint import fmpq, fmpq_mat
 
+from forcopt.arrays import Array
 from forcopt.compile.program import Program, StageCost
-from forcopt.language.terms import Array
 
 __all__ = [
     "Exact",

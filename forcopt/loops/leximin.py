@@ -13,9 +13,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.backends.base import RawResult, Session
-from forcopt.compile.program import Levels, Program, RowBlock, StageCost
-from forcopt.language.terms import Array
+from forcopt.compile.program import LeximinLayout, Program, RowBlock, StageCost
 from forcopt.status import Status
 
 __all__ = ["Floors", "SubsetCuts", "saturate"]
@@ -79,7 +79,7 @@ class Floors:
         self.session.set_bounds(lower, upper)
 
 
-def realised(levels: Levels, program: Program, x: Array) -> Array:
+def realised(levels: LeximinLayout, program: Program, x: Array) -> Array:
     """The utilities at a point; with integers the lower of those before and after rounding them."""
     found = levels.at(x)
     if program.is_integer:
@@ -94,7 +94,7 @@ class SubsetCuts:
     the sorted vector are all that need be looked at: O(n log n).
     """
 
-    def __init__(self, levels: Levels) -> None:
+    def __init__(self, levels: LeximinLayout) -> None:
         self.levels = levels
         count = len(levels.values)
         self.pool = {frozenset(range(count)), *(frozenset([j]) for j in range(count))}
@@ -194,7 +194,7 @@ def saturate(session: Session, stage: StageCost, floors: Floors, solve: Solve, a
             return result
 
 
-def _tight(levels: Levels, result: RawResult, above: Array, accuracy: float) -> Array:
+def _tight(levels: LeximinLayout, result: RawResult, above: Array, accuracy: float) -> Array:
     """Which utilities the multipliers show to be as high as they can be.
 
     An interior point leaves no multiplier at 0: what is further `above` the common level than its multiplier
@@ -208,7 +208,7 @@ def _tight(levels: Levels, result: RawResult, above: Array, accuracy: float) -> 
 
 
 def _stuck(
-    session: Session, levels: Levels, lowest: Array, height: float, solve: Solve, accuracy: float
+    session: Session, levels: LeximinLayout, lowest: Array, height: float, solve: Solve, accuracy: float
 ) -> tuple[Array, RawResult | None]:
     """Which of the lowest utilities cannot rise (the one that rises least if all seem to); or what failed."""
     rises = np.full(len(lowest), np.inf)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.backends.base import Improvement
+from forcopt.arrays import Array
+from forcopt.clock import Improvement
 from forcopt.errors import DeclarationError
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
 from forcopt.language.objective import Sorted
-from forcopt.language.terms import Array
 from forcopt.status import Status
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.backends.base import Backend, Improvement, RawResult, Session, SolveOptions
+from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.backends.registry import all_capabilities, get_backend
+from forcopt.clock import Improvement
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program, StageCost
 from forcopt.errors import BackendError
@@ -23,7 +24,7 @@ from forcopt.loops.lexicographic import lexicographic
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status
 
-__all__ = ["judge", "solve_model"]
+__all__ = ["postsolve", "solve_model"]
 
 
 def solve_model(
@@ -114,7 +115,7 @@ def solve_model(
         # The families may bound it, but an oracle can only be asked about a point.
         result.status = Status.FAILED
         result.message += "; without its lazy families the model is unbounded: give the variables bounds"
-    return judge(model, chosen, program, result, results, elapsed(), gap)
+    return postsolve(model, chosen, program, result, results, elapsed(), gap)
 
 
 _APART = 1e-3
@@ -163,7 +164,7 @@ def _refuted(model: Model, program: Program, options: SolveOptions) -> bool:
     return False
 
 
-def judge(
+def postsolve(
     model: Model,
     backend: Backend,
     program: Program,

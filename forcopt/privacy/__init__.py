@@ -11,7 +11,7 @@ from forcopt.privacy.designs import (
     StratifiedSample,
     draw,
 )
-from forcopt.privacy.exponential import choose_least
+from forcopt.privacy.exponential import exponential_mechanism
 from forcopt.privacy.laplace import Laplace, add_laplace
 from forcopt.privacy.randomized_response import ObservedGroups, RandomizedResponse
 
@@ -28,7 +28,7 @@ __all__ = [
     "SimpleRandomSample",
     "StratifiedSample",
     "add_laplace",
-    "choose_least",
     "composed_epsilon",
     "draw",
+    "exponential_mechanism",
 ]

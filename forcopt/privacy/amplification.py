@@ -25,14 +25,13 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
-from forcopt.language.expression import as_numbers
-from forcopt.language.terms import Array
 
 __all__ = [
-    "Mechanism",
     "Neighbours",
     "PrivacyLoss",
+    "SampleRelation",
     "cluster_sample",
     "data_dependent_allocation",
     "expected_size",
@@ -50,7 +49,7 @@ __all__ = [
 ]
 
 Neighbours = Literal["add_remove", "substitute"]
-Mechanism = Literal["add_remove", "substitute", "either"]
+SampleRelation = Literal["add_remove", "substitute", "either"]
 
 
 class PrivacyLoss(NamedTuple):
@@ -77,7 +76,7 @@ def simple_random_sample(
     size: int,
     population: int,
     *,
-    mechanism: Mechanism = "substitute",
+    mechanism: SampleRelation = "substitute",
     neighbours: Neighbours = "substitute",
 ) -> PrivacyLoss:
     """The loss of a simple random sample without replacement of `size` out of `population` records.
@@ -101,7 +100,7 @@ def simple_random_sample(
 
 
 def random_size(
-    epsilon: float, law: Any, *, mechanism: Mechanism = "add_remove", as_printed: bool = False
+    epsilon: float, law: Any, *, mechanism: SampleRelation = "add_remove", as_printed: bool = False
 ) -> PrivacyLoss:
     """The loss of a simple random sample whose size is drawn first; populations differ by a substitution.
 
@@ -556,7 +555,7 @@ def _amplified(share: float, epsilon: float) -> float:
     return log1p(share * expm1(epsilon)) if epsilon < 700 else float(np.logaddexp(0, epsilon + log(share)))
 
 
-def _swap(epsilon: float, mechanism: Mechanism) -> float:
+def _swap(epsilon: float, mechanism: SampleRelation) -> float:
     """What a substitution costs the mechanism."""
     return 2 * epsilon if mechanism == "add_remove" else epsilon
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from pydantic import Field
 
+from forcopt.arrays import Array
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
-from forcopt.language.terms import Array
 from forcopt.privacy.amplification import rounded_sizes
 
 if TYPE_CHECKING:

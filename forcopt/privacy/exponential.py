@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from forcopt.arrays import as_numbers
 from forcopt.errors import DeclarationError, NotInstalledError
-from forcopt.language.expression import as_numbers
 
-__all__ = ["choose_least"]
+__all__ = ["exponential_mechanism"]
 
 
-def choose_least(
+def exponential_mechanism(
     losses: Any, epsilon: float, sensitivity: float, seed: int | np.random.Generator | None = None
 ) -> int:
     """Choose a candidate of small loss, with epsilon-differential privacy.
@@ -35,7 +35,7 @@ def choose_least(
         DeclarationError: for losses, epsilon or sensitivity out of range.
         NotInstalledError: without a seed, if OpenDP is not there.
 
-    >>> choose_least([0.5, 0.1, 0.4], epsilon=100.0, sensitivity=0.1, seed=0)
+    >>> exponential_mechanism([0.5, 0.1, 0.4], epsilon=100.0, sensitivity=0.1, seed=0)
     1
     """
     values = as_numbers(losses, "losses").astype(float)

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
+from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError, NotInstalledError
-from forcopt.language.expression import as_numbers
-from forcopt.language.terms import Array
 
 __all__ = ["Laplace", "add_laplace"]
 

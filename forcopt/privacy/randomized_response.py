@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
+from forcopt.arrays import Array
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
-from forcopt.language.terms import Array
 
 __all__ = ["ObservedGroups", "RandomizedResponse"]
 

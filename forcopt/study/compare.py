@@ -28,7 +28,7 @@ from forcopt.study.execute import execute
 from forcopt.study.library import best_known, problem_of
 from forcopt.study.report import Comparison
 from forcopt.study.run import Job
-from forcopt.study.store import facts
+from forcopt.study.store import metadata
 
 __all__ = ["check_limits", "check_options", "compare", "expanded"]
 
@@ -111,7 +111,7 @@ def compare(
             {"repeat": repeat, **known},
         )
         for name, problem in instances.items()
-        for known in [facts(problem)]
+        for known in [metadata(problem)]
         for method, backend in named[name]
         for repeat in range(repeats)
     ]

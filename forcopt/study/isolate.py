@@ -33,7 +33,7 @@ importing_main = False
 _LIVE: set[subprocess.Popen[bytes]] = set()
 
 # The child sees the modules that this process sees, without running the main module again.
-_BOOT = "import sys; sys.path[:] = sys.argv[2:]; from forcopt.study.child import main; main(sys.argv[1])"
+_BOOT = "import sys; sys.path[:] = sys.argv[2:]; from forcopt.study.worker import main; main(sys.argv[1])"
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from forcopt.instance import Instance
 from forcopt.loops.exchange import read
 from forcopt.problem import Problem, examples, load, problem_classes
 from forcopt.study.model_file import ModelFile
-from forcopt.study.store import facts
+from forcopt.study.store import metadata
 
 __all__ = ["KNOWN", "best_known", "export", "find", "instances", "known", "problem_of"]
 
@@ -118,9 +118,9 @@ def export(folder: str | Path, form: Literal["mps", "lp"] = "mps", names: Sequen
         model, handles = problem.formulate(instance.method, **instance.options)
         model.write(path)
         written = read(path)  # counts what another reader finds
-        print_ = facts(problem)["fingerprint"]
+        digest = metadata(problem)["fingerprint"]
         fact = known().get(instance.name, {})
-        if fact.get("fingerprint") != print_:  # drawn otherwise than when it was solved
+        if fact.get("fingerprint") != digest:  # drawn otherwise than when it was solved
             fact = {}
         in_file = {name: fact[name] / handles.unit for name in _VALUES if fact.get(name) is not None}
         if fact.get("exact") is not None:
@@ -137,7 +137,7 @@ def export(folder: str | Path, form: Literal["mps", "lp"] = "mps", names: Sequen
                 "columns": written.column_count,
                 "nonzeros": sum(c.expression.linear_rows().data.size for c in written.constraints),
                 "integers": int((written.columns().integer == 1).sum()),
-                "fingerprint": print_,
+                "fingerprint": digest,
                 "unit": handles.unit,
                 **{name: fact.get(name) for name in KNOWN} | in_file,
             }

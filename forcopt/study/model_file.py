@@ -9,10 +9,10 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
-from forcopt.language.terms import Array
 from forcopt.loops.exchange import read_into
 from forcopt.problem import Evaluation, Handles, Problem
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError, unknown
-from forcopt.language.terms import Array
 from forcopt.problem import Problem
 from forcopt.study.columns import Column, further_columns, telling_columns
-from forcopt.study.judging import best_run, by_instance, contradiction, ranked
+from forcopt.study.consistency import best_run, by_instance, contradiction, ranked
 from forcopt.study.run import INTERRUPTED, Run
 from forcopt.study.store import Store
 

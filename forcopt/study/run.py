@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from forcopt.backends.base import Improvement
 from forcopt.backends.registry import backends
+from forcopt.clock import Improvement
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
 from forcopt.problem import Problem, Solution

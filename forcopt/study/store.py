@@ -15,14 +15,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from forcopt.backends.base import Improvement
+from forcopt.clock import Improvement
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
 from forcopt.problem import Problem
 from forcopt.status import Status
 from forcopt.study.run import Job, Run
 
-__all__ = ["Store", "declaration", "facts", "fingerprint", "job_key"]
+__all__ = ["Store", "declaration", "fingerprint", "job_key", "metadata"]
 
 _ENDINGS = (".sqlite", ".sqlite3", ".db")
 _ASIDE = ("key", "decision", "gap_to_best")
@@ -70,7 +70,7 @@ def _spelled(value: Any) -> Any:
     )
 
 
-def facts(problem: Problem) -> dict[str, Any]:
+def metadata(problem: Problem) -> dict[str, Any]:
     """What a row says of its problem: its fingerprint and size.
 
     Fields that have their default value are no part of the fingerprint, so that it lasts when a class gets a
@@ -153,12 +153,12 @@ class Store:
         values = [_written(getattr(run, name)) for name in self._names[:-1]]
         columns = ", ".join(f'"{name}"' for name in ("key", *self._names))
         marks = ", ".join("?" * (len(values) + 2))
-        print_ = run.fingerprint
+        digest = run.fingerprint
         with self._base:  # one transaction: whole or not there
-            if print_ not in self._saved:
-                known = (print_, declaration(job.problem))
+            if digest not in self._saved:
+                known = (digest, declaration(job.problem))
                 self._base.execute("INSERT OR IGNORE INTO problems VALUES (?, ?)", known)
-                self._saved.add(print_)
+                self._saved.add(digest)
             self._base.execute(
                 f"INSERT OR REPLACE INTO runs ({columns}) VALUES ({marks})",
                 [job_key(job), *values, None if run.decision is None else pickle.dumps(run.decision)],

@@ -18,7 +18,7 @@ from forcopt.study.execute import execute
 from forcopt.study.library import problem_of
 from forcopt.study.report import Comparison
 from forcopt.study.run import Job
-from forcopt.study.store import facts
+from forcopt.study.store import metadata
 
 __all__ = ["sweep"]
 
@@ -108,7 +108,7 @@ def _made(problem: Any, point: Mapping[str, Any], seeds: Sequence[int | None]) -
             drawn = problem(**point, seed=seed)
             if not isinstance(drawn, Problem):
                 raise DeclarationError(f"the function that draws problems gave {drawn!r}, which is none")
-            yield type(drawn).__name__, drawn, {}, seed, facts(drawn)
+            yield type(drawn).__name__, drawn, {}, seed, metadata(drawn)
         return
     name = type(problem).__name__ if isinstance(problem, Problem) else str(problem)
     made, options = problem if isinstance(problem, Problem) else problem_of(problem), {}
@@ -122,7 +122,7 @@ def _made(problem: Any, point: Mapping[str, Any], seeds: Sequence[int | None]) -
         if key not in options_known:
             fields = list(type(made).model_fields)
             raise unknown(f"parameter of {type(made).__name__}", key, [*fields, *options_known])
-    known = facts(made)
+    known = metadata(made)
     for seed in seeds:
         yield name, made, options, seed, known
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.language.atoms import inverse
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
 from forcopt.language.objective import leximax
-from forcopt.language.terms import Array
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.problem import Strata, StratifiedAllocation
 from forcopt.models.allocation.rounding import rounded

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.language.terms import Array
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import PrivateAllocation
 from forcopt.models.allocation.problem import ROUNDING, Strata, StratifiedAllocation

@@ -7,7 +7,7 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from forcopt.language.terms import Array
+from forcopt.arrays import Array
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.problem import Limit, StratifiedAllocation
 from forcopt.models.allocation.water_filling import least

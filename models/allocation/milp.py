@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
 from forcopt.language.objective import leximax
-from forcopt.language.terms import Array
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.allocation.decision import Allocation
 from forcopt.models.allocation.precision import PrecisionAllocation
@@ -68,14 +68,14 @@ def _write(problem: Strata, model: Model, low: Array, high: Array) -> Increments
     stratum = np.repeat(np.arange(len(low)), count)
     rank = low[stratum] + np.arange(len(stratum)) - np.repeat(np.cumsum(count) - count, count) + 1
     takes = model.variable(model.unused_name("takes"), len(stratum), binary=True)
-    world = Increments(low.astype(float), stratum, rank.astype(float), takes)
+    increments = Increments(low.astype(float), stratum, rank.astype(float), takes)
     limits = problem.limits()
     if limits:
-        sizes = world.sizes
+        sizes = increments.sizes
         for costs, limit in limits:
             whole = (costs == np.round(costs)).all()  # sums of these are exact
             model.subject_to((costs @ sizes).sum() <= (limit if whole else limit * (1 + ROUNDING)))
-    return world
+    return increments
 
 
 def _reachable(problem: Strata) -> Array:
@@ -87,28 +87,28 @@ def _reachable(problem: Strata) -> Array:
     return caps
 
 
-def _start(problem: Strata, world: Increments, decision: Allocation | Any) -> dict[Variable, Array]:
+def _start(problem: Strata, increments: Increments, decision: Allocation | Any) -> dict[Variable, Array]:
     """The binaries at these sizes.
 
     Raises:
         DeclarationError: for sizes that no values of the binaries give.
     """
     sizes = problem.read_sizes(decision)
-    takes = world.rank <= sizes[world.stratum]
-    wrong = world.low + np.bincount(world.stratum, takes, len(world.low)) != sizes
+    takes = increments.rank <= sizes[increments.stratum]
+    wrong = increments.low + np.bincount(increments.stratum, takes, len(increments.low)) != sizes
     if wrong.any():
         at = int(np.argmax(wrong))
-        least, most = world.low[at], world.low[at] + (world.stratum == at).sum()
+        least, most = increments.low[at], increments.low[at] + (increments.stratum == at).sum()
         raise DeclarationError(
             f"the sample of {problem.stratum_names[at]} has {sizes[at]:g} records; the binaries are for "
             f"{least:g} to {most:g}"
         )
-    return {world.takes: takes}
+    return {increments.takes: takes}
 
 
-def _decision(problem: Strata, world: Increments, said: ModelSolution) -> Allocation:
-    extra = np.bincount(world.stratum, np.round(said[world.takes]), len(world.low))
-    return problem.allocation(world.low + extra)
+def _decision(problem: Strata, increments: Increments, said: ModelSolution) -> Allocation:
+    extra = np.bincount(increments.stratum, np.round(said[increments.takes]), len(increments.low))
+    return problem.allocation(increments.low + extra)
 
 
 @StratifiedAllocation.formulation(
@@ -134,20 +134,22 @@ def milp(problem: StratifiedAllocation, model: Model, reduce: bool = True) -> Ha
         if filled is not None:  # else the solver finds that there is no allocation
             low, high = allocation_windows(problem.gains, low, high, problem.limits(), filled)
             premise = _WINDOWS
-    world = _write(problem, model, low, high)
-    if len(world.rank):  # what a record gains counts about 1, so that solvers' tolerances are small
-        each = (problem.coefficients @ weights)[world.stratum] / (world.rank * (world.rank - 1))
+    increments = _write(problem, model, low, high)
+    if len(increments.rank):  # what a record gains counts about 1, so that solvers' tolerances are small
+        each = (problem.coefficients @ weights)[increments.stratum] / (
+            increments.rank * (increments.rank - 1)
+        )
         unit = float(np.median(each[each > 0])) if (each > 0).any() else 1.0
-    losses = (world.inverse(problem.coefficients) - problem.constant) * weights
+    losses = (increments.inverse(problem.coefficients) - problem.constant) * weights
     return Handles(
         objective=(losses * (1 / unit)).sum()
         if problem.criterion == "weighted"
         else leximax(losses * (1 / unit)),
-        decision=lambda said: _decision(problem, world, said),
+        decision=lambda said: _decision(problem, increments, said),
         premise=premise,
-        start=lambda decision: _start(problem, world, decision),
+        start=lambda decision: _start(problem, increments, decision),
         unit=unit,
-        sizes=world.sizes,
+        sizes=increments.sizes,
         variances=losses * (1 / weights),
     )
 
@@ -166,15 +168,15 @@ def precise_milp(problem: PrecisionAllocation, model: Model) -> Handles:
     if problem.coefficients.shape[1] == 1 and (problem.single > 0).any():
         low, high = _precision_windows(problem, float(room[0]))
         premise = _WINDOWS
-    world = _write(problem, model, low, high)
-    sums = world.inverse(problem.coefficients)
+    increments = _write(problem, model, low, high)
+    sums = increments.inverse(problem.coefficients)
     model.subject_to(sums * (1 / room) <= 1)
     return Handles(
-        objective=(world.sizes * costs).sum(),
-        decision=lambda said: _decision(problem, world, said),
+        objective=(increments.sizes * costs).sum(),
+        decision=lambda said: _decision(problem, increments, said),
         premise=premise,
-        start=lambda decision: _start(problem, world, decision),
-        sizes=world.sizes,
+        start=lambda decision: _start(problem, increments, decision),
+        sizes=increments.sizes,
         variances=sums - problem.constant,
     )
 
@@ -205,22 +207,22 @@ def private_milp(problem: PrivateAllocation, model: Model) -> Handles:
         ``sizes``, shape ``(k,)``; ``variance`` of the sample and ``squared_scale`` of the noise.
     """
     low = problem.floors
-    world = _write(problem, model, low, _reachable(problem))
-    needs = problem.scales(world.rank, world.stratum) ** 2
-    drops = problem.scales(world.rank - 1, world.stratum) ** 2 - needs
-    first = problem.scales(world.low) ** 2
+    increments = _write(problem, model, low, _reachable(problem))
+    needs = problem.scales(increments.rank, increments.stratum) ** 2
+    drops = problem.scales(increments.rank - 1, increments.stratum) ** 2 - needs
+    first = problem.scales(increments.low) ** 2
     unit = float(first.max())
     squared = model.variable(model.unused_name("squared_scale"), lower=0)
-    shape = (len(low), len(world.stratum))
-    rows = sp.csr_array((drops / unit, (world.stratum, np.arange(shape[1]))), shape=shape)
-    model.subject_to(squared + rows @ world.takes >= first / unit)
-    variance = (world.inverse(problem.coefficients) - problem.constant).sum()
+    shape = (len(low), len(increments.stratum))
+    rows = sp.csr_array((drops / unit, (increments.stratum, np.arange(shape[1]))), shape=shape)
+    model.subject_to(squared + rows @ increments.takes >= first / unit)
+    variance = (increments.inverse(problem.coefficients) - problem.constant).sum()
     return Handles(
         objective=variance * (1 / unit) + 2 * squared,
-        decision=lambda said: _decision(problem, world, said),
-        start=lambda decision: _start(problem, world, decision),
+        decision=lambda said: _decision(problem, increments, said),
+        start=lambda decision: _start(problem, increments, decision),
         unit=unit,
-        sizes=world.sizes,
+        sizes=increments.sizes,
         variance=variance,
         squared_scale=squared * unit,
     )

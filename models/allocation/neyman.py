@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forcopt.language.terms import Array
+from forcopt.arrays import Array
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import PrivateAllocation
 from forcopt.models.allocation.problem import StratifiedAllocation

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from forcopt.arrays import Array
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
-from forcopt.language.terms import Array
 from forcopt.models.allocation.decision import Allocation
 from forcopt.models.allocation.problem import Limit, Strata, StratifiedAllocation
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
+from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
-from forcopt.language.expression import as_numbers
-from forcopt.language.terms import Array
 from forcopt.models.allocation.decision import Allocation
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from forcopt.language.terms import Array
+from forcopt.arrays import Array
 from forcopt.models.allocation.problem import ROUNDING, Limit
 
 __all__ = ["Rounding", "rounded"]

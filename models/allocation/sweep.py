@@ -6,7 +6,7 @@ from heapq import heapify, heappop, heappush, heapreplace
 
 import numpy as np
 
-from forcopt.language.terms import Array
+from forcopt.arrays import Array
 from forcopt.models.allocation.greedy import greedy_sizes
 from forcopt.models.allocation.private import PrivateAllocation
 from forcopt.models.allocation.water_filling import least

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forcopt.language.terms import Array
+from forcopt.arrays import Array
 from forcopt.models.allocation.greedy import greedy_sizes
 from forcopt.models.allocation.problem import Limit
 from forcopt.models.allocation.water_filling import Filled

@@ -8,10 +8,9 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
+from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
-from forcopt.language.expression import as_numbers
-from forcopt.language.terms import Array
 from forcopt.models.amplification.problem import check_law
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
+from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
-from forcopt.language.expression import as_numbers
-from forcopt.language.terms import Array
 from forcopt.models.amplification.states import Pair, SizeLaw, cluster_pair, stratified_pair
-from forcopt.privacy.amplification import Mechanism, Neighbours, rounded_sizes
+from forcopt.privacy.amplification import Neighbours, SampleRelation, rounded_sizes
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
 if TYPE_CHECKING:
@@ -147,7 +146,7 @@ class TightAmplification(Problem):
         population: int,
         epsilon: float,
         *,
-        mechanism: Mechanism = "substitute",
+        mechanism: SampleRelation = "substitute",
         neighbours: Neighbours = "substitute",
     ) -> Self:
         """A sample of a fixed size; see `forcopt.privacy.amplification.simple_random_sample`."""
@@ -161,7 +160,7 @@ class TightAmplification(Problem):
         epsilon: float,
         *,
         after: Any = None,
-        mechanism: Mechanism = "add_remove",
+        mechanism: SampleRelation = "add_remove",
     ) -> Self:
         """A sample whose size is drawn first.
 
@@ -192,7 +191,7 @@ class TightAmplification(Problem):
 
     @classmethod
     def randomized_rounding(
-        cls, rate: float, population: int, epsilon: float, *, mechanism: Mechanism = "add_remove"
+        cls, rate: float, population: int, epsilon: float, *, mechanism: SampleRelation = "add_remove"
     ) -> Self:
         """A share of the population, its size rounded at random; populations differ by one record more.
 
@@ -214,7 +213,7 @@ class TightAmplification(Problem):
         epsilon: float,
         *,
         changed: int = 0,
-        mechanism: Mechanism = "add_remove",
+        mechanism: SampleRelation = "add_remove",
         neighbours: Neighbours = "add_remove",
     ) -> Self:
         """Simple random samples within strata, of sizes that may depend on the population.

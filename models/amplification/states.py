@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.language.terms import Array
-from forcopt.privacy.amplification import Mechanism, Neighbours
+from forcopt.privacy.amplification import Neighbours, SampleRelation
 
 __all__ = ["Pair", "SizeLaw", "cluster_pair", "stratified_pair"]
 
@@ -45,7 +45,7 @@ def stratified_pair(
     before: SizeLaw,
     after: SizeLaw,
     changed: int,
-    mechanism: Mechanism,
+    mechanism: SampleRelation,
     neighbours: Neighbours,
 ) -> Pair:
     """Simple random samples within strata, of sizes that may depend on the population.
@@ -94,7 +94,7 @@ def stratified_pair(
     return Pair(laws[0].ravel(), laws[1].ravel(), edges, steps)
 
 
-def _box_edges(shape: tuple[int, ...], mechanism: Mechanism) -> tuple[Array, Array]:
+def _box_edges(shape: tuple[int, ...], mechanism: SampleRelation) -> tuple[Array, Array]:
     """Neighbouring states: axes count common records, the last one says which record of its own there is."""
     index = np.arange(prod(shape)).reshape(shape)
     strata = len(shape) - 1

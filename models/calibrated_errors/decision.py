@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import (
     FALSE_POSITIVE,
@@ -21,8 +22,6 @@ from forcopt.fairness import (
     read_groups,
 )
 from forcopt.fairness.records import same_length
-from forcopt.language.expression import as_numbers
-from forcopt.language.terms import Array
 
 if TYPE_CHECKING:
     import pandas as pd

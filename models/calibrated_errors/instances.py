@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.instance import Instance, by_name
-from forcopt.language.terms import Array
 from forcopt.models.calibrated_errors.problem import CalibratedEqualErrors
 from forcopt.models.calibrated_errors.transport import CalibratedTransport
 

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from forcopt.arrays import Array
 from forcopt.declaration import Numbers
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.fairness import (
@@ -25,7 +26,6 @@ from forcopt.fairness import (
     PredictiveValues,
 )
 from forcopt.language.atoms import quad_form
-from forcopt.language.terms import Array
 from forcopt.models.calibrated_errors.cutoffs import Cutoffs
 from forcopt.models.calibrated_errors.decision import ROUNDING, CalibratedScores, ScoreKernel
 from forcopt.models.calibrated_errors.region import (
@@ -433,7 +433,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         return None if determinant == 0 else (b * (d - c) / determinant, a * (d - c) / determinant)
 
     @property
-    def obstacle(self) -> str:
+    def infeasibility_reason(self) -> str:
         """Why no calibrated scores have equal error rates, by Corollary 5; empty if some do.
 
         They exist if the cutoff (with interval and margin) is above all base rates, so that nobody need be

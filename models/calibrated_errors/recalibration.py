@@ -8,10 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_binary, read_groups, same_length
-from forcopt.language.expression import as_numbers
-from forcopt.language.terms import Array
 from forcopt.models.calibrated_errors.problem import CalibratedEqualErrors
 
 __all__ = ["Recalibration"]

@@ -8,11 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field, field_validator, model_validator
 
+from forcopt.arrays import Array
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import calibration_gaps
 from forcopt.language.model import Model
-from forcopt.language.terms import Array
 from forcopt.models.calibrated_errors.cutoffs import Cutoffs
 from forcopt.models.calibrated_errors.decision import ROUNDING, ScoreKernel
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Method, Problem

@@ -14,7 +14,7 @@ from forcopt.models.districting.counts import PlanCounts
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.reduction import bin_packing
-from forcopt.models.districting.side import Apart, CutLimit, Fixed, Together
+from forcopt.models.districting.side_constraints import Apart, CutLimit, Fixed, Together
 
 __all__ = [
     "Apart",

@@ -3,7 +3,7 @@
 The master takes some districts and pays for what they leave uncovered or cover twice; pricing enumerates
 all connected districts of small reduced cost. With the bound LB and the shadow prices at its end, every
 district of a plan of cost at most T has a reduced cost of at most T - LB: these are listed, and an integer
-programme over them finds the best plan or proves that none costs T or less. No branch-and-price is needed,
+program over them finds the best plan or proves that none costs T or less. No branch-and-price is needed,
 because the linear bound of districting is close.
 """
 
@@ -16,17 +16,17 @@ from math import ceil
 
 import numpy as np
 
-from forcopt.backends.base import Improvement
+from forcopt.arrays import Array
+from forcopt.clock import Improvement
 from forcopt.errors import DeclarationError
 from forcopt.graphs.connected_sets import ConnectedSets
 from forcopt.language.model import Model
-from forcopt.language.terms import Array
 from forcopt.loops.column_generation import Column, Duals, Pricing
 from forcopt.loops.column_generation import column_generation as generate
+from forcopt.models.districting.jit_warmup import jit_warmup
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
-from forcopt.models.districting.rehearsal import rehearsed
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -39,7 +39,7 @@ _ROUND = 3000
 """So many columns are enough for a round."""
 
 _MOST = 3_000_000
-"""More districts than this are not handed to the integer programme."""
+"""More districts than this are not handed to the integer program."""
 
 
 _ROUNDING = 1e-6
@@ -57,7 +57,7 @@ class _Late(TimeoutError):
     "column-generation",
     exact=True,
     cites="Mehrotra, Johnson and Nemhauser (1998); Marsten, Hogan and Blankenship (1975) for the box",
-    prepare=rehearsed("local-search", "column-generation"),
+    prepare=jit_warmup("local-search", "column-generation"),
 )
 def column_generation(
     problem: Districting,
@@ -68,21 +68,21 @@ def column_generation(
     seed: int | np.random.Generator | None = None,
     on_improvement: Callable[[Improvement], bool | None] | None = None,
 ) -> Outcome:
-    """Linear bound by column generation, then an integer programme over all districts that can matter.
+    """Linear bound by column generation, then an integer program over all districts that can matter.
 
     Meant for districts of up to about twenty nodes, on graphs of any size.
 
     Args:
         problem: with the objective ``cut``; a `CutLimit` only if every edge costs 1.
         start: a feasible plan to beat, instead of the local search's.
-        backend: solves the linear and integer programmes; ``highs`` by default.
+        backend: solves the linear and integer programs; ``highs`` by default.
         time_limit: seconds.
         seed: of the local search.
         on_improvement: called with each better plan or bound; stop by returning True.
     """
     began = time.perf_counter()
     problem.require_cut("column-generation")
-    reason = problem.obstacle()
+    reason = problem.infeasibility_reason()
     if reason:
         return Outcome(None, status=Status.INFEASIBLE, message=reason)
     if start is None:

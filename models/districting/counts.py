@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError, unknown
-from forcopt.graphs.programme import Bound, Programme, Table, arcs_into
+from forcopt.graphs.dynamic_program import Bound, Program, Table, arcs_into
 from forcopt.graphs.states import COUNT
-from forcopt.language.terms import Array
 from forcopt.models.districting.frontier import sweep_of
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
@@ -20,26 +20,26 @@ __all__ = ["PlanCounts"]
 
 
 class _Counter:
-    """Counts and ranks by a dynamic programme."""
+    """Counts and ranks by a dynamic program."""
 
-    def __init__(self, programme: Programme, most: int | None) -> None:
-        self.programme, self.most = programme, most
+    def __init__(self, program: Program, most: int | None) -> None:
+        self.program, self.most = program, most
 
     @cached_property
     def bound(self) -> Bound | None:
         """States that cannot end in time need not be counted; pays only where costs are limited."""
-        return None if self.most is None else self.programme.relaxation(None, self.most)
+        return None if self.most is None else self.program.relaxation(None, self.most)
 
     def histogram(self) -> dict[int, int]:
         """The number of partitions of each cost."""
         if self.most is not None and self.bound is None:
             return {}
-        return self.programme.histogram(self.most, self.bound)
+        return self.program.histogram(self.most, self.bound)
 
     @cached_property
     def tables(self) -> list[Table]:
         """All tables with their arcs."""
-        return self.programme.run(COUNT, self.most, self.bound, track=True)
+        return self.program.run(COUNT, self.most, self.bound, track=True)
 
     @cached_property
     def into(self) -> list[tuple[Array, Array]]:
@@ -48,7 +48,7 @@ class _Counter:
 
     def ranked(self, cost: int, rank: int) -> list[list[int]]:
         """The parts of one of them."""
-        return self.programme.ranked(self.tables, self.into, cost, rank)
+        return self.program.ranked(self.tables, self.into, cost, rank)
 
 
 class _OneNode:
@@ -87,12 +87,12 @@ class PlanCounts:
     """
 
     def __init__(self, problem: Districting, max_cost: float | None = None, method: str = "frontier") -> None:
-        programmes: dict[str, Callable[[Districting], Programme]] = {
+        programs: dict[str, Callable[[Districting], Program]] = {
             "frontier": sweep_of,
             "sphere-cut": tables_of,
         }
-        if method not in programmes:
-            raise unknown("counting method", method, list(programmes))
+        if method not in programs:
+            raise unknown("counting method", method, list(programs))
         problem.require_cut(f"count with {method}")
         self.problem = problem
         limits = [] if problem.cut_limit is None else [problem.cut_limit]
@@ -101,12 +101,12 @@ class PlanCounts:
         self._counter: _Counter | _OneNode = (
             _OneNode()
             if len(problem.nodes) == 1
-            else _Counter(programmes[method](problem), min(limits, default=None))
+            else _Counter(programs[method](problem), min(limits, default=None))
         )
 
     @cached_property
     def _by_cost(self) -> dict[int, int]:
-        return {} if self.problem.obstacle() else self._counter.histogram()
+        return {} if self.problem.infeasibility_reason() else self._counter.histogram()
 
     @property
     def histogram(self) -> dict[float, int]:

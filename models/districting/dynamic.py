@@ -1,4 +1,4 @@
-"""How the dynamic programmes decide a problem: a plan to beat, ever finer relaxations, the programme."""
+"""How the dynamic programs decide a problem: a plan to beat, ever finer relaxations, the program."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from forcopt.backends.base import Improvement
+from forcopt.clock import Improvement
 from forcopt.errors import DeclarationError
-from forcopt.graphs.programme import Bound, Programme
+from forcopt.graphs.dynamic_program import Bound, Program
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
@@ -30,31 +30,31 @@ _FEW = 20_000
 
 def decide(
     problem: Districting,
-    programme: Callable[[], Programme],
+    program: Callable[[], Program],
     start: Plan | None,
     time_limit: float | None,
     seed: int | np.random.Generator | None,
     on_improvement: Callable[[Improvement], bool | None] | None,
 ) -> Outcome:
-    """Solve a problem with the objective ``cut`` by a dynamic programme.
+    """Solve a problem with the objective ``cut`` by a dynamic program.
 
-    A local search gives a cost to beat. The same programme with populations left out, then rounded ever more
+    A local search gives a cost to beat. The same program with populations left out, then rounded ever more
     finely, gives for each state a bound on the cost of what is left; only states that may still beat it are
     kept.
 
     Args:
         problem: which.
-        programme: makes the programme, unless sums already tell that there is no plan.
+        program: makes the program, unless sums already tell that there is no plan.
         start: a feasible plan to beat, instead of the local search's.
         time_limit: seconds; looked at every moment.
         seed: of the local search.
         on_improvement: called with each better plan or bound; stop by returning True.
     """
     began = time.perf_counter()
-    reason = problem.obstacle()
+    reason = problem.infeasibility_reason()
     if reason:
         return Outcome(None, status=Status.INFEASIBLE, message=reason)
-    tables = programme()
+    tables = program()
     small = len(problem.nodes) <= _SMALL
     plan = start
     if plan is not None and not problem.evaluate(plan).feasible:
@@ -80,7 +80,7 @@ def decide(
     def settled() -> Outcome:
         """No plan beats the one known."""
         note(np.inf if plan is None else plan.cost)
-        message = "" if plan is not None else "the dynamic programme ends without a plan"
+        message = "" if plan is not None else "the dynamic program ends without a plan"
         status = Status.INFEASIBLE if plan is None else None
         return Outcome(plan, bound, status, states, message, trace)
 

@@ -1,4 +1,4 @@
-"""Integer programmes for districting: two bases, and the ways to make districts connected.
+"""Integer programs for districting: two bases, and the ways to make districts connected.
 
 The label base has a binary for each node and district, the root base (Hess et al. 1965) one for each node
 and each root that a district may have. Labels are canonical: districts are numbered by their first node,
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.language.atoms import abs as absolute
@@ -24,11 +25,10 @@ from forcopt.language.atoms import maximum
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
-from forcopt.language.terms import Array
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
-from forcopt.models.districting.side import Fixed
+from forcopt.models.districting.side_constraints import Fixed
 from forcopt.problem import Handles
 
 __all__ = [

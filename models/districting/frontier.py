@@ -7,12 +7,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from forcopt.backends.base import Improvement
+from forcopt.clock import Improvement
 from forcopt.graphs.frontier import Sweep
 from forcopt.models.districting.dynamic import decide
+from forcopt.models.districting.jit_warmup import jit_warmup
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
-from forcopt.models.districting.rehearsal import rehearsed
 from forcopt.problem import Outcome
 
 __all__ = ["frontier", "sweep_of"]
@@ -40,7 +40,7 @@ def sweep_of(problem: Districting, method: str = "frontier") -> Sweep:
     "frontier",
     exact=True,
     cites="Cohen-Addad et al. (FORC 2021), Theorem 2, on a path decomposition",
-    prepare=rehearsed("local-search", "frontier"),
+    prepare=jit_warmup("local-search", "frontier"),
 )
 def frontier(
     problem: Districting,

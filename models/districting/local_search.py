@@ -14,12 +14,12 @@ from collections.abc import Callable
 import numpy as np
 from numba import njit
 
-from forcopt.backends.base import Improvement
+from forcopt.arrays import Array
+from forcopt.clock import Improvement
 from forcopt.graphs.weighted import WeightedGraph
-from forcopt.language.terms import Array
+from forcopt.models.districting.jit_warmup import jit_warmup
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
-from forcopt.models.districting.rehearsal import rehearsed
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -180,7 +180,7 @@ def _anneal(  # type: ignore[no-untyped-def]
     "local-search",
     exact=False,
     cites="Kirkpatrick, Gelatt and Vecchi (1983)",
-    prepare=rehearsed("local-search"),
+    prepare=jit_warmup("local-search"),
 )
 def local_search(
     problem: Districting,
@@ -202,7 +202,7 @@ def local_search(
         on_improvement: called with each better plan; stop by returning True.
     """
     began = time.perf_counter()
-    reason = problem.obstacle()
+    reason = problem.infeasibility_reason()
     if reason:
         return Outcome(None, status=Status.INFEASIBLE, message=reason)
     rng = np.random.default_rng(0 if seed is None else seed)

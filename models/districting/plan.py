@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError, NotInstalledError
-from forcopt.language.terms import Array
 
 if TYPE_CHECKING:
     from forcopt.models.districting.problem import Districting

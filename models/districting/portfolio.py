@@ -7,17 +7,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from forcopt.backends.base import Improvement
+from forcopt.clock import Improvement
 from forcopt.errors import DeclarationError
 from forcopt.graphs.bits import LARGEST
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.models.districting.column_generation import column_generation
 from forcopt.models.districting.frontier import frontier, sweep_of
+from forcopt.models.districting.jit_warmup import jit_warmup
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
-from forcopt.models.districting.rehearsal import rehearsed
 from forcopt.models.districting.set_partitioning import set_partitioning
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -28,14 +28,14 @@ _FEW = 20
 """Districts of so many nodes on average are few enough to enumerate by reduced cost."""
 
 _ROUNDS = ((1, 2_000, 0.25), (8, 10_000, 5.0))
-"""Annealing schedules, their steps for each node, seconds of search; then comes the dynamic programme."""
+"""Annealing schedules, their steps for each node, seconds of search; then comes the dynamic program."""
 
 
 @Districting.algorithm(
     "portfolio",
     exact=True,
     cites="see local-search, set-partitioning and frontier",
-    prepare=rehearsed("local-search", "set-partitioning", "column-generation", "frontier"),
+    prepare=jit_warmup("local-search", "set-partitioning", "column-generation", "frontier"),
 )
 def portfolio(
     problem: Districting,
@@ -47,8 +47,8 @@ def portfolio(
     """Local search for a plan to beat, some seconds of set partitioning, then columns or the frontier.
 
     What is left after the search is for the objective ``cut``: column generation where districts hold few
-    nodes; where they hold many, the dynamic programme if frontiers are of at most 16 nodes, and else the
-    integer programme ``labels-separators`` on HiGHS, started from the best plan. Other objectives are
+    nodes; where they hold many, the dynamic program if frontiers are of at most 16 nodes, and else the
+    integer program ``labels-separators`` on HiGHS, started from the best plan. Other objectives are
     searched to the end, on at most 128 nodes.
 
     Args:
@@ -58,7 +58,7 @@ def portfolio(
         on_improvement: called with each better plan; stop by returning True.
 
     Raises:
-        DeclarationError: for another objective than ``cut`` on more than 128 nodes; the integer programmes
+        DeclarationError: for another objective than ``cut`` on more than 128 nodes; the integer programs
             take that.
     """
     began = time.perf_counter()
@@ -76,7 +76,7 @@ def portfolio(
             stopped = bool(on_improvement and on_improvement(shifted)) or stopped
         return stopped
 
-    reason = problem.obstacle()
+    reason = problem.infeasibility_reason()
     if reason:
         return Outcome(None, status=Status.INFEASIBLE, message=reason)
     searchable = len(problem.nodes) <= LARGEST
@@ -149,7 +149,7 @@ def _by_cuts(
     seed: int | np.random.Generator | None,
     on_improvement: Callable[[Improvement], bool | None],
 ) -> Outcome:
-    """The integer programme that takes the largest graphs, started from the plan known."""
+    """The integer program that takes the largest graphs, started from the plan known."""
     model = Model("plan")
     handles = problem.declare(model, "labels-separators")
     assert isinstance(handles.objective, Expression)

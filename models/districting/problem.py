@@ -12,11 +12,11 @@ import networkx as nx
 import numpy as np
 from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, field_serializer, model_validator
 
+from forcopt.arrays import Array
 from forcopt.data.graphs import graph_from_dict, graph_to_dict
 from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
-from forcopt.language.terms import Array
-from forcopt.models.districting.side import Apart, CutLimit, Fixed, SideConstraint, Together
+from forcopt.models.districting.side_constraints import Apart, CutLimit, Fixed, SideConstraint, Together
 from forcopt.problem import Evaluation, Handles, Problem
 
 if TYPE_CHECKING:
@@ -263,11 +263,11 @@ class Districting(Problem):
                 found.setdefault(item.district, []).append(self.place[item.node])
         return found
 
-    def obstacle(self) -> str:
+    def infeasibility_reason(self) -> str:
         """Why there is no plan, if sums and components already tell; else empty.
 
         >>> from forcopt.data import grid
-        >>> Districting(grid(1, 3), districts=2, bounds=(2, 2)).obstacle()
+        >>> Districting(grid(1, 3), districts=2, bounds=(2, 2)).infeasibility_reason()
         'the total population 3 is below 2 districts times 2'
         """
         low, high = self.population_bounds

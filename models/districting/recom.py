@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.backends.base import Improvement
+from forcopt.clock import Improvement
 from forcopt.errors import DeclarationError, NotInstalledError
+from forcopt.models.districting.jit_warmup import jit_warmup
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
-from forcopt.models.districting.rehearsal import rehearsed
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -26,7 +26,7 @@ __all__ = ["recom", "recom_chain"]
     "recom",
     exact=False,
     cites="DeFord, Duchin and Solomon (2021), Recombination",
-    prepare=rehearsed("local-search"),
+    prepare=jit_warmup("local-search"),
 )
 def recom(
     problem: Districting,
@@ -52,7 +52,7 @@ def recom(
         NotInstalledError: if the package gerrychain is missing.
     """
     began = time.perf_counter()
-    reason = problem.obstacle()
+    reason = problem.infeasibility_reason()
     if reason:
         return Outcome(None, status=Status.INFEASIBLE, message=reason)
     rng = np.random.default_rng(0 if seed is None else seed)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit, uint64
 
-from forcopt.backends.base import Improvement
+from forcopt.arrays import Array
+from forcopt.clock import Improvement
 from forcopt.errors import DeclarationError
 from forcopt.graphs.bits import (
     LARGEST,
@@ -31,10 +32,9 @@ from forcopt.graphs.bits import (
     without_first,
 )
 from forcopt.graphs.orders import spectral_order
-from forcopt.language.terms import Array
+from forcopt.models.districting.jit_warmup import jit_warmup
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
-from forcopt.models.districting.rehearsal import rehearsed
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -305,7 +305,7 @@ class Cover:
     "set-partitioning",
     exact=True,
     cites="Garfinkel and Nemhauser (1970); Mehrotra, Johnson and Nemhauser (1998)",
-    prepare=rehearsed("local-search", "set-partitioning"),
+    prepare=jit_warmup("local-search", "set-partitioning"),
 )
 def set_partitioning(
     problem: Districting,
@@ -327,7 +327,7 @@ def set_partitioning(
         on_improvement: called with each better plan; stop by returning True.
     """
     began = time.perf_counter()
-    reason = problem.obstacle()
+    reason = problem.infeasibility_reason()
     if reason:
         return Outcome(None, status=Status.INFEASIBLE, message=reason)
     if len(problem.nodes) > LARGEST:

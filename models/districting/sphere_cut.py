@@ -7,20 +7,20 @@ from itertools import pairwise
 
 import numpy as np
 
-from forcopt.backends.base import Improvement
+from forcopt.clock import Improvement
 from forcopt.graphs.branch_decomposition import BranchDecomposition
 from forcopt.graphs.sphere_cut import SphereCut
 from forcopt.models.districting.dynamic import decide
+from forcopt.models.districting.jit_warmup import jit_warmup
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
-from forcopt.models.districting.rehearsal import rehearsed
 from forcopt.problem import Outcome
 
 __all__ = ["sphere_cut", "tables_of"]
 
 
 def tables_of(problem: Districting) -> SphereCut:
-    """The dynamic programme of a problem with at least two nodes; each problem's is planned once.
+    """The dynamic program of a problem with at least two nodes; each problem's is planned once.
 
     Raises:
         DeclarationError: for another objective, a `CutLimit` with costs other than 1, or a width over 16.
@@ -41,7 +41,7 @@ def tables_of(problem: Districting) -> SphereCut:
     "sphere-cut",
     exact=True,
     cites="Cohen-Addad et al. (FORC 2021), Theorem 2",
-    prepare=rehearsed("local-search", "sphere-cut"),
+    prepare=jit_warmup("local-search", "sphere-cut"),
 )
 def sphere_cut(
     problem: Districting,
@@ -62,6 +62,6 @@ def sphere_cut(
         seed: of the local search.
         on_improvement: called with each better plan or bound; stop by returning True.
     """
-    if len(problem.nodes) == 1 and not problem.obstacle():
+    if len(problem.nodes) == 1 and not problem.infeasibility_reason():
         return Outcome(Plan.of(problem, [[0]]))
     return decide(problem, lambda: tables_of(problem), start, time_limit, seed, on_improvement)

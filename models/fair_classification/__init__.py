@@ -33,7 +33,7 @@ from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.models.fair_classification.two_step import TwoStepClassifier
 
 if TYPE_CHECKING:
-    from forcopt.models.fair_classification.front import FairClassifier
+    from forcopt.models.fair_classification.estimator import FairClassifier
 
 __all__ = [
     "AllFunctions",
@@ -53,7 +53,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "FairClassifier":  # its module imports scikit-learn
-        from forcopt.models.fair_classification.front import FairClassifier
+        from forcopt.models.fair_classification.estimator import FairClassifier
 
         return FairClassifier
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import EqualizedOdds, Notion, Rate, read_binary, read_groups
 from forcopt.fairness.records import same_length
-from forcopt.language.expression import as_numbers
-from forcopt.language.terms import Array
 from forcopt.privacy import RandomizedResponse
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from forcopt.backends.base import Improvement
+from forcopt.arrays import Array
+from forcopt.clock import Improvement
 from forcopt.language.model import Model
-from forcopt.language.terms import Array
 from forcopt.loops.column_generation import Column, Duals, Pricing, column_generation
-from forcopt.models.fair_classification.collection import WORTH_RECALLING
 from forcopt.models.fair_classification.decision import RandomizedClassifier
 from forcopt.models.fair_classification.hypotheses import Hypothesis
+from forcopt.models.fair_classification.hypothesis_pool import WORTH_RECALLING
 from forcopt.models.fair_classification.options import check_options
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.problem import Outcome

@@ -8,10 +8,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import GroupRates
-from forcopt.language.expression import as_numbers
-from forcopt.language.terms import Array
 from forcopt.models.fair_classification.hypotheses.base import Classifier, Hypothesis
 
 __all__ = ["RandomizedClassifier", "SeesGroups"]

@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.games import ExponentiatedGradient
-from forcopt.language.terms import Array
 from forcopt.models.fair_classification.decision import RandomizedClassifier
 from forcopt.models.fair_classification.hypotheses import Hypothesis
 from forcopt.models.fair_classification.hypotheses.halfspaces import RegressionOracle
 from forcopt.models.fair_classification.private_plan import PrivatePlan, plan, printed_plan, rate_rows
 from forcopt.models.fair_classification.problem import FairClassification
-from forcopt.privacy import add_laplace, choose_least
+from forcopt.privacy import add_laplace, exponential_mechanism
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -125,7 +125,7 @@ def _exponential(problem: FairClassification, planned: PrivatePlan, rng: Randomn
 
     def choose(prices: Array) -> Hypothesis:
         losses = errors + activities @ prices
-        return listed[choose_least(losses, planned.epsilon, planned.sensitivity, rng)]
+        return listed[exponential_mechanism(losses, planned.epsilon, planned.sensitivity, rng)]
 
     return choose
 

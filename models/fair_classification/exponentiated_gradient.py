@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import ceil, log, sqrt
 
-from forcopt.backends.base import Improvement
+from forcopt.clock import Improvement
 from forcopt.errors import DeclarationError
 from forcopt.games import ExponentiatedGradient
-from forcopt.models.fair_classification.certificate import Certified
+from forcopt.models.fair_classification.gap_tracker import GapTracker
 from forcopt.models.fair_classification.options import check_options
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.problem import Outcome
@@ -92,7 +92,7 @@ def exponentiated_gradient(
     if step is None:
         step = 0.5 * sqrt(log(max(game.size, 1) + 1) / rounds)
     auditor = ExponentiatedGradient(game.size, bound, step)
-    state = Certified(problem, bound, repair, backend, time_limit, on_improvement)
+    state = GapTracker(problem, bound, repair, backend, time_limit, on_improvement)
     for t in range(1, rounds + 1):
         prices = auditor.play()
         place = state.respond(prices)

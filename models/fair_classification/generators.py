@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from forcopt.arrays import Array, as_numbers
 from forcopt.data import Dataset
 from forcopt.errors import DeclarationError
-from forcopt.language.expression import as_numbers
-from forcopt.language.terms import Array
 
 __all__ = ["defendants", "stakeholders"]
 

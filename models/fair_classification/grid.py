@@ -8,11 +8,11 @@ from math import comb
 
 import numpy as np
 
-from forcopt.backends.base import Improvement
+from forcopt.arrays import Array
+from forcopt.clock import Improvement
 from forcopt.errors import DeclarationError
-from forcopt.language.terms import Array
-from forcopt.models.fair_classification.certificate import Certified
 from forcopt.models.fair_classification.exponentiated_gradient import multiplier_bound
+from forcopt.models.fair_classification.gap_tracker import GapTracker
 from forcopt.models.fair_classification.options import check_options
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.problem import Outcome
@@ -57,7 +57,7 @@ def grid(
         )
     steps = next(k for k in range(1, points + 1) if comb(k + 1 + size, size) > points) if size else 0
     bound = multiplier_bound(problem, ACCURACY) if bound is None else bound
-    state = Certified(problem, bound, True, backend, time_limit, on_improvement)
+    state = GapTracker(problem, bound, True, backend, time_limit, on_improvement)
     asked = 0
     for counts in _lattice(size, steps):
         state.respond(counts * (bound / max(steps, 1)))

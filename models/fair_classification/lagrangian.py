@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.fairness import GroupRates
 from forcopt.language.constraint import Constraint
 from forcopt.language.model import Model
-from forcopt.language.terms import Array
 from forcopt.models.fair_classification.moments import Moments
 
 __all__ = ["Lagrangian", "SaddleGaps"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.fairness import PairwiseFairness
-from forcopt.language.terms import Array
 from forcopt.models.fair_classification.decision import RandomizedClassifier
 from forcopt.models.fair_classification.hypotheses.all_functions import AllFunctionsOracle
 from forcopt.models.fair_classification.problem import FairClassification

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from forcopt.arrays import Array
 from forcopt.fairness import GroupRates, Notion
 from forcopt.language.expression import Expression
-from forcopt.language.terms import Array
 
 __all__ = ["Moments"]
 

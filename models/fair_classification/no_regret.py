@@ -7,14 +7,14 @@ from math import ceil, log, sqrt
 
 import numpy as np
 
-from forcopt.backends.base import Improvement
+from forcopt.arrays import Array
+from forcopt.clock import Improvement
 from forcopt.errors import DeclarationError
 from forcopt.fairness import AllOf, GroupRates, PairwiseFairness
 from forcopt.games import ExponentiatedGradient, GradientDescent
 from forcopt.language.constraint import Constraint
-from forcopt.language.terms import Array
-from forcopt.models.fair_classification.certificate import Certified
 from forcopt.models.fair_classification.exponentiated_gradient import multiplier_bound
+from forcopt.models.fair_classification.gap_tracker import GapTracker
 from forcopt.models.fair_classification.lagrangian import Lagrangian
 from forcopt.models.fair_classification.options import check_options
 from forcopt.models.fair_classification.problem import FairClassification
@@ -109,7 +109,7 @@ def no_regret(
     budget = GradientDescent(
         np.zeros(int(is_budget.sum())), lambda prices: np.clip(prices, 0.0, bound), rate=step_budget
     )
-    state = Certified(problem, bound, repair, backend, time_limit, on_improvement, game)
+    state = GapTracker(problem, bound, repair, backend, time_limit, on_improvement, game)
     if game.size != problem.lagrangian.size:  # a budget of 0 has no price there: its pairs must hold
         state.kept = np.flatnonzero(~is_budget)
     prices = np.zeros(game.size)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.fairness import GroupRates, Notion, Rate
 from forcopt.language.model import Model
-from forcopt.language.terms import Array
 from forcopt.models.fair_classification.hypotheses.halfspaces import RegressionOracle
 from forcopt.models.fair_classification.options import check_options
 from forcopt.models.fair_classification.problem import FairClassification

@@ -8,11 +8,10 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 from pydantic import BeforeValidator, ValidationInfo, field_validator, model_validator
 
+from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError, NotInstalledError
 from forcopt.fairness import ERROR, FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, GroupRates, Notion, read_binary
-from forcopt.language.expression import as_numbers
-from forcopt.language.terms import Array
 from forcopt.models.fair_classification.decision import RandomizedClassifier, SeesGroups
 from forcopt.models.fair_classification.groups import Groups
 from forcopt.models.fair_classification.hypotheses import Hypotheses, Learner, Oracle

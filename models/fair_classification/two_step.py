@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.fairness import GroupRates, RateParity
-from forcopt.language.terms import Array
 from forcopt.models.fair_classification.decision import RandomizedClassifier
 from forcopt.models.fair_classification.groups import GroupColumn
 from forcopt.models.fair_classification.hypotheses import Finite

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_binary, read_groups, same_length
-from forcopt.language.terms import Array
 from forcopt.privacy import ObservedGroups, RandomizedResponse
 
 if TYPE_CHECKING:

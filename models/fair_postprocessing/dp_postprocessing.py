@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.fairness import AllOf, GroupRates, Rate, RateParity
 from forcopt.language.constraint import Constraint
 from forcopt.language.model import Model
-from forcopt.language.terms import Array
 from forcopt.models.fair_postprocessing.problem import FairPostprocessing
 from forcopt.privacy import Laplace
 from forcopt.problem import Outcome

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
+from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import (
@@ -19,8 +20,6 @@ from forcopt.fairness import (
     Notion,
     tabulate,
 )
-from forcopt.language.expression import as_numbers
-from forcopt.language.terms import Array
 from forcopt.models.fair_postprocessing.decision import RandomizedPostprocessor
 from forcopt.privacy import Laplace, ObservedGroups, RandomizedResponse
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forcopt.language.terms import Array
+from forcopt.arrays import Array
 
 __all__ = ["most_violated"]
 

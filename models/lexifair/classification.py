@@ -10,11 +10,11 @@ from typing import Any, Self
 import numpy as np
 from pydantic import model_validator
 
+from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_binary
-from forcopt.language.expression import Expression, as_numbers
+from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
-from forcopt.language.terms import Array
 from forcopt.models.lexifair.hypotheses import Hypotheses
 from forcopt.models.lexifair.problem import GroupModel, Lexifair
 

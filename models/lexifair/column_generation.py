@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from forcopt.backends.base import Improvement
+from forcopt.arrays import Array
+from forcopt.clock import Improvement
 from forcopt.language.atoms import sum_largest
 from forcopt.language.model import Model
-from forcopt.language.terms import Array
 from forcopt.loops.column_generation import Column, Duals, Pricing
 from forcopt.loops.column_generation import column_generation as generate
 from forcopt.models.lexifair.classification import LexifairClassification

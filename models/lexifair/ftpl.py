@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from forcopt.backends.base import Improvement
+from forcopt.arrays import Array
+from forcopt.clock import Improvement
 from forcopt.errors import DeclarationError
 from forcopt.games import PerturbedLeader
-from forcopt.language.terms import Array
 from forcopt.models.lexifair.classification import LexifairClassification
 from forcopt.models.lexifair.game import check_game, play_levels
 from forcopt.models.lexifair.problem import GroupModel

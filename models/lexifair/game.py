@@ -9,10 +9,10 @@ from typing import Protocol
 
 import numpy as np
 
-from forcopt.backends.base import Improvement
+from forcopt.arrays import Array
+from forcopt.clock import Improvement
 from forcopt.errors import DeclarationError
 from forcopt.games import GradientDescent
-from forcopt.language.terms import Array
 from forcopt.models.lexifair.auditor import most_violated
 from forcopt.models.lexifair.levels import Multipliers, prove, sums_of_largest
 from forcopt.models.lexifair.problem import GroupModel, Lexifair

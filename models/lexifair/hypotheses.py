@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from pydantic import field_validator
 
+from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Declared, Numbers
 from forcopt.errors import DeclarationError
-from forcopt.language.expression import as_numbers
-from forcopt.language.terms import Array
 
 __all__ = ["Hypotheses", "Predictions", "Stumps"]
 

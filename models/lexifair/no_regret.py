@@ -10,10 +10,10 @@ from typing import Protocol
 
 import numpy as np
 
-from forcopt.backends.base import Improvement
+from forcopt.arrays import Array
+from forcopt.clock import Improvement
 from forcopt.errors import DeclarationError
 from forcopt.games import GradientDescent
-from forcopt.language.terms import Array
 from forcopt.models.lexifair.classification import LexifairClassification
 from forcopt.models.lexifair.game import LevelGame, between, check_game, play_levels
 from forcopt.models.lexifair.levels import Multipliers, prove, sums_of_largest

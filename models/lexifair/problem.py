@@ -14,12 +14,12 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import BeforeValidator, Field, model_validator
 
+from forcopt.arrays import Array
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_groups
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
-from forcopt.language.terms import Array
 from forcopt.models.lexifair.levels import Level
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 

@@ -10,12 +10,12 @@ from typing import Annotated, Any, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.language.atoms import norm, sum_squares
-from forcopt.language.expression import Expression, as_numbers, stack
+from forcopt.language.expression import Expression, stack
 from forcopt.language.model import Model, Variable
-from forcopt.language.terms import Array
 from forcopt.models.lexifair.problem import GroupModel, Lexifair
 
 __all__ = ["LexifairRegression", "LinearModel"]

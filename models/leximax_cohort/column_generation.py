@@ -6,9 +6,9 @@ import time
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.language.model import Model
-from forcopt.language.terms import Array
 from forcopt.loops.column_generation import Column, Duals, GeneratedSolution, Pricing
 from forcopt.loops.column_generation import column_generation as generate
 from forcopt.models.leximax_cohort.formulations import write_choice

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.language.terms import Array
 from forcopt.models.leximax_cohort.rounding import decompose, dependent_rounding
 
 if TYPE_CHECKING:

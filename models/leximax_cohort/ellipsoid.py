@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.language.terms import Array
 from forcopt.models.leximax_cohort.problem import LeximaxCohort
 from forcopt.problem import Outcome
 from forcopt.status import Status

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from forcopt.arrays import Array, as_numbers
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.language.constraint import implies
-from forcopt.language.expression import Expression, as_numbers
+from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
-from forcopt.language.terms import Array
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.leximax_cohort.formulations import write_choice
 from forcopt.models.leximax_cohort.problem import LeximaxCohort

@@ -9,10 +9,9 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
-from forcopt.language.expression import as_numbers
-from forcopt.language.terms import Array
 from forcopt.models.leximax_cohort.decision import CohortLottery
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
-from forcopt.language.terms import Array
 
 if TYPE_CHECKING:
     from forcopt.models.leximax_cohort.problem import Quotas

@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
-from forcopt.language.expression import as_numbers
-from forcopt.language.terms import Array
 from forcopt.models.strategic.linear_agents import LinearAgents
 
 __all__ = ["FeatureEdges", "feature_edges", "move_costs", "qualifies"]
@@ -75,21 +74,21 @@ def feature_edges(
     Raises:
         DeclarationError: as `LinearAgents`, and for targets of another dimension.
     """
-    world = LinearAgents(X=X, truth=truth, costs=costs, improvable=improvable)
+    agents = LinearAgents(X=X, truth=truth, costs=costs, improvable=improvable)
     points = as_numbers(targets, "targets")
     if points.size == 0:
-        points = points.reshape(0, world.X.shape[1])
-    if points.ndim != 2 or points.shape[1] != world.X.shape[1]:
+        points = points.reshape(0, agents.X.shape[1])
+    if points.ndim != 2 or points.shape[1] != agents.X.shape[1]:
         raise DeclarationError(
-            f"targets: the shape is {points.shape}; it must be (m, {world.X.shape[1]}), one column for each "
+            f"targets: the shape is {points.shape}; it must be (m, {agents.X.shape[1]}), one column for each "
             "feature of X"
         )
     worth = np.asarray(value, dtype=float)
-    cost = move_costs(world.X, points, world.costs).round(DECIMALS)
+    cost = move_costs(agents.X, points, agents.costs).round(DECIMALS)
     agent, criterion = np.nonzero(cost <= worth.reshape(-1, 1))
-    a, b = world.truth
+    a, b = agents.truth
     improves = qualifies(
-        world.X, points, (a, b), world.improvable, exact_target, 10.0**-DECIMALS * max(1.0, abs(b))
+        agents.X, points, (a, b), agents.improvable, exact_target, 10.0**-DECIMALS * max(1.0, abs(b))
     )
     edges = np.column_stack([agent, criterion, cost[agent, criterion], improves[agent, criterion]])
-    return FeatureEdges(world.agents, len(points), edges)
+    return FeatureEdges(agents.agents, len(points), edges)

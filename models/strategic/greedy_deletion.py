@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from forcopt.language.terms import Array
+from forcopt.arrays import Array
 from forcopt.models.strategic.problem import OpenCriteria, StrategicClassification, StrategicGraph, spans
 from forcopt.problem import Outcome
 from forcopt.status import Status

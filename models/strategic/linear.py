@@ -8,9 +8,8 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
+from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
-from forcopt.language.expression import as_numbers
-from forcopt.language.terms import Array
 from forcopt.models.strategic.linear_agents import TOLERANCE, LinearAgents
 from forcopt.models.strategic.responses import Responses
 from forcopt.problem import Evaluation

@@ -13,10 +13,9 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, model_validator
 
+from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
-from forcopt.language.expression import as_numbers
-from forcopt.language.terms import Array
 from forcopt.models.strategic.responses import Responses
 from forcopt.problem import Evaluation, Problem
 

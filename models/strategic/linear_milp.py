@@ -1,4 +1,4 @@
-"""The best linear classifier, as one mixed-integer programme over all movement features."""
+"""The best linear classifier, as one mixed-integer program over all movement features."""
 
 from __future__ import annotations
 

@@ -35,12 +35,12 @@ def lp(problem: StrategicClassification, model: Model) -> Handles:
     Returns:
         ``is_open``, shape ``(m,)``; ``true_positives`` and ``false_positives`` by group.
     """
-    world = write_responses(problem, model, integer=False)
-    true, false = values_by_group(problem, world)
+    responses = write_responses(problem, model, integer=False)
+    true, false = values_by_group(problem, responses)
     values = true - problem.penalty * false
 
     def decision(said: ModelSolution) -> OpenCriteria:
-        z = said[world.is_open]
+        z = said[responses.is_open]
         levels = np.unique(np.quantile(z[z > POSITIVE], LEVELS)) if (z > POSITIVE).any() else [1.0]
         tried = [z >= level - POSITIVE / 2 for level in levels]  # the support first
         sets = [
@@ -52,7 +52,7 @@ def lp(problem: StrategicClassification, model: Model) -> Handles:
     return Handles(
         objective=values.sum() if problem.groups is None else leximin(values),
         decision=decision,
-        is_open=world.is_open,
+        is_open=responses.is_open,
         true_positives=true,
         false_positives=false,
     )

@@ -1,4 +1,4 @@
-"""The mixed-integer programme with closest-assignment rows."""
+"""The mixed-integer program with closest-assignment rows."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from forcopt.arrays import Array
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
 from forcopt.language.objective import leximin, maximize
-from forcopt.language.terms import Array
 from forcopt.models.strategic.problem import (
     LeastEffortClassification,
     OpenCriteria,
@@ -19,7 +19,7 @@ from forcopt.models.strategic.problem import (
 )
 from forcopt.problem import Handles
 
-__all__ = ["Responding", "milp", "values_by_group", "write_responses"]
+__all__ = ["ResponseVariables", "milp", "values_by_group", "write_responses"]
 
 
 @StrategicClassification.formulation("milp", exact=True, cites="Ahmadi et al. (2022), section 3")
@@ -38,20 +38,20 @@ def milp(problem: StrategicClassification, model: Model, *, all_rows: bool = Fal
         of these are qualified then. Agents' responses have at least these true and at most these false
         positives, and just these at an optimum, or at every point with `all_rows`.
     """
-    world = write_responses(problem, model, integer=True, all_rows=all_rows)
-    true, false = values_by_group(problem, world)
+    responses = write_responses(problem, model, integer=True, all_rows=all_rows)
+    true, false = values_by_group(problem, responses)
     values = true - problem.penalty * false
     return Handles(
         # an objective, not an expression: before the optimum, the model may understate the decision's value
         objective=maximize(values.sum()) if problem.groups is None else leximin(values),
-        decision=lambda said: OpenCriteria(np.flatnonzero(said[world.is_open] > 0.5).tolist()),
-        start=lambda decision: {world.is_open: problem.read_open(decision)},
-        is_open=world.is_open,
+        decision=lambda said: OpenCriteria(np.flatnonzero(said[responses.is_open] > 0.5).tolist()),
+        start=lambda decision: {responses.is_open: problem.read_open(decision)},
+        is_open=responses.is_open,
         values=values,
         true_positives=true,
         false_positives=false,
-        accepted=_by_agent(problem, world, np.ones(len(world.edge))),
-        improved=_by_agent(problem, world, problem.graph.improves[world.edge]),
+        accepted=_by_agent(problem, responses, np.ones(len(responses.edge))),
+        improved=_by_agent(problem, responses, problem.graph.improves[responses.edge]),
     )
 
 
@@ -62,21 +62,21 @@ def least_effort(problem: LeastEffortClassification, model: Model) -> Handles:
     Returns:
         ``is_open``, shape ``(m,)``; ``true_positives``.
     """
-    world = write_responses(problem, model, integer=True, all_rows=True)
-    graph, weight = problem.graph, problem.agent_weights[problem.graph.agent[world.edge]]
-    true = (world.takes * (weight * graph.improves[world.edge])).sum()
+    responses = write_responses(problem, model, integer=True, all_rows=True)
+    graph, weight = problem.graph, problem.agent_weights[problem.graph.agent[responses.edge]]
+    true = (responses.takes * (weight * graph.improves[responses.edge])).sum()
     model.subject_to(true >= problem.min_true_positives, name=model.unused_name("enough"))
     return Handles(
-        objective=(world.takes * (weight * graph.cost[world.edge])).sum(),
-        decision=lambda said: OpenCriteria(np.flatnonzero(said[world.is_open] > 0.5).tolist()),
-        start=lambda decision: {world.is_open: problem.read_open(decision)},
-        is_open=world.is_open,
+        objective=(responses.takes * (weight * graph.cost[responses.edge])).sum(),
+        decision=lambda said: OpenCriteria(np.flatnonzero(said[responses.is_open] > 0.5).tolist()),
+        start=lambda decision: {responses.is_open: problem.read_open(decision)},
+        is_open=responses.is_open,
         true_positives=true,
     )
 
 
 @dataclass(frozen=True, eq=False)
-class Responding:
+class ResponseVariables:
     """The agents' responses as expressions; a run is a stretch of an agent's edges that need no telling
     apart.
 
@@ -93,7 +93,7 @@ class Responding:
 
 def write_responses(
     problem: StrategicGraph, model: Model, *, integer: bool, all_rows: bool = False
-) -> Responding:
+) -> ResponseVariables:
     """Write the agents' best responses and the limit on false positives into a model.
 
     With ``y[i, p]`` for "agent i takes the edge to p", the rows are: it takes one at most; only an open one,
@@ -148,26 +148,28 @@ def write_responses(
         model.subject_to(
             (takes * weight).sum() <= problem.max_false_positives, name=model.unused_name("limit")
         )
-    return Responding(is_open, takes, step)
+    return ResponseVariables(is_open, takes, step)
 
 
-def values_by_group(problem: StrategicClassification, world: Responding) -> tuple[Expression, Expression]:
+def values_by_group(
+    problem: StrategicClassification, responses: ResponseVariables
+) -> tuple[Expression, Expression]:
     """True and false positives of each group, as expressions of shape ``(groups,)``."""
-    agent, improves = problem.graph.agent[world.edge], problem.graph.improves[world.edge]
+    agent, improves = problem.graph.agent[responses.edge], problem.graph.improves[responses.edge]
     shape = (problem.group_count, len(agent))
 
     def total(kind: Array) -> Expression:
         weights = problem.agent_weights[agent] * kind
         rows = sp.csr_array((weights, (problem.group_of[agent], np.arange(len(agent)))), shape=shape)
-        out: Expression = rows @ world.takes
+        out: Expression = rows @ responses.takes
         return out
 
     return total(improves), total(~improves)
 
 
-def _by_agent(problem: StrategicClassification, world: Responding, kind: Array) -> Expression:
+def _by_agent(problem: StrategicClassification, responses: ResponseVariables, kind: Array) -> Expression:
     """How many edges of a kind each agent takes, 0 or 1, as an expression of shape ``(n,)``."""
-    places = (problem.graph.agent[world.edge], np.arange(len(world.edge)))
-    of_agent = sp.csr_array((kind.astype(float), places), shape=(problem.agents, len(world.edge)))
-    out: Expression = of_agent @ world.takes
+    places = (problem.graph.agent[responses.edge], np.arange(len(responses.edge)))
+    of_agent = sp.csr_array((kind.astype(float), places), shape=(problem.agents, len(responses.edge)))
+    out: Expression = of_agent @ responses.takes
     return out

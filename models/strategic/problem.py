@@ -9,9 +9,9 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
+from forcopt.arrays import Array
 from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
-from forcopt.language.terms import Array
 from forcopt.models.strategic.features import feature_edges
 from forcopt.models.strategic.linear_agents import check_weights, forbids_false_positives, rates
 from forcopt.models.strategic.responses import Responses

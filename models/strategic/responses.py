@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forcopt.language.terms import Array
+from forcopt.arrays import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

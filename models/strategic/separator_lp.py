@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.language.model import Model
-from forcopt.language.terms import Array
 from forcopt.models.strategic.linear import LinearClassifier, StrategicLinearClassifier
 from forcopt.models.strategic.linear_agents import TOLERANCE, LinearAgents
 from forcopt.problem import Outcome

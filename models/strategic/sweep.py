@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forcopt.language.terms import Array
+from forcopt.arrays import Array
 from forcopt.models.strategic.linear_agents import TOLERANCE
 from forcopt.models.strategic.targets import TargetDesign2D, Targets
 from forcopt.problem import Outcome

@@ -1,4 +1,4 @@
-"""Free targets in any dimension, as a mixed-integer programme for few agents."""
+"""Free targets in any dimension, as a mixed-integer program for few agents."""
 
 from __future__ import annotations
 

@@ -9,9 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from pydantic import model_validator
 
+from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
-from forcopt.language.expression import as_numbers
-from forcopt.language.terms import Array
 from forcopt.models.strategic.features import move_costs, qualifies
 from forcopt.models.strategic.linear_agents import TOLERANCE, LinearAgents
 from forcopt.models.strategic.responses import Responses

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import forcopt as fo
-from forcopt.backends import Improvement
 from forcopt.backends.cpsat import CpSat, rational
 from forcopt.backends.finite_domains import finite_domains, loosened
+from forcopt.clock import Improvement
 from forcopt.compile import compile_model
 
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import forcopt as fo
-from forcopt.backends import Improvement, SolveOptions, get_backend
+from forcopt.backends import SolveOptions, get_backend
 from forcopt.backends.mathopt import MathOpt, _read
-from forcopt.backends.watch import Watch
+from forcopt.backends.monitor import SolveMonitor
+from forcopt.clock import Improvement
 from forcopt.compile import compile_model
 
 LINEAR = ["glop", "pdlp", "gscip"]
@@ -273,7 +274,7 @@ def test_every_end_is_told_as_it_is(
     point.variable_values.values.extend([1.0, 2.0])
     claim = "FEASIBLE" if feasible else "UNDETERMINED"
     point.feasibility_status = solution_pb2.SolutionStatusProto.Value(f"SOLUTION_STATUS_{claim}")
-    result = _read(answer, program, Watch(program, SolveOptions()), "glop")
+    result = _read(answer, program, SolveMonitor(program, SolveOptions()), "glop")
     assert (result.status, result.ambiguous) == (status, ambiguous)
     assert reason in result.message
     assert "the solver's own words" in result.message

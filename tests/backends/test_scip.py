@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import forcopt as fo
-from forcopt.backends import Improvement, backends, get_backend
-from forcopt.language.terms import Array
+from forcopt.arrays import Array
+from forcopt.backends import backends, get_backend
+from forcopt.clock import Improvement
 
 pytest.importorskip("pyscipopt", reason="PySCIPOpt is not installed: pip install 'forcopt[scip]'")
 

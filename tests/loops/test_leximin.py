@@ -15,7 +15,7 @@ import forcopt as fo
 from forcopt.backends import backends, get_backend
 from forcopt.backends.base import RawResult, Session, SolveOptions
 from forcopt.compile.compiler import compile_model
-from forcopt.compile.program import Levels
+from forcopt.compile.program import LeximinLayout
 from forcopt.loops.lexicographic import lexicographic
 from forcopt.loops.leximin import Floors, SubsetCuts, _tight
 
@@ -171,7 +171,7 @@ def test_interior_points_say_where_they_got_stuck():
 
 
 def test_what_is_above_the_level_is_not_tight_for_a_small_multiplier():
-    levels = Levels("saturation", None, np.zeros(3), np.arange(3), np.arange(0), rows=0)
+    levels = LeximinLayout("saturation", None, np.zeros(3), np.arange(3), np.arange(0), rows=0)
     found = RawResult(fo.Status.OPTIMAL, row_dual=np.array([0.9, 1e-4, 1e-4]))
     assert _tight(levels, found, np.array([0.0, 1e-3, 1e-6]), 1e-6).tolist() == [True, False, True]
     fixed = np.array([0.0, np.inf, 0.0])  # the second is none of the free ones

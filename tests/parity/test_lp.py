@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import forcopt as fo
+from forcopt.arrays import Array
 from forcopt.backends import backends, get_backend
 from forcopt.language.model import Model, Variable
-from forcopt.language.terms import Array
 from forcopt.loops.solution import ModelSolution
 
 # All that are ready and take linear programs; `pyscipopt` is left out, since `scip` is the same.

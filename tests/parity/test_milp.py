@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import forcopt as fo
+from forcopt.arrays import Array
 from forcopt.backends import backends, get_backend
 from forcopt.language.model import Model
-from forcopt.language.terms import Array
 
 # All that are ready and take integers; `pyscipopt` is left out, since `scip` is the same.
 NAMES = [

@@ -115,31 +115,31 @@ def test_hitting_set_of_theorem_5():
 
 
 def test_six_agents_in_the_plane():
-    world = {
+    population = {
         "X": [[6, 4], [12, 1], [8, 0], [7, 1], [2, 1], [0, 3]],
         "truth": ([1, 2], 12),
         "costs": [0.2, 0.2],
         "improvable": [True, False],
     }
-    p = StrategicLinearClassifier(**world)
+    p = StrategicLinearClassifier(**population)
     assert p.qualified.tolist() == [True, True, False, False, False, False]
     assert p.improvable_along()[:, 0].tolist() == [False, False, True, True, False, False]
     found = find_separator(p, yes=[0, 1], no=[4, 5], improve=[2, 3])
     assert found.feature == 0 and found.margin == pytest.approx(1)
     assert p.evaluate(found.classifier).objective == 4
     for limit in (0, 1, 2):
-        assert StrategicLinearClassifier(**world, max_false_positives=limit).solve().objective == 4
+        assert StrategicLinearClassifier(**population, max_false_positives=limit).solve().objective == 4
     assert p.movement_feature(p.solve("truth").decision) == 1  # f* moves agents along the gaming feature
     # a classifier that moves agents along feature 1 has the initially qualified only
-    swapped = StrategicLinearClassifier(**{**world, "improvable": [False, False]})
+    swapped = StrategicLinearClassifier(**{**population, "improvable": [False, False]})
     assert swapped.solve().objective == 2
 
 
 @pytest.mark.parametrize("method", ["sweep", "grid", "milp"])
 def test_discarded_agents_pay_their_value(method):
     """Algorithm 3 as printed takes infinity, and loses a true positive."""
-    world = {"truth": ([1, 2], 12), "costs": [0.2, 0.2], "improvable": [True, False]}
-    p = TargetDesign2D(X=[[8, 0], [1, 5], [3, 2]], **world)
+    population = {"truth": ([1, 2], 12), "costs": [0.2, 0.2], "improvable": [True, False]}
+    p = TargetDesign2D(X=[[8, 0], [1, 5], [3, 2]], **population)
     s = p.solve(method)
     assert s.objective == 2 and s.evaluation.feasible
     if method == "sweep":
@@ -151,8 +151,8 @@ def test_discarded_agents_pay_their_value(method):
 @pytest.mark.parametrize("method", ["sweep", "grid", "milp"])
 def test_agents_without_a_target_may_game(method):
     """Algorithm 3 as printed skips them, and has a false positive."""
-    world = {"truth": ([1, 2], 12), "costs": [1 / 3, 1 / 3], "improvable": [True, False]}
-    p = TargetDesign2D(X=[[5, 4], [4, 2]], **world)
+    population = {"truth": ([1, 2], 12), "costs": [1 / 3, 1 / 3], "improvable": [True, False]}
+    p = TargetDesign2D(X=[[5, 4], [4, 2]], **population)
     s = p.solve(method)
     assert s.objective == 1 and s.evaluation.feasible
     if method == "sweep":
@@ -167,7 +167,7 @@ def test_lower_agents_pay_no_more_for_points_further_right():
     """Lemma 29: of two points that cost agent i the same, one at or right of where i qualifies and one above
     i, every agent with less of the gaming feature pays no more for the first."""
     rng = np.random.default_rng(9)
-    world = {"truth": ([1, 2], 12), "costs": [1, 1], "improvable": [True, False]}
+    population = {"truth": ([1, 2], 12), "costs": [1, 1], "improvable": [True, False]}
     for _ in range(200):
         x = rng.uniform(0, 5, 2)
         needed = 12 - 2 * x[1]
@@ -176,7 +176,7 @@ def test_lower_agents_pay_no_more_for_points_further_right():
         right = np.array([needed + rng.uniform(0, 3), x[1] + rng.uniform(0, 3)])
         above = np.array([needed, x[1] + (right - x).clip(0).sum() - (needed - x[0])])
         below = rng.uniform([-5, -5], [9, x[1]])
-        graph = StrategicClassification.from_features([x, below], [right, above], **world, value=100)
+        graph = StrategicClassification.from_features([x, below], [right, above], **population, value=100)
         cost = graph.edges[:, 2].reshape(2, 2)
         assert cost[0, 0] == pytest.approx(cost[0, 1]) and cost[1, 0] <= cost[1, 1] + 1e-8
 

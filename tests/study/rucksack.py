@@ -11,7 +11,7 @@ from pydantic import Field
 
 import forcopt as fo
 from forcopt.backends import Backend, RawResult, Session, register_backend
-from forcopt.backends.base import Improvement
+from forcopt.clock import Improvement
 from forcopt.compile import Capabilities
 from forcopt.declaration import Numbers
 

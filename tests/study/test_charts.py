@@ -3,7 +3,7 @@ import pytest
 from test_report import NAN, run
 
 import forcopt as fo
-from forcopt.backends.base import Improvement
+from forcopt.clock import Improvement
 from forcopt.study import Comparison
 from forcopt.study.charts.pareto import front
 from forcopt.study.charts.progress import primal_gap

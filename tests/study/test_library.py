@@ -8,7 +8,7 @@ import forcopt as fo
 from forcopt.instance import Instance, by_name
 from forcopt.problem import problem_classes
 from forcopt.study import library
-from forcopt.study.store import facts
+from forcopt.study.store import metadata
 
 SMALL = [
     "allocation/precision-5-2",
@@ -52,8 +52,8 @@ def test_of_each_something_is_known_and_how():
 @pytest.mark.parametrize("name", SMALL)
 def test_an_instance_is_drawn_as_it_was_when_it_was_solved(name):
     one, other = (library.instances()[name].make() for _ in range(2))
-    assert facts(one) == facts(other)
-    assert facts(one)["fingerprint"] == library.known()[name]["fingerprint"]
+    assert metadata(one) == metadata(other)
+    assert metadata(one)["fingerprint"] == library.known()[name]["fingerprint"]
 
 
 @pytest.mark.parametrize("form", ["mps", "lp"])

@@ -8,7 +8,7 @@ import pytest
 from rucksack import SMALL, Bad, Rucksack
 
 import forcopt as fo
-from forcopt.backends.base import Improvement
+from forcopt.clock import Improvement
 from forcopt.study import Comparison, page
 
 BROWSER = next(filter(None, map(which, ("chromium", "chromium-browser", "google-chrome"))), None)

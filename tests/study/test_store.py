@@ -11,10 +11,10 @@ from rucksack import SMALL, Bad
 from test_compare import dies, started
 
 import forcopt as fo
-from forcopt.backends.base import Improvement
+from forcopt.clock import Improvement
 from forcopt.declaration import Numbers
 from forcopt.study import Comparison
-from forcopt.study.store import facts
+from forcopt.study.store import metadata
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 
@@ -191,8 +191,8 @@ def test_a_fingerprint_lasts_when_a_class_gets_a_field():
     values = [1.0, 2.0]
     one, other = Before(values=values), After(values=values)
     assert (
-        facts(one)["fingerprint"]
-        == facts(other)["fingerprint"]
-        != facts(Before(values=values, a=2))["fingerprint"]
+        metadata(one)["fingerprint"]
+        == metadata(other)["fingerprint"]
+        != metadata(Before(values=values, a=2))["fingerprint"]
     )
-    assert facts(other)["fingerprint"] != facts(After(values=values, b=0.5))["fingerprint"]
+    assert metadata(other)["fingerprint"] != metadata(After(values=values, b=0.5))["fingerprint"]

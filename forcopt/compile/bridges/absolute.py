@@ -5,13 +5,13 @@ Takes ``abs``, gives rows: two for each element. Exact, since the result is only
 
 from __future__ import annotations
 
+from forcopt.compile.bridge_context import BridgeContext
 from forcopt.compile.bridges.base import bridge
-from forcopt.compile.draft import Draft
 from forcopt.language.relations import AtomRelation
 
 
 @bridge("abs")
-def absolute(relation: AtomRelation, draft: Draft) -> None:
+def absolute(relation: AtomRelation, draft: BridgeContext) -> None:
     """Bound the result from below by both signs of the argument."""
     (x,) = relation.arguments
     draft.row(relation.result >= x)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from forcopt.compile.draft import Draft
+    from forcopt.compile.bridge_context import BridgeContext
 
 __all__ = ["Bridge", "bridge", "bridges"]
 
-Rewrite = Callable[[Any, "Draft"], None]
+Rewrite = Callable[[Any, "BridgeContext"], None]
 
 
 @dataclass(frozen=True)

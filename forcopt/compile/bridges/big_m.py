@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from forcopt.compile.bridge_context import BridgeContext
 from forcopt.compile.bridges.base import bridge
-from forcopt.compile.draft import Draft
 from forcopt.language.relations import Indicator
 
 
 @bridge("indicator")
-def big_m(relation: Indicator, draft: Draft) -> None:
+def big_m(relation: Indicator, draft: BridgeContext) -> None:
     """Write each finite side with its own constant."""
     off = 1 - relation.binary if relation.active else relation.binary
     x = relation.row

@@ -11,13 +11,13 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from forcopt.compile.bridge_context import BridgeContext
 from forcopt.compile.bridges.base import bridge
-from forcopt.compile.draft import Draft
 from forcopt.language.constraint import Connected
 
 
 @bridge("connected")
-def connected_flow(relation: Connected, draft: Draft) -> None:
+def connected_flow(relation: Connected, draft: BridgeContext) -> None:
     """Send one unit of flow to every chosen node."""
     member = relation.member
     nodes = member.size

@@ -5,13 +5,13 @@ Takes ``exp``, gives ``exponential``: one cone for each element. Exact.
 
 from __future__ import annotations
 
+from forcopt.compile.bridge_context import BridgeContext
 from forcopt.compile.bridges.base import bridge
-from forcopt.compile.draft import Draft
 from forcopt.language.relations import AtomRelation, ExponentialCone
 
 
 @bridge("exp", gives=("exponential",))
-def exp_cone(relation: AtomRelation, draft: Draft) -> None:
+def exp_cone(relation: AtomRelation, draft: BridgeContext) -> None:
     """Put (argument, 1, result) into the cone."""
     (x,) = relation.arguments
     draft.relation(ExponentialCone(x, 0 * x + 1.0, relation.result))

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from forcopt.compile.bridge_context import BridgeContext
 from forcopt.compile.bridges.base import bridge
-from forcopt.compile.draft import Draft
 from forcopt.language.constraint import Implication
 from forcopt.language.expression import Expression
 from forcopt.language.relations import Indicator
@@ -17,7 +17,7 @@ from forcopt.language.terms import Gather
 
 
 @bridge("implication", gives=("indicator", "rows"))
-def implication_indicator(relation: Implication, draft: Draft) -> None:
+def implication_indicator(relation: Implication, draft: BridgeContext) -> None:
     """Find the column and the value that switch the rows on."""
     constraint = relation.constraint
     lower, upper = (
@@ -27,7 +27,7 @@ def implication_indicator(relation: Implication, draft: Draft) -> None:
     draft.relation(Indicator(binary, active, constraint.expression.ravel(), lower, upper))
 
 
-def _as_column(condition: Expression, draft: Draft) -> tuple[Expression, int]:
+def _as_column(condition: Expression, draft: BridgeContext) -> tuple[Expression, int]:
     """Integer columns, and the value of them at which the condition is 1."""
     term = condition.terms[0] if len(condition.terms) == 1 else None
     if isinstance(term, Gather) and term.width == 1 and (draft.integer[term.columns] == 1).all():

@@ -5,14 +5,14 @@ Takes ``inverse``, gives ``second_order``: one cone for each element. Exact.
 
 from __future__ import annotations
 
+from forcopt.compile.bridge_context import BridgeContext
 from forcopt.compile.bridges.base import bridge
-from forcopt.compile.draft import Draft
 from forcopt.language.expression import stack
 from forcopt.language.relations import AtomRelation, SecondOrderCone
 
 
 @bridge("inverse", gives=("second_order",))
-def inverse_cone(relation: AtomRelation, draft: Draft) -> None:
+def inverse_cone(relation: AtomRelation, draft: BridgeContext) -> None:
     """Write the rotated cone t x >= 1."""
     (x,) = relation.arguments
     t = relation.result

@@ -6,13 +6,13 @@ columns. Exact.
 
 from __future__ import annotations
 
+from forcopt.compile.bridge_context import BridgeContext
 from forcopt.compile.bridges.base import bridge
-from forcopt.compile.draft import Draft
 from forcopt.language.relations import AtomRelation, ExponentialCone
 
 
 @bridge("logistic", gives=("exponential", "rows"))
-def logistic_cone(relation: AtomRelation, draft: Draft) -> None:
+def logistic_cone(relation: AtomRelation, draft: BridgeContext) -> None:
     """Bound both exponentials by columns whose sum is at most one."""
     (x,) = relation.arguments
     t = relation.result

@@ -6,13 +6,13 @@ better.
 
 from __future__ import annotations
 
+from forcopt.compile.bridge_context import BridgeContext
 from forcopt.compile.bridges.base import bridge
-from forcopt.compile.draft import Draft
 from forcopt.language.relations import AtomRelation
 
 
 @bridge("maximum")
-def maximum_rows(relation: AtomRelation, draft: Draft) -> None:
+def maximum_rows(relation: AtomRelation, draft: BridgeContext) -> None:
     """Bound the result from below by every argument."""
     (x,) = relation.arguments
     draft.row(relation.result[:, None] >= x)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from forcopt.compile.bridge_context import BridgeContext
 from forcopt.compile.bridges.base import bridge
-from forcopt.compile.draft import Draft
 from forcopt.language.relations import AtomRelation
 
 
 @bridge("norm_1")
-def norm_1_rows(relation: AtomRelation, draft: Draft) -> None:
+def norm_1_rows(relation: AtomRelation, draft: BridgeContext) -> None:
     """Bound each coordinate's size, and the result by their sum."""
     (x,) = relation.arguments
     low, high = draft.reach(x)

@@ -6,13 +6,13 @@ bounds. Takes ``product``, gives rows: four for each element. Exact for binary b
 
 from __future__ import annotations
 
+from forcopt.compile.bridge_context import BridgeContext
 from forcopt.compile.bridges.base import bridge
-from forcopt.compile.draft import Draft
 from forcopt.language.relations import Product
 
 
 @bridge("product")
-def product_rows(relation: Product, draft: Draft) -> None:
+def product_rows(relation: Product, draft: BridgeContext) -> None:
     """Write the convex hull of {(b, x, b x)}."""
     z, b, x = relation.result, relation.binary, relation.factor
     lower, upper = draft.finite_interval(x, "product_rows")

@@ -6,14 +6,14 @@ if x is).
 
 from __future__ import annotations
 
+from forcopt.compile.bridge_context import BridgeContext
 from forcopt.compile.bridges.base import bridge
-from forcopt.compile.draft import Draft
 from forcopt.language.expression import concatenate
 from forcopt.language.relations import AtomRelation, SecondOrderCone
 
 
 @bridge("quad_over_lin", gives=("second_order",))
-def quad_over_lin_cone(relation: AtomRelation, draft: Draft) -> None:
+def quad_over_lin_cone(relation: AtomRelation, draft: BridgeContext) -> None:
     """Write the rotated cone t y >= |x|^2."""
     x, y = relation.arguments
     t = relation.result

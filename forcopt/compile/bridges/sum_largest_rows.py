@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from forcopt.compile.bridge_context import BridgeContext
 from forcopt.compile.bridges.base import bridge
-from forcopt.compile.draft import Draft
 from forcopt.language.relations import AtomRelation
 
 
 @bridge("sum_largest")
-def sum_largest_rows(relation: AtomRelation, draft: Draft) -> None:
+def sum_largest_rows(relation: AtomRelation, draft: BridgeContext) -> None:
     """Write the dual of choosing the k largest."""
     (x,) = relation.arguments
     whole = draft.is_integral(x)

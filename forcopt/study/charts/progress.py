@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.language.terms import Array
 from forcopt.study.charts.chart import Chart, Series, methods, naming
 from forcopt.study.run import TOLERANCE, Run
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
-from forcopt.language.terms import Array
 from forcopt.models.fair_classification.hypotheses.base import Hull, Hypotheses, Hypothesis, Oracle, constants
 from forcopt.models.fair_classification.hypotheses.lookup import Lookup, distinct_rows
 

@@ -11,11 +11,11 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
+from forcopt.arrays import Array
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
-from forcopt.language.terms import Array
 from forcopt.loops.solution import ModelSolution
 
 __all__ = ["Classifier", "Constant", "Hull", "Hypotheses", "Hypothesis", "Oracle"]

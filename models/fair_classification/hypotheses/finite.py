@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from pydantic import field_validator
 
+from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers
 from forcopt.errors import DeclarationError
-from forcopt.language.expression import as_numbers
-from forcopt.language.terms import Array
 from forcopt.models.fair_classification.hypotheses.base import Hypotheses, Hypothesis, Oracle
 from forcopt.models.fair_classification.hypotheses.lookup import Lookup, distinct_rows
 

@@ -9,11 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
+from forcopt.arrays import Array, as_numbers
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.language.constraint import implies
-from forcopt.language.expression import as_numbers
 from forcopt.language.model import Model, Variable
-from forcopt.language.terms import Array
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.fair_classification.hypotheses.base import (
     Hull,

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.language.terms import Array
 from forcopt.models.fair_classification.hypotheses.base import (
     Hypotheses,
     Hypothesis,

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.language.terms import Array
 
 __all__ = ["Cut", "Plane"]
 

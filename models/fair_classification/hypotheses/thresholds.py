@@ -8,9 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
+from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
-from forcopt.language.expression import as_numbers
-from forcopt.language.terms import Array
 from forcopt.models.fair_classification.hypotheses.base import (
     Hypotheses,
     Hypothesis,

@@ -1,4 +1,4 @@
-"""Every integer programme gives the optimum of brute force."""
+"""Every integer program gives the optimum of brute force."""
 
 import random
 

@@ -70,7 +70,7 @@ def test_portfolio_is_the_default_and_exact():
     assert [t.objective for t in s.trace] == sorted((t.objective for t in s.trace), reverse=True)
 
 
-def test_portfolio_hands_over_to_the_dynamic_programme(monkeypatch):
+def test_portfolio_hands_over_to_the_dynamic_program(monkeypatch):
     from forcopt.models.districting import portfolio
 
     monkeypatch.setattr(portfolio, "_ROUNDS", ((1, 2000, 0.0),))
@@ -78,7 +78,7 @@ def test_portfolio_hands_over_to_the_dynamic_programme(monkeypatch):
     assert p.solve().status == "optimal"
 
 
-def test_portfolio_ends_with_an_integer_programme_where_frontiers_are_long(monkeypatch):
+def test_portfolio_ends_with_an_integer_program_where_frontiers_are_long(monkeypatch):
     from forcopt.models.districting import portfolio
 
     def too_wide(problem):

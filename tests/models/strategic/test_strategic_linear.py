@@ -97,9 +97,9 @@ class Along:
 def best_by_arrangement(p, limit):
     best = 0
     for j in (0, 1):
-        world = Along(p, j)
-        for w, b in world.classifiers():
-            outcomes = [world.outcome(i, w, b) for i in range(len(world.X))]
+        agents = Along(p, j)
+        for w, b in agents.classifiers():
+            outcomes = [agents.outcome(i, w, b) for i in range(len(agents.X))]
             if outcomes.count(-1) <= limit:
                 best = max(best, outcomes.count(1))
     return best
@@ -119,14 +119,14 @@ def test_the_milp_finds_the_best_cell_of_the_arrangement(p, limit):
 def test_the_judge_agrees_with_exact_arithmetic(p, seed):
     rng = np.random.default_rng(seed)
     for j in (0, 1):
-        world = Along(p, j)
-        all_of_them = list(world.classifiers())
+        agents = Along(p, j)
+        all_of_them = list(agents.classifiers())
         for at in rng.choice(len(all_of_them), 10):
             w, b = all_of_them[at]
             a = np.zeros(2)
             a[j], a[1 - j] = 1, float(w)
             r = p.simulate(LinearClassifier(a, float(b)))
-            outcomes = np.array([world.outcome(i, w, b) for i in range(len(world.X))])
+            outcomes = np.array([agents.outcome(i, w, b) for i in range(len(agents.X))])
             assert (r.true_positive == (outcomes == 1)).all() and (r.false_positive == (outcomes == -1)).all()
 
 
@@ -139,16 +139,18 @@ def test_the_separator_lp_finds_the_margin_that_orderings_give(p, seed):
     yes, no, improve = (np.flatnonzero(kind == k).tolist() for k in range(3))
     best = Fraction(-1)
     for j in (0, 1):
-        world = Along(p, j)
-        if improve and not (world.improves and world.t[j]):
+        agents = Along(p, j)
+        if improve and not (agents.improves and agents.t[j]):
             continue
-        for w in crossings([*world.lines, *((u - 1, v) for u, v in world.furthest)], Fraction(0), world.top):
-            if w == world.top and world.top_is_open:
+        for w in crossings(
+            [*agents.lines, *((u - 1, v) for u, v in agents.furthest)], Fraction(0), agents.top
+        ):
+            if w == agents.top and agents.top_is_open:
                 w *= Fraction(9999, 10000)
-            above = [world.furthest[i] for i in yes] + [world.furthest[i] for i in improve]
+            above = [agents.furthest[i] for i in yes] + [agents.furthest[i] for i in improve]
             high = min((u + v * w for u, v in above), default=Fraction(10**6))
-            low = [world.qualifies[i][0] + world.qualifies[i][1] * w for i in improve]
-            refused = max((world.furthest[i][0] + world.furthest[i][1] * w for i in no), default=None)
+            low = [agents.qualifies[i][0] + agents.qualifies[i][1] * w for i in improve]
+            refused = max((agents.furthest[i][0] + agents.furthest[i][1] * w for i in no), default=None)
             if high >= max(low, default=high):
                 best = max(best, min(Fraction(1), high - refused) if no else Fraction(1))
     found = find_separator(p, yes, no, improve)
@@ -199,8 +201,8 @@ def test_the_truth_is_best_where_it_encourages_improvement():
     rng = np.random.default_rng(3)
     tried = 0
     for _ in range(60):
-        world = random_linear(rng)
-        p = StrategicLinearClassifier(**world, improvable=rng.random(3) < 0.5)
+        agents = random_linear(rng)
+        p = StrategicLinearClassifier(**agents, improvable=rng.random(3) < 0.5)
         if not p.improvable[p.movement_feature(LinearClassifier(*p.truth))]:
             continue
         tried += 1
@@ -213,11 +215,11 @@ def test_the_shifted_truth_accepts_the_qualified_only():
     """Lemma 17, and Corollary 18: optimal where nothing is improvable."""
     rng = np.random.default_rng(4)
     for _ in range(30):
-        world = random_linear(rng)
-        p = StrategicLinearClassifier(**world, improvable=rng.random(3) < 0.5)
+        agents = random_linear(rng)
+        p = StrategicLinearClassifier(**agents, improvable=rng.random(3) < 0.5)
         r = p.simulate(p.solve("shifted-truth").decision)
         assert ((r.choice == 0) == p.qualified).all() and not r.false_positive.any()
-        q = StrategicLinearClassifier(**world, improvable=[False] * 3)
+        q = StrategicLinearClassifier(**agents, improvable=[False] * 3)
         assert q.solve("shifted-truth").status == fo.Status.OPTIMAL
         assert q.solve("shifted-truth").objective == q.solve("milp").objective
 

@@ -18,8 +18,8 @@ MIXED_BACKENDS = [
 
 
 def w8(cls=TargetDesign2D, **fields):
-    world = {"X": [[8, 0], [1, 5], [3, 2]], "truth": ([1, 2], 12), "costs": [0.2, 0.2], "improvable": [1, 0]}
-    return cls(**{**world, **fields})
+    agents = {"X": [[8, 0], [1, 5], [3, 2]], "truth": ([1, 2], 12), "costs": [0.2, 0.2], "improvable": [1, 0]}
+    return cls(**{**agents, **fields})
 
 
 @st.composite

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from forcopt.data.graphs import grid
 from forcopt.models.districting.problem import Districting
 
-__all__ = ["rehearsed"]
+__all__ = ["jit_warmup"]
 
 
-def rehearsed(*methods: str) -> Callable[[], None]:
+def jit_warmup(*methods: str) -> Callable[[], None]:
     """Give a function that runs these methods; the types that they compile for are those of any problem."""
 
     def prepare() -> None:

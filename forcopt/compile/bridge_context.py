@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from forcopt.arrays import Array, describe_entry
 from forcopt.errors import UnboundedExpressionError
 from forcopt.language.columns import Growing, consecutive
 from forcopt.language.constraint import Constraint
-from forcopt.language.expression import Expression, describe_entry
+from forcopt.language.expression import Expression
 from forcopt.language.intervals import integral, interval
 from forcopt.language.model import Model
 from forcopt.language.relations import AtomRelation, Product
-from forcopt.language.terms import Array
 
-__all__ = ["Draft"]
+__all__ = ["BridgeContext"]
 
 
-class Draft:
+class BridgeContext:
     """What bridges write to.
 
     Attributes:

@@ -10,9 +10,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.fairness import DemographicParity, Notion
-from forcopt.language.terms import Array
 from forcopt.models.fair_classification.decision import SeesGroups
 from forcopt.models.fair_classification.hypotheses import Hypotheses, Learner
 from forcopt.models.fair_classification.problem import FairClassification

@@ -7,20 +7,21 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from forcopt.backends.base import Improvement, SolveOptions
+from forcopt.backends.base import SolveOptions
+from forcopt.clock import Improvement
 from forcopt.compile.program import Program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Watch"]
+__all__ = ["SolveMonitor"]
 
 
-class Watch:
+class SolveMonitor:
     """Collects a run's log and improvements, tells the caller, and remembers whether to stop.
 
     Solvers call back from their own code, which often cannot carry a Python exception: what is raised within
-    `guard` is kept, stops the run, and is raised again by `settle`.
+    `capture` is kept, stops the run, and is raised again by `reraise`.
 
     Attributes:
         log: what the solver printed.
@@ -36,7 +37,7 @@ class Watch:
         self.started = time.perf_counter()
         self._error: BaseException | None = None
 
-    def said(self, text: str) -> None:
+    def log_text(self, text: str) -> None:
         """Keep a part of the log, and show it if that was asked for."""
         self.log += text
         if self.options.log:
@@ -53,17 +54,17 @@ class Watch:
             self.stop = bool(self.options.on_improvement(told)) or self.stop
 
     @contextmanager
-    def guard(self, interrupt: Callable[[], object] | None = None) -> Iterator[None]:
-        """Keep an exception for `settle`, and call `interrupt` if the run should end."""
+    def capture(self, interrupt: Callable[[], object] | None = None) -> Iterator[None]:
+        """Keep an exception for `reraise`, and call `interrupt` if the run should end."""
         try:
             yield
-        except BaseException as error:  # raised again by `settle`, once the solver has returned
+        except BaseException as error:  # raised again by `reraise`, once the solver has returned
             self._error = self._error or error
             self.stop = True
         if self.stop and interrupt is not None:
             interrupt()
 
-    def settle(self) -> None:
+    def reraise(self) -> None:
         """Raise what was kept."""
         if self._error is not None:
             raise self._error

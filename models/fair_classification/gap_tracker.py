@@ -7,20 +7,20 @@ from collections.abc import Callable
 
 import numpy as np
 
-from forcopt.backends.base import Improvement
-from forcopt.language.terms import Array
-from forcopt.models.fair_classification.collection import Collection
+from forcopt.arrays import Array
+from forcopt.clock import Improvement
 from forcopt.models.fair_classification.decision import RandomizedClassifier
 from forcopt.models.fair_classification.hypotheses import Hypothesis
+from forcopt.models.fair_classification.hypothesis_pool import HypothesisPool
 from forcopt.models.fair_classification.lagrangian import Lagrangian
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["Certified"]
+__all__ = ["GapTracker"]
 
 
-class Certified:
+class GapTracker:
     """The plays of a game so far, and what they prove.
 
     Attributes:
@@ -45,7 +45,7 @@ class Certified:
         self.time_limit, self.on_improvement = time_limit, on_improvement
         self.began = time.perf_counter()
         self.oracle, self.calls = problem.oracle.fresh(), 0
-        self.met = Collection(self.game)
+        self.met = HypothesisPool(self.game)
         if repair:
             for constant in self.oracle.constants():
                 self.met.add(constant)

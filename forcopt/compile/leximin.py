@@ -12,24 +12,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
+from forcopt.arrays import Array
 from forcopt.compile.assemble import assemble, cost_vector
-from forcopt.compile.draft import Draft
-from forcopt.compile.program import Levels, RowBlock, StageCost
+from forcopt.compile.bridge_context import BridgeContext
+from forcopt.compile.program import LeximinLayout, RowBlock, StageCost
 from forcopt.errors import DeclarationError
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.objective import Sorted
 from forcopt.language.relations import only_columns
-from forcopt.language.terms import Array
 
-__all__ = ["SortedDraft", "write_sorted"]
+__all__ = ["LeximinStages", "write_sorted"]
 
 _MOST_OUTCOMES = 1000
 """More values than this that integral utilities could take are not few."""
 
 
 @dataclass(frozen=True, eq=False)
-class SortedDraft:
+class LeximinStages:
     """The stages of a leximin objective, before the number of columns is known.
 
     Attributes:
@@ -40,7 +40,7 @@ class SortedDraft:
     """
 
     utilities: Expression
-    levels: Levels
+    levels: LeximinLayout
     targets: list[Expression]
     rows: list[list[Constraint]]
 
@@ -68,7 +68,7 @@ def _assembled(rows: Sequence[Constraint]) -> RowBlock | None:
     return assemble([(c.expression, *c.row_bounds()) for c in rows]) if rows else None
 
 
-def write_sorted(stage: Sorted, draft: Draft, method: str | None) -> SortedDraft:
+def write_sorted(stage: Sorted, draft: BridgeContext, method: str | None) -> LeximinStages:
     """Write columns and rows for a leximin objective.
 
     Args:
@@ -97,13 +97,13 @@ def write_sorted(stage: Sorted, draft: Draft, method: str | None) -> SortedDraft
     return replace(out, utilities=utilities, levels=replace(out.levels, values=only_columns(values)))
 
 
-def _levels(method: str, sums: Expression | None = None) -> Levels:
-    """Levels whose utilities are filled in later."""
+def _levels(method: str, sums: Expression | None = None) -> LeximinLayout:
+    """LeximinLayout whose utilities are filled in later."""
     columns = np.empty(0, dtype=np.int32) if sums is None else only_columns(sums)
-    return Levels(method, sp.csr_array((0, 0)), np.empty(0), np.empty(0), columns)
+    return LeximinLayout(method, sp.csr_array((0, 0)), np.empty(0), np.empty(0), columns)
 
 
-def _sums(draft: Draft, low: Array, high: Array, whole: bool) -> Expression:
+def _sums(draft: BridgeContext, low: Array, high: Array, whole: bool) -> Expression:
     """Columns for the sums of the 1, 2, ... smallest values."""
     return draft.column(
         "sum", low.size, np.cumsum(np.sort(low)), np.cumsum(np.sort(high)), implied_integer=whole
@@ -111,8 +111,8 @@ def _sums(draft: Draft, low: Array, high: Array, whole: bool) -> Expression:
 
 
 def _compact(
-    stage: Sorted, draft: Draft, values: Expression, low: Array, high: Array, whole: bool
-) -> SortedDraft:
+    stage: Sorted, draft: BridgeContext, values: Expression, low: Array, high: Array, whole: bool
+) -> LeximinStages:
     """The sum of the k smallest is the greatest ``k q - sum_j d_j`` with ``d_j >= q - value_j, d >= 0``."""
     count = values.size
     sums = _sums(draft, low, high, whole)
@@ -125,12 +125,12 @@ def _compact(
         rows.append([short + values >= floor, k * floor - short.sum() >= sums[k - 1]])
     if count > 1:
         rows.append([values.sum() >= sums[count - 1]])
-    return SortedDraft(values, _levels("compact", sums), [sums[k] for k in range(count)], rows)
+    return LeximinStages(values, _levels("compact", sums), [sums[k] for k in range(count)], rows)
 
 
 def _cuts(
-    stage: Sorted, draft: Draft, values: Expression, low: Array, high: Array, whole: bool
-) -> SortedDraft:
+    stage: Sorted, draft: BridgeContext, values: Expression, low: Array, high: Array, whole: bool
+) -> LeximinStages:
     """Sums below those of all subsets of their size: singletons and the full set now, others when needed."""
     count = values.size
     sums = _sums(draft, low, high, whole)
@@ -138,12 +138,12 @@ def _cuts(
     rows: list[list[Constraint]] = [[] for _ in range(count)]
     if count > 1:
         rows[-1] = [values.sum() >= sums[count - 1]]
-    return SortedDraft(values, _levels("cuts", sums), [sums[k] for k in range(count)], rows)
+    return LeximinStages(values, _levels("cuts", sums), [sums[k] for k in range(count)], rows)
 
 
 def _saturation(
-    stage: Sorted, draft: Draft, values: Expression, low: Array, high: Array, whole: bool
-) -> SortedDraft:
+    stage: Sorted, draft: BridgeContext, values: Expression, low: Array, high: Array, whole: bool
+) -> LeximinStages:
     """A common level below all values; a spare lets a value out of that once it is fixed."""
     level = draft.column("level", ())
     spare = draft.column("spare", values.size, 0.0, 0.0)
@@ -152,12 +152,12 @@ def _saturation(
     levels = replace(
         _levels("saturation"), level=int(only_columns(level)[0]), spares=only_columns(spare), rows=first
     )
-    return SortedDraft(values, levels, [level], [[]])
+    return LeximinStages(values, levels, [level], [[]])
 
 
 def _ordered_values(
-    stage: Sorted, draft: Draft, values: Expression, low: Array, high: Array, whole: bool
-) -> SortedDraft:
+    stage: Sorted, draft: BridgeContext, values: Expression, low: Array, high: Array, whole: bool
+) -> LeximinStages:
     """The total shortfall from each outcome but the least; few at the least outcome matters first."""
     if stage.outcomes is not None:
         outcomes = stage.outcomes if stage.maximize else -stage.outcomes[::-1]
@@ -185,8 +185,8 @@ def _ordered_values(
     rows[:1] = [[]]
     levels = replace(_levels("ordered-values"), outcomes=outcomes)
     if not targets:  # only one value can be taken
-        return SortedDraft(values, levels, [values[0] * 0.0], [[]])
-    return SortedDraft(values, levels, targets, rows)
+        return LeximinStages(values, levels, [values[0] * 0.0], [[]])
+    return LeximinStages(values, levels, targets, rows)
 
 
 _WRITERS = {

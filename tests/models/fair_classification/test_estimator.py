@@ -42,7 +42,7 @@ def test_it_learns_in_a_pipeline_and_is_fair_on_the_records():
 
 
 def test_lots_are_uniform_and_change_with_the_seed():
-    from forcopt.models.fair_classification.front import _lots
+    from forcopt.models.fair_classification.estimator import _lots
 
     X = np.arange(20000.0)[:, None] // 1 / 7
     lots = _lots(X, 0)

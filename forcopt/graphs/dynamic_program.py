@@ -1,6 +1,6 @@
-"""Dynamic programmes over connected partitions: the sweep over tables, bounds, counts, partitions by rank.
+"""Dynamic programs over connected partitions: the sweep over tables, bounds, counts, partitions by rank.
 
-What a state is, and how a table takes it up, is in `forcopt.graphs.states`. A programme says which pieces of
+What a state is, and how a table takes it up, is in `forcopt.graphs.states`. A program says which pieces of
 the graph are decided in turn, and how the table of a piece follows from those of smaller ones.
 """
 
@@ -14,17 +14,17 @@ from typing import Self
 import numpy as np
 from numba import njit
 
+from forcopt.arrays import Array
 from forcopt.graphs.residues import primes as largest_primes
 from forcopt.graphs.residues import whole
 from forcopt.graphs.states import COUNT, LEAST, NEVER, empty_store, index, index_size
 from forcopt.graphs.weighted import WeightedGraph
-from forcopt.language.terms import Array
 
-__all__ = ["BUDGET", "Bound", "Filling", "Piece", "Programme", "Table", "arcs_into"]
+__all__ = ["BUDGET", "Bound", "Filling", "Piece", "Program", "Table", "arcs_into"]
 
 _NO_LIMIT = int(NEVER)
 _MOST_STATES = 30_000_000
-"""A table with more states takes gigabytes; the programme gives up instead."""
+"""A table with more states takes gigabytes; the program gives up instead."""
 BUDGET = 2_000_000
 """Transitions between two looks at the clock."""
 
@@ -106,7 +106,7 @@ class Table:
 
 @dataclass(eq=False)
 class Bound:
-    """For every state of a relaxed programme, by table, the least cost of what is left.
+    """For every state of a relaxed program, by table, the least cost of what is left.
 
     Attributes:
         weights, low, high: of the relaxation.
@@ -140,8 +140,8 @@ class Filling:
     arc_count: int = 0
 
 
-class Programme(ABC):
-    """A dynamic programme: tables in an order, each fed by up to two earlier ones.
+class Program(ABC):
+    """A dynamic program: tables in an order, each fed by up to two earlier ones.
 
     Args:
         graph: with weights and costs.
@@ -173,7 +173,7 @@ class Programme(ABC):
 
     @abstractmethod
     def relaxed(self, graph: WeightedGraph, low: int, high: int) -> Self:
-        """The same programme for other weights and bounds."""
+        """The same program for other weights and bounds."""
 
     @abstractmethod
     def begin(self, t: int, fed: list[Table], weights: tuple[Array, Array]) -> Callable[[Filling, int], int]:
@@ -214,7 +214,7 @@ class Programme(ABC):
         Args:
             mode: COUNT or LEAST.
             most: states that cost more (with the bound on what is left) are dropped.
-            bound: of a relaxation of this programme.
+            bound: of a relaxation of this program.
             track: keep all arcs, and the rows and values of all tables.
             stop: asked every moment.
             digits: residues of a count; more are taken if they do not suffice.
@@ -270,7 +270,7 @@ class Programme(ABC):
         bound: Bound | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> Bound | None:
-        """Bounds on the cost to the end, from the same programme with weights in multiples of `unit`.
+        """Bounds on the cost to the end, from the same program with weights in multiples of `unit`.
 
         Weights are rounded, and the bounds on parts widened by the most that rounding can change the weight
         of a part; without a unit weights are left out altogether.

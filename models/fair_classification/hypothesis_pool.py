@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.errors import BackendError
 from forcopt.language.model import Model
-from forcopt.language.terms import Array
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.fair_classification.hypotheses import Hypothesis, Oracle
 from forcopt.models.fair_classification.lagrangian import Lagrangian
 from forcopt.status import Status
 
-__all__ = ["WORTH_RECALLING", "Collection"]
+__all__ = ["WORTH_RECALLING", "HypothesisPool"]
 
 WORTH_RECALLING = 1e-6
 """By how much a classifier that the oracle remembers must improve the error to be taken up."""
 
 
-class Collection:
+class HypothesisPool:
     """Hypotheses that differ on the records, with what the Lagrangian needs to know of each.
 
     Attributes:

@@ -1,0 +1,125 @@
+"""Array types and checks of numerical input: the ground floor, on which every other part stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from forcopt.errors import DeclarationError
+
+__all__ = [
+    "Array",
+    "as_bounds",
+    "as_numbers",
+    "broadcast_shapes",
+    "check_order",
+    "check_real",
+    "describe_entry",
+    "refuse_entry",
+]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def describe_entry(shape: tuple[int, ...], flat: int) -> str:
+    """Name an entry of an array for a message: ``[1, 2]``, or nothing for a scalar."""
+    return f"[{', '.join(str(int(i)) for i in np.unravel_index(flat, shape))}]" if shape else ""
+
+
+def as_numbers(data: Any, what: str, *, infinite: bool = False) -> Array:
+    """Read numbers into a fresh float array that the caller cannot change behind our back.
+
+    Args:
+        data: anything numpy reads as an array of numbers.
+        what: what to call it in an error.
+        infinite: whether infinite entries are allowed.
+
+    Raises:
+        DeclarationError: for entries that are not numbers, NaN, or infinite, naming the first such entry.
+    """
+    try:
+        given = np.asarray(data)
+        check_real(given.dtype, what)
+        values = np.array(given, dtype=float)
+    except DeclarationError:
+        raise
+    except (TypeError, ValueError, OverflowError) as error:
+        hint = "; fo.stack makes one expression of several" if _holds_expressions(data) else ""
+        raise DeclarationError(f"{what} must be numbers: {error}{hint}") from None
+    # min and max are NaN or infinite exactly if an entry is; they allocate nothing.
+    if values.size and not (np.isfinite(values.min()) and np.isfinite(values.max())):
+        bad = np.isnan(values) if infinite else ~np.isfinite(values)
+        if bad.any():
+            first = int(np.argmax(bad))
+            refuse_entry(values.shape, first, values.flat[first], what, "a number" if infinite else "finite")
+    return values
+
+
+def refuse_entry(shape: tuple[int, ...], flat: int, value: float, what: str, rule: str) -> NoReturn:
+    """Refuse one entry of an array.
+
+    Raises:
+        DeclarationError: always; it names the entry, its value and the rule.
+    """
+    raise DeclarationError(f"{what}{describe_entry(shape, flat)} is {value}; it must be {rule}")
+
+
+def check_real(dtype: np.dtype[Any], what: str) -> None:
+    """Refuse an array type that holds no real numbers.
+
+    Raises:
+        DeclarationError: naming `what` and the type.
+    """
+    if dtype.kind not in "biufO":
+        raise DeclarationError(f"{what} must be numbers, not {dtype}")
+
+
+def _holds_expressions(data: Any) -> bool:
+    return isinstance(data, list | tuple | np.ndarray) and any(
+        hasattr(entry, "linear_rows") for entry in data
+    )
+
+
+def as_bounds(lower: Any, upper: Any, what: str) -> tuple[Array, Array]:
+    """Read lower and upper bounds, which may be infinite, but not on the wrong side.
+
+    Raises:
+        DeclarationError: naming the bound and its entry; see `as_numbers`.
+    """
+    low = as_numbers(lower, f"{what}lower", infinite=True)
+    high = as_numbers(upper, f"{what}upper", infinite=True)
+    for which, values, wrong in (("lower", low, np.inf), ("upper", high, -np.inf)):
+        if (values == wrong).any():
+            first = int(np.argmax(values == wrong))
+            rule = f"a number or {-wrong}"
+            refuse_entry(values.shape, first, wrong, what + which, rule)
+    return low, high
+
+
+def check_order(lower: Array, upper: Array, shape: tuple[int, ...], what: str) -> None:
+    """Check that no lower bound is above its upper bound; both must broadcast to the shape.
+
+    Raises:
+        DeclarationError: naming the first entry where one is.
+    """
+    if (lower > upper).any():
+        low, high = np.broadcast_to(lower, shape), np.broadcast_to(upper, shape)
+        at = int(np.argmax(low > high))
+        entry = describe_entry(shape, at)
+        raise DeclarationError(f"{what}{entry}: lower {low.flat[at]:g} is above upper {high.flat[at]:g}")
+
+
+def broadcast_shapes(shapes: Sequence[tuple[int, ...]], what: str) -> tuple[int, ...]:
+    """The shape that all broadcast to.
+
+    Raises:
+        DeclarationError: showing all shapes, after `what` needs them.
+    """
+    if len(set(shapes)) == 1:
+        return shapes[0]
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise DeclarationError(f"{what}: shapes {' and '.join(map(str, shapes))} do not broadcast") from None

@@ -1,0 +1,120 @@
+"""Time limits and traces: the clock of a run, read alike by every method and solver loop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from forcopt.errors import DeclarationError
+
+__all__ = ["Deadline", "Improvement", "OnImprovement", "Trace"]
+
+
+@dataclass(frozen=True, slots=True)
+class Improvement:
+    """One step of a search: what was known after how many seconds.
+
+    Attributes
+    ----------
+    seconds : float
+        Since the run began.
+    objective : float
+        Of the best point, in the problem's own sense; NaN or infinite if there is none.
+    bound : float
+        On the optimum; infinite if there is none.
+    """
+
+    seconds: float
+    objective: float
+    bound: float
+
+
+OnImprovement = Callable[[Improvement], bool | None]
+"""Called at each improvement; the run stops when it returns True."""
+
+
+class Deadline:
+    """The seconds that a run has used, and the seconds that its time limit leaves.
+
+    Parameters
+    ----------
+    limit : float, optional
+        Seconds from now; None for no limit.
+
+    Raises
+    ------
+    DeclarationError
+        If the limit is negative or no number.
+
+    Examples
+    --------
+    >>> Deadline(60.0).passed, Deadline(0.0).passed, Deadline().left
+    (False, True, None)
+    """
+
+    def __init__(self, limit: float | None = None) -> None:
+        if limit is not None and not float(limit) >= 0:
+            raise DeclarationError(f"time_limit is {limit!r}; it must be a number >= 0")
+        self.limit = limit
+        self.began = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the run began."""
+        return time.perf_counter() - self.began
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until the limit, at least 0; None without a limit. Fits every `time_limit` argument."""
+        return None if self.limit is None else max(self.limit - self.seconds, 0.0)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the limit is reached."""
+        return self.limit is not None and self.seconds >= self.limit
+
+
+class Trace:
+    """The improvements of a run, each shown to the caller, who may stop the run.
+
+    Parameters
+    ----------
+    deadline : Deadline
+        The clock of the run.
+    on_improvement : callable, optional
+        See `OnImprovement`.
+
+    Attributes
+    ----------
+    steps : list of Improvement
+        All improvements so far.
+    stopped : bool
+        Whether the caller asked to stop.
+
+    Examples
+    --------
+    >>> trace = Trace(Deadline(), lambda step: step.objective <= 3)
+    >>> trace.add(4.0, 2.0), trace.add(3.0, 2.0)
+    (False, True)
+    >>> [step.objective for step in trace.steps], trace.over
+    ([4.0, 3.0], True)
+    """
+
+    def __init__(self, deadline: Deadline, on_improvement: OnImprovement | None = None) -> None:
+        self.deadline, self.on_improvement = deadline, on_improvement
+        self.steps: list[Improvement] = []
+        self.stopped = False
+
+    def add(self, objective: float, bound: float) -> bool:
+        """Note an improvement; returns `stopped`."""
+        step = Improvement(self.deadline.seconds, objective, bound)
+        self.steps.append(step)
+        if self.on_improvement is not None and self.on_improvement(step):
+            self.stopped = True
+        return self.stopped
+
+    @property
+    def over(self) -> bool:
+        """Whether the run must end: the time limit is reached, or the caller asked to stop."""
+        return self.stopped or self.deadline.passed
