@@ -1,5 +1,7 @@
 """forcopt: optimization modelling for responsible computing.
 
+Examples
+--------
 >>> import forcopt as fo
 >>> m = fo.Model("diet")
 >>> x = m.variable("x", shape=2, lower=0)

@@ -31,13 +31,19 @@ def describe_entry(shape: tuple[int, ...], flat: int) -> str:
 def as_numbers(data: Any, what: str, *, infinite: bool = False) -> Array:
     """Read numbers into a fresh float array that the caller cannot change behind our back.
 
-    Args:
-        data: anything numpy reads as an array of numbers.
-        what: what to call it in an error.
-        infinite: whether infinite entries are allowed.
+    Parameters
+    ----------
+    data : Any
+        Anything numpy reads as an array of numbers.
+    what : str
+        What to call it in an error.
+    infinite : bool, default False
+        Whether infinite entries are allowed.
 
-    Raises:
-        DeclarationError: for entries that are not numbers, NaN, or infinite, naming the first such entry.
+    Raises
+    ------
+    DeclarationError
+        For entries that are not numbers, NaN, or infinite, naming the first such entry.
     """
     try:
         given = np.asarray(data)
@@ -60,8 +66,10 @@ def as_numbers(data: Any, what: str, *, infinite: bool = False) -> Array:
 def refuse_entry(shape: tuple[int, ...], flat: int, value: float, what: str, rule: str) -> NoReturn:
     """Refuse one entry of an array.
 
-    Raises:
-        DeclarationError: always; it names the entry, its value and the rule.
+    Raises
+    ------
+    DeclarationError
+        Always; it names the entry, its value and the rule.
     """
     raise DeclarationError(f"{what}{describe_entry(shape, flat)} is {value}; it must be {rule}")
 
@@ -69,8 +77,10 @@ def refuse_entry(shape: tuple[int, ...], flat: int, value: float, what: str, rul
 def check_real(dtype: np.dtype[Any], what: str) -> None:
     """Refuse an array type that holds no real numbers.
 
-    Raises:
-        DeclarationError: naming `what` and the type.
+    Raises
+    ------
+    DeclarationError
+        Naming `what` and the type.
     """
     if dtype.kind not in "biufO":
         raise DeclarationError(f"{what} must be numbers, not {dtype}")
@@ -85,8 +95,10 @@ def _holds_expressions(data: Any) -> bool:
 def as_bounds(lower: Any, upper: Any, what: str) -> tuple[Array, Array]:
     """Read lower and upper bounds, which may be infinite, but not on the wrong side.
 
-    Raises:
-        DeclarationError: naming the bound and its entry; see `as_numbers`.
+    Raises
+    ------
+    DeclarationError
+        Naming the bound and its entry; see `as_numbers`.
     """
     low = as_numbers(lower, f"{what}lower", infinite=True)
     high = as_numbers(upper, f"{what}upper", infinite=True)
@@ -101,8 +113,10 @@ def as_bounds(lower: Any, upper: Any, what: str) -> tuple[Array, Array]:
 def check_order(lower: Array, upper: Array, shape: tuple[int, ...], what: str) -> None:
     """Check that no lower bound is above its upper bound; both must broadcast to the shape.
 
-    Raises:
-        DeclarationError: naming the first entry where one is.
+    Raises
+    ------
+    DeclarationError
+        Naming the first entry where one is.
     """
     if (lower > upper).any():
         low, high = np.broadcast_to(lower, shape), np.broadcast_to(upper, shape)
@@ -114,8 +128,10 @@ def check_order(lower: Array, upper: Array, shape: tuple[int, ...], what: str) -
 def broadcast_shapes(shapes: Sequence[tuple[int, ...]], what: str) -> tuple[int, ...]:
     """The shape that all broadcast to.
 
-    Raises:
-        DeclarationError: showing all shapes, after `what` needs them.
+    Raises
+    ------
+    DeclarationError
+        Showing all shapes, after `what` needs them.
     """
     if len(set(shapes)) == 1:
         return shapes[0]

@@ -49,6 +49,9 @@ class Deadline:
 
     Examples
     --------
+
+    Examples
+    --------
     >>> Deadline(60.0).passed, Deadline(0.0).passed, Deadline().left
     (False, True, None)
     """
@@ -91,6 +94,9 @@ class Trace:
         All improvements so far.
     stopped : bool
         Whether the caller asked to stop.
+
+    Examples
+    --------
 
     Examples
     --------

@@ -76,8 +76,10 @@ class Declared(BaseModel):
 
     Subclasses state their fields; a file names the class under the key `tag`.
 
-    Raises:
-        DeclarationError: on construction, naming the field, the value and the rule.
+    Raises
+    ------
+    DeclarationError
+        On construction, naming the field, the value and the rule.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
@@ -130,8 +132,10 @@ class Declared(BaseModel):
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Make a declaration from plain data whose key `tag` names the class.
 
-        Raises:
-            UnknownNameError: for a class that does not exist or is not one of these.
+        Raises
+        ------
+        UnknownNameError
+            For a class that does not exist or is not one of these.
         """
         known = {c.__name__: c for c in cls._kinds()}
         if cls.tag not in data and isabstract(cls):

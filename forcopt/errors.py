@@ -49,6 +49,8 @@ class BackendError(ForcoptError, RuntimeError):
 def unknown(kind: str, name: str, known: list[str]) -> UnknownNameError:
     """Build the error for an unknown `name`, with the nearest of the `known` ones as a suggestion.
 
+    Examples
+    --------
     >>> str(unknown("backend", "hihgs", ["highs", "scs"]))
     "unknown backend 'hihgs'; did you mean 'highs'? known: highs, scs"
     """

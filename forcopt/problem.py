@@ -49,10 +49,14 @@ FEASIBILITY_TOLERANCE = 1e-6
 class Evaluation:
     """What a problem says of a decision, without any solver.
 
-    Attributes:
-        objective: its value, in the problem's own sense.
-        violations: for each demand that the decision fails, by how much; empty if it is feasible.
-        metrics: further numbers worth showing, such as rates.
+    Attributes
+    ----------
+    objective : float
+        Its value, in the problem's own sense.
+    violations : Mapping[str, float], optional
+        For each demand that the decision fails, by how much; empty if it is feasible.
+    metrics : Mapping[str, float], optional
+        Further numbers worth showing, such as rates.
     """
 
     objective: float
@@ -73,16 +77,21 @@ class Evaluation:
 class Handles(SimpleNamespace):
     """What a formulation wrote into a model, by name.
 
-    Args:
-        objective: a scalar expression (taken in the problem's sense), or an `Objective`.
-        decision: turns a `ModelSolution` into the problem's decision.
-        start: turns a decision into the values of variables: to start a search there, and to certify it. NaN
-            where a decision says nothing; the other columns must follow from these. Raises `DeclarationError`
-            for a decision that the formulation cannot hold. None if it takes none.
-        parts: variables and expressions for those who compose; and ``unit``, what 1 of the model's objective
-            is worth in the problem's (1 by default). A formulation whose objective would be tiny or huge
-            states it in such units, since solvers' tolerances are absolute. ``premise`` says what it takes
-            for granted without an exact proof, for certificates to repeat.
+    Parameters
+    ----------
+    objective : Expression or Objective
+        A scalar expression (taken in the problem's sense), or an `Objective`.
+    decision : Callable[[ModelSolution], Any]
+        Turns a `ModelSolution` into the problem's decision.
+    start : Callable[[Any], Mapping[Variable, Any]]
+        Turns a decision into the values of variables: to start a search there, and to certify it. NaN where a
+        decision says nothing; the other columns must follow from these. Raises `DeclarationError` for a
+        decision that the formulation cannot hold. None if it takes none.
+    parts : Any
+        Variables and expressions for those who compose; and ``unit``, what 1 of the model's objective is
+        worth in the problem's (1 by default). A formulation whose objective would be tiny or huge states it
+        in such units, since solvers' tolerances are absolute. ``premise`` says what it takes for granted
+        without an exact proof, for certificates to repeat.
     """
 
     objective: Expression | Objective
@@ -104,8 +113,10 @@ class Handles(SimpleNamespace):
     def start_at(self, decision: Any) -> Mapping[Variable, Any]:
         """The values of variables at a decision.
 
-        Raises:
-            DeclarationError: if there are none.
+        Raises
+        ------
+        DeclarationError
+            If there are none.
         """
         if self.start is None:
             raise DeclarationError("the formulation takes no decision")
@@ -116,15 +127,24 @@ class Handles(SimpleNamespace):
 class Outcome:
     """What an algorithm returns.
 
-    Attributes:
-        decision: or None if there is none.
-        bound: on the optimum, in the problem's sense; None if the method gives none.
-        status: if it differs from OPTIMAL for an exact method and APPROXIMATE for another.
-        iterations: as the method counts them.
-        message: why it ended, if that needs saying.
-        trace: what was known when.
-        log: what it printed.
-        guarantee: what the method's theorem gives with the options of this run, if they matter.
+    Attributes
+    ----------
+    decision : Any
+        Or None if there is none.
+    bound : float, optional
+        On the optimum, in the problem's sense; None if the method gives none.
+    status : Status, optional
+        If it differs from OPTIMAL for an exact method and APPROXIMATE for another.
+    iterations : int, default 0
+        As the method counts them.
+    message : str, default ""
+        Why it ended, if that needs saying.
+    trace : list[Improvement], optional
+        What was known when.
+    log : str, default ""
+        What it printed.
+    guarantee : float, optional
+        What the method's theorem gives with the options of this run, if they matter.
     """
 
     decision: Any
@@ -141,17 +161,26 @@ class Outcome:
 class Method:
     """A way to solve a problem.
 
-    Attributes:
-        name: the field's name for it.
-        kind: a formulation runs on any backend that can take it; an algorithm is a program of its own.
-        exact: whether it proves optimality.
-        guarantee: for an approximate one, the theorem's bound: takes the problem, gives the largest possible
-            distance of the objective from the optimum; None if there is no theorem.
-        cites: paper and theorem.
-        options: its own options with their defaults.
-        function: the code.
-        prepare: what `forcopt.compare` calls before the clock of a run starts, such as a rehearsal for which
-            code is compiled; None if nothing is to be prepared.
+    Attributes
+    ----------
+    name : str
+        The field's name for it.
+    kind : Literal["formulation", "algorithm"]
+        A formulation runs on any backend that can take it; an algorithm is a program of its own.
+    exact : bool
+        Whether it proves optimality.
+    guarantee : Callable[[Any], float]
+        For an approximate one, the theorem's bound: takes the problem, gives the largest possible distance of
+        the objective from the optimum; None if there is no theorem.
+    cites : str
+        Paper and theorem.
+    options : Mapping[str, Any]
+        Its own options with their defaults.
+    function : Callable[..., Any]
+        The code.
+    prepare : Callable[[], object], optional
+        What `forcopt.compare` calls before the clock of a run starts, such as a rehearsal for which code is
+        compiled; None if nothing is to be prepared.
     """
 
     name: str
@@ -247,8 +276,10 @@ class Problem(Declared):
     def method(self, name: str | None = None) -> Method:
         """Give a method by name, or the default one.
 
-        Raises:
-            UnknownNameError: with the nearest name.
+        Raises
+        ------
+        UnknownNameError
+            With the nearest name.
         """
         wanted = name or self.default_method
         if wanted not in self._methods:
@@ -264,12 +295,18 @@ class Problem(Declared):
     def declare(self, model: Model, method: str | None = None, **options: Any) -> Handles:
         """Write the problem into `model` by a formulation (without setting the objective).
 
-        Args:
-            model: to write to; may hold other problems already.
-            method: a formulation; the default method if that is one.
-            options: of the formulation.
+        Parameters
+        ----------
+        model : Model
+            To write to; may hold other problems already.
+        method : str, optional
+            A formulation; the default method if that is one.
+        options : Any
+            Of the formulation.
 
-        Returns:
+        Returns
+        -------
+        Handles
             The variables and expressions by name, with ``objective`` and ``decision``.
         """
         chosen = self.method(method)
@@ -287,11 +324,16 @@ class Problem(Declared):
     def formulate(self, method: str | None = None, **options: Any) -> tuple[Model, Handles]:
         """Give the model, with its objective, that a formulation solves: to look at, write or hand over.
 
-        Args:
-            method: a formulation; the default method if that is one.
-            options: of the formulation.
+        Parameters
+        ----------
+        method : str, optional
+            A formulation; the default method if that is one.
+        options : Any
+            Of the formulation.
 
-        Returns:
+        Returns
+        -------
+        tuple[Model, Handles]
             The model, and its handles: ``handles.decision(model.solve())`` is a decision, and the model's
             objective counts in units of ``handles.unit``.
         """
@@ -320,22 +362,37 @@ class Problem(Declared):
     ) -> Solution:
         """Solve the problem.
 
-        Args:
-            method: a name among `methods`; the default one if left out. ``"flow@scip"`` names a backend too.
-            backend: for a formulation, or an algorithm that uses one; ``highs`` by default.
-            time_limit: seconds.
-            gap: the relative gap at which a search may stop (formulations).
-            start: a decision to start from, for formulations and algorithms that take one.
-            seed: an int or a generator; whatever is random repeats with it.
-            threads: how many the solver may use (formulations).
-            log: show the solver's output (formulations).
-            progress: show a progress bar, where the method has steps to show.
-            on_improvement: called with each improvement; stop by returning True.
-            options: the method's own, see ``p.methods[name].options``.
+        Parameters
+        ----------
+        method : str, optional
+            A name among `methods`; the default one if left out. ``"flow@scip"`` names a backend too.
+        backend : str, optional
+            For a formulation, or an algorithm that uses one; ``highs`` by default.
+        time_limit : float, optional
+            Seconds.
+        gap : float, optional
+            The relative gap at which a search may stop (formulations).
+        start : Any, optional
+            A decision to start from, for formulations and algorithms that take one.
+        seed : int or numpy.random.Generator, optional
+            An int or a generator; whatever is random repeats with it.
+        threads : int, optional
+            How many the solver may use (formulations).
+        log : bool, default False
+            Show the solver's output (formulations).
+        progress : bool, default False
+            Show a progress bar, where the method has steps to show.
+        on_improvement : Callable[[Improvement], bool | None], optional
+            Called with each improvement; stop by returning True.
+        options : Any
+            The method's own, see ``p.methods[name].options``.
 
-        Raises:
-            UnknownNameError: for the method or backend.
-            DeclarationError: for an option that the method does not have, or a start that it cannot take.
+        Raises
+        ------
+        UnknownNameError
+            For the method or backend.
+        DeclarationError
+            For an option that the method does not have, or a start that it cannot take.
         """
         name, _, at = (method or "").partition("@")
         if at and backend and at != backend:
@@ -434,17 +491,25 @@ class Problem(Declared):
         that do not follow from these are completed by HiGHS; then point and bound are proved as those of any
         model, see `forcopt.loops.certify`. Objective and bound count in the problem's units.
 
-        Args:
-            decision: as `evaluate` takes it; None asks whether any is feasible.
-            method: an exact formulation; by default the first that takes problem and decision, linear ones
-                first, for of others nothing is proved but the point.
-            options: of the formulation.
+        Parameters
+        ----------
+        decision : Any
+            As `evaluate` takes it; None asks whether any is feasible.
+        method : str, optional
+            An exact formulation; by default the first that takes problem and decision, linear ones first, for
+            of others nothing is proved but the point.
+        options : Any
+            Of the formulation.
 
-        Returns:
+        Returns
+        -------
+        Certificate
             The certificate; its `how` says which formulation was used, or why none could be.
 
-        Raises:
-            DeclarationError: if a `method` is named that is no exact formulation, or does not take this.
+        Raises
+        ------
+        DeclarationError
+            If a `method` is named that is no exact formulation, or does not take this.
         """
         from forcopt.loops.certify import Certificate, is_provable
         from forcopt.loops.completion import completed
@@ -490,8 +555,10 @@ class Problem(Declared):
     def save(self, path: str | Path) -> None:
         """Write the declaration to a JSON file; `load` reads it.
 
-        Raises:
-            DeclarationError: if the path does not end in ``.json``.
+        Raises
+        ------
+        DeclarationError
+            If the path does not end in ``.json``.
         """
         if Path(path).suffix != ".json":
             raise DeclarationError(f"cannot save to {path}: the name must end in .json")
@@ -563,23 +630,38 @@ def _wanted(method: Method, common: Mapping[str, Any]) -> dict[str, Any]:
 class Solution:
     """A judged decision.
 
-    Attributes:
-        problem: which.
-        decision: a small domain object; None if there is none.
-        evaluation: the problem's own judgement of it.
-        status: how far it can be trusted.
-        bound: on the optimum; infinite if none is known.
-        method, backend: what found it.
-        seconds: wall time.
-        iterations: as the method counts them.
-        bridges: rewritings applied on the way to the backend.
-        message: the solver's or method's own words.
-        log: what it printed.
-        trace: what was known when.
-        model_solution: what the solver said, when a formulation was used; its objective counts in units of
-            `unit`.
-        proved: the guarantee of a method for which it depends on its options.
-        premise: what the formulation takes for granted, see `Handles`.
+    Attributes
+    ----------
+    problem : Problem
+        Which.
+    decision : Any
+        A small domain object; None if there is none.
+    evaluation : Evaluation
+        The problem's own judgement of it.
+    status : Status
+        How far it can be trusted.
+    bound : float
+        On the optimum; infinite if none is known.
+    method, backend : str
+        What found it.
+    seconds : float
+        Wall time.
+    iterations : int, default 0
+        As the method counts them.
+    bridges : tuple[str, ...], optional
+        Rewritings applied on the way to the backend.
+    message : str, default ""
+        The solver's or method's own words.
+    log : str, default ""
+        What it printed.
+    trace : list[Improvement], optional
+        What was known when.
+    model_solution : ModelSolution, optional
+        What the solver said, when a formulation was used; its objective counts in units of `unit`.
+    proved : float, optional
+        The guarantee of a method for which it depends on its options.
+    premise : str, default ""
+        What the formulation takes for granted, see `Handles`.
     """
 
     problem: Problem
@@ -631,9 +713,12 @@ class Solution:
         What a solver found in an exact formulation is checked in its model; any other decision, or that there
         is none, by `Problem.certify`. Objective and bound count in the problem's units.
 
-        Args:
-            method: an exact formulation in which to check the decision.
-            options: of that formulation.
+        Parameters
+        ----------
+        method : str, optional
+            An exact formulation in which to check the decision.
+        options : Any
+            Of that formulation.
         """
         from forcopt.loops.certify import Certificate
 
@@ -685,9 +770,12 @@ def examples() -> dict[str, Path]:
 def load(spec: str | Path) -> Problem:
     """Read a declaration from a JSON or TOML file, or a shipped example by name.
 
-    Raises:
-        FileNotFoundError: if there is no such file or example.
-        DeclarationError: if the file is no declaration, with the field, the value and the rule.
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file or example.
+    DeclarationError
+        If the file is no declaration, with the field, the value and the rule.
     """
     path = Path(spec)
     if not path.exists():

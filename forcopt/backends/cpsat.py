@@ -42,6 +42,8 @@ _LARGEST = 2**62
 def rational(value: float) -> Fraction | None:
     """Read a float as the decimal or the ratio of small integers that it stands for; None if it is neither.
 
+    Examples
+    --------
     >>> rational(0.19), rational(1 / 3), rational(2.0 ** 0.5)
     (Fraction(19, 100), Fraction(1, 3), None)
     """
@@ -56,8 +58,10 @@ def rational(value: float) -> Fraction | None:
 def _scaled(values: list[float], name: Callable[[], str]) -> tuple[list[int], int]:
     """Multiply coefficients by the least integer that makes them integers, and give it.
 
-    Raises:
-        UnsupportedError: if one is not rational; `name` says whose it is.
+    Raises
+    ------
+    UnsupportedError
+        If one is not rational; `name` says whose it is.
     """
     ratios = [rational(v) for v in values]
     known = [r for r in ratios if r is not None]

@@ -48,16 +48,25 @@ CONVEX = Capabilities(
 class _Traits:
     """What cvxpy does not know about a solver.
 
-    Attributes:
-        package: what brings it, as pip and Python call it.
-        accuracy: see `Backend`.
-        own: our options by the solver's own names; ``group.name`` is nested in a dictionary.
-        defaults: options that make its answers as accurate as stated.
-        staged: further ones for programs that are solved in stages: later stages build on the rounding of
-            earlier ones. If they tell of two tolerances, it may end at the second, and says so by `loose`.
-        loose: what it says then.
-        printed: it prints through Python, where its words can be kept.
-        duals: those that cvxpy reads from it can be trusted.
+    Attributes
+    ----------
+    package : str
+        What brings it, as pip and Python call it.
+    accuracy : float, default 1e-06
+        See `Backend`.
+    own : Mapping[str, str], optional
+        Our options by the solver's own names; ``group.name`` is nested in a dictionary.
+    defaults : Mapping[str, Any], optional
+        Options that make its answers as accurate as stated.
+    staged : Mapping[str, Any], optional
+        Further ones for programs that are solved in stages: later stages build on the rounding of earlier
+        ones. If they tell of two tolerances, it may end at the second, and says so by `loose`.
+    loose : str, default ""
+        What it says then.
+    printed : bool, default False
+        It prints through Python, where its words can be kept.
+    duals : bool, default True
+        Those that cvxpy reads from it can be trusted.
     """
 
     package: str
@@ -137,9 +146,11 @@ _SOLVERS = {
 class _Built:
     """A `cvxpy.Problem` and its parts.
 
-    Attributes:
-        linear: each constraint's positions among the rows and then the columns, the sign that turns its dual
-            into the change of the optimum per unit of right-hand side, and the constraint.
+    Attributes
+    ----------
+    linear : tuple[tuple[Array, float, cvxpy.Constraint], ...]
+        Each constraint's positions among the rows and then the columns, the sign that turns its dual into the
+        change of the optimum per unit of right-hand side, and the constraint.
     """
 
     problem: cvxpy.Problem
@@ -303,10 +314,14 @@ def _words(raw: Any) -> str:
 def _bound(program: Program, raw: Any, optimum: float) -> float:
     """The bound that a search proved, or the dual objective, plus the constant that the solver was not told.
 
-    Args:
-        program: was solved.
-        raw: the solver's answer.
-        optimum: infinite if none is proved; the bound where the solver tells none.
+    Parameters
+    ----------
+    program : Program
+        Was solved.
+    raw : Any
+        The solver's answer.
+    optimum : float
+        Infinite if none is proved; the bound where the solver tells none.
     """
     if program.is_integer:
         told = [_dig(raw, "info.mip_dual_bound"), _dig(raw, "mip_dual_bound")]
@@ -351,10 +366,14 @@ def _printed(show: bool) -> Iterator[list[str]]:
 class Cvxpy(Backend):
     """A solver that cvxpy calls.
 
-    Args:
-        name: of the backend.
-        solver: its name in cvxpy.
-        capabilities: read from cvxpy if left out, which imports it.
+    Parameters
+    ----------
+    name : str
+        Of the backend.
+    solver : str
+        Its name in cvxpy.
+    capabilities : Capabilities, optional
+        Read from cvxpy if left out, which imports it.
     """
 
     through = "cvxpy"
@@ -388,8 +407,10 @@ class Cvxpy(Backend):
 
         A gap, a seed or a thread count that changes nothing in a known solver is left out.
 
-        Raises:
-            UnsupportedError: for a time limit that the solver cannot keep, or any of an unknown solver.
+        Raises
+        ------
+        UnsupportedError
+            For a time limit that the solver cannot keep, or any of an unknown solver.
         """
         out: dict[str, Any] = {**self.traits.defaults, **(self.traits.staged if staged else {})}
         for option in ("time_limit", "gap", "seed", "threads"):

@@ -35,10 +35,14 @@ _STAGED = 1e-9
 def pass_program(highs: highspy.Highs, program: Program, natural: bool = False) -> None:
     """Hand a program's arrays over.
 
-    Args:
-        highs: an empty solver.
-        program: its first stage becomes the objective.
-        natural: keep the model's own sense instead of minimising always.
+    Parameters
+    ----------
+    highs : highspy.Highs
+        An empty solver.
+    program : Program
+        Its first stage becomes the objective.
+    natural : bool, default False
+        Keep the model's own sense instead of minimising always.
     """
     stage, rows = program.stages[0], program.rows
     flip = natural and stage.maximize

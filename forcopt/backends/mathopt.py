@@ -48,9 +48,12 @@ def native(program: Program) -> Any:
 def model_proto(program: Program, natural: bool = False) -> ModelProto:
     """Fill MathOpt's protocol buffer.
 
-    Args:
-        program: its first stage becomes the objective.
-        natural: keep the model's own sense instead of minimising always.
+    Parameters
+    ----------
+    program : Program
+        Its first stage becomes the objective.
+    natural : bool, default False
+        Keep the model's own sense instead of minimising always.
     """
     from ortools.math_opt.model_pb2 import ModelProto
 

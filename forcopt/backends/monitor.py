@@ -23,10 +23,14 @@ class SolveMonitor:
     Solvers call back from their own code, which often cannot carry a Python exception: what is raised within
     `capture` is kept, stops the run, and is raised again by `reraise`.
 
-    Attributes:
-        log: what the solver printed.
-        trace: improvements in minimised terms.
-        stop: the run should end as soon as it can.
+    Attributes
+    ----------
+    log
+        What the solver printed.
+    trace
+        Improvements in minimised terms.
+    stop
+        The run should end as soon as it can.
     """
 
     def __init__(self, program: Program, options: SolveOptions) -> None:

@@ -43,18 +43,30 @@ SMOOTH = Capabilities(
 class _Traits:
     """What Pyomo does not know about a solver.
 
-    Attributes:
-        program: the executable, if it is one.
-        package: else the package that brings it.
-        install: the command that installs it.
-        kinds: see `Capabilities`.
-        own: our options by the solver's own names; a time limit is Pyomo's to pass on unless named here.
-        defaults: options that make its answers as accurate as stated.
-        whole_seconds: it counts time in integers.
-        ends: lines of its log that tell better than Pyomo how it ended: `TerminationCondition` by text.
-        bound: finds in its log the bounds that a search proved; the last one counts.
-        refuses: what it says of an option that it does not know, and then goes on without.
-        local: it proves things near its last point only; of linear rows that is enough.
+    Attributes
+    ----------
+    program : str, default ""
+        The executable, if it is one.
+    package : str, default ""
+        Else the package that brings it.
+    install : str, default ""
+        The command that installs it.
+    kinds : frozenset[str], optional
+        See `Capabilities`.
+    own : Mapping[str, str], optional
+        Our options by the solver's own names; a time limit is Pyomo's to pass on unless named here.
+    defaults : Mapping[str, Any], optional
+        Options that make its answers as accurate as stated.
+    whole_seconds : bool, default False
+        It counts time in integers.
+    ends : Mapping[str, str], optional
+        Lines of its log that tell better than Pyomo how it ended: `TerminationCondition` by text.
+    bound : str, default ""
+        Finds in its log the bounds that a search proved; the last one counts.
+    refuses : str, default ""
+        What it says of an option that it does not know, and then goes on without.
+    local : bool, default False
+        It proves things near its last point only; of linear rows that is enough.
     """
 
     program: str = ""
@@ -113,10 +125,14 @@ _SOLVERS = {
 class _Built:
     """A `ConcreteModel` and its parts.
 
-    Attributes:
-        columns: its variables, one for each column.
-        rows: a constraint for each row, None for rows without bounds or columns.
-        entries: for each cone, the constraint that defines each of its entries, None where it is a constant.
+    Attributes
+    ----------
+    columns : list[Any]
+        Its variables, one for each column.
+    rows : list[Any]
+        A constraint for each row, None for rows without bounds or columns.
+    entries : list[list[Any]]
+        For each cone, the constraint that defines each of its entries, None where it is a constant.
     """
 
     model: pyo.ConcreteModel
@@ -131,8 +147,10 @@ def native(program: Program) -> pyo.ConcreteModel:
     Its columns are ``x[name]``, its rows ``rows[name]``, its objective is ``objective``; cones come as
     variables ``cone0``, ``cone1``, ... with constraints of their own.
 
-    Raises:
-        DeclarationError: if two columns or two rows have the same name.
+    Raises
+    ------
+    DeclarationError
+        If two columns or two rows have the same name.
     """
     names = [program.column_name(j) for j in range(program.columns)]
     row_names = [program.row_name(i) for i in range(program.rows.count)]
@@ -413,12 +431,18 @@ def _given(value: Any) -> str:
 def _bound(program: Program, traits: _Traits, answer: Any, log: str, optimum: float) -> float:
     """The bound that a search proved, plus the constant that the solver was not told.
 
-    Args:
-        program: was solved.
-        traits: of the solver.
-        answer: Pyomo's.
-        log: what the solver printed.
-        optimum: infinite if none is proved; the bound of a convex program.
+    Parameters
+    ----------
+    program : Program
+        Was solved.
+    traits : _Traits
+        Of the solver.
+    answer : Any
+        Pyomo's.
+    log : str
+        What the solver printed.
+    optimum : float
+        Infinite if none is proved; the bound of a convex program.
     """
     if program.is_integer:
         printed = re.findall(traits.bound, log)[-1:] if traits.bound else []
@@ -450,12 +474,17 @@ def _duals(program: Program, built: _Built, x: Array) -> tuple[Array | None, Arr
 class Pyomo(Backend):
     """A solver that Pyomo calls.
 
-    Args:
-        name: of the backend.
-        solver: its name in Pyomo, or an executable that speaks AMPL.
+    Parameters
+    ----------
+    name : str
+        Of the backend.
+    solver : str
+        Its name in Pyomo, or an executable that speaks AMPL.
 
-    Raises:
-        UnknownNameError: if there is neither.
+    Raises
+    ------
+    UnknownNameError
+        If there is neither.
     """
 
     through = "pyomo"
@@ -497,8 +526,10 @@ class Pyomo(Backend):
 
         A gap, a seed or a thread count that changes nothing in a known solver is left out.
 
-        Raises:
-            UnsupportedError: for such an option of an unknown solver.
+        Raises
+        ------
+        UnsupportedError
+            For such an option of an unknown solver.
         """
         out: dict[str, Any] = dict(self.traits.defaults)
         for option in ("time_limit", "gap", "seed", "threads"):

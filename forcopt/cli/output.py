@@ -58,8 +58,10 @@ def is_model_file(spec: str) -> bool:
 def check_target(path: Path | None, *endings: str) -> None:
     """Say what keeps a file from being written before hours go into what it shall hold.
 
-    Raises:
-        DeclarationError: for another ending than those given, or a folder that does not exist.
+    Raises
+    ------
+    DeclarationError
+        For another ending than those given, or a folder that does not exist.
     """
     if path is None:
         return

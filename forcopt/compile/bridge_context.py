@@ -24,12 +24,18 @@ __all__ = ["BridgeContext"]
 class BridgeContext:
     """What bridges write to.
 
-    Attributes:
-        model: where it comes from; it is not changed.
-        relations: what is still to be rewritten or taken by the backend.
-        rows: rows that bridges added.
-        applied: names of the bridges applied, each once.
-        searched: whether columns must be integer; only then helper columns get bounds, see `reach`.
+    Attributes
+    ----------
+    model : Model
+        Where it comes from; it is not changed.
+    relations
+        What is still to be rewritten or taken by the backend.
+    rows
+        Rows that bridges added.
+    applied
+        Names of the bridges applied, each once.
+    searched
+        Whether columns must be integer; only then helper columns get bounds, see `reach`.
     """
 
     def __init__(self, model: Model, only_integer: bool = False) -> None:
@@ -82,12 +88,18 @@ class BridgeContext:
     ) -> Expression:
         """Add columns and give the expression that reads them.
 
-        Args:
-            label: for names in files and messages.
-            shape: of the expression.
-            lower, upper: numbers that broadcast to the shape.
-            integer: only integers.
-            implied_integer: integer at some optimum without being told.
+        Parameters
+        ----------
+        label : str
+            For names in files and messages.
+        shape : int | tuple[int, ...]
+            Of the expression.
+        lower, upper
+            Numbers that broadcast to the shape.
+        integer : bool, default False
+            Only integers.
+        implied_integer : bool, default False
+            Integer at some optimum without being told.
         """
         full = (shape,) if isinstance(shape, int) else shape
         start = len(self.lower)
@@ -121,8 +133,10 @@ class BridgeContext:
     def greatest(self, expression: Expression, bridge: str) -> Array:
         """The upper ends of `interval`, where a bridge needs them finite.
 
-        Raises:
-            UnboundedExpressionError: naming the first column that lacks a bound, and which.
+        Raises
+        ------
+        UnboundedExpressionError
+            Naming the first column that lacks a bound, and which.
         """
         upper = self.interval(expression)[1]
         if not np.isfinite(upper).all():

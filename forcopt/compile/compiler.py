@@ -41,16 +41,25 @@ def compile_model(
 ) -> Program:
     """Rewrite `model` until only kinds that the backend takes are left, and fill its arrays.
 
-    Args:
-        model: is not changed.
-        capabilities: of the backend.
-        backend: its name, for messages.
-        others: gives the capabilities of all backends, so that a refusal can name those that would do.
-        sorted_by: the method for leximin objectives, instead of their own.
+    Parameters
+    ----------
+    model : Model
+        Is not changed.
+    capabilities : Capabilities
+        Of the backend.
+    backend : str, default ""
+        Its name, for messages.
+    others : Callable[[], Mapping[str, Capabilities]], optional
+        Gives the capabilities of all backends, so that a refusal can name those that would do.
+    sorted_by : str, optional
+        The method for leximin objectives, instead of their own.
 
-    Raises:
-        UnsupportedError: if no chain of bridges fits.
-        UnboundedExpressionError: if a bridge needs a bound that cannot be derived.
+    Raises
+    ------
+    UnsupportedError
+        If no chain of bridges fits.
+    UnboundedExpressionError
+        If a bridge needs a bound that cannot be derived.
     """
     draft = BridgeContext(model, capabilities.only_integer)
     stages = model.objective.stages if model.objective else ()

@@ -32,11 +32,16 @@ _MOST_OUTCOMES = 1000
 class LeximinStages:
     """The stages of a leximin objective, before the number of columns is known.
 
-    Attributes:
-        utilities: what is sorted.
-        levels: without its matrix.
-        targets: what each stage maximises.
-        rows: what each stage adds; those of the first are in the program already.
+    Attributes
+    ----------
+    utilities : Expression
+        What is sorted.
+    levels : LeximinLayout
+        Without its matrix.
+    targets : list[Expression]
+        What each stage maximises.
+    rows : list[list[Constraint]]
+        What each stage adds; those of the first are in the program already.
     """
 
     utilities: Expression
@@ -71,13 +76,19 @@ def _assembled(rows: Sequence[Constraint]) -> RowBlock | None:
 def write_sorted(stage: Sorted, draft: BridgeContext, method: str | None) -> LeximinStages:
     """Write columns and rows for a leximin objective.
 
-    Args:
-        stage: which.
-        draft: to write to; integer columns are known.
-        method: instead of the stage's own, if given.
+    Parameters
+    ----------
+    stage : Sorted
+        Which.
+    draft : BridgeContext
+        To write to; integer columns are known.
+    method : str
+        Instead of the stage's own, if given.
 
-    Raises:
-        DeclarationError: if the method does not fit the model.
+    Raises
+    ------
+    DeclarationError
+        If the method does not fit the model.
     """
     chosen = method or stage.method
     integer = bool((draft.integer == 1).any())

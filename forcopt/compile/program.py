@@ -59,15 +59,22 @@ class RowBlock:
 class LeximinLayout:
     """How the utilities of a leximin objective (losses with their signs changed) stand in a program.
 
-    Attributes:
-        method: by which it is solved, see `forcopt.leximin`.
-        matrix, offset: give the utilities at a point, ``matrix @ x + offset``.
-        values: columns held at or below the utilities.
-        sums: columns held at or below the sums of the 1, 2, ... smallest values (``compact``, ``cuts``).
-        level: a column, and
-        spares: columns, in the rows `rows` (from the first of them), ``values + spares >= level``
-            (``saturation``).
-        outcomes: what values there are (``ordered-values``).
+    Attributes
+    ----------
+    method : str
+        By which it is solved, see `forcopt.leximin`.
+    matrix, offset
+        Give the utilities at a point, ``matrix @ x + offset``.
+    values : Array
+        Columns held at or below the utilities.
+    sums : Array
+        Columns held at or below the sums of the 1, 2, ... smallest values (``compact``, ``cuts``).
+    level : int, default -1
+        A column, and.
+    spares : Array, optional
+        Columns, in the rows `rows` (from the first of them), ``values + spares >= level`` (``saturation``).
+    outcomes : Array, optional
+        What values there are (``ordered-values``).
     """
 
     method: str
@@ -90,11 +97,16 @@ class LeximinLayout:
 class StageCost:
     """One objective, always to be minimised: ``cost @ x + offset``; negated if the model maximises.
 
-    Attributes:
-        quadratic: if any, adds ``x' Q x / 2`` (symmetric, positive semidefinite, CSC).
-        rows: those that this stage and later ones need.
-        levels: if it is a stage of a leximin objective.
-        rank: it then aims at the sum of so many smallest utilities.
+    Attributes
+    ----------
+    quadratic : sp.csc_array, optional
+        If any, adds ``x' Q x / 2`` (symmetric, positive semidefinite, CSC).
+    rows : RowBlock, optional
+        Those that this stage and later ones need.
+    levels : LeximinLayout, optional
+        If it is a stage of a leximin objective.
+    rank : int, default 0
+        It then aims at the sum of so many smallest utilities.
     """
 
     cost: Array
@@ -120,13 +132,19 @@ class StageCost:
 class Cone:
     """Many cones of one kind and size: every `size` consecutive entries of ``A x + offset`` are in the cone.
 
-    Attributes:
-        kind: ``second_order`` (t, x: norm2(x) <= t), ``exponential`` (x, y, z: y exp(x / y) <= z),
-            ``power_cone`` (x, y, z: x**alpha y**(1 - alpha) >= |z|).
-        size: entries of each cone.
-        matrix: CSR.
-        offset: the constant part.
-        alpha: of a power cone.
+    Attributes
+    ----------
+    kind : str
+        ``second_order`` (t, x: norm2(x) <= t), ``exponential`` (x, y, z: y exp(x / y) <= z), ``power_cone``
+        (x, y, z: x**alpha y**(1 - alpha) >= |z|).
+    size : int
+        Entries of each cone.
+    matrix : sp.csr_array
+        CSR.
+    offset : Array
+        The constant part.
+    alpha : float, default 0.0
+        Of a power cone.
     """
 
     kind: str
@@ -166,16 +184,26 @@ class IndicatorRows:
 class Program:
     """Minimise the stages in order, subject to bounds, integrality, rows, cones, indicators, lazy families.
 
-    Attributes:
-        name: the model's.
-        lower, upper: column bounds.
-        integer: int8; 1 integer, 2 implied integer (see `forcopt.language.columns.Columns`).
-        rows: the model's own rows first, then those that bridges added.
-        stages: objectives in order of priority; at least one.
-        tolerance: by how much later stages may worsen earlier ones, relative to max(1, value).
-        cones, indicators, lazies: what else constrains the columns.
-        bridges: names of the rewritings applied.
-        column_name, row_name: give names on demand.
+    Attributes
+    ----------
+    name : str
+        The model's.
+    lower, upper : Array
+        Column bounds.
+    integer : Array
+        int8; 1 integer, 2 implied integer (see `forcopt.language.columns.Columns`).
+    rows : RowBlock
+        The model's own rows first, then those that bridges added.
+    stages : tuple[StageCost, ...]
+        Objectives in order of priority; at least one.
+    tolerance : float, default 1e-07
+        By how much later stages may worsen earlier ones, relative to max(1, value).
+    cones, indicators, lazies
+        What else constrains the columns.
+    bridges : tuple[str, ...], optional
+        Names of the rewritings applied.
+    column_name, row_name : Callable[[int], str]
+        Give names on demand.
     """
 
     name: str

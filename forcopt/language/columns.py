@@ -37,6 +37,8 @@ class Block:
 class Growing:
     """A one-dimensional array that grows in amortised constant time for each element.
 
+    Examples
+    --------
     >>> grown = Growing(np.array([1.0, 2.0]))
     >>> grown.extend((3,), 0.5)
     >>> grown.view.tolist()
@@ -67,11 +69,15 @@ class Growing:
 class Columns:
     """All columns of a model as arrays.
 
-    Attributes:
-        lower, upper: float bounds.
-        integer: int8; 0 continuous, 1 integer, 2 integer at some optimum without being told (an implied
-            integer: backends that only take integers may declare it so, others need not).
-        curvature: int8; 1 where only convex uses are exact, -1 for concave, 0 for any.
+    Attributes
+    ----------
+    lower, upper : Array
+        Float bounds.
+    integer : Array
+        int8; 0 continuous, 1 integer, 2 integer at some optimum without being told (an implied integer:
+        backends that only take integers may declare it so, others need not).
+    curvature : Array
+        int8; 1 where only convex uses are exact, -1 for concave, 0 for any.
     """
 
     lower: Array

@@ -28,12 +28,18 @@ Separator = Callable[[Callable[[Expression], Array]], Iterable["Constraint"]]
 class Constraint:
     """Rows ``lower <= expression <= upper``; made by comparing expressions.
 
-    Attributes:
-        expression: affine, of any shape; one row for each element.
-        lower, upper: bounds that broadcast to the shape.
-        name: given when it joins a model.
-        start: its first row in the model, or -1 before it joins one.
-        labels: a name for each row, if they have their own.
+    Attributes
+    ----------
+    expression : Expression
+        Affine, of any shape; one row for each element.
+    lower, upper : Array
+        Bounds that broadcast to the shape.
+    name : str, default ""
+        Given when it joins a model.
+    start : int, default -1
+        Its first row in the model, or -1 before it joins one.
+    labels : Sequence[str], optional
+        A name for each row, if they have their own.
     """
 
     expression: Expression
@@ -72,11 +78,15 @@ class Constraint:
     def check(self, place: str) -> None:
         """Check that it bounds convex expressions from above and concave ones from below only.
 
-        Args:
-            place: where it stands, for the message.
+        Parameters
+        ----------
+        place : str
+            Where it stands, for the message.
 
-        Raises:
-            CurvatureError: naming the atom and the place.
+        Raises
+        ------
+        CurvatureError
+            Naming the atom and the place.
         """
         has_lower, has_upper = bool(np.isfinite(self.lower).any()), bool(np.isfinite(self.upper).any())
         if has_lower or has_upper:
@@ -117,9 +127,12 @@ class Condition(ABC):
 
     Subclass it to add one of your own: state its kind, what it reads, and by how much a point violates it.
 
-    Attributes:
-        kind: by which backends and bridges know it.
-        name: given when it joins a model.
+    Attributes
+    ----------
+    kind : str
+        By which backends and bridges know it.
+    name : str, default ""
+        Given when it joins a model.
     """
 
     kind: ClassVar[str]
@@ -142,11 +155,15 @@ class Condition(ABC):
     def check(self, place: str) -> None:
         """Check that what it reads may be used so: affine expressions only, unless a subclass knows better.
 
-        Args:
-            place: where it stands, for the message.
+        Parameters
+        ----------
+        place : str
+            Where it stands, for the message.
 
-        Raises:
-            CurvatureError: naming the atom and the place.
+        Raises
+        ------
+        CurvatureError
+            Naming the atom and the place.
         """
         for operand in self.operands:
             self.model.check_curvature(operand, 0, place)
@@ -180,9 +197,12 @@ class Implication(Condition):
 class Connected(Condition):
     """The chosen nodes induce a connected subgraph; made by `connected`.
 
-    Attributes:
-        edges: int array (number of edges, 2), positions of the end nodes in `member`.
-        member: binary expression, shape (number of nodes,).
+    Attributes
+    ----------
+    edges : Array
+        Int array (number of edges, 2), positions of the end nodes in `member`.
+    member : Expression
+        Binary expression, shape (number of nodes,).
     """
 
     edges: Array
@@ -225,11 +245,16 @@ class Lazy:
 def implies(condition: Expression, constraint: Constraint) -> Implication:
     """Require `constraint` wherever the binary `condition` is 1.
 
-    Args:
-        condition: takes only the values 0 and 1 (a binary variable ``b``, or ``1 - b``); broadcasts to the
-            shape of the constraint.
-        constraint: rows that then hold.
+    Parameters
+    ----------
+    condition : Expression
+        Takes only the values 0 and 1 (a binary variable ``b``, or ``1 - b``); broadcasts to the shape of the
+        constraint.
+    constraint : Constraint
+        Rows that then hold.
 
+    Examples
+    --------
     Backends without indicator rows need bounds on every variable of the constraint, see the bridge
     ``big_m``.
 
@@ -257,10 +282,15 @@ def implies(condition: Expression, constraint: Constraint) -> Implication:
 def connected(graph: nx.Graph[Any], member: Expression) -> Connected:
     """Require the chosen nodes of a graph to induce a connected subgraph (none chosen is allowed).
 
-    Args:
-        graph: undirected; its nodes in iteration order belong to the entries of `member`.
-        member: binary expression of shape ``(number of nodes,)``; 1 for a chosen node.
+    Parameters
+    ----------
+    graph : nx.Graph[Any]
+        Undirected; its nodes in iteration order belong to the entries of `member`.
+    member : Expression
+        Binary expression of shape ``(number of nodes,)``; 1 for a chosen node.
 
+    Examples
+    --------
     The bridge ``connected_flow`` rewrites it as a single-commodity flow from a root among the chosen nodes.
 
     >>> import forcopt as fo, networkx as nx
@@ -286,8 +316,10 @@ def connected(graph: nx.Graph[Any], member: Expression) -> Connected:
 def require_binary(expression: Any, what: str) -> None:
     """Check that an expression can only be 0 or 1.
 
-    Raises:
-        DeclarationError: naming the entry that could be something else.
+    Raises
+    ------
+    DeclarationError
+        Naming the entry that could be something else.
     """
     if not isinstance(expression, Expression):
         raise DeclarationError(f"{what} must be an expression of a binary variable, not {expression!r}")

@@ -83,12 +83,19 @@ class Expression:
     other operand may be a number, an array, a scipy sparse matrix, or a pandas series or frame (but pandas
     refuses on the left of ``@``: write ``df.to_numpy() @ x``). Comparing gives a `Constraint`.
 
-    Attributes:
-        model: the model whose columns it uses.
-        shape: its numpy shape.
-        constant: the constant part, an array of that shape.
-        terms: the linear part, see `forcopt.language.terms`.
+    Attributes
+    ----------
+    model : Model
+        The model whose columns it uses.
+    shape : tuple[int, ...]
+        Its numpy shape.
+    constant : Array
+        The constant part, an array of that shape.
+    terms : tuple[Term, ...]
+        The linear part, see `forcopt.language.terms`.
 
+    Examples
+    --------
     >>> import forcopt as fo
     >>> m = fo.Model()
     >>> x = m.variable("x", shape=(2, 3))
@@ -135,10 +142,14 @@ class Expression:
     ) -> Expression:
         """Apply a rearrangement of elements.
 
-        Args:
-            move: acts on arrays with one more, last, axis left alone.
-            keeps_distinct: it repeats no element.
-            keeps_order: the elements stay the same, in the same C order.
+        Parameters
+        ----------
+        move : Callable[[Array], Array]
+            Acts on arrays with one more, last, axis left alone.
+        keeps_distinct : bool, default True
+            It repeats no element.
+        keeps_order : bool, default False
+            The elements stay the same, in the same C order.
         """
         constant = move(self.constant[..., None])[..., 0]
         terms: list[Term] = []
@@ -406,9 +417,12 @@ class Expression:
     def between(self, lower: Operand, upper: Operand) -> Constraint:
         """The constraint ``lower <= self <= upper``, one row for each element.
 
-        Args:
-            lower: numbers that broadcast with the expression; may be ``-inf``.
-            upper: numbers that broadcast with the expression; may be ``inf``.
+        Parameters
+        ----------
+        lower : Operand
+            Numbers that broadcast with the expression; may be ``-inf``.
+        upper : Operand
+            Numbers that broadcast with the expression; may be ``inf``.
         """
         from forcopt.language.constraint import Constraint
 
@@ -500,6 +514,8 @@ def _scale(term: Term, factor: Array, shape: tuple[int, ...] = ()) -> Term:
 def concatenate(parts: Iterable[Operand], axis: int = 0) -> Expression:
     """Join expressions (and arrays) along an axis that exists, as `numpy.concatenate`.
 
+    Examples
+    --------
     >>> import forcopt as fo
     >>> m = fo.Model()
     >>> x, y = m.variable("x", 2), m.variable("y", 3)
@@ -555,6 +571,8 @@ def _joined_gathers(exprs: Sequence[Expression], axis: int) -> Gather | None:
 def stack(parts: Iterable[Operand], axis: int = 0) -> Expression:
     """Join expressions of one shape along a new axis, as `numpy.stack`.
 
+    Examples
+    --------
     >>> import forcopt as fo
     >>> m = fo.Model()
     >>> x = m.variable("x", 3)

@@ -37,10 +37,14 @@ _FIELDS: dict[str, type] = {"lower": float, "upper": float, "integer": np.int8, 
 class Variable(Expression):
     """A decision variable of a model; an expression like any other.
 
-    Attributes:
-        name: unique in its model.
-        start: its first column; the others follow in C order.
-        integer: whether all its values are integers.
+    Attributes
+    ----------
+    name : str
+        Unique in its model.
+    start : int
+        Its first column; the others follow in C order.
+    integer : bool
+        Whether all its values are integers.
     """
 
     __slots__ = ("integer", "name", "start")
@@ -73,9 +77,13 @@ def _shape(name: str, shape: Any) -> tuple[int, ...]:
 class Model:
     """An optimization model.
 
-    Args:
-        name: used in messages and files.
+    Parameters
+    ----------
+    name : str, default "model"
+        Used in messages and files.
 
+    Examples
+    --------
     >>> import forcopt as fo
     >>> m = fo.Model("diet")
     >>> x = m.variable("x", shape=2, lower=0)
@@ -118,17 +126,27 @@ class Model:
     ) -> Variable:
         """Add a variable.
 
-        Args:
-            name: unique in the model; ``x1``, ``x2``, ... if left out.
-            shape: its numpy shape; ``()`` for a scalar.
-            lower: numbers that broadcast to the shape; free by default.
-            upper: numbers that broadcast to the shape; free by default.
-            integer: only integers; or booleans that broadcast to the shape, true where only integers.
-            binary: 0 or 1; the bounds are then cut to [0, 1].
-            labels: a name for each column, in C order; ``name[i,j]`` by default.
+        Parameters
+        ----------
+        name : str, default ""
+            Unique in the model; ``x1``, ``x2``, ... if left out.
+        shape : int | tuple[int, ...], optional
+            Its numpy shape; ``()`` for a scalar.
+        lower : Any, default -np.inf
+            Numbers that broadcast to the shape; free by default.
+        upper : Any, default np.inf
+            Numbers that broadcast to the shape; free by default.
+        integer : Any, default False
+            Only integers; or booleans that broadcast to the shape, true where only integers.
+        binary : bool, default False
+            0 or 1; the bounds are then cut to [0, 1].
+        labels : Sequence[str], optional
+            A name for each column, in C order; ``name[i,j]`` by default.
 
-        Raises:
-            DeclarationError: for a name in use, and for bounds that are NaN, crossed or of another shape.
+        Raises
+        ------
+        DeclarationError
+            For a name in use, and for bounds that are NaN, crossed or of another shape.
         """
         if not isinstance(name, str):
             raise DeclarationError(f"variable: the name is {name!r}; it must be a string")
@@ -156,6 +174,8 @@ class Model:
     def unused_name(self, name: str) -> str:
         """Give `name`, with ``#2``, ``#3``, ... if it is in use: for blocks that a model may hold twice.
 
+        Examples
+        --------
         >>> m = Model()
         >>> _ = m.variable("x")
         >>> m.unused_name("x"), m.unused_name("y")
@@ -201,11 +221,16 @@ class Model:
     ) -> Expression:
         """Add columns that are not a variable, such as the results of a product; for atoms, not for users.
 
-        Args:
-            label: for their name, which a number makes unique.
-            shape: of the expression.
-            lower, upper: numbers that broadcast to the shape, or flat.
-            curvature, implied_integer: see `Columns`.
+        Parameters
+        ----------
+        label : str
+            For their name, which a number makes unique.
+        shape : tuple[int, ...]
+            Of the expression.
+        lower, upper
+            Numbers that broadcast to the shape, or flat.
+        curvature, implied_integer
+            See `Columns`.
         """
         self._labels[label] = self._labels.get(label, 0) + 1
         name = f"{label}#{self._labels[label]}"
@@ -224,12 +249,18 @@ class Model:
     ) -> Expression:
         """Add the result columns of an atom and the relation that ties them to its arguments; for atoms.
 
-        Args:
-            label: what the user called.
-            atom: which function.
-            shape: of the result.
-            arguments: see `AtomRelation`.
-            parameter: the atom's own.
+        Parameters
+        ----------
+        label : str
+            What the user called.
+        atom : Atom
+            Which function.
+        shape : tuple[int, ...]
+            Of the result.
+        arguments : tuple[Expression, ...]
+            See `AtomRelation`.
+        parameter : Any
+            The atom's own.
         """
         start = self.column_count
         result = self.add_columns(
@@ -372,13 +403,19 @@ class Model:
     def check_curvature(self, expression: Expression, direction: int, place: str) -> None:
         """Check that every atom in `expression` is used where it keeps the model convex.
 
-        Args:
-            expression: any.
-            direction: 1 if it must be convex, -1 if concave, 0 if affine.
-            place: where it is used, for the message.
+        Parameters
+        ----------
+        expression : Expression
+            Any.
+        direction : int
+            1 if it must be convex, -1 if concave, 0 if affine.
+        place : str
+            Where it is used, for the message.
 
-        Raises:
-            CurvatureError: naming the atom and the place.
+        Raises
+        ------
+        CurvatureError
+            Naming the atom and the place.
         """
         curved = self._curved(expression)
         if curved is None:
@@ -405,12 +442,17 @@ class Model:
     ) -> Any:
         """Add constraints.
 
-        Args:
-            conditions: comparisons, `implies`, `connected`, or iterables of them.
-            name: for messages, files and duals; numbered (``name[0]``, ...) unless one constraint is given
-                by itself. Without it a condition keeps the name that it brings, or is numbered.
+        Parameters
+        ----------
+        conditions : Constraint | Condition | Iterable[Any]
+            Comparisons, `implies`, `connected`, or iterables of them.
+        name : str, default ""
+            For messages, files and duals; numbered (``name[0]``, ...) unless one constraint is given by
+            itself. Without it a condition keeps the name that it brings, or is numbered.
 
-        Returns:
+        Returns
+        -------
+        Any
             The constraint that was given, or a list of all of them.
         """
         flat: list[Any] = []
@@ -450,12 +492,17 @@ class Model:
     def lazy(self, separate: Separator, name: str = "") -> Lazy:
         """Add a family of constraints too large to list.
 
-        Args:
-            separate: called with a function ``value(expression)`` at a candidate point; yields the affine
-                constraints that the point violates, or nothing. It must cut off every point that is not
-                allowed; a point for which it yields nothing is accepted.
-            name: for messages.
+        Parameters
+        ----------
+        separate : Separator
+            Called with a function ``value(expression)`` at a candidate point; yields the affine constraints
+            that the point violates, or nothing. It must cut off every point that is not allowed; a point for
+            which it yields nothing is accepted.
+        name : str, default ""
+            For messages.
 
+        Examples
+        --------
         >>> import forcopt as fo
         >>> m = fo.Model()
         >>> x = m.variable("x", shape=2, lower=0, upper=10)
@@ -526,8 +573,10 @@ class Model:
     def point(self, values: Mapping[Variable, Any]) -> Array:
         """Give all columns' values from those of the variables; atoms and products are computed.
 
-        Args:
-            values: for each variable an array that broadcasts to its shape; variables left out are 0.
+        Parameters
+        ----------
+        values : Mapping[Variable, Any]
+            For each variable an array that broadcasts to its shape; variables left out are 0.
         """
         out = np.zeros(self.column_count)
         for variable, value in values.items():
@@ -548,9 +597,11 @@ class Model:
     def complete(self, point: Array) -> Array:
         """Recompute the result columns of atoms and products from the variables' values.
 
-        Args:
-            point: the values of all columns. Outside its domain an atom takes its value at the nearest point
-                of the closed domain, which may be infinite.
+        Parameters
+        ----------
+        point : Array
+            The values of all columns. Outside its domain an atom takes its value at the nearest point of the
+            closed domain, which may be infinite.
         """
         out = np.array(point, dtype=float)
         with np.errstate(invalid="ignore"):  # an infinite value of an atom may be multiplied by 0
@@ -566,10 +617,14 @@ class Model:
     def violations(self, point: Array) -> dict[str, float]:
         """By how much a point violates what the model demands; nothing that holds is listed.
 
-        Args:
-            point: the values of all columns, completed (see `complete`).
+        Parameters
+        ----------
+        point : Array
+            The values of all columns, completed (see `complete`).
 
-        Returns:
+        Returns
+        -------
+        dict[str, float]
             For each violated constraint, variable's bounds or integrality, and atom's domain its name and the
             largest violation. Rows are relative to the larger of 1 and their bound. Atoms that nothing uses
             demand nothing.
@@ -609,9 +664,12 @@ class Model:
     def solve(self, backend: str = "highs", **options: Any) -> ModelSolution:
         """Solve on a backend; see `forcopt.loops.solve.solve_model` for the options.
 
-        Args:
-            backend: a name that ``forcopt backends`` lists.
-            options: ``time_limit``, ``gap``, ``seed``, ``threads``, ``log``, ``start``, ...
+        Parameters
+        ----------
+        backend : str, default "highs"
+            A name that ``forcopt backends`` lists.
+        options : Any
+            ``time_limit``, ``gap``, ``seed``, ``threads``, ``log``, ``start``, ...
         """
         from forcopt.loops.solve import solve_model
 

@@ -75,20 +75,30 @@ _NODES, _SECONDS = 300, 60.0
 class Certificate:
     """What is proved of a solution; ``c[x]`` gives the exact values of an expression.
 
-    Attributes:
-        feasible: whether `point` satisfies everything, exactly but for the parts that `how` names; None if
-            nothing is known of that.
-        violation: the largest violation by the point given (the solver's, or a decision's), in the units of
-            the row or bound (1 for a point outside the domain of an atom); None if there is none.
-        objective: at `point`, of the first stage, in the model's own sense.
-        bound: proved on the optimum of the first stage; None if none is.
-        optimal: whether `point` is optimal, in all stages; None if that is not known.
-        how: how far things are proved, in words.
-        point: the values of all columns: those given, or an exact point that they are a rounding of.
-        moved: the largest difference between them, over the variables.
-        stages: the objectives of all stages at `point`.
-        dual: multipliers of the program's rows that prove the bound of a linear program, or its
-            infeasibility.
+    Attributes
+    ----------
+    feasible : bool
+        Whether `point` satisfies everything, exactly but for the parts that `how` names; None if nothing is
+        known of that.
+    violation : Fraction
+        The largest violation by the point given (the solver's, or a decision's), in the units of the row or
+        bound (1 for a point outside the domain of an atom); None if there is none.
+    objective : Fraction
+        At `point`, of the first stage, in the model's own sense.
+    bound : Fraction
+        Proved on the optimum of the first stage; None if none is.
+    optimal : bool
+        Whether `point` is optimal, in all stages; None if that is not known.
+    how : str
+        How far things are proved, in words.
+    point : tuple[Fraction, ...], optional
+        The values of all columns: those given, or an exact point that they are a rounding of.
+    moved : Fraction, default Fraction(0)
+        The largest difference between them, over the variables.
+    stages : tuple[Fraction, ...], optional
+        The objectives of all stages at `point`.
+    dual : tuple[Fraction, ...], optional
+        Multipliers of the program's rows that prove the bound of a linear program, or its infeasibility.
     """
 
     feasible: bool | None
@@ -165,11 +175,16 @@ def certify_model(solution: ModelSolution, rounding: float | None = None) -> Cer
 
     The solver's answer is only a hint: the proof rests on the model, the point and rational arithmetic.
 
-    Args:
-        solution: of a model.
-        rounding: how far an exact point may be from the one given, relative to values above 1; by default a
-            hundred times the accuracy of the backend.
+    Parameters
+    ----------
+    solution : ModelSolution
+        Of a model.
+    rounding : float, optional
+        How far an exact point may be from the one given, relative to values above 1; by default a hundred
+        times the accuracy of the backend.
 
+    Examples
+    --------
     >>> import forcopt as fo
     >>> m = fo.Model()
     >>> x = m.variable("x", shape=2, lower=0)
@@ -392,12 +407,18 @@ def _without_point(solution: ModelSolution, program: Program | None) -> Certific
 class _Point:
     """The values of a model's columns as rationals, and what they violate.
 
-    Attributes:
-        given: the columns that are not computed.
-        x: of all columns; those of atoms and products are computed from the others.
-        violations: for each violated thing by how much.
-        values: the (minimised) objectives of all stages.
-        rough: names of atoms and families that were evaluated in floating point.
+    Attributes
+    ----------
+    given
+        The columns that are not computed.
+    x
+        Of all columns; those of atoms and products are computed from the others.
+    violations
+        For each violated thing by how much.
+    values : Sequence[Any] | Array
+        The (minimised) objectives of all stages.
+    rough
+        Names of atoms and families that were evaluated in floating point.
     """
 
     def __init__(self, model: Model, values: Sequence[Any] | Array) -> None:

@@ -36,12 +36,17 @@ __all__ = ["Column", "Duals", "GeneratedSolution", "Pricing", "column_generation
 class Column:
     """A column that a pricing oracle found; it stands at 0 until it joins the master.
 
-    Attributes:
-        cost: in the objective, in the model's own sense.
-        coefficients: for each constraint that it enters, what it adds to the left-hand side: numbers that
-            broadcast to the constraint's shape.
-        upper: how large its value may be; its least value is 0.
-        data: what it stands for, at your choice (a pattern, a district, a classifier).
+    Attributes
+    ----------
+    cost : float
+        In the objective, in the model's own sense.
+    coefficients : Mapping[Constraint, Any]
+        For each constraint that it enters, what it adds to the left-hand side: numbers that broadcast to the
+        constraint's shape.
+    upper : float, default np.inf
+        How large its value may be; its least value is 0.
+    data : Any, optional
+        What it stands for, at your choice (a pattern, a district, a classifier).
     """
 
     cost: float
@@ -68,10 +73,13 @@ class Column:
 class Pricing:
     """What an oracle may return instead of mere columns.
 
-    Attributes:
-        columns: the columns found, if any.
-        bound: no column outside the master has a better reduced cost than this: a lower bound when
-            minimising, an upper bound when maximising.
+    Attributes
+    ----------
+    columns : Iterable[Column]
+        The columns found, if any.
+    bound : float
+        No column outside the master has a better reduced cost than this: a lower bound when minimising, an
+        upper bound when maximising.
     """
 
     columns: Iterable[Column]
@@ -81,8 +89,10 @@ class Pricing:
 class Duals:
     """What a pricing oracle is told: the shadow prices at the master's optimum, in the model's own sense.
 
-    Attributes:
-        cost_weight: 1; or 0 as long as the master is infeasible, when only feasibility has a price.
+    Attributes
+    ----------
+    cost_weight : float
+        1; or 0 as long as the master is infeasible, when only feasibility has a price.
     """
 
     def __init__(self, model: Model, rows: Array, cost_weight: float) -> None:
@@ -112,11 +122,16 @@ _NO_COLUMN = "no column makes the master feasible"
 class GeneratedSolution:
     """How a column generation ended.
 
-    Attributes:
-        solution: of the model, which now holds the generated columns; its trace has one entry a round.
-        variable: the generated columns in the model, shape ``(len(columns),)``.
-        columns: what they stand for, in the same order.
-        rounds: how often the master was solved.
+    Attributes
+    ----------
+    solution : ModelSolution
+        Of the model, which now holds the generated columns; its trace has one entry a round.
+    variable : Variable
+        The generated columns in the model, shape ``(len(columns),)``.
+    columns : list[Column]
+        What they stand for, in the same order.
+    rounds : int
+        How often the master was solved.
     """
 
     solution: ModelSolution
@@ -151,31 +166,45 @@ def column_generation(
     Together with `total` or `least_cost` it gives a bound on the optimum in every round, and the loop can
     stop before the last column.
 
-    Args:
-        model: the restricted master: an LP over what is not generated (possibly nothing, then write the rows
-            over ``model.lift(numpy.zeros(n))``). Afterwards it holds the generated columns as one more
-            variable.
-        price: the pricing oracle.
-        backend: solves the masters; HiGHS continues from the basis of the round before.
-        total: the values of all generated columns sum to at most this in some optimum (1 for a mixture, k for
-            k districts): the Lagrangian bound ``master + total * bound``.
-        least_cost: every generated column costs at least this, which is positive (1 for cutting stock):
-            Farley's bound (1990), ``master / (1 - bound / least_cost)`` if nothing else has a cost. Only when
-            minimising.
-        gap: the relative gap at which to stop, as optimal.
-        time_limit: seconds for everything together; the oracle is not interrupted.
-        rounds: stop after so many, as feasible.
-        on_improvement: called after every round with a feasible master; stops the loop by returning True.
+    Parameters
+    ----------
+    model : Model
+        The restricted master: an LP over what is not generated (possibly nothing, then write the rows over
+        ``model.lift(numpy.zeros(n))``). Afterwards it holds the generated columns as one more variable.
+    price : Oracle
+        The pricing oracle.
+    backend : str, default "highs"
+        Solves the masters; HiGHS continues from the basis of the round before.
+    total : float, optional
+        The values of all generated columns sum to at most this in some optimum (1 for a mixture, k for k
+        districts): the Lagrangian bound ``master + total * bound``.
+    least_cost : float, optional
+        Every generated column costs at least this, which is positive (1 for cutting stock): Farley's bound
+        (1990), ``master / (1 - bound / least_cost)`` if nothing else has a cost. Only when minimising.
+    gap : float, default 1e-06
+        The relative gap at which to stop, as optimal.
+    time_limit : float, optional
+        Seconds for everything together; the oracle is not interrupted.
+    rounds : int, optional
+        Stop after so many, as feasible.
+    on_improvement : Callable[[Improvement], bool | None], optional
+        Called after every round with a feasible master; stops the loop by returning True.
 
-    Returns:
+    Returns
+    -------
+    GeneratedSolution
         A solution with status OPTIMAL; FEASIBLE if stopped before; LIMIT if stopped while infeasible;
         INFEASIBLE, if no column helps; UNBOUNDED; or FAILED, if the solver was.
 
-    Raises:
-        DeclarationError: for a column with constraints of another model, or worse than the oracle's own
-            bound.
-        UnsupportedError: if the model is not linear.
+    Raises
+    ------
+    DeclarationError
+        For a column with constraints of another model, or worse than the oracle's own bound.
+    UnsupportedError
+        If the model is not linear.
 
+    Examples
+    --------
     Cutting stock: rolls of width 100 into 97 pieces of 45, 610 of 36, 395 of 31 and 211 of 14.
 
     >>> import forcopt as fo, itertools

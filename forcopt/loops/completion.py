@@ -22,12 +22,17 @@ _SECONDS = 60.0
 def read_values(model: Model, values: Mapping[Variable, Any]) -> Array:
     """The values of all columns that are given; NaN elsewhere.
 
-    Args:
-        model: whose variables they are.
-        values: numbers that broadcast to each variable's shape; NaN where unknown.
+    Parameters
+    ----------
+    model : Model
+        Whose variables they are.
+    values : Mapping[Variable, Any]
+        Numbers that broadcast to each variable's shape; NaN where unknown.
 
-    Raises:
-        DeclarationError: for what is no variable of the model, or does not broadcast.
+    Raises
+    ------
+    DeclarationError
+        For what is no variable of the model, or does not broadcast.
     """
     point = np.full(model.column_count, np.nan)
     for variable, value in values.items():
@@ -49,12 +54,18 @@ def completed(
 ) -> tuple[ModelSolution, bool]:
     """Give the point with these values; the columns that they do not determine are found by HiGHS.
 
-    Args:
-        model: with an objective, which tells the better completion.
-        values: of some variables, see `read_values`; they are kept as they are.
-        again: writes the same model once more, in which the values are then held.
+    Parameters
+    ----------
+    model : Model
+        With an objective, which tells the better completion.
+    values : Mapping[Variable, Any]
+        Of some variables, see `read_values`; they are kept as they are.
+    again : Callable[[], Model]
+        Writes the same model once more, in which the values are then held.
 
-    Returns:
+    Returns
+    -------
+    tuple[ModelSolution, bool]
         What to certify, and whether there is a completion: if not, it is what HiGHS says of the model in
         which the values are held.
     """

@@ -31,16 +31,25 @@ def cutting_planes(
     Every relaxation's optimum bounds the true one, so the bound of the last round is valid even if the loop
     is stopped.
 
-    Args:
-        session: rows are added to it; incremental sessions re-solve warm.
-        model: gives the oracles.
-        options: the time limit is for all rounds together.
-        elapsed: seconds since the solve began.
-        tolerance: violations up to this, relative, are accepted; the session's solver may not get below.
-        rounds: give up after so many.
+    Parameters
+    ----------
+    session : Session
+        Rows are added to it; incremental sessions re-solve warm.
+    model : Model
+        Gives the oracles.
+    options : SolveOptions
+        The time limit is for all rounds together.
+    elapsed : Callable[[], float]
+        Seconds since the solve began.
+    tolerance : float
+        Violations up to this, relative, are accepted; the session's solver may not get below.
+    rounds : int, default 100000
+        Give up after so many.
 
-    Raises:
-        BackendError: if `rounds` are not enough.
+    Raises
+    ------
+    BackendError
+        If `rounds` are not enough.
     """
     bound = -np.inf
     iterations = nodes = 0

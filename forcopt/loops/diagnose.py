@@ -53,9 +53,12 @@ def irreducible_subset(model: Model, backend: str = "highs") -> list[str] | None
     QuickXplain (Junker, 2004): for k names among n constraints O(k log(n / k)) feasibility checks. Bounds and
     integrality of the variables always hold.
 
-    Args:
-        model: infeasible.
-        backend: solves the checks.
+    Parameters
+    ----------
+    model : Model
+        Infeasible.
+    backend : str, default "highs"
+        Solves the checks.
     """
     items: list[Any] = [*model.constraints]
     items += [r for r in model.relations if isinstance(r, Condition)]

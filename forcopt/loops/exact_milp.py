@@ -22,12 +22,16 @@ __all__ = ["Tree", "branch_and_bound"]
 class Tree:
     """How a branch and bound ended.
 
-    Attributes:
-        bound: a proved lower bound on the optimum; None for minus infinity. With a cutoff at most that.
-        better: the best point found with a smaller objective than the cutoff (any point, without one), or
-            None.
-        subproblems: how many were solved.
-        exhausted: whether every leaf was closed by a proof.
+    Attributes
+    ----------
+    bound : Rational
+        A proved lower bound on the optimum; None for minus infinity. With a cutoff at most that.
+    better : list[Rational]
+        The best point found with a smaller objective than the cutoff (any point, without one), or None.
+    subproblems : int
+        How many were solved.
+    exhausted : bool
+        Whether every leaf was closed by a proof.
     """
 
     bound: Rational | None
@@ -41,12 +45,18 @@ def branch_and_bound(
 ) -> Tree:
     """Prove that no integral point is better than `cutoff`, or find the best.
 
-    Args:
-        lp: the relaxation.
-        integer: the columns that must be integer.
-        cutoff: the objective of a known point; None to stop at any point.
-        most: subproblems.
-        seconds: in all.
+    Parameters
+    ----------
+    lp : LinearProgram
+        The relaxation.
+    integer : Sequence[int]
+        The columns that must be integer.
+    cutoff : Rational
+        The objective of a known point; None to stop at any point.
+    most : int
+        Subproblems.
+    seconds : float
+        In all.
     """
     began, done = time.perf_counter(), 0
     grain, better = _grain(lp, integer), None

@@ -69,15 +69,24 @@ def write(model: Model, path: str | Path) -> None:
     kept as far as the format allows: MPS has no spaces; LP has round brackets for square ones, ``_`` for what
     it cannot spell, and two rows, ``NAMElo`` and ``NAMEup``, for one with two different bounds.
 
-    Args:
-        model: linear or convex quadratic, with or without integers; one objective at most.
-        path: ends in ``.mps`` or ``.lp``.
+    Parameters
+    ----------
+    model : Model
+        Linear or convex quadratic, with or without integers; one objective at most.
+    path : str or Path
+        Ends in ``.mps`` or ``.lp``.
 
-    Raises:
-        DeclarationError: for another ending.
-        UnsupportedError: for what the formats cannot hold: cones, lazy families, several objectives.
-        OSError: if the file cannot be written.
+    Raises
+    ------
+    DeclarationError
+        For another ending.
+    UnsupportedError
+        For what the formats cannot hold: cones, lazy families, several objectives.
+    OSError
+        If the file cannot be written.
 
+    Examples
+    --------
     >>> import forcopt as fo, tempfile, os
     >>> m = fo.Model()
     >>> x = m.variable("x", shape=2, lower=0, integer=True)
@@ -148,15 +157,24 @@ def read(path: str | Path) -> Model:
     for each row. What the reader ignores or changes (a repeated or tiny coefficient) is told by a warning;
     rows of an MPS file that demand nothing are dropped.
 
-    Args:
-        path: a file that ends in ``.mps`` or ``.lp`` (also ``.gz`` where HiGHS was built with zlib).
+    Parameters
+    ----------
+    path : str or Path
+        A file that ends in ``.mps`` or ``.lp`` (also ``.gz`` where HiGHS was built with zlib).
 
-    Raises:
-        FileNotFoundError: if there is none.
-        DeclarationError: if HiGHS cannot read it, with its words; or if bounds contradict each other.
-        UnsupportedError: for semicontinuous columns.
-        CurvatureError: if the objective is quadratic and not convex.
+    Raises
+    ------
+    FileNotFoundError
+        If there is none.
+    DeclarationError
+        If HiGHS cannot read it, with its words; or if bounds contradict each other.
+    UnsupportedError
+        For semicontinuous columns.
+    CurvatureError
+        If the objective is quadratic and not convex.
 
+    Examples
+    --------
     >>> import forcopt as fo, pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "diet.lp"
     >>> _ = path.write_text("min cost: 3 bread + 4 milk\\nst\\n need: bread + 2 milk >= 4\\nend")
@@ -174,7 +192,9 @@ def read(path: str | Path) -> Model:
 def read_into(model: Model, path: str | Path) -> tuple[Variable, Expression, bool]:
     """Write what a file holds into a model, as `read` does, but for the objective.
 
-    Returns:
+    Returns
+    -------
+    tuple[Variable, Expression, bool]
         The variable, the objective, and whether it is to be maximised.
     """
     path = Path(path)

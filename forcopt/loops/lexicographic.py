@@ -27,13 +27,20 @@ def lexicographic(
     After each stage but the last a row keeps its objective within the program's tolerance of the value found;
     the levels of a leximin objective are held by bounds (see `forcopt.loops.leximin`).
 
-    Args:
-        session: holds the program.
-        program: whose stages to run.
-        solve: solves the session once; told whether this is the last stage.
-        accuracy: the backend's.
+    Parameters
+    ----------
+    session : Session
+        Holds the program.
+    program : Program
+        Whose stages to run.
+    solve : Callable[[Session, bool], RawResult]
+        Solves the session once; told whether this is the last stage.
+    accuracy : float, default 1e-06
+        The backend's.
 
-    Returns:
+    Returns
+    -------
+    tuple[RawResult, list[RawResult]]
         The last result with a point (or the first failure), and those of all solves. A stage that ends
         without proof ends the loop: the result is then FEASIBLE, not OPTIMAL. The bound of the first is that
         on the first objective.

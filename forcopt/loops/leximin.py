@@ -38,13 +38,19 @@ _SHARE = 10.0
 class Floors:
     """Lower bounds that hold columns at values reached before.
 
-    Args:
-        session: whose bounds are set.
-        tolerance: relative to the larger of 1 and the value.
+    Parameters
+    ----------
+    session : Session
+        Whose bounds are set.
+    tolerance : float
+        Relative to the larger of 1 and the value.
 
-    Attributes:
-        slack: the tolerance, or what it took.
-        relaxed: whether it had to be raised.
+    Attributes
+    ----------
+    slack
+        The tolerance, or what it took.
+    relaxed
+        Whether it had to be raised.
     """
 
     def __init__(self, session: Session, tolerance: float) -> None:
@@ -102,10 +108,14 @@ class SubsetCuts:
     def violated(self, values: Array, sums: Array, tolerance: float) -> list[Array]:
         """The sets of smallest utilities, of sizes 1, 2, ..., whose sum is below the one demanded.
 
-        Args:
-            values: the utilities at a point.
-            sums: demanded for each size; as many as there are sizes to look at.
-            tolerance: of violations, absolute.
+        Parameters
+        ----------
+        values : Array
+            The utilities at a point.
+        sums : Array
+            Demanded for each size; as many as there are sizes to look at.
+        tolerance : float
+            Of violations, absolute.
         """
         order = np.argsort(values, kind="stable")
         short = sums - np.cumsum(values[order])[: len(sums)]
@@ -127,12 +137,18 @@ class SubsetCuts:
     def run(self, session: Session, rank: int, at: Array | None, solve: Solve, tolerance: float) -> RawResult:
         """Maximise the sum of the `rank` smallest utilities.
 
-        Args:
-            session: holds the rows of the pool; more are added.
-            rank: the stage.
-            at: the utilities at a point known, whose smallest bound the first relaxation.
-            solve: solves the session.
-            tolerance: of violations.
+        Parameters
+        ----------
+        session : Session
+            Holds the rows of the pool; more are added.
+        rank : int
+            The stage.
+        at : Array
+            The utilities at a point known, whose smallest bound the first relaxation.
+        solve : Solve
+            Solves the session.
+        tolerance : float
+            Of violations.
         """
         sums = self.levels.sums[:rank]
         if at is not None and (rows := self.rows([np.argsort(at, kind="stable")[:rank]])) is not None:
@@ -158,14 +174,22 @@ def saturate(session: Session, stage: StageCost, floors: Floors, solve: Solve, a
     multipliers add up to 1: every solve fixes one at least. A backend that gives none is asked by how much
     each of the lowest utilities can rise.
 
-    Args:
-        session: is at the stage.
-        stage: raises the common level.
-        floors: hold what is fixed.
-        solve: solves the session and keeps the results.
-        accuracy: the backend's.
+    Parameters
+    ----------
+    session : Session
+        Is at the stage.
+    stage : StageCost
+        Raises the common level.
+    floors : Floors
+        Hold what is fixed.
+    solve : Solve
+        Solves the session and keeps the results.
+    accuracy : float
+        The backend's.
 
-    Returns:
+    Returns
+    -------
+    RawResult
         The first result that is no optimum, if any; else the last.
     """
     levels = stage.levels

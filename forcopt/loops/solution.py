@@ -26,6 +26,8 @@ __all__ = ["ModelSolution", "relative_gap"]
 def relative_gap(objective: float, bound: float) -> float:
     """``|objective - bound| / max(1e-9, |objective|)``; 0 if they are equal, infinite without a bound.
 
+    Examples
+    --------
     >>> relative_gap(10.0, 9.0), relative_gap(0.0, 0.0), relative_gap(1.0, float("-inf"))
     (0.1, 0.0, inf)
     """
@@ -40,19 +42,32 @@ def relative_gap(objective: float, bound: float) -> float:
 class ModelSolution:
     """What a solver said about a model; ``s[x]`` gives the value of a variable or any expression.
 
-    Attributes:
-        model: which.
-        status: see `Status`.
-        objective: of the first (or only) stage, in the model's own sense; NaN without a point.
-        bound: on the optimum of the first stage; infinite if none is known.
-        stages: the values of all stages; for leximin (leximax) the sums of the one, two, ... worst values.
-        point: the values of all columns, or None.
-        seconds: wall time of compiling, passing and solving.
-        backend: its name.
-        bridges: the rewritings that were applied.
-        violation: the largest violation of a constraint by the point, re-evaluated by the model.
-        iterations, nodes, message, log: the solver's own.
-        trace: what was known when.
+    Attributes
+    ----------
+    model : Model
+        Which.
+    status : Status
+        See `Status`.
+    objective : float
+        Of the first (or only) stage, in the model's own sense; NaN without a point.
+    bound : float
+        On the optimum of the first stage; infinite if none is known.
+    stages : tuple[float, ...]
+        The values of all stages; for leximin (leximax) the sums of the one, two, ... worst values.
+    point : Array
+        The values of all columns, or None.
+    seconds : float
+        Wall time of compiling, passing and solving.
+    backend : str
+        Its name.
+    bridges : tuple[str, ...]
+        The rewritings that were applied.
+    violation : float, default 0.0
+        The largest violation of a constraint by the point, re-evaluated by the model.
+    iterations, nodes, message, log
+        The solver's own.
+    trace : list[Improvement], optional
+        What was known when.
     """
 
     model: Model
@@ -77,8 +92,10 @@ class ModelSolution:
     def levels(self) -> Array:
         """The values of a leximin or leximax objective (the first, of several), worst first.
 
-        Raises:
-            DeclarationError: if there is no such objective, or no point.
+        Raises
+        ------
+        DeclarationError
+            If there is no such objective, or no point.
         """
         stages = self.model.objective.stages if self.model.objective else ()
         for stage in stages:
@@ -116,8 +133,10 @@ class ModelSolution:
     def dual(self, constraint: Constraint) -> Array:
         """The shadow prices of a constraint's rows: the change of the optimum per unit of right-hand side.
 
-        Raises:
-            DeclarationError: if there are none (an integer model, or a backend that gives none).
+        Raises
+        ------
+        DeclarationError
+            If there are none (an integer model, or a backend that gives none).
         """
         if self.row_dual is None:
             raise DeclarationError(
@@ -132,8 +151,10 @@ class ModelSolution:
     def reduced_cost(self, variable: Variable) -> Array:
         """The change of the optimum per unit of a variable that is held at its bound.
 
-        Raises:
-            DeclarationError: if there are none.
+        Raises
+        ------
+        DeclarationError
+            If there are none.
         """
         self.model.lift(variable)
         if self.reduced_costs is None:

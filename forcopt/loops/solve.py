@@ -42,22 +42,37 @@ def solve_model(
 ) -> ModelSolution:
     """Solve `model` on `backend`.
 
-    Args:
-        model: with an objective; without one any feasible point will do.
-        backend: a name that ``forcopt backends`` lists.
-        time_limit: seconds for everything together.
-        gap: the relative gap at which a search may stop.
-        seed: of the solver's randomness; an int, or a generator that draws one.
-        threads: how many.
-        log: show the solver's own output as it runs; ``s.log`` keeps it either way.
-        start: values to start a search from, for some or all variables; NaN where unknown.
-        on_improvement: called with every improvement, where the solver reports them; stop by returning True.
-        options: options of the solver by its own names.
+    Parameters
+    ----------
+    model : Model
+        With an objective; without one any feasible point will do.
+    backend : str, default "highs"
+        A name that ``forcopt backends`` lists.
+    time_limit : float, optional
+        Seconds for everything together.
+    gap : float, optional
+        The relative gap at which a search may stop.
+    seed : int or numpy.random.Generator, optional
+        Of the solver's randomness; an int, or a generator that draws one.
+    threads : int, optional
+        How many.
+    log : bool, default False
+        Show the solver's own output as it runs; ``s.log`` keeps it either way.
+    start : Mapping[Variable, Any], optional
+        Values to start a search from, for some or all variables; NaN where unknown.
+    on_improvement : Callable[[Improvement], bool | None], optional
+        Called with every improvement, where the solver reports them; stop by returning True.
+    options : Mapping[str, Any], optional
+        Options of the solver by its own names.
 
-    Raises:
-        UnknownNameError, NotInstalledError: for the backend.
-        UnsupportedError, UnboundedExpressionError: if the backend cannot take the model.
-        BackendError: if the solver crashes, or claims a point that violates the model.
+    Raises
+    ------
+    UnknownNameError, NotInstalledError
+        For the backend.
+    UnsupportedError, UnboundedExpressionError
+        If the backend cannot take the model.
+    BackendError
+        If the solver crashes, or claims a point that violates the model.
     """
     began = time.perf_counter()
 

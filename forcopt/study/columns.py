@@ -15,12 +15,18 @@ __all__ = ["Column", "further_columns", "telling_columns"]
 class Column(NamedTuple):
     """A column of the table.
 
-    Attributes:
-        title: its heading.
-        value: what a row has there, to sort by.
-        text: the same as it is shown.
-        number: whether it stands to the right.
-        shown: whether a row has something to show; a column that no row fills is left out.
+    Attributes
+    ----------
+    title : str
+        Its heading.
+    value : Callable[[Run], Any]
+        What a row has there, to sort by.
+    text : Callable[[Run], str]
+        The same as it is shown.
+    number : bool, default True
+        Whether it stands to the right.
+    shown : Callable[[Run], bool], default lambda _: True
+        Whether a row has something to show; a column that no row fills is left out.
     """
 
     title: str

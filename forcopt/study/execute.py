@@ -28,9 +28,12 @@ def execute(
 ) -> list[Run]:
     """Run jobs and give a row for each, in their order.
 
-    Args:
-        jobs: what to run.
-        isolate, executor, progress, store: see `compare`.
+    Parameters
+    ----------
+    jobs : Sequence[Job]
+        What to run.
+    isolate, executor, progress, store
+        See `compare`.
     """
     if store is None:
         return _execute(jobs, isolate, executor, progress, lambda job, run: None, {})

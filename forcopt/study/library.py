@@ -38,9 +38,12 @@ def instances() -> dict[str, Instance]:
 def problem_of(spec: str | Path) -> Problem:
     """The problem that a text stands for: a declaration's file, a shipped example, an instance, a bare model.
 
-    Raises:
-        FileNotFoundError: if it is none of these.
-        DeclarationError: if a file holds something else.
+    Raises
+    ------
+    FileNotFoundError
+        If it is none of these.
+    DeclarationError
+        If a file holds something else.
     """
     if str(spec).lower().endswith((".mps", ".lp", ".mps.gz", ".lp.gz")):
         return ModelFile(path=str(spec))
@@ -52,8 +55,10 @@ def problem_of(spec: str | Path) -> Problem:
 def find(names: Sequence[str]) -> list[Instance]:
     """The instances of these names; what is no name stands for all that begin so. All if there are none.
 
-    Raises:
-        UnknownNameError: if nothing begins like a name.
+    Raises
+    ------
+    UnknownNameError
+        If nothing begins like a name.
     """
     every = instances()
     for name in names:
@@ -85,12 +90,18 @@ def best_known(fingerprints: Iterable[str]) -> dict[str, float]:
 def export(folder: str | Path, form: Literal["mps", "lp"] = "mps", names: Sequence[str] = ()) -> list[Path]:
     """Write the models of instances as files, and what is known of them as ``manifest.json``.
 
-    Args:
-        folder: made if there is none.
-        form: of the files.
-        names: which, by name or by how the names begin; all if there are none.
+    Parameters
+    ----------
+    folder : str or Path
+        Made if there is none.
+    form : Literal["mps", "lp"], default "mps"
+        Of the files.
+    names : Sequence[str], optional
+        Which, by name or by how the names begin; all if there are none.
 
-    Returns:
+    Returns
+    -------
+    list[Path]
         The files, the manifest last. Its entries have ``name``, ``file``, its ``sha256``, ``problem``,
         ``formulation``, ``sense``, ``rows``, ``columns``, ``nonzeros`` and ``integers`` (as written),
         ``fingerprint`` (of the declaration), ``unit`` (what 1 of the file's objective is worth in the
@@ -98,9 +109,12 @@ def export(folder: str | Path, form: Literal["mps", "lp"] = "mps", names: Sequen
         ``exact`` (as a fraction, where it was proved so), ``bound``, ``certified`` (how), ``seconds`` (of the
         quickest proof, or spent without one) and ``versions``; null where nothing is.
 
-    Raises:
-        UnknownNameError: if nothing begins like a name.
-        DeclarationError: for another format.
+    Raises
+    ------
+    UnknownNameError
+        If nothing begins like a name.
+    DeclarationError
+        For another format.
     """
     from rich.console import Console
     from rich.progress import track

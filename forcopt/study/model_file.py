@@ -22,13 +22,19 @@ __all__ = ["ModelFile"]
 class ModelFile(Problem):
     """The model in an MPS or LP file; a decision is the values of its columns, shape ``(columns,)``.
 
-    Attributes:
-        path: of the file.
-        sha256: of what it holds; computed if left out.
+    Attributes
+    ----------
+    path : str
+        Of the file.
+    sha256 : str, default ""
+        Of what it holds; computed if left out.
 
-    Raises:
-        FileNotFoundError: if there is no such file.
-        DeclarationError: if it holds something else than what `sha256` says.
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    DeclarationError
+        If it holds something else than what `sha256` says.
     """
 
     default_method = "model"

@@ -53,14 +53,22 @@ class _Shown(str):
 class Comparison:
     """What several runs gave, side by side.
 
-    Attributes:
-        rows: one a run, in the order asked for, each told its gap to the best on its instance.
-        problems: what was solved, by the rows' fingerprints; as JSON where it was read from a store.
+    Parameters
+    ----------
+    rows, problems
+        The same.
+    best_known : Mapping[str, float], optional
+        Objectives known from elsewhere, by fingerprint, such as those of the instance library.
 
-    Args:
-        rows, problems: the same.
-        best_known: objectives known from elsewhere, by fingerprint, such as those of the instance library.
+    Attributes
+    ----------
+    rows : tuple[Run, ...]
+        One a run, in the order asked for, each told its gap to the best on its instance.
+    problems : Mapping[str, Problem | str]
+        What was solved, by the rows' fingerprints; as JSON where it was read from a store.
 
+    Examples
+    --------
     >>> from forcopt.status import Status
     >>> from forcopt.study import Comparison, Run
     >>> known = {"exact": True, "violation": 0.0, "seconds": 0.5}
@@ -90,8 +98,10 @@ class Comparison:
     def read(cls, store: str | Path) -> Self:
         """Every run that a store holds, such as those of several calls of `compare` and `sweep`.
 
-        Raises:
-            FileNotFoundError: if there is no such file.
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
         """
         if not Path(store).is_file():
             raise FileNotFoundError(f"no file {store}")
@@ -149,8 +159,10 @@ class Comparison:
     def numbers(self, name: str) -> Array:
         """A number of each row: a field of `Run`, a parameter or a metric; NaN where it is missing.
 
-        Raises:
-            UnknownNameError: if no row has such a number.
+        Raises
+        ------
+        UnknownNameError
+            If no row has such a number.
         """
         found = [row.number(name) for row in self.rows]
         known = [*_NUMBERS, *self.parameters, *self.metrics]
@@ -175,11 +187,16 @@ class Comparison:
         for normal values and in the limit for others. Runs without the number, such as those without a
         solution, are left out; `runs` and `known` tell how many.
 
-        Args:
-            value: a name that `numbers` takes.
-            level: of the interval, between 0 and 1.
+        Parameters
+        ----------
+        value : str, default "objective"
+            A name that `numbers` takes.
+        level : float, default 0.95
+            Of the interval, between 0 and 1.
 
-        Returns:
+        Returns
+        -------
+        Any
             A `pandas.DataFrame` with the columns instance, the parameters, method, backend, runs, known,
             mean, low, high, deviation, least, median, greatest. Below two values the interval is NaN.
         """
@@ -336,14 +353,20 @@ class Comparison:
     def chart(self, kind: str, **options: Any) -> Chart:
         """The numbers of one of the pictures that `plot` draws, but ``runs``.
 
-        Args:
-            kind: ``profile`` (performance profile of Dolan and Moré), ``cactus``, ``progress`` (gap against
-                time), ``scaling`` (time against size, with the fitted exponent) or ``pareto``.
-            options: of the function of that name in `forcopt.study.charts`.
+        Parameters
+        ----------
+        kind : str
+            ``profile`` (performance profile of Dolan and Moré), ``cactus``, ``progress`` (gap against time),
+            ``scaling`` (time against size, with the fitted exponent) or ``pareto``.
+        options : Any
+            Of the function of that name in `forcopt.study.charts`.
 
-        Raises:
-            UnknownNameError: for another kind or option.
-            DeclarationError: if the runs have nothing to show in it.
+        Raises
+        ------
+        UnknownNameError
+            For another kind or option.
+        DeclarationError
+            If the runs have nothing to show in it.
         """
         from forcopt.study.charts import CHARTS
 
@@ -358,12 +381,18 @@ class Comparison:
     def plot(self, path: str | Path | None = None, kind: str = "runs", **options: Any) -> Any:
         """Draw the runs.
 
-        Args:
-            path: where to write it, too; the suffix (``.png``, ``.svg``, ``.pdf``) says how.
-            kind: ``runs``, objective and bound of each and its seconds beside them, or what `chart` takes.
-            options: as for `chart`.
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to write it, too; the suffix (``.png``, ``.svg``, ``.pdf``) says how.
+        kind : str, default "runs"
+            ``runs``, objective and bound of each and its seconds beside them, or what `chart` takes.
+        options : Any
+            As for `chart`.
 
-        Returns:
+        Returns
+        -------
+        Any
             A `matplotlib.figure.Figure`.
         """
         if kind == "runs" and not options:

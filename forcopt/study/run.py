@@ -33,38 +33,67 @@ INTERRUPTED = "not run: interrupted"
 class Run:
     """A row: what one method said of one problem, and what it took.
 
-    Attributes:
-        instance: the problem's name.
-        method, backend: what ran; the backend is empty for an algorithm that uses none.
-        seed: what was given to whatever is random; None if nothing was, or a generator.
-        repeat: 0 for the first run of the same, then 1, 2, ...
-        parameters: what a sweep chose.
-        fingerprint: of the declaration; equal for equal problems, whatever their names.
-        size: how many numbers the declaration holds.
-        status: how far the answer can be trusted; None if the run did not take place.
-        sense: of the problem.
-        exact: whether the method proves optimality.
-        objective: as the problem evaluates the decision; NaN without one.
-        bound: on the optimum; infinite or NaN if none is known.
-        gap: the relative gap between the two.
-        gap_to_best: by how much the objective is worse than the best known: of all runs on the instance, or
-            what the instance library knows of it; relative to that; NaN if either is missing.
-        violation: the largest violation of a demand, as the problem evaluates the decision.
-        guarantee: the theorem's bound on the distance from the optimum, if the method has one.
-        build_seconds: writing the model; NaN for an algorithm.
-        solve_seconds: compiling and solving it; NaN for an algorithm.
-        seconds: all together, without starting the process and what the method prepares; with these for a run
-            that died.
-        peak_memory: of its process, in bytes, with some 100 MB for Python and its libraries; NaN if unknown.
-        iterations: as the method counts them.
-        rows, columns, nonzeros, integers: of the linear rows that a formulation wrote, its columns, and how
-            many of these are integer; None for an algorithm.
-        bridges: rewritings applied on the way to the backend.
-        metrics: further numbers that the problem gives for the decision, such as rates.
-        message: the solver's or method's own words, or what went wrong.
-        versions: of what was used.
-        trace: what was known when.
-        decision: what it found; None without a solution.
+    Attributes
+    ----------
+    instance : str
+        The problem's name.
+    method, backend : str
+        What ran; the backend is empty for an algorithm that uses none.
+    seed : int, optional
+        What was given to whatever is random; None if nothing was, or a generator.
+    repeat : int, default 0
+        0 for the first run of the same, then 1, 2, ...
+    parameters : Mapping[str, Any], optional
+        What a sweep chose.
+    fingerprint : str, default ""
+        Of the declaration; equal for equal problems, whatever their names.
+    size : int, default 0
+        How many numbers the declaration holds.
+    status : Status
+        How far the answer can be trusted; None if the run did not take place.
+    sense : Literal["min", "max"]
+        Of the problem.
+    exact : bool
+        Whether the method proves optimality.
+    objective : float, default float("nan")
+        As the problem evaluates the decision; NaN without one.
+    bound : float, default float("nan")
+        On the optimum; infinite or NaN if none is known.
+    gap : float, default float("inf")
+        The relative gap between the two.
+    gap_to_best : float, default float("nan")
+        By how much the objective is worse than the best known: of all runs on the instance, or what the
+        instance library knows of it; relative to that; NaN if either is missing.
+    violation : float, default float("nan")
+        The largest violation of a demand, as the problem evaluates the decision.
+    guarantee : float, optional
+        The theorem's bound on the distance from the optimum, if the method has one.
+    build_seconds : float, default float("nan")
+        Writing the model; NaN for an algorithm.
+    solve_seconds : float, default float("nan")
+        Compiling and solving it; NaN for an algorithm.
+    seconds : float, default float("nan")
+        All together, without starting the process and what the method prepares; with these for a run that
+        died.
+    peak_memory : float, default float("nan")
+        Of its process, in bytes, with some 100 MB for Python and its libraries; NaN if unknown.
+    iterations : int, default 0
+        As the method counts them.
+    rows, columns, nonzeros, integers : int, optional
+        Of the linear rows that a formulation wrote, its columns, and how many of these are integer; None for
+        an algorithm.
+    bridges : tuple[str, ...], optional
+        Rewritings applied on the way to the backend.
+    metrics : Mapping[str, float], optional
+        Further numbers that the problem gives for the decision, such as rates.
+    message : str, default ""
+        The solver's or method's own words, or what went wrong.
+    versions : Mapping[str, str], optional
+        Of what was used.
+    trace : tuple[Improvement, ...], optional
+        What was known when.
+    decision : Any, optional
+        What it found; None without a solution.
     """
 
     instance: str
@@ -135,15 +164,24 @@ def _finite(value: Any) -> Any:
 class Job:
     """What to run.
 
-    Attributes:
-        instance: the problem's name.
-        problem: which.
-        method, backend: what solves it; the backend may be empty for an algorithm.
-        time_limit: seconds, or None.
-        memory_limit: bytes, or None.
-        seed: an int or a generator, of which the run gets a copy.
-        options: the method's own.
-        known: of the fields of `Run`, what is known before: repeat, parameters, fingerprint, size.
+    Attributes
+    ----------
+    instance : str
+        The problem's name.
+    problem : Problem
+        Which.
+    method, backend : str
+        What solves it; the backend may be empty for an algorithm.
+    time_limit : float, optional
+        Seconds, or None.
+    memory_limit : int, optional
+        Bytes, or None.
+    seed : int or numpy.random.Generator, optional
+        An int or a generator, of which the run gets a copy.
+    options : Mapping[str, Any], optional
+        The method's own.
+    known : Mapping[str, Any], optional
+        Of the fields of `Run`, what is known before: repeat, parameters, fingerprint, size.
     """
 
     instance: str
@@ -193,9 +231,12 @@ def _integer(seed: int | np.random.Generator | None) -> int | None:
 def measure(job: Job, ready: Callable[[], object] = lambda: None) -> Run:
     """Run a job in this process; whatever it raises becomes a row.
 
-    Args:
-        job: what to run.
-        ready: called when all is prepared, just before the clock starts.
+    Parameters
+    ----------
+    job : Job
+        What to run.
+    ready : Callable[[], object], default lambda: None
+        Called when all is prepared, just before the clock starts.
     """
     began = time.perf_counter()
     try:

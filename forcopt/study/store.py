@@ -42,8 +42,10 @@ def fingerprint(text: str) -> str:
 def job_key(job: Job) -> str:
     """What two runs have in common if one can stand for the other: all that decides what is run.
 
-    Raises:
-        DeclarationError: if an option has no lasting spelling.
+    Raises
+    ------
+    DeclarationError
+        If an option has no lasting spelling.
     """
     seed = job.seed
     parts = [
@@ -108,11 +110,15 @@ class Store:
     is NULL, what has parts is JSON); the table ``problems`` has the declarations by fingerprint. Decisions
     are pickled: open only files that you trust.
 
-    Args:
-        path: ends in ``.sqlite``, ``.sqlite3`` or ``.db``; made if there is none.
+    Parameters
+    ----------
+    path : str or Path
+        Ends in ``.sqlite``, ``.sqlite3`` or ``.db``; made if there is none.
 
-    Raises:
-        DeclarationError: for another ending, or a file that holds something else.
+    Raises
+    ------
+    DeclarationError
+        For another ending, or a file that holds something else.
     """
 
     def __init__(self, path: str | Path) -> None:

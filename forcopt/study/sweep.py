@@ -40,28 +40,43 @@ def sweep(
 ) -> Comparison:
     """Solve a problem at every point of a grid of parameters, with every seed.
 
-    Args:
-        problem: a declaration whose fields are varied, or a file or example to `load`; or a function that
-            draws one: it is called with the point's parameters and with ``seed`` by keyword. The seed also
-            goes to the method.
-        over: for each parameter its values. Of a declaration, a parameter is a field, a field of what a
-            field holds (``"constraint.tolerance"``), or an option that all methods have.
-        methods: as for `compare`; the problem's default method if left out.
-        seeds: of the runs at each point.
-        isolate: give each run a process of its own, as `compare` does: a second more for each, but a crash
-            costs one row only.
-        executor: any `concurrent.futures.Executor`, such as ``ProcessPoolExecutor(4)`` or Dask's
-            ``client.get_executor(pure=False)``. All runs in this process, one by one, if left out.
-        time_limit, memory_limit, progress, store: as for `compare`. With a store, an interrupted sweep
-            continues where it was, and one with more values or seeds runs only those.
+    Parameters
+    ----------
+    problem : Problem | str | Path | Callable[..., Problem]
+        A declaration whose fields are varied, or a file or example to `load`; or a function that draws one:
+        it is called with the point's parameters and with ``seed`` by keyword. The seed also goes to the
+        method.
+    over : Mapping[str, Sequence[Any]], optional
+        For each parameter its values. Of a declaration, a parameter is a field, a field of what a field holds
+        (``"constraint.tolerance"``), or an option that all methods have.
+    methods : Sequence[str], optional
+        As for `compare`; the problem's default method if left out.
+    seeds : Iterable[int | None], default (None,)
+        Of the runs at each point.
+    isolate : bool, default False
+        Give each run a process of its own, as `compare` does: a second more for each, but a crash costs one
+        row only.
+    executor : Executor, optional
+        Any `concurrent.futures.Executor`, such as ``ProcessPoolExecutor(4)`` or Dask's
+        ``client.get_executor(pure=False)``. All runs in this process, one by one, if left out.
+    time_limit, memory_limit, progress, store
+        As for `compare`. With a store, an interrupted sweep continues where it was, and one with more values
+        or seeds runs only those.
 
-    Returns:
+    Returns
+    -------
+    Comparison
         A `Comparison`; its `summary` gives means with intervals over the seeds.
 
-    Raises:
-        UnknownNameError: for a method, backend or parameter, before anything is run.
-        DeclarationError: for a value that the problem refuses, before anything is run.
+    Raises
+    ------
+    UnknownNameError
+        For a method, backend or parameter, before anything is run.
+    DeclarationError
+        For a value that the problem refuses, before anything is run.
 
+    Examples
+    --------
     >>> import forcopt as fo
     >>> from forcopt.fairness import EqualizedOdds
     >>> from forcopt.models import FairPostprocessing

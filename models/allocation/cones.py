@@ -28,7 +28,9 @@ def socp(problem: StratifiedAllocation, model: Model) -> Handles:
     Takes what the closed form does not: several variables by leximax, and further constraints of a model that
     this is declared into.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
     """
     return _least_variance(problem, model, relaxed=True)
@@ -38,7 +40,9 @@ def socp(problem: StratifiedAllocation, model: Model) -> Handles:
 def misocp(problem: StratifiedAllocation, model: Model) -> Handles:
     """Whole sizes with second-order cones; fractional ones without `integer`.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
     """
     return _least_variance(problem, model, relaxed=False)
@@ -97,7 +101,9 @@ def _sizes(problem: Strata, found: Array, relaxed: bool) -> Array:
 def precise_socp(problem: PrecisionAllocation, model: Model) -> Handles:
     """Fractional sizes by a conic solver, rounded up; the bound is that of the fractions.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
     """
     return _least_cost(problem, model, relaxed=True)
@@ -107,7 +113,9 @@ def precise_socp(problem: PrecisionAllocation, model: Model) -> Handles:
 def precise_misocp(problem: PrecisionAllocation, model: Model) -> Handles:
     """Whole sizes with second-order cones; fractional ones without `integer`.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
     """
     return _least_cost(problem, model, relaxed=False)

@@ -56,13 +56,20 @@ def precise_greedy(problem: PrecisionAllocation) -> Outcome:
 def greedy_sizes(gains: Array, prices: Array, floors: Array, caps: Array, limits: list[Limit]) -> Array:
     """Start at the floors and add records in the order of their gain for the price, as long as they fit.
 
-    Args:
-        gains: a, of which the m-th record of a stratum gains ``a / (m (m - 1))``.
-        prices: of a record of each stratum; all 0 if the limits do not bind.
-        floors, caps: whole numbers.
-        limits: the floors are within them.
+    Parameters
+    ----------
+    gains : Array
+        A, of which the m-th record of a stratum gains ``a / (m (m - 1))``.
+    prices : Array
+        Of a record of each stratum; all 0 if the limits do not bind.
+    floors, caps : Array
+        Whole numbers.
+    limits : list[Limit]
+        The floors are within them.
 
-    Returns:
+    Returns
+    -------
+    Array
         Whole sizes, shape ``(k,)``. O(k log k): the bulk is added at once, up to a common gain for the price.
     """
     if not (prices > 0).any():

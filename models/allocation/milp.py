@@ -32,10 +32,14 @@ _WINDOWS = "the Lagrangian bound, computed in floating point, leaves no other si
 class Increments:
     """Sizes as a sum of binaries, ``low + takes`` of each stratum's.
 
-    Attributes:
-        low: the least sizes, shape ``(k,)``.
-        stratum, rank: of each binary: it is the `rank`-th record of its stratum's sample.
-        takes: the binaries.
+    Attributes
+    ----------
+    low : Array
+        The least sizes, shape ``(k,)``.
+    stratum, rank : Array
+        Of each binary: it is the `rank`-th record of its stratum's sample.
+    takes : Variable
+        The binaries.
     """
 
     low: Array
@@ -90,8 +94,10 @@ def _reachable(problem: Strata) -> Array:
 def _start(problem: Strata, increments: Increments, decision: Allocation | Any) -> dict[Variable, Array]:
     """The binaries at these sizes.
 
-    Raises:
-        DeclarationError: for sizes that no values of the binaries give.
+    Raises
+    ------
+    DeclarationError
+        For sizes that no values of the binaries give.
     """
     sizes = problem.read_sizes(decision)
     takes = increments.rank <= sizes[increments.stratum]
@@ -117,14 +123,20 @@ def _decision(problem: Strata, increments: Increments, said: ModelSolution) -> A
 def milp(problem: StratifiedAllocation, model: Model, reduce: bool = True) -> Handles:
     """A binary for each record more; the relaxation has a whole optimum if all records cost the same.
 
-    Args:
-        problem: which.
-        model: to write to.
-        reduce: for a weighted sum of variances, write only the records that the Lagrangian bound leaves open:
-            few, however large the strata are. Otherwise there are as many binaries as records, or
-            `sample_size` for each stratum.
+    Parameters
+    ----------
+    problem : StratifiedAllocation
+        Which.
+    model : Model
+        To write to.
+    reduce : bool, default True
+        For a weighted sum of variances, write only the records that the Lagrangian bound leaves open: few,
+        however large the strata are. Otherwise there are as many binaries as records, or `sample_size` for
+        each stratum.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
     """
     low, high = problem.floors, _reachable(problem)
@@ -160,7 +172,9 @@ def precise_milp(problem: PrecisionAllocation, model: Model) -> Handles:
 
     With one variable, only those records have a binary that the Lagrangian bound leaves open.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
     """
     low, high, costs = problem.floors, problem.sizes, problem.unit_costs
@@ -203,7 +217,9 @@ def private_milp(problem: PrivateAllocation, model: Model) -> Handles:
 
     That square falls ever less with each record, as the variance does, so that the binaries need no order.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``sizes``, shape ``(k,)``; ``variance`` of the sample and ``squared_scale`` of the noise.
     """
     low = problem.floors

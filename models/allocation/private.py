@@ -30,18 +30,28 @@ class PrivateAllocation(Strata):
     The sizes of the samples are public, and so are the strata: they must not be computed from the data that
     is to be protected, as `deviations` of the same survey would be.
 
-    Attributes:
-        sample_size: how many records may be sampled in all.
-        epsilon: the privacy loss that is allowed, above 0; a number, or one for each stratum.
-        value_bound: B, the range of the variable: all values lie in an interval of this length.
+    Attributes
+    ----------
+    sample_size : float, optional
+        How many records may be sampled in all.
+    epsilon : Numbers, optional
+        The privacy loss that is allowed, above 0; a number, or one for each stratum.
+    value_bound : float, optional
+        B, the range of the variable: all values lie in an interval of this length.
 
+    Raises
+    ------
+    DeclarationError
+        For a loss or range that is not positive, or several variables.
+
+    References
+    ----------
+    Bun, Drechsler, Gaboardi, McMillan, Sarathy (2022), equation (5), for allocations that do not depend on
+    the data; Definition 10 for a loss by stratum.
+
+    Examples
+    --------
     The other fields are those of `Strata`; there is one variable.
-
-    Raises:
-        DeclarationError: for a loss or range that is not positive, or several variables.
-
-    Reference: Bun, Drechsler, Gaboardi, McMillan, Sarathy (2022), equation (5), for allocations that do not
-    depend on the data; Definition 10 for a loss by stratum.
 
     >>> from forcopt.models import PrivateAllocation
     >>> fields = dict(sizes=[20, 10, 5], deviations=[1, 2, 6], sample_size=12, value_bound=20)
@@ -83,9 +93,12 @@ class PrivateAllocation(Strata):
     def scales(self, sizes: Array, strata: Array | slice = slice(None)) -> Array:
         """The scale of noise that each stratum needs for these sizes of its sample.
 
-        Args:
-            sizes: shape ``(n,)``.
-            strata: to which they belong; each to its own by default.
+        Parameters
+        ----------
+        sizes : Array
+            Shape ``(n,)``.
+        strata : Array or slice, default slice(None)
+            To which they belong; each to its own by default.
         """
         records = self.sizes[strata]
         epsilon = np.broadcast_to(self.epsilon, self.sizes.shape)[strata]
@@ -102,10 +115,14 @@ class PrivateAllocation(Strata):
     def evaluate(self, decision: Allocation | Any) -> Evaluation:
         """Judge an allocation with the noise that it needs.
 
-        Args:
-            decision: an allocation, or its sizes.
+        Parameters
+        ----------
+        decision : Allocation or Any
+            An allocation, or its sizes.
 
-        Returns:
+        Returns
+        -------
+        Evaluation
             The variance of the noisy estimate; violations ``"minimum"``, ``"stratum"``, ``"whole sizes"`` and
             ``"sample_size"``; as metrics the two parts of the variance and the scale of the noise.
         """

@@ -24,16 +24,22 @@ def rounded(
 ) -> Array:
     """Round sizes within floors and caps.
 
-    Args:
-        sizes: fractional, within floors, caps and limits; shape ``(k,)``.
-        floors, caps: whole numbers.
-        limits: on the sizes.
-        rounding: ``"largest-remainder"``: all down, then up by one in the order of the remainders, as long as
-            the limits hold. ``"ceiling"``: all up; may break the limits by as much as one record a stratum.
-            ``"nearest"``: what ``round`` does in most software (halves to even); may break the limits.
-            ``"randomized"``: up with the probability of the remainder, jointly so that the total is
-            the sum of the sizes, rounded up or down at random; may break a budget.
-        seed: for ``"randomized"``: an int or a generator.
+    Parameters
+    ----------
+    sizes : Array
+        Fractional, within floors, caps and limits; shape ``(k,)``.
+    floors, caps : Array
+        Whole numbers.
+    limits : list[Limit]
+        On the sizes.
+    rounding : Rounding
+        ``"largest-remainder"``: all down, then up by one in the order of the remainders, as long as the
+        limits hold. ``"ceiling"``: all up; may break the limits by as much as one record a stratum.
+        ``"nearest"``: what ``round`` does in most software (halves to even); may break the limits.
+        ``"randomized"``: up with the probability of the remainder, jointly so that the total is the sum of
+        the sizes, rounded up or down at random; may break a budget.
+    seed : int or numpy.random.Generator, optional
+        For ``"randomized"``: an int or a generator.
     """
     near = np.round(sizes)
     sizes = np.where(np.abs(sizes - near) < ROUNDING * np.maximum(1.0, near), near, sizes)

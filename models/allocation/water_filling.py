@@ -15,11 +15,15 @@ __all__ = ["Filled", "fill", "least"]
 class Filled(NamedTuple):
     """The continuous optimum.
 
-    Attributes:
-        sizes: shape ``(k,)``.
-        prices: what one more record of each stratum costs at the optimum, in units of the objective; the
-            multipliers of the limits times what a record takes of them. Shape ``(k,)``.
-        multiplier: ``prices @ sizes`` is this at most for all sizes within the limits.
+    Attributes
+    ----------
+    sizes : Array
+        Shape ``(k,)``.
+    prices : Array
+        What one more record of each stratum costs at the optimum, in units of the objective; the multipliers
+        of the limits times what a record takes of them. Shape ``(k,)``.
+    multiplier : float
+        ``prices @ sizes`` is this at most for all sizes within the limits.
     """
 
     sizes: Array
@@ -34,7 +38,9 @@ def least(gains: Array, floors: Array, caps: Array, limits: list[Limit]) -> Fill
     Neyman's allocation, with strata at a cap or floor fixed and the rest shared out anew. With two, their
     right mixture is one limit that is optimal for both; it is found by bisection.
 
-    Returns:
+    Returns
+    -------
+    Filled
         None if the floors break a limit. O(k log k), times 60 with two limits.
     """
     if any(costs @ floors > limit * (1 + ROUNDING) for costs, limit in limits):

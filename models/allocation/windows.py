@@ -20,7 +20,9 @@ def windows(gains: Array, prices: Array, floors: Array, caps: Array, gap: float)
     If a solution is within `gap` of the Lagrangian bound, any better one has its sizes in these windows
     (reduced cost fixing). The expression is convex in m, so that a window is an interval between two roots.
 
-    Returns:
+    Returns
+    -------
+    tuple[Array, Array]
         The ends of the windows, whole numbers within floors and caps, shape ``(k,)`` each.
     """
     best = least_term(gains, prices, floors, caps)

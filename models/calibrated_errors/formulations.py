@@ -19,12 +19,16 @@ __all__ = ["lp", "qp"]
 def lp(problem: CalibratedEqualErrors, model: Model) -> Handles:
     """Linear program: a column for each value of each group; then stage 2 on the same backend.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``accept``, the probability of accepting each value of each group in turn; ``rates``, the `GroupRates`
         as expressions; ``loss``; ``fairness``, the constraints.
 
-    Raises:
-        DeclarationError: if there is a relaxation, which needs ``qp``.
+    Raises
+    ------
+    DeclarationError
+        If there is a relaxation, which needs ``qp``.
     """
     if problem.relaxation is not None:
         raise DeclarationError("method 'lp' demands rates and has no penalty for relaxation; use 'qp'")
@@ -37,11 +41,15 @@ def qp(problem: CalibratedEqualErrors, model: Model) -> Handles:
 
     It is always feasible unless there is a constraint too: the old scores are calibrated.
 
-    Returns:
+    Returns
+    -------
+    Handles
         As `lp`.
 
-    Raises:
-        DeclarationError: if there is no relaxation.
+    Raises
+    ------
+    DeclarationError
+        If there is no relaxation.
     """
     if problem.relaxation is None:
         raise DeclarationError(

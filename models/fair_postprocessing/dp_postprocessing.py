@@ -25,9 +25,12 @@ SENSITIVITY = 2.0
 class PrivacyCost(NamedTuple):
     """What privacy costs at most, with a given probability.
 
-    Attributes:
-        error: the error rate above the non-private optimum.
-        disparity: of each rate by its name, above the tolerance; infinite if the noise may empty a cell.
+    Attributes
+    ----------
+    error : float
+        The error rate above the non-private optimum.
+    disparity : dict[str, float]
+        Of each rate by its name, above the tolerance; infinite if the noise may empty a cell.
     """
 
     error: float
@@ -58,6 +61,8 @@ def privacy_cost(problem: FairPostprocessing, beta: float = 0.05) -> PrivacyCost
     The disparities depend on the fewest records that a rate is taken over. With `Laplace.floor` the bound is
     computed from that, and may be published; without, from the counts, and is as private as they are.
 
+    Examples
+    --------
     >>> from forcopt.fairness import EqualizedOdds
     >>> counts = [[[3600, 400], [900, 500]], [[400, 1600], [600, 2000]]]
     >>> p = FairPostprocessing(counts=counts, constraint=EqualizedOdds(), privacy=Laplace(1.0, floor=1500))
@@ -97,17 +102,25 @@ def dp_postprocessing(
     epsilon. A rate of group a is then off by at most s_a = N / (noisy records over which it is taken), so
     that two groups may differ by the tolerance and s_a + s_b: the non-private optimum stays feasible.
 
-    Args:
-        problem: which; must have `privacy`.
-        beta: the probability with which the bounds (`privacy_cost`) may fail.
-        as_printed: compare every group with the first one only, and relax by 2 max(s_a, s_b), as the paper's
-            LP (1) does; that is looser, with the same theorem.
-        backend: for the linear program.
-        seed: for an experiment that can be repeated, which simulates privacy only; without one OpenDP draws
-            the noise.
+    Parameters
+    ----------
+    problem : FairPostprocessing
+        Which; must have `privacy`.
+    beta : float, default 0.05
+        The probability with which the bounds (`privacy_cost`) may fail.
+    as_printed : bool, default False
+        Compare every group with the first one only, and relax by 2 max(s_a, s_b), as the paper's LP (1) does;
+        that is looser, with the same theorem.
+    backend : str, optional
+        For the linear program.
+    seed : int or numpy.random.Generator, optional
+        For an experiment that can be repeated, which simulates privacy only; without one OpenDP draws the
+        noise.
 
-    Raises:
-        DeclarationError: without privacy, or for a notion other than parity of rates.
+    Raises
+    ------
+    DeclarationError
+        Without privacy, or for a notion other than parity of rates.
     """
     parities, noise = _parities(problem), _largest_noise(problem, beta)
     noisy = _privacy(problem).release(problem.counts, SENSITIVITY, seed)

@@ -24,10 +24,15 @@ def dependent_rounding(marginals: Array, rng: np.random.Generator) -> Array:
 
     At most ``n - 1`` steps. Entries end up negatively correlated.
 
-    Args:
-        marginals: in [0, 1], with a whole sum (up to rounding).
-        rng: draws.
+    Parameters
+    ----------
+    marginals : Array
+        In [0, 1], with a whole sum (up to rounding).
+    rng : numpy.random.Generator
+        Draws.
 
+    Examples
+    --------
     >>> dependent_rounding(np.array([0.5, 0.25, 0.25, 1.0]), np.random.default_rng(0)).sum()
     np.float64(2.0)
     """
@@ -54,15 +59,22 @@ def dependent_rounding(marginals: Array, rng: np.random.Generator) -> Array:
 def decompose(marginals: Array, classes: Quotas) -> tuple[Array, Array]:
     """Write marginals as a lottery over cohorts that meet the quotas.
 
-    Args:
-        marginals: in [0, 1], with a whole sum.
-        classes: the quotas; may be none.
+    Parameters
+    ----------
+    marginals : Array
+        In [0, 1], with a whole sum.
+    classes : Quotas
+        The quotas; may be none.
 
-    Returns:
+    Returns
+    -------
+    tuple[Array, Array]
         The cohorts as rows of 0 and 1, and their probabilities.
 
-    Raises:
-        DeclarationError: if a cohort that the lottery needs does not exist.
+    Raises
+    ------
+    DeclarationError
+        If a cohort that the lottery needs does not exist.
     """
     x = np.array(marginals, dtype=float)
     size = round(float(x.sum()))

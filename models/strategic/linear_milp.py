@@ -27,12 +27,18 @@ def milp(problem: StrategicLinearClassifier, model: Model, *, margin: float = 1e
     not qualify, features preferred in ties weigh less) is met by at least `margin`: exact among such
     classifiers.
 
-    Args:
-        problem: which.
-        model: to write to.
-        margin: in units of effort; must be well above 1e-6, the tolerance of comparisons.
+    Parameters
+    ----------
+    problem : StrategicLinearClassifier
+        Which.
+    model : Model
+        To write to.
+    margin : float, default 0.0001
+        In units of effort; must be well above 1e-6, the tolerance of comparisons.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``weights`` and ``threshold`` in units of effort; ``moves_along``, one binary for each feature;
         ``accepted``, one for each agent of positive weight; ``true_positives`` and ``false_positives``.
     """

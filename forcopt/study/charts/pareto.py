@@ -19,6 +19,8 @@ __all__ = ["front", "pareto"]
 def front(x: Array, y: Array) -> Array:
     """The positions of the points that no other beats, less being better in both, by rising x; O(n log n).
 
+    Examples
+    --------
     >>> front(np.array([1.0, 2.0, 3.0, 2.0]), np.array([5.0, 3.0, 4.0, 6.0])).tolist()
     [0, 1]
     """
@@ -40,15 +42,22 @@ def pareto(
     Each point is the mean over the seeds and repeats of an instance and method, with Student's interval for
     the mean of `y`.
 
-    Args:
-        comparison: runs without one of the numbers are left out.
-        x, y: fields, parameters of a sweep or metrics, such as ``violation``, ``epsilon``, ``objective``.
-        better: whether less or more of x and of y is better; less, but for the objective of a problem that
-            maximises, if left out.
-        level: of the intervals.
+    Parameters
+    ----------
+    comparison : Comparison
+        Runs without one of the numbers are left out.
+    x, y
+        Fields, parameters of a sweep or metrics, such as ``violation``, ``epsilon``, ``objective``.
+    better : tuple[Literal["less", "more"], Literal["less", "more"]], optional
+        Whether less or more of x and of y is better; less, but for the objective of a problem that maximises,
+        if left out.
+    level : float, default 0.95
+        Of the intervals.
 
-    Raises:
-        DeclarationError: if no run has both numbers.
+    Raises
+    ------
+    DeclarationError
+        If no run has both numbers.
     """
     a, b = comparison.summary(x), comparison.summary(y, level)
     fine = np.isfinite(a["mean"].to_numpy()) & np.isfinite(b["mean"].to_numpy())

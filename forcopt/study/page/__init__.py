@@ -30,9 +30,12 @@ ROOM = 10_000_000
 def page(comparison: Comparison, table: str, notes: str) -> str:
     """Give the page's text.
 
-    Args:
-        comparison: what it shows.
-        table, notes: of it, as HTML.
+    Parameters
+    ----------
+    comparison : Comparison
+        What it shows.
+    table, notes : str
+        Of it, as HTML.
     """
     parts = {
         "title": html.escape(_title(comparison)),
