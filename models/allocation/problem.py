@@ -206,6 +206,18 @@ class Strata(Problem):
         """What the sizes may cost."""
         return []
 
+    def infeasibility_reason(self) -> str:
+        """Say which limit the minimums break, and the least limit that they need; empty if there is none."""
+        for (costs, limit), what in zip(self.limits(), self._limit_names, strict=True):
+            least = float(costs @ self.floors)
+            if least > limit + FEASIBILITY_TOLERANCE:
+                return f"the minimum of all strata needs {least:g}; {what} is {limit:g}"
+        return ""
+
+    @property
+    def _limit_names(self) -> list[str]:
+        return ["sample_size"] * len(self.limits())
+
     def read_sizes(self, decision: Allocation | Any) -> Array:
         """The sizes of an allocation, or themselves, shape ``(k,)``.
 
@@ -346,15 +358,6 @@ class StratifiedAllocation(Strata):
         if self.costs is not None and self.budget is not None:
             found.append((self.costs, self.budget))
         return found
-
-    @property
-    def shortage(self) -> str:
-        """Why there is no allocation; empty if there is one."""
-        for (costs, limit), what in zip(self.limits(), self._limit_names, strict=True):
-            least = float(costs @ self.floors)
-            if least > limit + FEASIBILITY_TOLERANCE:
-                return f"the minimum of all strata needs {least:g}; {what} is {limit:g}"
-        return ""
 
     @property
     def _limit_names(self) -> list[str]:

@@ -94,7 +94,7 @@ class CohortLottery:
         """
         rng = np.random.default_rng(seed)
         self._check_whole("dependent rounding")
-        if not self.problem.quotas:
+        if not self.problem.quotas and not self.problem.household_rows.shape[0]:
             return np.flatnonzero(dependent_rounding(exact_marginals(self.marginals, self.problem.size), rng))
         cohorts, weights = self.distribution()
         return np.flatnonzero(cohorts[rng.choice(len(weights), p=weights)])
@@ -129,7 +129,9 @@ class CohortLottery:
         if self.cohorts is not None and self.weights is not None:
             return self.cohorts, self.weights
         self._check_whole("a lottery over cohorts")
-        return cohort_lottery(self.marginals, round(self.problem.size), self.problem.classes)
+        return cohort_lottery(
+            self.marginals, round(self.problem.size), self.problem.classes, self.problem.household_rows
+        )
 
     def _check_whole(self, what: str) -> None:
         if not self.problem.is_whole:

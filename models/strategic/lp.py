@@ -41,8 +41,8 @@ def lp(problem: StrategicClassification, model: Model) -> Handles:
     true, false = values_by_group(problem, responses)
     values = true - problem.penalty * false
 
-    def decision(said: ModelSolution) -> OpenCriteria:
-        z = said[responses.is_open]
+    def decision(result: ModelSolution) -> OpenCriteria:
+        z = result[responses.is_open]
         levels = np.unique(np.quantile(z[z > POSITIVE], LEVELS)) if (z > POSITIVE).any() else [1.0]
         tried = [z >= level - POSITIVE / 2 for level in levels]  # the support first
         sets = [

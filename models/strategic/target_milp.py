@@ -69,8 +69,8 @@ def milp(problem: TargetDesign, model: Model) -> Handles:
         qualifies + deterred >= served[k],
     )
 
-    def decision(said: ModelSolution) -> Targets:
-        return Targets(said[targets][said[served] > 0.5] / problem.costs)
+    def decision(result: ModelSolution) -> Targets:
+        return Targets(result[targets][result[served] > 0.5] / problem.costs)
 
     objective: Expression = (served * weight).sum()
     return Handles(objective=objective, decision=decision, targets=targets, served=served)
