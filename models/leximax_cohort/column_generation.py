@@ -20,6 +20,9 @@ __all__ = ["column_generation"]
 _SHARE = 1e-5
 """Multipliers up to this count as zero."""
 
+_MOST_COVERING = 100
+"""The largest number of cohorts in the first master."""
+
 _ROUNDING = 1e-8
 """A level this near to its bound is as high as it can be."""
 
@@ -89,7 +92,8 @@ def column_generation(
         if status is Status.INFEASIBLE:
             message = problem.infeasibility_reason(time_limit=trace.deadline.left)
         return Outcome(None, status=status, message=message)
-    cohorts, weights = first[None, :], np.ones(1)
+    cohorts = _cover(problem, pricing, first, trace)
+    weights = np.full(len(cohorts), 1 / len(cohorts))
     m = problem.utilities.shape[1]
     fixed: dict[int, float] = {}
     bound, rounds = None, 0
@@ -124,6 +128,24 @@ def column_generation(
     return Outcome(
         problem.lottery(weights @ cohorts, cohorts, weights), bound, None, rounds, message, trace.steps
     )
+
+
+def _cover(problem: LeximaxCohort, pricing: _Pricing, first: Array, trace: Trace) -> Array:
+    """Give cohorts that together serve all groups, each best for weights that fall with the utility so far.
+
+    A start for the master; without it the first levels stay at 0 for as many rounds as there are groups.
+    """
+    V, cohorts = problem.utilities, [first]
+    top = float(np.abs(V).max()) or 1.0
+    for _ in range(min(3 * int(np.ceil(len(V) / problem.size)), _MOST_COVERING)):
+        if trace.over:
+            break
+        received = np.maximum(V.T @ np.sum(cohorts, axis=0) / top, 0.0)
+        _, cohort, _ = pricing.best(V @ (1 / (0.1 + received) ** 2))
+        if cohort is None:
+            break
+        cohorts.append(cohort)
+    return np.unique(cohorts, axis=0)
 
 
 def _level(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, NamedTuple, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,8 +15,12 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.leximax_cohort.decision import CohortLottery
+from forcopt.models.leximax_cohort.panel import panel_fields, replacement_fields
 from forcopt.models.leximax_cohort.relaxation import reason
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 __all__ = ["LeximaxCohort", "Quotas"]
 
@@ -177,6 +182,82 @@ class LeximaxCohort(Problem):
                         f"quotas.{feature}.{level} is [{least:g}, {most:g}]; it must be 0 <= least <= most"
                     )
 
+    # -- panels ----------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_candidates(
+        cls,
+        candidates: DataFrame | str | Path,
+        quotas: DataFrame | str | Path | Mapping[str, Mapping[str, tuple[float, float]]],
+        size: int,
+        *,
+        identifier: str | None = None,
+        household: str | None = None,
+        **fields: Any,
+    ) -> Self:
+        """Declare a panel: every candidate is a group, and the smallest probability is as large as possible.
+
+        Parameters
+        ----------
+        candidates : DataFrame, str or Path
+            One row for each candidate, or a CSV file of it.
+        quotas : DataFrame, str, Path or Mapping
+            One row for each value of a feature, with the columns ``feature`` (or ``category``), ``value`` (or
+            ``name``), ``min`` and ``max``; a CSV file of it; or a mapping as in `quotas`.
+        size : int
+            Of the panel.
+        identifier : str, optional
+            The column that names the candidates; the index by default.
+        household : str, optional
+            The column with the household or address: at most one member of each is chosen.
+        fields : Any
+            Other fields of the problem.
+
+        Returns
+        -------
+        LeximaxCohort
+            With the candidates' names as `groups`.
+
+        Raises
+        ------
+        DeclarationError
+            For a missing column, a doubled identifier, or a quota that is no number or no level.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from forcopt.models import LeximaxCohort
+        >>> pool = pd.DataFrame({"name": list("ABCDE"), "sex": list("ffmmm"), "home": [1, 2, 2, 3, 4]})
+        >>> quotas = pd.DataFrame({"feature": "sex", "value": ["f", "m"], "min": [1, 1], "max": [1, 1]})
+        >>> p = LeximaxCohort.from_candidates(pool, quotas, 2, identifier="name", household="home")
+        >>> s = p.solve()
+        >>> s.decision.table().probability.round(3).to_dict()
+        {'A': 0.5, 'B': 0.5, 'C': 0.333, 'D': 0.333, 'E': 0.333}
+        """
+        read = panel_fields(candidates, quotas, identifier=identifier, household=household)
+        return cls(size=size, **{**read, **fields})
+
+    def after_dropouts(self, kept: Iterable[Any], dropped: Iterable[Any]) -> Self:
+        """Declare the same panel with the members who stay, and without those who dropped out.
+
+        Parameters
+        ----------
+        kept, dropped : iterable
+            Names of candidates (positions, if the problem has no names).
+
+        Returns
+        -------
+        LeximaxCohort
+            With more candidates forced and forbidden. Its solution fills the free places by a fair lottery.
+
+        Raises
+        ------
+        DeclarationError
+            For a candidate that does not exist, or is both kept and dropped.
+        """
+        own = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self)(**{**own, **replacement_fields(self, kept, dropped)})
+
     # -- what follows from the fields ------------------------------------------------------------------------
 
     @property
@@ -244,10 +325,10 @@ class LeximaxCohort(Problem):
         Examples
         --------
         >>> from forcopt.models import LeximaxCohort
-        >>> quotas = {"sex": {"f": [2, 2], "m": [1, 2]}}
-        >>> p = LeximaxCohort(utilities=np.eye(4), size=2, features={"sex": "ffmm"}, quotas=quotas)
+        >>> fields = {"features": {"sex": list("ffmm")}, "quotas": {"sex": {"f": [3, 3]}}}
+        >>> p = LeximaxCohort(utilities=np.eye(4), size=3, **fields)
         >>> p.infeasibility_reason()
-        'the quotas contradict each other; the least relaxation: sex = m (at least 1 -> 0)'
+        'the quotas contradict each other; the least relaxation: sex = f (at least 3 -> 2)'
         """
         return reason(self, time_limit) if self.is_whole else ""
 
