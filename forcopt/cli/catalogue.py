@@ -99,18 +99,18 @@ def _class(name: str) -> type[Problem]:
 
 
 def _text(cls: type) -> tuple[str, str, dict[str, str]]:
-    """A class's documentation: first sentence, paragraphs, and what it or its base says of each field."""
-    first, _, rest = (inspect.getdoc(cls) or "").replace("`", "").partition("\n\n")
-    paragraphs = [first := " ".join(first.split())]
+    """Give a class's documentation: its first sentence, its paragraphs, and the meaning of each field."""
+    text = (inspect.getdoc(cls) or "").replace("`", "")
+    opening, *sections = re.split(r"\n([A-Z]\w+)\n-{3,}\n", text)
     meanings = {} if cls.__base__ in (None, object) else _text(cls.__base__)[2]
-    for block in re.split(r"\n\s*\n", rest.strip()):
-        if re.match(r"(Attributes|Args):\n", block):
-            for entry in re.split(r"\n {4}(?=\S)", block)[1:]:
-                name, _, meaning = entry.partition(":")
-                meanings |= dict.fromkeys(name.split(", "), " ".join(meaning.split()))
-        elif not re.match(r"\w+:\n|>>>", block):
-            paragraphs.append(" ".join(block.split()))
-    return first, "\n\n".join(filter(None, paragraphs)), meanings
+    for name, body in zip(sections[::2], sections[1::2], strict=True):
+        if name in ("Attributes", "Parameters"):
+            for entry in re.split(r"\n(?=\S)", body.strip()):
+                heads, _, meaning = entry.partition("\n")
+                names = heads.partition(" : ")[0].split(", ")
+                meanings |= dict.fromkeys(names, " ".join(meaning.split()))
+    paragraphs = [" ".join(block.split()) for block in re.split(r"\n\s*\n", opening)]
+    return paragraphs[0], "\n\n".join(filter(None, paragraphs)), meanings
 
 
 def _type(field: dict[str, Any], layout: dict[str, Any]) -> str:
