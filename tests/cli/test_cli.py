@@ -81,7 +81,7 @@ def test_describe(forcopt):
     for part in (
         "Choose items of the largest total value",
         "values array of numbers, required Of the items.",
-        "capacity number, > 0, required The most that fits.",
+        "capacity number, > 0, required The largest total weight.",
         "milp* formulation, exact, options: cap=1.0, least=0.0 Choose by integer programming. Dantzig (1957)",
         "greedy algorithm, with a guarantee Take by value",
         "Examples rucksack/small",

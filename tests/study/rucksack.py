@@ -24,7 +24,7 @@ class Rucksack(fo.Problem):
     values, weights : Numbers
         Of the items.
     capacity : float
-        What fits.
+        The largest total weight.
     """
 
     sense = "max"
