@@ -12,7 +12,8 @@ from forcopt.arrays import Array
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.allocation.decision import Allocation
-from forcopt.models.allocation.problem import Limit, Strata, StratifiedAllocation
+from forcopt.models.allocation.problem import Strata, StratifiedAllocation
+from forcopt.numeric import Limit
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation
 
 __all__ = ["PrivateAllocation"]
