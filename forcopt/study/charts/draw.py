@@ -75,7 +75,7 @@ def _draw(axes: Any, series: Series, at: int) -> None:
     colour = "black" if series.name == "front" else COLOURS[at % len(COLOURS)]
     line = "dashed" if series.dashed else _DASHES[at // len(COLOURS) % len(_DASHES)]
     drawn = axes.get_legend_handles_labels()[1]
-    label = "_" if series.name in drawn or series.dashed and series.name != "front" else series.name
+    label = "_" if series.name in drawn or (series.dashed and series.name != "front") else series.name
     if series.kind == "points":
         mark = _MARKS[at % len(_MARKS)]
         axes.plot(series.x, series.y, mark, color=colour, label=label, markersize=5, alpha=0.8)
