@@ -13,7 +13,7 @@ from forcopt.compile.assemble import assemble, cost_vector
 from forcopt.compile.bridge_context import BridgeContext
 from forcopt.compile.bridges import Bridge, bridges
 from forcopt.compile.capabilities import Capabilities
-from forcopt.compile.leximin import LeximinStages, write_sorted
+from forcopt.compile.leximin import LeximinStages, write_leximin
 from forcopt.compile.program import Cone, IndicatorRows, Program, StageCost
 from forcopt.errors import UnsupportedError
 from forcopt.language.expression import concatenate, stack
@@ -85,7 +85,7 @@ def compile_model(
         assert chosen is not None
         chosen.rewrite(relation, draft)
         draft.applied[chosen.name] = None
-    drafts = [write_sorted(s, draft, sorted_by) for s in stages if isinstance(s, Sorted)]
+    drafts = [write_leximin(s, draft, sorted_by) for s in stages if isinstance(s, Sorted)]
     if capabilities.only_integer and (draft.integer == 0).any():
         name = draft.name_of(int(np.argmax(draft.integer == 0)))
         raise UnsupportedError(

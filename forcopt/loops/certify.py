@@ -9,7 +9,7 @@ What is proved:
 - a point: that it satisfies all bounds, rows, integrality, products, implications and atoms that are rational
 (`abs`,
   `maximum`, `sum_largest`, `sum_squares`, the norms 1 and inf). Other atoms are evaluated in floating point.
-- the levels of a leximin objective, each by the multipliers of a linear program (see `_saturated`).
+- the levels of a leximin objective, each by the multipliers of a linear program (see `forcopt.loops.leximin.saturation`).
 - the optimum of a linear program, by an optimal vertex and multipliers, both rational (see `exact_lp`). A
 point of the
   solver that is off by rounding is replaced by the exact optimum next to it.
@@ -36,7 +36,7 @@ from forcopt.backends.registry import get_backend
 from forcopt.compile.assemble import assemble, cost_vector
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.compiler import compile_model
-from forcopt.compile.program import LeximinLayout, Program, StageCost
+from forcopt.compile.program import Program, StageCost
 from forcopt.compile.separation import violated_constraints
 from forcopt.errors import DeclarationError, UnsupportedError
 from forcopt.language.constraint import Condition, Connected, Constraint, Implication
@@ -57,6 +57,7 @@ from forcopt.loops.exact_lp import (
     recession,
 )
 from forcopt.loops.exact_milp import Tree, branch_and_bound
+from forcopt.loops.leximin import SaturationLayout
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status
 
@@ -314,8 +315,8 @@ def _stagewise(lp: LinearProgram, stages: Sequence[StageCost]) -> tuple[LinearPr
     found = []
     for stage in stages:
         lp = lp.aiming(stage)
-        if stage.levels is not None and stage.levels.method == "saturation":
-            lp, levels = _saturated(lp, stage.levels)
+        if isinstance(stage.leximin, SaturationLayout):
+            lp, levels = stage.leximin.prove(lp)
             found += levels
         else:
             found.append(exact_optimum(lp))
@@ -323,29 +324,6 @@ def _stagewise(lp: LinearProgram, stages: Sequence[StageCost]) -> tuple[LinearPr
         if not found[-1].proved:
             break
     return lp, found
-
-
-def _saturated(lp: LinearProgram, levels: LeximinLayout) -> tuple[LinearProgram, list[Exact]]:
-    """Raise a common floor, fix what has a positive multiplier, go on; in terms of the sums of the worst.
-
-    By complementary slackness what has one stands at the floor in every optimum.
-    """
-    assert levels.spares is not None
-    sums: list[Exact] = []
-    total, free = fmpq(0), list(range(len(levels.values)))
-    while free:
-        found = exact_optimum(lp)
-        if not found.proved or found.dual is None or found.value is None:
-            return lp, [*sums, replace(found, bound=None)]
-        tight = [j for j in free if found.dual[levels.rows + j] > 0]
-        lower, upper = list(lp.lower), list(lp.upper)
-        for j in tight:
-            lower[levels.values[j]], upper[levels.spares[j]] = -found.value, None
-            total += found.value
-            sums.append(replace(found, value=total, bound=total))
-        lp = replace(lp, lower=lower, upper=upper)
-        free = [j for j in free if j not in tight]
-    return lp, sums
 
 
 def _searched(
