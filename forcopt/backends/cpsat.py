@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, as_fraction
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.backends.finite_domains import finite_domains, loosened
 from forcopt.backends.monitor import SolveMonitor
@@ -47,12 +47,12 @@ def rational(value: float) -> Fraction | None:
     >>> rational(0.19), rational(1 / 3), rational(2.0 ** 0.5)
     (Fraction(19, 100), Fraction(1, 3), None)
     """
-    decimal = Fraction(repr(value))
+    decimal = as_fraction(value, "decimal")
     if decimal.denominator <= _PLACES:
         return decimal
     # The denominators of ratios must be smaller: up to 1e9 every float would be close enough to some ratio.
-    ratio = Fraction(value).limit_denominator(_DENOMINATOR)
-    return ratio if float(ratio) == value else None
+    ratio = as_fraction(value, "simplest", _DENOMINATOR)
+    return ratio if ratio.denominator <= _DENOMINATOR else None
 
 
 def _scaled(values: list[float], name: Callable[[], str]) -> tuple[list[int], int]:

@@ -111,7 +111,7 @@ class SaturationLayout(Layout):
         return found
 
     def _stuck(self, run: StageRun, lowest: Array, height: float) -> tuple[Array, RawResult | None]:
-        """The lowest utilities that cannot rise (the one that rises least if all seem to); or a failed solve."""
+        """The lowest utilities that cannot rise, at least the one that rises least; or a failed solve."""
         rises = np.full(len(lowest), np.inf)
         for j in np.flatnonzero(lowest).tolist():
             cost = np.zeros(run.session.program.columns)
