@@ -198,7 +198,7 @@ class _Run:
                 with monitor.capture(self.stop_search):
                     monitor.improved(unscaled(self.objective_value), unscaled(self.best_objective_bound))
 
-        def said(line: str) -> None:
+        def logged(line: str) -> None:
             with monitor.capture():
                 monitor.log_text(line + "\n")
 
@@ -206,12 +206,12 @@ class _Run:
             self.bound = max(self.bound, unscaled(bound))
 
         self.callback = Callback()
-        solver.log_callback, solver.best_bound_callback = said, bounded
+        solver.log_callback, solver.best_bound_callback = logged, bounded
 
     def _unscaled(self, value: float) -> float:
         return value / self.scale + self.program.stages[0].offset
 
-    def read(self, said: str) -> RawResult:
+    def read(self, end: str) -> RawResult:
         """Translate the answer."""
         known = {
             "OPTIMAL": Status.OPTIMAL,
@@ -221,9 +221,9 @@ class _Run:
         }
         answer = self.solver.response_proto
         result = RawResult(
-            known.get(said, Status.FAILED),
+            known.get(end, Status.FAILED),
             bound=self.bound,
-            message=f"CP-SAT: {said} {self.solver.solution_info()}".rstrip(),
+            message=f"CP-SAT: {end} {self.solver.solution_info()}".rstrip(),
             iterations=answer.num_conflicts,
             nodes=answer.num_branches,
             log=self.monitor.log,

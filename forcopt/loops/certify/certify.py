@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from forcopt.backends.base import SolveOptions
 from forcopt.backends.registry import get_backend
+from forcopt.clock import Deadline
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program
@@ -90,5 +91,5 @@ def _with_cuts(model: Model, program: Program) -> Program:
     """The program with those constraints of its lazy families that floating-point cutting planes need."""
     highs = get_backend("highs")
     session = highs.session(program)
-    cutting_planes(session, model, SolveOptions(), lambda: 0.0, highs.accuracy)
+    cutting_planes(session, model, SolveOptions(), Deadline(), highs.accuracy)
     return replace(program, rows=session.program.rows, lazies=())
