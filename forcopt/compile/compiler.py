@@ -16,7 +16,7 @@ from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.leximin import LeximinStages, write_sorted
 from forcopt.compile.program import Cone, IndicatorRows, Program, StageCost
 from forcopt.errors import UnsupportedError
-from forcopt.language.expression import concatenate, stack
+from forcopt.language.joins import concatenate, stack
 from forcopt.language.model import Model
 from forcopt.language.objective import Objective, Sorted, Stage
 from forcopt.language.relations import (
