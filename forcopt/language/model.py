@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forcopt.arrays import Array, as_bounds, as_numbers, check_order
-from forcopt.errors import CurvatureError, DeclarationError, UnsupportedError, unknown
-from forcopt.language import evaluator
+from forcopt.errors import CurvatureError, DeclarationError, unknown
+from forcopt.language import editing, evaluator
 from forcopt.language import objective as objectives
 from forcopt.language.columns import Block, Columns, ColumnStore, consecutive
 from forcopt.language.constraint import Condition, Constraint, Lazy, Separator
 from forcopt.language.expression import Expression
 from forcopt.language.intervals import integral, interval
-from forcopt.language.labels import Axes, align, describe_labels, is_pandas, read_axes
+from forcopt.language.labels import align, describe_labels, is_pandas, read_axes
 from forcopt.language.objective import Objective, SortedMethod
 from forcopt.language.relations import AtomRelation, Product
 from forcopt.language.terms import Gather, mark
+from forcopt.language.variable import Variable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,40 +36,6 @@ __all__ = ["Model", "Variable"]
 
 Relation = AtomRelation | Product | Condition
 _START = attrgetter("start")
-
-
-class Variable(Expression):
-    """A decision variable of a model; an expression like any other.
-
-    Attributes
-    ----------
-    name : str
-        Unique in its model.
-    start : int
-        Its first column; the others follow in C order.
-    integer : bool
-        Whether all its values are integers.
-    """
-
-    __slots__ = ("integer", "name", "start")
-
-    def __init__(
-        self,
-        model: Model,
-        name: str,
-        shape: tuple[int, ...],
-        start: int,
-        integer: bool,
-        axes: Axes | None = None,
-    ) -> None:
-        super().__init__(model, shape, (consecutive(start, shape),), np.zeros(()), axes)
-        self.name = name
-        self.start = start
-        self.integer = integer
-
-    def __repr__(self) -> str:
-        kind = "integer " if self.integer else ""
-        return f"<{kind}variable {self.name} of shape {self.shape}>"
 
 
 def _is_several(condition: Any) -> bool:
@@ -717,70 +684,7 @@ class Model:
         >>> m.solve().objective
         5.0
         """
-        chosen: dict[int, Any] = {}
-        for thing in things:
-            found = self[thing] if isinstance(thing, str) else thing
-            if self._names.get(getattr(found, "name", "")) is not found:
-                raise DeclarationError(f"remove: {found!r} is not in model {self.name!r}")
-            chosen[id(found)] = found
-        left = [c for c in self.constraints if id(c) not in chosen]
-        relations = [r for r in self.relations if id(r) not in chosen]
-        gone = [thing for thing in chosen.values() if isinstance(thing, Variable)]
-        before = self.constraints, self.relations
-        self.constraints, self.relations = left, relations
-        try:
-            self._check_unused(gone)
-        except DeclarationError:
-            self.constraints, self.relations = before
-            raise
-        self.lazies = [f for f in self.lazies if id(f) not in chosen]
-        for thing in chosen.values():
-            del self._names[thing.name]
-            if isinstance(thing, Constraint):
-                thing.start = -1
-        self.row_count = 0
-        for constraint in left:
-            constraint.start = self.row_count
-            self.row_count += constraint.expression.size
-        for variable in gone:
-            self._discard(variable)
-
-    def _check_unused(self, variables: Sequence[Variable]) -> None:
-        if not variables:
-            return
-        marked = np.zeros(self.column_count, dtype=bool)
-        for variable in variables:
-            marked[variable.start : variable.start + variable.size] = True
-
-        def reads(expression: Expression) -> bool:
-            used = np.zeros(self.column_count, dtype=bool)
-            mark(expression.terms, used)
-            return bool((used & marked).any())
-
-        users = [(c.name, (c.expression,)) for c in self.constraints]
-        users += [
-            ("the objective", (s.expression,)) for s in (self.objective.stages if self.objective else ())
-        ]
-        for relation in self.needed_relations():
-            label = relation.name if isinstance(relation, Condition) else self._result_name(relation)
-            users.append((label, relation.operands))
-        for label, operands in users:
-            if any(map(reads, operands)):
-                names = ", ".join(v.name for v in variables)
-                raise DeclarationError(f"remove: {names} cannot go: {label} uses it; remove that first")
-
-    def _result_name(self, relation: AtomRelation | Product) -> str:
-        return self.block_of(int(relation.result_columns[0])).name
-
-    def _discard(self, variable: Variable) -> None:
-        removed = np.zeros(self.column_count, dtype=bool)
-        removed[: len(self._removed)] = self._removed
-        removed[variable.start : variable.start + variable.size] = True
-        self._removed = removed
-        if variable.size:
-            position = self._store.position(variable.start)
-            self._store.change(position, lower=np.zeros(()), upper=np.zeros(()), integer=2)
-        self._column_names = None
+        editing.remove(self, things)
 
     def fix(self, part: Expression, values: Any) -> None:
         """Hold a variable, or a part of one, at given values; `unfix` restores its bounds.
@@ -810,53 +714,11 @@ class Model:
         >>> m.solve().objective
         10.0
         """
-        if not isinstance(part, Expression):
-            raise DeclarationError(f"fix needs a variable or a part of one, not {part!r}")
-        given = evaluator.read_values(self, {part: values}, "fix")
-        columns = np.flatnonzero(~np.isnan(given))
-        for position, inside in self._by_block(columns):
-            block, at = self._store.declared(position), given[inside]
-            whole = np.broadcast_to(block.integer, block.shape).reshape(-1)[inside - block.start] == 1
-            low, high = (
-                np.broadcast_to(b, block.shape).reshape(-1)[inside - block.start]
-                for b in (block.lower, block.upper)
-            )
-            for wrong, rule in (
-                ((at < low) | (at > high), "within its bounds"),
-                (whole & (at != np.round(at)), "an integer"),
-            ):
-                if wrong.any():
-                    first = int(np.argmax(wrong))
-                    name = self.column_name(int(inside[first]))
-                    limits = f" [{low[first]:g}, {high[first]:g}]" if "bounds" in rule else ""
-                    raise DeclarationError(f"fix: {name} is {at[first]:g}; it must be {rule}{limits}")
-        for position, inside in self._by_block(columns):
-            block = self.blocks[position]
-            low, high = (np.array(np.broadcast_to(b, block.shape)) for b in (block.lower, block.upper))
-            low.reshape(-1)[inside - block.start] = high.reshape(-1)[inside - block.start] = given[inside]
-            self._store.change(position, lower=low, upper=high)
+        editing.fix(self, part, values)
 
     def unfix(self, part: Expression) -> None:
         """Give a variable, or a part of one, its declared bounds back; see `fix`."""
-        if not isinstance(part, Expression):
-            raise DeclarationError(f"unfix needs a variable or a part of one, not {part!r}")
-        for position, inside in self._by_block(self.columns_of(part, "unfix")):
-            block, declared = self.blocks[position], self._store.declared(position)
-            if block is declared:
-                continue
-            bounds = {}
-            for field in ("lower", "upper"):
-                now = np.array(np.broadcast_to(getattr(block, field), block.shape))
-                then = np.broadcast_to(getattr(declared, field), block.shape).reshape(-1)
-                now.reshape(-1)[inside - block.start] = then[inside - block.start]
-                bounds[field] = now
-            self._store.change(position, **bounds)
-
-    def _by_block(self, columns: Array) -> list[tuple[int, Array]]:
-        found: dict[int, list[int]] = {}
-        for column in np.unique(columns).tolist():
-            found.setdefault(self._store.position(column), []).append(column)
-        return [(position, np.array(inside)) for position, inside in found.items()]
+        editing.unfix(self, part)
 
     def relax(self) -> Callable[[], None]:
         """Let integer variables take any value within their bounds; give a function that undoes it.
@@ -884,27 +746,7 @@ class Model:
         >>> m.solve().objective
         1.0
         """
-        for relation in self.needed_relations():
-            atom = relation.atom if isinstance(relation, AtomRelation) else None
-            if atom is None or atom.curvature == 0:
-                label = relation.name if isinstance(relation, Condition) else self._result_name(relation)
-                raise UnsupportedError(f"relax: {label} ({relation.kind}) needs its integer variables")
-        changed = []
-        for position, block in enumerate(self.blocks):
-            if np.any(block.integer):
-                changed.append((position, block.integer))
-                self._store.change(position, integer=np.zeros((), np.int8))
-        integers = [v for v in self.variables if v.integer]
-        for variable in integers:
-            variable.integer = False
-
-        def undo() -> None:
-            for position, integer in changed:
-                self._store.change(position, integer=integer)
-            for variable in integers:
-                variable.integer = True
-
-        return undo
+        return editing.relax(self)
 
     def lazy(self, separate: Separator, name: str = "") -> Lazy:
         """Add a family of constraints too large to list.
