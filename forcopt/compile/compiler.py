@@ -16,6 +16,7 @@ from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.leximin import LeximinStages, write_sorted
 from forcopt.compile.program import Cone, IndicatorRows, Program, StageCost
 from forcopt.errors import UnsupportedError
+from forcopt.language.constraint import gathered
 from forcopt.language.joins import concatenate, stack
 from forcopt.language.model import Model
 from forcopt.language.objective import Objective, Sorted, Stage
@@ -171,7 +172,7 @@ def _fill(
     drafts: Sequence[LeximinStages],
 ) -> Program:
     model = draft.model
-    everything = [(c.expression, *c.row_bounds()) for c in [*model.constraints, *draft.rows]]
+    everything = [(c.expression, *c.row_bounds()) for c in gathered([*model.constraints, *draft.rows])]
     width = len(draft.lower)
     lower, upper = draft.lower, draft.upper
     listed: list[StageCost] = []

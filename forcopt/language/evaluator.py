@@ -9,7 +9,7 @@ import numpy as np
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
-from forcopt.language.constraint import Condition
+from forcopt.language.constraint import Condition, gathered
 from forcopt.language.expression import Expression
 from forcopt.language.relations import AtomRelation, Product
 
@@ -100,8 +100,13 @@ def violations(model: Model, values: Array) -> dict[str, float]:
         if np.any(block.integer == 1):
             off = np.where(block.integer == 1, np.abs(inside - np.round(inside)), 0.0)
             note(f"integrality of {block.name}", off)
-    for constraint in model.constraints:
-        note(constraint.name, constraint.relative_violation(values))
+    for group in gathered(model.constraints):
+        over = group.relative_violation(values)
+        if len(group.members) == 1:
+            note(group.members[0].name, over)
+        else:
+            for row in np.flatnonzero(~(over <= 0)).tolist():
+                note(group.members[row].name, over[row])
     for relation in model.needed_relations():
         if isinstance(relation, AtomRelation):
             name = model.block_of(relation.result_columns[0]).name

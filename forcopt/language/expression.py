@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 __all__ = ["Expression"]
 
 
+_LARGE = 1e300
+_LEAST, _ZERO, _MOST = np.array(-np.inf), np.array(0.0), np.array(np.inf)
+for _bound in (_LEAST, _ZERO, _MOST):
+    _bound.flags.writeable = False  # constraints share them
+
+
 class Expression:
     """An affine map of a model's columns, with a numpy shape.
 
@@ -166,6 +172,12 @@ class Expression:
         return out
 
     def __getitem__(self, index: Any) -> Expression:
+        if type(index) is int and self.axes is None and self.shape and len(self.terms) == 1:
+            term = self.terms[0]
+            if isinstance(term, Gather) and -self.shape[0] <= index < self.shape[0]:
+                values = term.values[index if len(term.values) > 1 else 0]
+                part = Gather(term.columns[index], values, term.distinct)
+                return Expression(self.model, self.shape[1:], (part,), self.constant[index])
         key = index if isinstance(index, tuple) else (index,)
         if self.axes is None:
             return self._at(key, index)
@@ -249,6 +261,10 @@ class Expression:
         self, other: Operand, sign: float, verb: str = "adding", what: str = "the added array"
     ) -> Expression:
         axes = self.axes
+        if (type(other) is float or type(other) is int) and -_LARGE < other < _LARGE:
+            return Expression(
+                self.model, self.shape, self.terms, compact(self.constant) + sign * float(other), axes
+            )
         if isinstance(other, Expression):
             self._same_model(other)
             if axes is not None or other.axes is not None:
@@ -264,9 +280,12 @@ class Expression:
         if sign < 0:
             minus = np.full((1,) * len(shape), -1.0)
             right_terms = tuple(_scale(term, minus) for term in right_terms)
-        constant = _padded(compact(left.constant), len(shape)) + sign * _padded(
-            compact(right_constant), len(shape)
-        )
+        if shape:
+            constant = _padded(compact(left.constant), len(shape)) + sign * _padded(
+                compact(right_constant), len(shape)
+            )
+        else:
+            constant = left.constant + sign * right_constant
         if axes is not None:
             axes = fitting((None,) * (len(shape) - len(axes)) + axes, shape)
         return Expression(self.model, shape, left.terms + right_terms, constant, axes)
@@ -309,6 +328,15 @@ class Expression:
                 f"* with a {type(other).__name__} could mean the matrix product or elements; "
                 "write @, or multiply by an array (scipy.sparse.csr_array, numpy.asarray)"
             )
+        if (type(other) is float or type(other) is int) and -_LARGE < other < _LARGE:
+            by = float(other)
+            terms = tuple(
+                Gather(t.columns, t.values * by, t.distinct)
+                if isinstance(t, Gather)
+                else t.scale(np.array([by]))
+                for t in self.terms
+            )
+            return Expression(self.model, self.shape, terms, compact(self.constant) * by, self.axes)
         what = "the multiplying array"
         factor = as_numbers(self.aligned(other, what), what)
         shape = broadcast_shapes([self.shape, factor.shape], "multiplying")
@@ -484,20 +512,20 @@ class Expression:
         check_order(low, high, shape, "between")
         return Constraint(self.broadcast_to(shape), np.broadcast_to(low, shape), np.broadcast_to(high, shape))
 
-    def _compare(self, other: Operand, lower: float, upper: float) -> Constraint:
+    def _compare(self, other: Operand, lower: Array, upper: Array) -> Constraint:
         from forcopt.language.constraint import Constraint
 
         difference = self._plus(other, -1.0, "comparing", "the compared array")
-        return Constraint(difference, np.array(lower), np.array(upper))
+        return Constraint(difference, lower, upper)
 
     def __le__(self, other: Operand) -> Constraint:
-        return self._compare(other, -np.inf, 0.0)
+        return self._compare(other, _LEAST, _ZERO)
 
     def __ge__(self, other: Operand) -> Constraint:
-        return self._compare(other, 0.0, np.inf)
+        return self._compare(other, _ZERO, _MOST)
 
     def __eq__(self, other: Operand) -> Constraint:  # type: ignore[override]
-        return self._compare(other, 0.0, 0.0)
+        return self._compare(other, _ZERO, _ZERO)
 
     def __ne__(self, other: Operand) -> bool:
         raise TypeError("an optimization model has no constraint !=")

@@ -476,6 +476,11 @@ class Model:
         """Whether each element can only take integer values."""
         return integral(expression, self.columns().integer > 0)
 
+    @property
+    def is_linear(self) -> bool:
+        """Whether no atom was used so far."""
+        return not self._atoms
+
     def is_affine(self, expression: Expression) -> bool:
         """Whether an expression uses no atom."""
         return self._curved(expression) is None
@@ -576,6 +581,7 @@ class Model:
     def _check_conditions(self, conditions: Sequence[Any], name: str, alone: bool) -> list[str]:
         """Check all conditions and choose their names; nothing is added before all are found right."""
         taken: dict[str, Any] = {}
+        shrunk = bool(self._removed.any())
         for position, condition in enumerate(conditions):
             wanted = name if alone or not name else f"{name}[{position}]"
             if not isinstance(condition, Constraint | Condition):
@@ -589,7 +595,8 @@ class Model:
             for operand in operands:
                 if operand.model is not self:
                     self.lift(operand, f"the constraint {wanted!r}" if wanted else "the constraint")
-                self._check_present(operand)
+                if shrunk:
+                    self._check_present(operand)
             if condition.name and (
                 self._names.get(condition.name) is condition or taken.get(condition.name) is condition
             ):
@@ -653,7 +660,7 @@ class Model:
         gone = np.flatnonzero(used[: len(self._removed)] & self._removed)
         if gone.size:
             raise DeclarationError(
-                f"the variable {self.block_of(int(gone[0])).name!r} was removed from model {self.name!r}"
+                f"{self.block_of(int(gone[0])).name!r} was removed from model {self.name!r}"
             )
 
     def remove(self, *things: Variable | Constraint | Condition | Lazy | str) -> None:

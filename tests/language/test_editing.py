@@ -67,7 +67,7 @@ def test_removed_rows_and_variables():
     m.remove(y)
     assert [v.name for v in m.variables] == ["x"] and m.solve().objective == 0
     for expression in (y, unused, y + 1):
-        with pytest.raises(fo.DeclarationError, match="'y' was removed"):
+        with pytest.raises(fo.DeclarationError, match="was removed from model"):
             m.subject_to(expression <= 3)
     with pytest.raises(fo.DeclarationError, match="is not in model"):
         m.remove(link)
