@@ -370,9 +370,7 @@ def _read(program: Program, backend: Pyomo, built: _Built, answer: Any, log: str
     words = phrase or f"{condition} {_given(answer.solver.message)}".strip()
     nodes = _given(answer.solver.statistics.branch_and_bound.number_of_bounded_subproblems)
     result = RawResult(Status.FAILED, message=f"{backend.solver}: {words}", nodes=int(nodes or 0))
-    if (
-        condition == kind.infeasible and "unbounded" in log
-    ):  # from CBC's presolve
+    if condition == kind.infeasible and "unbounded" in log:  # from CBC's presolve
         condition = kind.infeasibleOrUnbounded
     if condition in (kind.unbounded, kind.infeasibleOrUnbounded):
         result.status, result.ambiguous = Status.UNBOUNDED, True

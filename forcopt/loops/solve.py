@@ -14,9 +14,9 @@ from forcopt.clock import Deadline, Improvement
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program, StageCost
 from forcopt.errors import BackendError
+from forcopt.language.evaluator import read_values
 from forcopt.language.model import Model, Variable
 from forcopt.language.relations import AtomRelation
-from forcopt.loops.completion import read_values
 from forcopt.loops.cutting_planes import cutting_planes
 from forcopt.loops.diagnose import ray
 from forcopt.loops.lexicographic import lexicographic

@@ -14,7 +14,8 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.language.atoms import norm, sum_squares
-from forcopt.language.expression import Expression, stack
+from forcopt.language.expression import Expression
+from forcopt.language.joins import stack
 from forcopt.language.model import Model, Variable
 from forcopt.models.lexifair.problem import GroupModel, Lexifair
 
