@@ -28,7 +28,7 @@ def models() -> None:
 
     out = table("model", "what", "methods")
     for name, cls in sorted(problem_classes().items()):
-        out.add_row(name, _text(cls)[0], ", ".join(cls._methods))
+        out.add_row(name, _text(cls)[0], ", ".join(cls.methods))
     console().print(out)
 
 
@@ -61,7 +61,7 @@ def describe(model: ModelArgument) -> None:
             _entry(screen, name, [_type(field, layout), _rule(field), default], meanings.get(name, ""))
 
     screen.print("\n[bold]Methods[/bold] (* is the default)")
-    for name, method in cls._methods.items():
+    for name, method in cls.methods.items():
         star = "*" if name == cls.default_method else ""
         proof = "exact" if method.exact else "approximate" if method.guarantee is None else "with a guarantee"
         options = ", ".join(f"{k}={v!r}" for k, v in method.options.items())

@@ -19,6 +19,6 @@ def polygon(problem: CalibratedEqualErrors, *, backend: str | None = None) -> Ou
     """
     rates = problem.best_rates()
     if rates is None:
-        return Outcome(None, status=Status.INFEASIBLE, message=problem.infeasibility_reason)
+        return Outcome(None, status=Status.INFEASIBLE, message=problem.infeasibility_reason())
     target = [float(rate) for rate in rates]
     return Outcome(problem.transported(dict.fromkeys(problem.groups, target), backend))

@@ -470,7 +470,6 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         determinant = a * d - b * c
         return None if determinant == 0 else (b * (d - c) / determinant, a * (d - c) / determinant)
 
-    @property
     def infeasibility_reason(self) -> str:
         """Why no calibrated scores have equal error rates, by Corollary 5; empty if some do.
 
