@@ -1,7 +1,7 @@
 """Problems, the methods that solve them, their solutions, and the registry that finds them.
 
-`method` holds `Method`, `Handles` and `Outcome`; `solution` holds `Evaluation` and `Solution`; `problem` holds
-`Problem`; `registry` finds problem classes and examples; `progress` shows a running solve.
+`method` has `Method`, `Handles` and `Outcome`. `solution` has `Evaluation` and `Solution`. `problem` has
+`Problem`. `registry` finds problem classes and examples. `progress` shows a running solve.
 """
 
 from forcopt.problem.method import COMMON_OPTIONS, Handles, Method, Outcome

@@ -17,7 +17,6 @@ from forcopt.errors import DeclarationError, unknown
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
 from forcopt.language.objective import maximize, minimize
-from forcopt.loops.solution import ModelSolution
 from forcopt.problem.method import Handles, Method, Outcome
 from forcopt.problem.progress import ProgressLine, show_progress
 from forcopt.problem.solution import FEASIBILITY_TOLERANCE, Evaluation, Solution, disagreement

@@ -125,6 +125,12 @@ class CalibratedEqualErrors(Cutoffs, Problem):
             data = {**data, "cost_ratio": float(exact / (1 - exact))}
         return data
 
+    def replace(self, /, **fields: Any) -> Self:
+        """Rebuild with other values; a new cutoff sets the cost_ratio and the other way round."""
+        if ("cutoff" in fields) != ("cost_ratio" in fields):
+            fields = {"cutoff": None, "cost_ratio": None, **fields}
+        return super().replace(**fields)
+
     @field_validator("scores")
     @classmethod
     def _are_scores(cls, scores: Mapping[str, Array]) -> Mapping[str, Array]:
