@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from forcopt.loops.exchange import read
     from forcopt.problem import Evaluation, Handles, Method, Outcome, Problem, Solution, examples, load
     from forcopt.study.compare import compare
-    from forcopt.study.report import Comparison
+    from forcopt.study.comparison import Comparison
     from forcopt.study.sweep import sweep
 
 __version__ = "0.1.0"

@@ -24,9 +24,9 @@ from forcopt.errors import (
 )
 from forcopt.problem import Method, Problem
 from forcopt.study import isolate as isolation
+from forcopt.study.comparison import Comparison
 from forcopt.study.execute import execute
 from forcopt.study.library import best_known, problem_of
-from forcopt.study.report import Comparison
 from forcopt.study.run import Job
 from forcopt.study.store import metadata
 

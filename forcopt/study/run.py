@@ -7,26 +7,38 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from functools import cache
 from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
 
-from forcopt.backends.registry import backends
+from forcopt.backends.registry import backends, get_backend
 from forcopt.clock import Improvement
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
 from forcopt.problem import Problem, Solution
 from forcopt.status import Status
 
-__all__ = ["INTERRUPTED", "TOLERANCE", "Job", "Run", "measure"]
+__all__ = ["INTERRUPTED", "NUMBERS", "TOLERANCE", "Job", "Run", "measure"]
 
 TOLERANCE = 1e-4
 """How far solvers' tolerances let objectives differ, relative to max(1, value), and demands be violated."""
 
 INTERRUPTED = "not run: interrupted"
-"""The message of what Ctrl-C kept from being run."""
+"""The message of a row that Ctrl-C kept from being run."""
+
+DEFAULT_BACKEND = "highs"
+"""The backend of algorithms that solve models and are told none."""
+
+NUMBERS = (
+    "objective", "bound", "gap", "gap_to_best", "violation", "guarantee", "build_seconds", "solve_seconds",
+    "seconds", "peak_memory", "iterations", "seed", "repeat", "size", "rows", "columns", "nonzeros",
+    "integers",
+)  # fmt: skip
+"""The fields of a row that are numbers."""
 
 
 @dataclass(frozen=True)
@@ -245,6 +257,7 @@ def measure(job: Job, ready: Callable[[], object] = lambda: None, *, killed: boo
     """
     began = time.perf_counter()
     try:
+warm_up(job.backend or DEFAULT_BACKEND)
         method = job.problem.method(job.method)
         if method.prepare is not None:
             method.prepare()
@@ -264,6 +277,21 @@ def measure(job: Job, ready: Callable[[], object] = lambda: None, *, killed: boo
         what = "not for this declaration" if refused else type(error).__name__
         said = f"{what}: {error}".removesuffix(": ")
         return job.row(Status.FAILED, said, seconds=time.perf_counter() - began)
+
+
+@cache
+def warm_up(backend: str) -> None:
+    """Import the libraries of a backend and run it once, before any clock starts.
+
+    A backend that is missing or fails is left for the run itself to report.
+    """
+    with suppress(Exception):
+        model = Model("warm-up")
+        whole = get_backend(backend).capabilities.only_integer
+        x = model.variable("x", shape=2, lower=0, upper=3, integer=whole)
+        model.subject_to(x.sum() >= 1)
+        model.minimize(x[0] + 2 * x[1])
+        model.solve(backend)
 
 
 def _row(job: Job, solution: Solution) -> Run:

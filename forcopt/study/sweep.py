@@ -13,9 +13,9 @@ import numpy as np
 from forcopt.errors import DeclarationError, unknown
 from forcopt.problem import Problem
 from forcopt.study.compare import check_limits, check_options, expanded
+from forcopt.study.comparison import Comparison
 from forcopt.study.execute import execute
 from forcopt.study.library import problem_of
-from forcopt.study.report import Comparison
 from forcopt.study.run import Job
 from forcopt.study.store import metadata
 

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from test_report import NAN, run
+from test_comparison import NAN, run
 
 import forcopt as fo
 from forcopt.clock import Improvement

@@ -11,7 +11,7 @@ from forcopt.errors import DeclarationError
 from forcopt.study.charts.chart import Chart, Series, methods
 
 if TYPE_CHECKING:
-    from forcopt.study.report import Comparison
+    from forcopt.study.comparison import Comparison
 
 __all__ = ["front", "pareto"]
 
