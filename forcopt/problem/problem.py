@@ -204,7 +204,7 @@ class Problem(Declared):
         if chosen.kind != "formulation":
             names = [m.name for m in self.methods.values() if m.kind == "formulation"]
             raise DeclarationError(
-                f"method {chosen.name!r} is an algorithm; the formulations are: {', '.join(names) or 'none'}"
+                f"method {chosen.name!r} is no formulation; the formulations are: {', '.join(names) or 'none'}"
             )
         handles = chosen.function(self, model, **chosen.check_own(options))
         assert isinstance(handles, Handles)

@@ -7,8 +7,7 @@ import json
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cache
-from importlib import import_module
-from importlib import resources
+from importlib import import_module, resources
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal

@@ -257,7 +257,7 @@ def measure(job: Job, ready: Callable[[], object] = lambda: None, *, killed: boo
     """
     began = time.perf_counter()
     try:
-warm_up(job.backend or DEFAULT_BACKEND)
+        warm_up(job.backend or DEFAULT_BACKEND)
         method = job.problem.method(job.method)
         if method.prepare is not None:
             method.prepare()
