@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, Literal
 
-from forcopt.clock import Improvement
+from forcopt.clock import Deadline, Improvement
 from forcopt.errors import DeclarationError, unknown
 from forcopt.language.expression import Expression
 from forcopt.language.model import Variable
@@ -40,6 +40,9 @@ class Handles(SimpleNamespace):
         value is NaN where the decision leaves it open; the other columns must follow from the given ones. It
         raises `DeclarationError` for a decision that the formulation cannot represent. None if the
         formulation takes no decision.
+    timed_decision : Callable[[ModelSolution, Deadline], Any], optional
+        Reads the decision as `decision` does, for a reader that solves further programs. `Problem.solve`
+        passes the clock of the run; the reader raises `TimeoutError` once the time limit has passed.
     parts : Any
         Further variables and expressions, for models that compose several problems. Two names are reserved.
         ``unit`` (default 1.0) is the worth of 1 of the model's objective in the problem's units: solvers'
@@ -50,6 +53,7 @@ class Handles(SimpleNamespace):
     objective: Expression | Objective
     decision: Callable[[ModelSolution], Any]
     start: Callable[[Any], Mapping[Variable, Any]] | None
+    timed_decision: Callable[[ModelSolution, Deadline], Any] | None
     unit: float
     premise: str
 
@@ -58,10 +62,11 @@ class Handles(SimpleNamespace):
         objective: Expression | Objective,
         decision: Callable[[ModelSolution], Any],
         start: Callable[[Any], Mapping[Variable, Any]] | None = None,
+        timed_decision: Callable[[ModelSolution, Deadline], Any] | None = None,
         **parts: Any,
     ) -> None:
         given = {"objective": objective, "decision": decision, "start": start, **parts}
-        super().__init__(**{"unit": 1.0, "premise": "", **given})
+        super().__init__(**{"timed_decision": timed_decision, "unit": 1.0, "premise": "", **given})
 
     def start_at(self, decision: Any) -> Mapping[Variable, Any]:
         """Give the values of variables at a decision.

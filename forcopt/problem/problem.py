@@ -204,7 +204,7 @@ class Problem(Declared):
         if chosen.kind != "formulation":
             names = [m.name for m in self.methods.values() if m.kind == "formulation"]
             raise DeclarationError(
-                f"method {chosen.name!r} is no formulation; the formulations are: {', '.join(names) or 'none'}"
+                f"method {chosen.name!r} is no formulation; there are: {', '.join(names) or 'none'}"
             )
         handles = chosen.function(self, model, **chosen.check_own(options))
         assert isinstance(handles, Handles)
@@ -364,9 +364,15 @@ class Problem(Declared):
         if "on_improvement" in common:
             common["on_improvement"] = _in_problem_units(common["on_improvement"], handles.unit)
         result = model.solve(backend, **{**common, "time_limit": deadline.left})
-        decision = handles.decision(result) if result.status.has_solution else None
+        status, message, decision = result.status, result.message, None
+        try:
+            if status.has_solution and handles.timed_decision is not None:
+                decision = handles.timed_decision(result, deadline)
+            elif status.has_solution:
+                decision = handles.decision(result)
+        except TimeoutError as error:
+            status, message = Status.LIMIT, str(error)
         evaluation = None if decision is None else self.evaluate(decision)
-        status, message = result.status, result.message
         if evaluation is not None and not method.exact:
             status = Status.APPROXIMATE
         elif evaluation is not None:
