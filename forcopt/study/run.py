@@ -240,8 +240,11 @@ def _integer(seed: int | np.random.Generator | None) -> int | None:
     return None if seed is None or isinstance(seed, np.random.Generator) else int(seed)
 
 
-def measure(job: Job, ready: Callable[[], object] = lambda: None) -> Run:
+def measure(job: Job, ready: Callable[[], object] = lambda: None, *, killed: bool = False) -> Run:
     """Run a job in this process; whatever it raises becomes a row.
+
+    The job's seed goes to methods that take one. A method that takes no time limit refuses one, unless this
+    process is killed at the limit.
 
     Parameters
     ----------
@@ -249,20 +252,23 @@ def measure(job: Job, ready: Callable[[], object] = lambda: None) -> Run:
         What to run.
     ready : Callable[[], object], default lambda: None
         Called when all is prepared, just before the clock starts.
+    killed : bool, default False
+        Whether another process kills this one after the time limit.
     """
     began = time.perf_counter()
     try:
         warm_up(job.backend or DEFAULT_BACKEND)
-        prepare = job.problem.method(job.method).prepare
-        if prepare is not None:
-            prepare()
+        method = job.problem.method(job.method)
+        if method.prepare is not None:
+            method.prepare()
+        kept = "time_limit" in method.common or not killed
         ready()
         began = time.perf_counter()
         solution = job.problem.solve(
             job.method,
             backend=job.backend or None,
-            time_limit=job.time_limit,
-            seed=copy.deepcopy(job.seed),
+            time_limit=job.time_limit if kept else None,
+            seed=copy.deepcopy(job.seed) if "seed" in method.common else None,
             **job.options,
         )
         return _row(job, solution)

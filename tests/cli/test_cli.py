@@ -21,7 +21,7 @@ STUDY = Path(rucksack.__file__).parent
 @pytest.fixture
 def forcopt(monkeypatch, tmp_path):
     """Run a command in an empty folder, with the rucksack as the only model."""
-    monkeypatch.setattr("forcopt.problem.problem_classes", lambda: {"Rucksack": Rucksack})
+    monkeypatch.setattr("forcopt.problem.registry.problem_classes", lambda: {"Rucksack": Rucksack})
     monkeypatch.chdir(tmp_path)
 
     def run(*words):
@@ -83,7 +83,7 @@ def test_describe(forcopt):
         "values array of numbers, required Of the items.",
         "capacity number, > 0, required The largest total weight.",
         "milp* formulation, exact, options: cap=1.0, least=0.0 Choose by integer programming. Dantzig (1957)",
-        "greedy algorithm, with a guarantee Take by value",
+        "greedy algorithm, with a guarantee, takes seed Take by value",
         "Examples rucksack/small",
     ):
         assert part in said
