@@ -206,7 +206,7 @@ def _precision_windows(problem: PrecisionAllocation, room: float) -> tuple[Array
     cheap = problem.solve("neyman")
     assert cheap.decision is not None
     gains, costs, floors = problem.single, problem.unit_costs, problem.floors
-    fractional = problem.model_copy(update={"integer": False}).solve("neyman").decision.sizes
+    fractional = problem.replace(integer=False).solve("neyman").decision.sizes
     between = (gains > 0) & (fractional > floors) & (fractional < problem.sizes)
     if not between.any():
         return floors, problem.sizes

@@ -295,10 +295,12 @@ class StratifiedAllocation(Strata):
     ----------
     Neyman (1934); with all else, Cochran, Sampling Techniques (1977), chapter 5.
 
-    Examples
-    --------
+    Notes
+    -----
     The other fields are those of `Strata`.
 
+    Examples
+    --------
     >>> from forcopt.models import StratifiedAllocation
     >>> p = StratifiedAllocation(sizes=[100, 50, 50], deviations=[1, 4, 2], sample_size=40)
     >>> s = p.solve("greedy")

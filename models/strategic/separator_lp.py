@@ -112,11 +112,13 @@ def find_separator(
     TimeoutError
         After the deadline.
 
+    Warns
+    -----
+    UserWarning
+        If `improve` holds agents that are qualified already: more than needed is then demanded.
+
     Examples
     --------
-    Warns:
-        UserWarning: if `improve` holds agents that are qualified already: more than needed is then demanded.
-
     >>> p = StrategicLinearClassifier(
     ...     X=[[6, 4], [12, 1], [8, 0], [7, 1], [2, 1], [0, 3]], truth=([1, 2], 12), costs=[0.2, 0.2],
     ...     improvable=[True, False])
