@@ -41,7 +41,9 @@ def panel_fields(
             raise DeclarationError(f"candidates: there is no column {column!r}; the columns are {known}")
     names = people.index if identifier is None else people[identifier]
     if names.duplicated().any():
-        raise DeclarationError(f"candidates: {str(list(names[names.duplicated()])[0])!r} identifies two candidates")
+        raise DeclarationError(
+            f"candidates: {str(list(names[names.duplicated()])[0])!r} identifies two candidates"
+        )
     fields: dict[str, Any] = {
         "utilities": np.eye(len(people)),
         "groups": tuple(map(str, names)),
