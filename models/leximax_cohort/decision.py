@@ -233,7 +233,15 @@ class CohortLottery:
         ranks = np.arange(1, len(self.utilities) + 1)
         axes.step(ranks, np.sort(problem.utilities.T @ even), where="mid", color="0.6", label="equal chances")
         axes.step(ranks, self.levels, where="mid", color="#0072B2", linewidth=2, label="leximax")
-        axes.set(xlabel="group, worst first", ylabel="expected utility", ylim=(0, None))
+        alone = (
+            problem.utilities.shape == (len(ranks),) * 2 and (problem.utilities == np.eye(len(ranks))).all()
+        )
+        labels = (
+            ("candidate, least likely first", "probability")
+            if alone
+            else ("group, worst first", "expected utility")
+        )
+        axes.set(xlabel=labels[0], ylabel=labels[1], ylim=(0, None))
         axes.grid(axis="y", color="#e5e5e5")
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False)
