@@ -384,7 +384,7 @@ class Problem(Declared):
             decision=decision,
             evaluation=evaluation,
             status=status,
-            bound=result.bound * handles.unit,
+            bound=self._no_bound if handles.restricts else result.bound * handles.unit,
             method=method.name,
             backend=result.backend,
             seconds=deadline.seconds,

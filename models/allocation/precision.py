@@ -124,9 +124,8 @@ class PrecisionAllocation(Strata):
             if not member.any():
                 raise DeclarationError(f"targets: no stratum is in the domain {domain!r}")
             columns.append(np.where(member, s * n.sum() / n[member].sum(), 0.0))
-        return cls(
-            sizes=sizes, deviations=np.stack(columns, axis=1), targets=list(targets.values()), **fields
-        )
+        allowed = np.array(list(targets.values()), dtype=float)
+        return cls(sizes=n, deviations=np.stack(columns, axis=1), targets=allowed, **fields)
 
     @property
     def unit_costs(self) -> Array:

@@ -42,7 +42,7 @@ def panel_fields(
     names = people.index if identifier is None else people[identifier]
     if names.duplicated().any():
         raise DeclarationError(
-            f"candidates: {str(list(names[names.duplicated()])[0])!r} identifies two candidates"
+            f"candidates: {str(next(iter(names[names.duplicated()])))!r} identifies two candidates"
         )
     fields: dict[str, Any] = {
         "utilities": np.eye(len(people)),

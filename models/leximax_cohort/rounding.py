@@ -88,7 +88,7 @@ def cohort_lottery(
     def cohort(weights: Array, low: Array, high: Array, least: Array, most: Array) -> Array | None:
         model = Model("face")
         chosen = model.variable("chosen", len(x), lower=low, upper=high, binary=True)
-        model.subject_to(chosen.sum() == size, (rows @ chosen).between(least, most))
+        model.subject_to(chosen.sum() == size, (chosen @ rows.T).between(least, most))
         model.maximize(chosen @ weights)
         result = model.solve()
         return None if result.point is None else np.round(result[chosen])

@@ -120,3 +120,11 @@ def test_graph_methods_keep_the_limit():
         s = q.solve(method, time_limit=0.2)
         assert s.seconds < 1.2, method
         assert s.decision is None or s.evaluation.feasible
+
+
+def test_the_program_with_a_margin_claims_no_bound():
+    p = StrategicLinearClassifier(X=[[10], [9.9999]], truth=([1], 10), costs=[0.2], improvable=[False])
+    s = p.solve("margin-milp")
+    assert s.status == fo.Status.APPROXIMATE and s.objective == 0 and s.bound == np.inf
+    assert p.solve("margin-milp", margin=1e-5).objective == 1
+    assert p.solve("margin-milp", margin=0).bound >= 1
