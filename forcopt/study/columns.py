@@ -36,6 +36,10 @@ class Column(NamedTuple):
     shown: Callable[[Run], bool] = lambda _: True
 
 
+_LARGEST_PERCENT = 100.0
+"""Shares above it are not spelled out."""
+
+
 def _number(value: float, form: str = ".8g") -> str:
     return f"{value:{form}}" if np.isfinite(value) else "-"
 
@@ -45,6 +49,8 @@ def _percent(value: float) -> str:
         return "-"
     if abs(value) < 1e-9:  # rounding
         return "0%"
+    if abs(value) > _LARGEST_PERCENT:  # the best is about 0: a share of it says nothing
+        return f">{_LARGEST_PERCENT:.0%}" if value > 0 else f"<-{_LARGEST_PERCENT:.0%}"
     return f"{value:.2%}" if abs(value) >= 5e-5 else "<0.01%"
 
 

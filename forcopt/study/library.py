@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from fractions import Fraction
 from functools import cache
 from importlib import import_module, resources
@@ -51,9 +52,17 @@ def problem_of(spec: str | Path) -> Problem:
     """
     if str(spec).lower().endswith((".mps", ".lp", ".mps.gz", ".lp.gz")):
         return ModelFile(path=str(spec))
-    if Path(spec).exists() or str(spec) in examples() or str(spec) not in (every := instances()):
+    if Path(spec).exists() or str(spec) in examples():
         return load(spec)
-    return every[str(spec)].make()
+    every = instances()
+    if str(spec) in every:
+        return every[str(spec)].make()
+    near = get_close_matches(str(spec), [*examples(), *every], n=3)
+    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    raise FileNotFoundError(
+        f"no file, example or instance {str(spec)!r}; {hint}"
+        "'forcopt examples' and 'forcopt instances list' name them all"
+    )
 
 
 def find(names: Sequence[str]) -> list[Instance]:
