@@ -78,7 +78,8 @@ def checked(class_name: str, method: str, prop: str, failure: str) -> None:
     """Fail for a failure, or for an entry of `KNOWN` that is out of date."""
     entry = (f"{class_name}.{method}", prop)
     if entry in KNOWN:
-        assert failure, f"{entry} is mended; remove it from KNOWN"
+        # Whether a run ends before it has a decision depends on the machine.
+        assert failure or prop == "decision", f"{entry} is mended; remove it from KNOWN"
         pytest.skip(f"known: {failure}")
     assert not failure, f"{entry[0]}: {failure}"
 
