@@ -19,6 +19,7 @@ from forcopt.cli.output import (
     console,
     is_model_file,
     print_json,
+    print_table,
     problem_from,
     progress_wanted,
     table,
@@ -198,7 +199,7 @@ def _show_values(values: dict[str, float]) -> None:
     for name, value in nonzero[:_MOST_VALUES]:
         out.add_row(name, f"{value:.10g}")
     screen = console()
-    screen.print(out, markup=False)
+    print_table(out)
     if len(nonzero) > _MOST_VALUES:
         screen.print(f"and {len(nonzero) - _MOST_VALUES} more; --json has all")
     screen.print("variables that are not listed are 0")
