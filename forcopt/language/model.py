@@ -42,6 +42,13 @@ def _is_several(condition: Any) -> bool:
     return isinstance(condition, Iterable) and not isinstance(condition, str | Expression)
 
 
+def _is_affine(relation: Relation) -> bool:
+    """Whether a lazy family may use the result."""
+    return isinstance(relation, Product) or (
+        isinstance(relation, AtomRelation) and not relation.atom.curvature
+    )
+
+
 def _booleans(given: Any, what: str) -> Array:
     """Read booleans, or the numbers 0 and 1 for them."""
     values = np.asarray(given)
@@ -357,8 +364,10 @@ class Model:
             mark(stage.expression.terms, used)
         needed: list[Relation] = []
         for relation in reversed(self.relations):  # an argument's columns are older than the result's
-            optional = AtomRelation if self.lazies else AtomRelation | Product
-            if isinstance(relation, optional) and not used[relation.result_columns].any():
+            optional = isinstance(relation, AtomRelation | Product) and not (
+                self.lazies and _is_affine(relation)
+            )
+            if optional and not used[relation.result_columns].any():
                 continue
             needed.append(relation)
             for operand in relation.operands:
