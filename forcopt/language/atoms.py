@@ -360,9 +360,9 @@ def norm(x: Operand, p: float = 2, axis: int | None = None) -> Any:
     """
     atoms = {1: NORM_1, 2: NORM_2, np.inf: NORM_INF, "inf": NORM_INF}
     along = _along(x, axis, "norm")
-    if isinstance(p, int | float | str) and p in atoms:
+    if np.ndim(p) == 0 and p in atoms:
         return _apply(atoms[p], along)
-    if isinstance(p, str) or np.ndim(p) != 0 or not p >= 1:
+    if not isinstance(p, int | float | np.number) or not p >= 1:
         raise DeclarationError(f"norm: p is {p}; it must be a number >= 1, or inf")
     return _apply(NORM_P, along, parameter=float(p), label="norm")
 

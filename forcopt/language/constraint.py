@@ -176,7 +176,7 @@ def gathered(constraints: Sequence[Constraint]) -> Iterator[GatheredRows]:
                 yield GatheredRows(c.expression, c.lower, c.upper, c.name, c.start, c.labels, [c])
             continue
         expressions = [c.expression for c in members]
-        counts = [sum(len(t.columns) for t in e.terms) for e in expressions]  # type: ignore[union-attr]
+        counts = [sum(t.width for t in e.terms if isinstance(t, Gather)) for e in expressions]
         held: list[Any] = [t for e in expressions for t in e.terms]
         columns = np.concatenate([t.columns for t in held]) if held else np.zeros(0, np.int32)
         values = [

@@ -194,10 +194,11 @@ def iff(b: Expression, other: Expression | Constraint) -> Any:
     if (has_low and not np.isfinite(low).all()) or (has_high and not np.isfinite(high).all()):
         raise DeclarationError("iff: some rows of the constraint have a bound that others lack; split them")
     below, above = e <= low - 1 if has_low else None, e >= high + 1 if has_high else None
-    if has_low != has_high:
-        return [implies(b, other), implies(1 - b, below if below is not None else above)]
     if below is None or above is None:
-        raise DeclarationError("iff: the constraint has no bound")
+        reverse = below if below is not None else above
+        if reverse is None:
+            raise DeclarationError("iff: the constraint has no bound")
+        return [implies(b, other), implies(1 - b, reverse)]
     return either([b == 1, other], [b == 0, below], [b == 0, above], elementwise=True)
 
 
@@ -279,7 +280,7 @@ def either(*alternatives: Constraint | Sequence[Constraint], elementwise: bool =
     """
     groups: list[list[Constraint]] = []
     for alternative in alternatives:
-        group = list(alternative) if isinstance(alternative, list | tuple) else [alternative]
+        group: list[Any] = [*alternative] if isinstance(alternative, list | tuple) else [alternative]
         for constraint in group:
             if not isinstance(constraint, Constraint):
                 raise DeclarationError(f"either needs constraints, or lists of them, not {constraint!r}")

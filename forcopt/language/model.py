@@ -364,10 +364,10 @@ class Model:
             mark(stage.expression.terms, used)
         needed: list[Relation] = []
         for relation in reversed(self.relations):  # an argument's columns are older than the result's
-            optional = isinstance(relation, AtomRelation | Product) and not (
-                self.lazies and _is_affine(relation)
+            needless = (
+                isinstance(relation, AtomRelation | Product) and not used[relation.result_columns].any()
             )
-            if optional and not used[relation.result_columns].any():
+            if needless and not (self.lazies and _is_affine(relation)):
                 continue
             needed.append(relation)
             for operand in relation.operands:
@@ -846,13 +846,14 @@ class Model:
 
     # -- evaluation ----------------------------------------------------------------------------------------
 
-    def point(self, values: Mapping[Variable, Any]) -> Array:
+    def point(self, values: Mapping[Any, Any]) -> Array:
         """Give all columns' values from those of the variables; atoms and products are computed.
 
         Parameters
         ----------
         values : Mapping[Variable, Any]
-            For each variable an array that broadcasts to its shape; variables left out are 0.
+            For each variable, or part of one such as ``x[0]``, an array that broadcasts to its shape;
+            variables left out are 0.
         """
         return evaluator.point(self, values)
 
