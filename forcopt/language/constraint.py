@@ -335,11 +335,13 @@ def implies(condition: Expression, constraint: Constraint) -> Implication:
     constraint : Constraint
         Rows that then hold.
 
-    Examples
-    --------
+    Notes
+    -----
     Backends without indicator rows need bounds on every variable of the constraint, see the bridge
     ``big_m``.
 
+    Examples
+    --------
     >>> import forcopt as fo
     >>> m = fo.Model()
     >>> x, b = m.variable("x", lower=0, upper=10), m.variable("b", binary=True)
@@ -371,10 +373,12 @@ def connected(graph: nx.Graph[Any], member: Expression) -> Connected:
     member : Expression
         Binary expression of shape ``(number of nodes,)``; 1 for a chosen node.
 
-    Examples
-    --------
+    Notes
+    -----
     The bridge ``connected_flow`` rewrites it as a single-commodity flow from a root among the chosen nodes.
 
+    Examples
+    --------
     >>> import forcopt as fo, networkx as nx
     >>> m = fo.Model()
     >>> x = m.variable("x", shape=5, binary=True)

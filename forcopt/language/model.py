@@ -916,29 +916,29 @@ class Model:
 
         write(self, path)
 
-    def to_highs(self) -> Any:
-        """Give a `highspy.Highs` that holds the model, not run."""
+    def to_highs(self, *, first_stage: bool = False) -> Any:
+        """Give a `highspy.Highs` that holds the model (see `forcopt.loops.exchange.to_native`), not run."""
         from forcopt.loops.exchange import to_native
 
-        return to_native(self, "highs")
+        return to_native(self, "highs", first_stage=first_stage)
 
-    def to_cvxpy(self) -> Any:
+    def to_cvxpy(self, *, first_stage: bool = False) -> Any:
         """Give a `cvxpy.Problem`."""
         from forcopt.loops.exchange import to_native
 
-        return to_native(self, "cvxpy")
+        return to_native(self, "cvxpy", first_stage=first_stage)
 
-    def to_pyomo(self) -> Any:
+    def to_pyomo(self, *, first_stage: bool = False) -> Any:
         """Give a `pyomo.environ.ConcreteModel`."""
         from forcopt.loops.exchange import to_native
 
-        return to_native(self, "pyomo")
+        return to_native(self, "pyomo", first_stage=first_stage)
 
-    def to_mathopt(self) -> Any:
+    def to_mathopt(self, *, first_stage: bool = False) -> Any:
         """Give an `ortools.math_opt.python.mathopt.Model`."""
         from forcopt.loops.exchange import to_native
 
-        return to_native(self, "mathopt")
+        return to_native(self, "mathopt", first_stage=first_stage)
 
     # -- reading -------------------------------------------------------------------------------------------
 

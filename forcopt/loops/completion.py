@@ -47,8 +47,8 @@ def completed(
         numbers = given[v.start : v.start + v.size]
         at = np.flatnonzero(~np.isnan(numbers))
         held.subject_to(v.reshape(-1)[at] == numbers[at], name=held.unused_name(f"{v.name} is given"))
-    said = held.solve(time_limit=_SECONDS)
-    if said.point is None:
-        return said, False
-    said.model, said.point = model, model.complete(np.where(np.isnan(given), said.point, given))
-    return said, True
+    solution = held.solve(time_limit=_SECONDS)
+    if solution.point is None:
+        return solution, False
+    solution.model, solution.point = model, model.complete(np.where(np.isnan(given), solution.point, given))
+    return solution, True

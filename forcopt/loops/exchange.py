@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 import re
 import warnings
 from collections import Counter
@@ -17,8 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array, as_bounds, check_order
-from forcopt.backends.highs import Highs, pass_program
-from forcopt.backends.registry import all_capabilities
+from forcopt.backends.highs import pass_program, silent_highs
+from forcopt.backends.registry import all_capabilities, backends
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program
@@ -50,31 +49,58 @@ _LP_WORD = re.compile(
 _LP_NUMBER = re.compile(r"inf|nan", re.IGNORECASE)
 """Beginnings that HiGHS's reader takes for a number."""
 
+_NATIVE = {"highs": "highs", "cvxpy": "clarabel", "mathopt": "glop", "pyomo": "pyomo:glpk"}
+"""A backend of each library."""
 
-def to_native(model: Model, library: str) -> Any:
-    """Give the model as another library's own object, not solved."""
-    if library == "cvxpy":
-        from forcopt.backends import cvxpy
 
-        return cvxpy.native(_compiled(model, cvxpy.CONVEX, library))
-    if library == "mathopt":
-        from forcopt.backends import mathopt
+def to_native(model: Model, library: str, *, first_stage: bool = False) -> Any:
+    """Give the model as another library's own object, not solved.
 
-        return mathopt.native(_compiled(model, mathopt.NATIVE, library))
-    if library == "pyomo":
-        from forcopt.backends import pyomo
+    Parameters
+    ----------
+    model : Model
+        Without lazy families; with one objective at most, unless `first_stage`.
+    library : {"highs", "cvxpy", "mathopt", "pyomo"}
+        See `Backend.native`.
+    first_stage : bool, default False
+        Of several objectives in order of priority, hand over the first alone.
 
-        return pyomo.native(_compiled(model, pyomo.SMOOTH, library))
+    Raises
+    ------
+    UnsupportedError
+        For what the object cannot hold.
+    """
+    backend = backends()[_NATIVE[library]]
+    _refuse_losses(model, f"hand {model.name!r} over to {library}", first_stage)
+    assert backend.native_capabilities is not None
+    return backend.native(_compiled(model, backend.native_capabilities, library))
 
-    out = _quiet()
-    pass_program(out, _compiled(model, Highs.capabilities, "highs"), natural=True)
-    return out
+
+def _refuse_losses(model: Model, doing: str, first_stage: bool = False) -> None:
+    """Refuse what an object or a file would lose: later objectives and lazy families.
+
+    Raises
+    ------
+    UnsupportedError
+        Naming them.
+    """
+    count = model.objective.count if model.objective else 0
+    if count > 1 and not first_stage:
+        raise UnsupportedError(
+            f"cannot {doing}: {model.name!r} has {count} objectives in order of priority, and it "
+            "holds one; fix the values of the earlier ones by constraints and pass the last"
+        )
+    if model.lazies:
+        names = ", ".join(repr(family.name) for family in model.lazies)
+        raise UnsupportedError(
+            f"cannot {doing}: the lazy family {names} is a function, not rows; Model.solve calls it"
+        )
 
 
 def _compiled(model: Model, capabilities: Capabilities, name: str) -> Program:
     """The program of a model, without the columns that nothing uses."""
     program = compile_model(model, capabilities, name, all_capabilities)
-    if any(stage.levels is not None for stage in program.stages):
+    if any(stage.leximin is not None for stage in program.stages):
         return program
     return program.without(model.unused_columns())
 
@@ -117,23 +143,13 @@ def write(model: Model, path: str | Path) -> None:
     path = Path(path)
     if path.suffix not in (".mps", ".lp"):
         raise DeclarationError(f"cannot write {path}: the name must end in .mps or .lp")
-    count = model.objective.count if model.objective else 0
-    if count > 1:
-        raise UnsupportedError(
-            f"cannot write {path}: {model.name!r} has {count} objectives in order of priority, a file "
-            "holds one; fix the values of the earlier ones by constraints and write the last"
-        )
-    if model.lazies:
-        names = ", ".join(repr(family.name) for family in model.lazies)
-        raise UnsupportedError(
-            f"cannot write {path}: the lazy family {names} is a function, not rows; Model.solve calls it"
-        )
+    _refuse_losses(model, f"write {path}")
     try:
         program = _compiled(model, _FILE, f"a {path.suffix} file")
     except UnsupportedError as error:
         raise UnsupportedError(f"cannot write {path}: {error}") from None
     path.open("w").close()  # HiGHS crashes on a file that it cannot open; Python says why
-    out = _quiet()
+    out = silent_highs()
     pass_program(out, program, natural=True)
     twice = np.isfinite(program.rows.lower) & np.isfinite(program.rows.upper)
     twice &= program.rows.lower < program.rows.upper
@@ -143,7 +159,7 @@ def write(model: Model, path: str | Path) -> None:
         _spell(map(program.row_name, range(program.rows.count)), path.suffix, twice)
     ):
         out.passRowName(position, name)
-    _heard(out, lambda: out.writeModel(str(path)), f"writing {path}", BackendError)
+    _with_warnings(out, lambda: out.writeModel(str(path)), f"writing {path}", BackendError)
 
 
 def _spell(names: Iterable[str], suffix: str, twice: Any = None) -> list[str]:
@@ -225,14 +241,14 @@ def read_into(model: Model, path: str | Path) -> tuple[Expression, Expression, b
             return read_into(model, plain)
     if path.suffix == ".lp":
         _refuse_repeated_costs(path)
-    source = _quiet()
-    said = _heard(source, lambda: source.readModel(str(path)), f"reading {path}", DeclarationError)
+    source = silent_highs()
+    warned = _with_warnings(source, lambda: source.readModel(str(path)), f"reading {path}", DeclarationError)
     lp, hessian = source.getLp(), source.getModel().hessian_
     for kind, names, count in (("column", lp.col_names_, lp.num_col_), ("row", lp.row_names_, lp.num_row_)):
         if len(names) != count:  # HiGHS drops them all if two are the same
-            words = "; ".join(said)
+            words = "; ".join(warned)
             raise DeclarationError(f"{path}: every {kind} must have a name of its own; HiGHS: {words}")
-    for words in said:
+    for words in warned:
         warnings.warn(f"{path}: HiGHS: {words}", stacklevel=3)
     kinds = np.array([int(kind) for kind in lp.integrality_] or [0] * lp.num_col_, dtype=int)
     if (kinds > 1).any():
@@ -342,16 +358,9 @@ def _square(x: Expression, hessian: highspy.HighsHessian) -> Any:
     return 0.5 * quad_form(x[used], full[used][:, used])
 
 
-def _quiet() -> highspy.Highs:
-    import highspy
-
-    out = highspy.Highs()
-    out.setOptionValue("log_to_console", False)
-    out.setOptionValue("log_file", os.devnull)  # HiGHS calls back with its log only if it also writes it
-    return out
-
-
-def _heard(highs: highspy.Highs, act: Callable[[], Any], doing: str, error: type[Exception]) -> list[str]:
+def _with_warnings(
+    highs: highspy.Highs, act: Callable[[], Any], doing: str, error: type[Exception]
+) -> list[str]:
     """Let HiGHS do something and give its warnings, without their label; raise its errors."""
     import highspy
 

@@ -56,10 +56,12 @@ class LexifairRegression(Lexifair):
     ----------
     Diana, Gill, Globus-Harris, Kearns, Roth, Sharifi-Malvajerdi, FORC 2021, section 5.
 
-    Examples
-    --------
+    Notes
+    -----
     The other fields are those of `Lexifair`.
 
+    Examples
+    --------
     >>> from forcopt.models import LexifairRegression
     >>> X, y = [[1, 0], [1, 0], [0, 1], [1, 1]], [0, 2, 3, 3.5]
     >>> p = LexifairRegression(features=X, labels=y, groups=[[0], [1], [2], [3]])
