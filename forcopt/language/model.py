@@ -42,6 +42,13 @@ def _is_several(condition: Any) -> bool:
     return isinstance(condition, Iterable) and not isinstance(condition, str | Expression)
 
 
+def _is_affine(relation: Relation) -> bool:
+    """Whether a lazy family may use the result."""
+    return isinstance(relation, Product) or (
+        isinstance(relation, AtomRelation) and not relation.atom.curvature
+    )
+
+
 def _booleans(given: Any, what: str) -> Array:
     """Read booleans, or the numbers 0 and 1 for them."""
     values = np.asarray(given)
@@ -357,8 +364,10 @@ class Model:
             mark(stage.expression.terms, used)
         needed: list[Relation] = []
         for relation in reversed(self.relations):  # an argument's columns are older than the result's
-            optional = AtomRelation if self.lazies else AtomRelation | Product
-            if isinstance(relation, optional) and not used[relation.result_columns].any():
+            needless = (
+                isinstance(relation, AtomRelation | Product) and not used[relation.result_columns].any()
+            )
+            if needless and not (self.lazies and _is_affine(relation)):
                 continue
             needed.append(relation)
             for operand in relation.operands:
@@ -837,13 +846,14 @@ class Model:
 
     # -- evaluation ----------------------------------------------------------------------------------------
 
-    def point(self, values: Mapping[Variable, Any]) -> Array:
+    def point(self, values: Mapping[Any, Any]) -> Array:
         """Give all columns' values from those of the variables; atoms and products are computed.
 
         Parameters
         ----------
         values : Mapping[Variable, Any]
-            For each variable an array that broadcasts to its shape; variables left out are 0.
+            For each variable, or part of one such as ``x[0]``, an array that broadcasts to its shape;
+            variables left out are 0.
         """
         return evaluator.point(self, values)
 
