@@ -32,6 +32,10 @@ _STAGED = 1e-9
 """How far linear programs that are solved in stages may be off."""
 
 
+_SMALLEST = 1e-9
+"""HiGHS drops smaller matrix entries (its option ``small_matrix_value``)."""
+
+
 def pass_program(highs: highspy.Highs, program: Program, natural: bool = False) -> None:
     """Hand a program's arrays over.
 
@@ -293,15 +297,18 @@ class Highs(Backend):
     through = "highspy"
     install = "pip install 'highspy>=1.13,<1.14'"
     capabilities = Capabilities(
-        frozenset({"rows", "integer", "quadratic"}), conflicts=(frozenset({"integer", "quadratic"}),)
+        frozenset({"rows", "integer", "quadratic"}),
+        conflicts=(frozenset({"integer", "quadratic"}),),
+        smallest=_SMALLEST,
     )
 
     def __init__(
         self, name: str, algorithm: str = "", kinds: Sequence[str] = (), accuracy: float = 1e-6
     ) -> None:
         self.name, self.algorithm, self.accuracy = name, algorithm, accuracy
+        self.careful = {"presolve": "off"}
         if kinds:
-            self.capabilities = Capabilities(frozenset(kinds))
+            self.capabilities = Capabilities(frozenset(kinds), smallest=_SMALLEST)
 
     def missing(self) -> str | None:
         """Whether highspy is there, in a version that can be trusted."""

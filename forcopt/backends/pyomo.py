@@ -370,9 +370,7 @@ def _read(program: Program, backend: Pyomo, built: _Built, answer: Any, log: str
     words = phrase or f"{condition} {_given(answer.solver.message)}".strip()
     nodes = _given(answer.solver.statistics.branch_and_bound.number_of_bounded_subproblems)
     result = RawResult(Status.FAILED, message=f"{backend.solver}: {words}", nodes=int(nodes or 0))
-    if (
-        condition == kind.infeasible and "unbounded" in log
-    ):  # from CBC's presolve
+    if condition == kind.infeasible and "unbounded" in log:  # from CBC's presolve
         condition = kind.infeasibleOrUnbounded
     if condition in (kind.unbounded, kind.infeasibleOrUnbounded):
         result.status, result.ambiguous = Status.UNBOUNDED, True
@@ -477,7 +475,7 @@ class Pyomo(Backend):
         self.name, self.solver = name, solver
         self.traits = _SOLVERS.get(solver, _Traits())
         self.install = self.traits.install or "see the solver's own documentation"
-        self.capabilities = Capabilities(self.traits.kinds)
+        self.capabilities = Capabilities(self.traits.kinds, smallest=1e-9)
 
     def missing(self) -> str | None:
         """Whether Pyomo and the solver are there."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
+from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import all_capabilities, get_backend
 from forcopt.clock import Deadline, Improvement
 from forcopt.compile.compiler import compile_model
@@ -17,6 +18,7 @@ from forcopt.errors import BackendError
 from forcopt.language.model import Model, Variable
 from forcopt.language.relations import AtomRelation
 from forcopt.loops.completion import read_values
+from forcopt.loops.confirm import infeasibility_doubt, is_linear, optimality_doubt
 from forcopt.loops.cutting_planes import cutting_planes
 from forcopt.loops.diagnose import ray
 from forcopt.loops.lexicographic import lexicographic
@@ -85,7 +87,7 @@ def solve_model(
         settings = replace(settings, start=np.concatenate([settings.start, pad]))
     if program.is_staged and gap is None:
         settings = replace(settings, gap=0.0)  # later stages would use up what a gap leaves
-    session = chosen.session(program)
+    session = open_session(chosen, program)
     native_lazy, begun = "lazy" in chosen.capabilities.kinds, False
 
     def run(current: Session, last: bool) -> RawResult:
@@ -112,20 +114,110 @@ def solve_model(
         elif _refuted(model, program, settings.within(deadline.seconds)):
             result.status = Status.FAILED
             result.message += "; but a point of the linear rows satisfies the model"
-    quadratic = program.stages[-1].quadratic is not None
-    if (result.status is Status.FAILED and quadratic) or (
-        result.status is Status.UNBOUNDED and not program.cones and not model.lazies
-    ):
-        # First-order methods take large values for rays, and solvers of quadratic programs rays for optima.
-        confirmed = bool(ray(model, backend if program.indicators else "highs"))
-        if result.status is Status.UNBOUNDED and not confirmed:
-            result.message += "; but there is no direction in which the objective improves forever"
-        result.status = Status.UNBOUNDED if confirmed else Status.FAILED
+    if is_linear(program):
+        checked = session.program if model.lazies else program
+        result = _confirmed(model, chosen, checked, result, settings, deadline)
+        results[-1] = result if result.status.has_solution else results[-1]
+    elif result.status in (Status.UNBOUNDED, Status.FAILED) and not program.cones and not model.lazies:
+        # Solvers of quadratic programs take rays for optima; the ray decides.
+        quadratic = program.stages[-1].quadratic is not None
+        if quadratic or result.status is Status.UNBOUNDED:
+            confirmed = bool(ray(model, backend if program.indicators else "highs"))
+            if result.status is Status.UNBOUNDED and not confirmed:
+                result.message += f"; but {_NO_RAY}"
+            result.status = Status.UNBOUNDED if confirmed else Status.FAILED
     if model.lazies and result.status is Status.UNBOUNDED:
         # The families may bound it, but an oracle can only be asked about a point.
         result.status = Status.FAILED
         result.message += "; without its lazy families the model is unbounded: give the variables bounds"
     return postsolve(model, chosen, program, result, results, deadline.seconds, gap)
+
+
+_NO_RAY = "there is no direction in which the objective improves forever"
+
+_PROOF = 1e-4
+"""The largest distance, relative, of an optimum from the bound that its multipliers prove."""
+
+_FAR = 1e15
+"""Values this large are beyond what solvers compute with: a ray explains them, or nothing does."""
+
+
+def _confirmed(
+    model: Model,
+    backend: Backend,
+    program: Program,
+    result: RawResult,
+    options: SolveOptions,
+    deadline: Deadline,
+) -> RawResult:
+    """Check the status of a linear program; if in doubt, solve it without presolve, then by other solvers.
+
+    Returns
+    -------
+    RawResult
+        The first result whose status is confirmed; FAILED, with the words of both, if none is.
+    """
+    doubt = _doubt(model, backend, program, result, options, deadline)
+    if not doubt:
+        return result
+    words = f"{result.message}; but {doubt}"
+    others = [b for b in map(get_backend, _OTHERS) if b.name != backend.name]
+    attempts = [(backend, {**options.extra, **backend.careful})] if backend.careful else []
+    attempts += [
+        (b, {}) for b in others if not (program.is_integer and "integer" not in b.capabilities.kinds)
+    ]
+    for other, extra in attempts:
+        if deadline.passed:
+            break
+        rest = replace(options.within(deadline.seconds), extra=extra, start=None)
+        if other is not backend:
+            rest = replace(rest, gap=None, seed=None, threads=None, on_improvement=None)
+        again = open_session(other, program).solve(rest)
+        if again.ambiguous:
+            again.status = _disambiguate(other, program, rest, deadline)
+            again.ambiguous = False
+        settled = again.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
+        if model.lazies and again.status is not Status.INFEASIBLE:
+            settled = False
+        how = "without presolve" if other is backend else f"by {other.name}"
+        if settled and not _doubt(model, other, program, again, rest, deadline):
+            again.message = f"{words}; solved again {how}: {again.message}"
+            return again
+        words += f"; {how}: {again.message}"
+    return replace(result, status=Status.FAILED, x=None, objective=float("nan"), message=words)
+
+
+_OTHERS = ("highs", "glop", "clarabel")
+"""Solvers that are asked for a second opinion, in this order."""
+
+
+def _doubt(
+    model: Model,
+    backend: Backend,
+    program: Program,
+    result: RawResult,
+    options: SolveOptions,
+    deadline: Deadline,
+) -> str:
+    """Say why a linear program does not have the status that a solver claims; empty if it has."""
+    left = options.within(deadline.seconds)
+    if result.status is Status.INFEASIBLE:
+        return infeasibility_doubt(program, left, backend.accuracy)
+    if result.status is Status.OPTIMAL:
+        if not program.is_integer:
+            return optimality_doubt(program, result, max(_PROOF, 100 * backend.accuracy))
+        assert result.x is not None
+        bounded = np.isfinite(program.lower) & np.isfinite(program.upper)
+        if np.abs(result.x).max(initial=0.0, where=~bounded) >= _FAR:
+            return "a value is beyond its range of numbers"
+    if result.status is Status.UNBOUNDED and not model.lazies:
+        if not ray(model):
+            return _NO_RAY
+        if _disambiguate(get_backend("highs"), program, SolveOptions(left.time_limit), deadline) is (
+            Status.INFEASIBLE
+        ):
+            return "no point is feasible"
+    return ""
 
 
 _APART = 1e-3
@@ -135,7 +227,7 @@ _APART = 1e-3
 def _disambiguate(backend: Backend, program: Program, options: SolveOptions, deadline: Deadline) -> Status:
     """Tell infeasible from unbounded by solving without an objective."""
     empty = StageCost(np.zeros(program.columns), 0.0, False)
-    result = backend.session(program.with_stage(empty)).solve(options.within(deadline.seconds))
+    result = open_session(backend, program.with_stage(empty)).solve(options.within(deadline.seconds))
     if result.status.has_solution:
         return Status.UNBOUNDED
     # Nothing is unbounded without an objective, so a solver that still says so found no feasible point.
@@ -160,7 +252,7 @@ def _refuted(model: Model, program: Program, options: SolveOptions) -> bool:
             for argument in relation.arguments:
                 held[argument.linear_rows().indices] = True
     for _ in range(2):
-        found = highs.session(rows).solve(replace(options, start=None, extra={}, log=False)).x
+        found = open_session(highs, rows).solve(replace(options, start=None, extra={}, log=False)).x
         if found is None:
             return False
         point = model.complete(found[:wide])
