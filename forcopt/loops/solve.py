@@ -10,9 +10,10 @@ import numpy as np
 
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.backends.conditioned import open_session
-from forcopt.backends.registry import all_capabilities, get_backend
+from forcopt.backends.registry import all_capabilities, backends, get_backend
 from forcopt.clock import Deadline, Improvement
-from forcopt.compile.compiler import compile_model
+from forcopt.compile.capabilities import Capabilities
+from forcopt.compile.compiler import compile_model, fits
 from forcopt.compile.program import Program, StageCost
 from forcopt.errors import BackendError
 from forcopt.language.model import Model, Variable
@@ -25,12 +26,12 @@ from forcopt.loops.lexicographic import lexicographic
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status
 
-__all__ = ["postsolve", "solve_model"]
+__all__ = ["default_backend", "postsolve", "solve_model"]
 
 
 def solve_model(
     model: Model,
-    backend: str = "highs",
+    backend: str | None = None,
     *,
     time_limit: float | None = None,
     gap: float | None = None,
@@ -47,8 +48,9 @@ def solve_model(
     ----------
     model : Model
         With an objective; without one any feasible point will do.
-    backend : str, default "highs"
-        A name that ``forcopt backends`` lists.
+    backend : str, optional
+        A name that ``forcopt backends`` lists. By default HiGHS for linear models, with integers or not;
+        Clarabel for convex ones; SCIP for convex ones with integers. ``s.backend`` says which was taken.
     time_limit : float, optional
         Seconds for everything together.
     gap : float, optional
@@ -76,6 +78,7 @@ def solve_model(
         If the solver crashes, or claims a point that violates the model.
     """
     deadline = Deadline(time_limit)
+    backend = backend or default_backend(model)
     chosen = get_backend(backend)
     if isinstance(seed, np.random.Generator):
         seed = int(seed.integers(2**31 - 1))
@@ -218,6 +221,33 @@ def _doubt(
         ):
             return "no point is feasible"
     return ""
+
+
+def default_backend(model: Model) -> str:
+    """The backend for a model's kind, among those that are installed.
+
+    Linear models, with integers or not, go to HiGHS; convex ones to Clarabel; convex ones with integers to
+    SCIP.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 2)
+    >>> m.minimize(fo.abs(x - 1).sum())
+    >>> default_backend(m)
+    'highs'
+    >>> m.minimize(fo.sum_squares(x - 1))
+    >>> default_backend(m)
+    'clarabel'
+    """
+    if not model.relations or fits(model, Capabilities(frozenset({"rows", "integer"}))):
+        return "highs"
+    ready = {name: b for name, b in backends().items() if b.missing() is None}
+    for name in ("clarabel", "scip", "gscip"):
+        if name in ready and fits(model, ready[name].capabilities):
+            return name
+    return "highs"
 
 
 _APART = 1e-3
