@@ -164,6 +164,8 @@ def _set_options(highs: highspy.Highs, options: SolveOptions, integer: bool) -> 
     limit = float("inf") if options.time_limit is None else spent + options.time_limit
     values: dict[str, Any] = {"time_limit": limit, "output_flag": True, "log_to_console": False}
     values["log_file"] = os.devnull  # HiGHS calls back with its log only if it also writes it somewhere
+    # The QP solver does not look at the clock in every loop; iterations end those that cycle.
+    values["qp_iteration_limit"] = 100_000 + 100 * (highs.getNumCol() + highs.getNumRow())
     values["mip_rel_gap"] = options.gap or 0.0  # by itself HiGHS calls optimal what may be 1e-4 off
     if options.seed is not None:
         values["random_seed"] = options.seed

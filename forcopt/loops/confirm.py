@@ -1,4 +1,4 @@
-"""Check by arithmetic of our own what a solver claims of a linear program.
+"""Check by arithmetic of our own what a solver claims of a linear or convex quadratic program.
 
 OPTIMAL needs multipliers of the rows that bound the optimum near the value; INFEASIBLE needs multipliers
 that prove that no point exists (Farkas); UNBOUNDED needs a ray and a point. The checks read every
@@ -25,7 +25,7 @@ from forcopt.backends.registry import get_backend
 from forcopt.compile.program import Program, RowBlock, StageCost
 from forcopt.status import Status
 
-__all__ = ["dual_bound", "infeasibility_doubt", "is_linear", "optimality_doubt"]
+__all__ = ["dual_bound", "infeasibility_doubt", "is_checkable", "optimality_doubt"]
 
 _EPS = float(np.finfo(float).eps)
 
@@ -33,10 +33,9 @@ _NOISE = 1e-9
 """A multiplier this small, relative to the terms that it is the difference of, counts as zero."""
 
 
-def is_linear(program: Program) -> bool:
-    """Whether a program is a linear program, possibly with integers, of one stage."""
-    curved = program.cones or program.indicators or program.stages[0].quadratic is not None
-    return not curved and not program.is_staged
+def is_checkable(program: Program) -> bool:
+    """Whether these checks fit: linear rows, a linear or quadratic objective of one stage."""
+    return not (program.cones or program.indicators or program.is_staged)
 
 
 def dual_bound(program: Program, y: Array, cost: Array) -> tuple[float, float]:
@@ -85,7 +84,7 @@ def optimality_doubt(program: Program, result: RawResult, tolerance: float) -> s
     Parameters
     ----------
     program : Program
-        A linear program without integers.
+        Without integers and cones; a convex quadratic objective is replaced by its tangent at the point.
     result : RawResult
         With a point.
     tolerance : float
@@ -95,7 +94,8 @@ def optimality_doubt(program: Program, result: RawResult, tolerance: float) -> s
     if result.x is None or result.row_dual is None:
         return ""
     x, y = result.x, np.asarray(result.row_dual[: program.rows.count])
-    reduced = stage.cost - program.matrix().T @ y
+    slope = stage.cost if stage.quadratic is None else stage.cost + stage.quadratic @ x
+    reduced = slope - program.matrix().T @ y
     gap = 0.0
     for multiplier, value, lower, upper in (
         (reduced, x, program.lower, program.upper),
@@ -106,7 +106,7 @@ def optimality_doubt(program: Program, result: RawResult, tolerance: float) -> s
         room = np.where(np.isfinite(end), np.abs(value - end), np.maximum(1.0, np.abs(value)))
         gap += float(np.abs(multiplier) @ np.where(multiplier != 0, room, 0.0))
     value = stage.value(x)
-    scale = max(1.0, abs(value), float(np.abs(stage.cost) @ np.abs(x)))
+    scale = max(1.0, abs(value), float(np.abs(slope) @ np.abs(x)))
     if gap > tolerance * scale:
         return f"its multipliers leave a gap of {gap:.2g} at the value {stage.sign * value:.6g}"
     return ""

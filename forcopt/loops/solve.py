@@ -15,11 +15,11 @@ from forcopt.clock import Deadline, Improvement
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.compiler import compile_model, fits
 from forcopt.compile.program import Program, StageCost
-from forcopt.errors import BackendError
+from forcopt.errors import BackendError, UnsupportedError
 from forcopt.language.model import Model, Variable
 from forcopt.language.relations import AtomRelation
 from forcopt.loops.completion import read_values
-from forcopt.loops.confirm import infeasibility_doubt, is_linear, optimality_doubt
+from forcopt.loops.confirm import infeasibility_doubt, is_checkable, optimality_doubt
 from forcopt.loops.cutting_planes import cutting_planes
 from forcopt.loops.diagnose import ray
 from forcopt.loops.lexicographic import lexicographic
@@ -117,17 +117,19 @@ def solve_model(
         elif _refuted(model, program, settings.within(deadline.seconds)):
             result.status = Status.FAILED
             result.message += "; but a point of the linear rows satisfies the model"
-    if is_linear(program):
+    if is_checkable(program):
         checked = session.program if model.lazies else program
         result = _confirmed(model, chosen, checked, result, settings, deadline)
         results[-1] = result if result.status.has_solution else results[-1]
-    elif result.status in (Status.UNBOUNDED, Status.FAILED) and not program.cones and not model.lazies:
+    quadratic = program.stages[-1].quadratic is not None
+    if (result.status is Status.FAILED and quadratic) or (
+        result.status is Status.UNBOUNDED and not is_checkable(program) and not program.cones
+    ):
         # Solvers of quadratic programs take rays for optima; the ray decides.
-        quadratic = program.stages[-1].quadratic is not None
-        if quadratic or result.status is Status.UNBOUNDED:
-            confirmed = bool(ray(model, backend if program.indicators else "highs"))
-            if result.status is Status.UNBOUNDED and not confirmed:
-                result.message += f"; but {_NO_RAY}"
+        confirmed = not model.lazies and bool(ray(model, backend if program.indicators else "highs"))
+        if result.status is Status.UNBOUNDED and not confirmed and not model.lazies:
+            result.message += f"; but {_NO_RAY}"
+        if not model.lazies:
             result.status = Status.UNBOUNDED if confirmed else Status.FAILED
     if model.lazies and result.status is Status.UNBOUNDED:
         # The families may bound it, but an oracle can only be asked about a point.
@@ -153,7 +155,9 @@ def _confirmed(
     options: SolveOptions,
     deadline: Deadline,
 ) -> RawResult:
-    """Check the status of a linear program; if in doubt, solve it without presolve, then by other solvers.
+    """Check the status of a linear or quadratic program; if in doubt, solve it again.
+
+    First without presolve, then by other solvers.
 
     Returns
     -------
@@ -164,29 +168,37 @@ def _confirmed(
     if not doubt:
         return result
     words = f"{result.message}; but {doubt}"
-    others = [b for b in map(get_backend, _OTHERS) if b.name != backend.name]
+    needed = {"rows"} | ({"integer"} if program.is_integer else set())
+    needed |= {"quadratic"} if program.stages[0].quadratic is not None else set()
     attempts = [(backend, {**options.extra, **backend.careful})] if backend.careful else []
-    attempts += [
-        (b, {}) for b in others if not (program.is_integer and "integer" not in b.capabilities.kinds)
-    ]
+    for name in _OTHERS:
+        other = backends()[name]
+        if name != backend.name and other.missing() is None and needed <= other.capabilities.kinds:
+            attempts.append((other, {}))
     for other, extra in attempts:
         if deadline.passed:
             break
+        how = "without presolve" if other is backend else f"by {other.name}"
         rest = replace(options.within(deadline.seconds), extra=extra, start=None)
         if other is not backend:
             rest = replace(rest, gap=None, seed=None, threads=None, on_improvement=None)
-        again = open_session(other, program).solve(rest)
-        if again.ambiguous:
-            again.status = _disambiguate(other, program, rest, deadline)
-            again.ambiguous = False
+        try:
+            again = open_session(other, program).solve(rest)
+            if again.ambiguous:
+                again.status = _disambiguate(other, program, rest, deadline)
+                again.ambiguous = False
+        except (BackendError, UnsupportedError) as error:
+            words += f"; {how}: {error}"
+            continue
         settled = again.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
         if model.lazies and again.status is not Status.INFEASIBLE:
             settled = False
-        how = "without presolve" if other is backend else f"by {other.name}"
         if settled and not _doubt(model, other, program, again, rest, deadline):
             again.message = f"{words}; solved again {how}: {again.message}"
             return again
         words += f"; {how}: {again.message}"
+    if deadline.passed and result.x is not None:  # a point without a proof
+        return replace(result, status=Status.FEASIBLE, bound=-np.inf, row_dual=None, message=words)
     return replace(result, status=Status.FAILED, x=None, objective=float("nan"), message=words)
 
 
@@ -202,7 +214,7 @@ def _doubt(
     options: SolveOptions,
     deadline: Deadline,
 ) -> str:
-    """Say why a linear program does not have the status that a solver claims; empty if it has."""
+    """Say why a program does not have the status that a solver claims; empty if it has."""
     left = options.within(deadline.seconds)
     if result.status is Status.INFEASIBLE:
         return infeasibility_doubt(program, left, backend.accuracy)

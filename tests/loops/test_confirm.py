@@ -234,3 +234,45 @@ def test_unbounded_integer_programs(backend):
     m.subject_to(x[0] - x[1] <= 3)
     m.maximize(x[0] + x[1])
     assert m.solve(backend).status == "unbounded"
+
+
+def far_quadratic():
+    m = fo.Model("far")
+    x = m.variable("x", 2, lower=-1e6, upper=1e6)
+    inside = fo.stack([0.001 * x[0] - 0.002 * x[1] - 1, -0.001 * x[0] + 0.001 * x[1] - 1])
+    m.minimize(fo.sum_squares(inside) + 4 * x[1])
+    return m
+
+
+@pytest.mark.parametrize("backend", ["highs", "clarabel", None])
+def test_a_quadratic_optimum_is_proved_by_its_tangent(backend):
+    s = far_quadratic().solve(backend)
+    assert s.status == "optimal"
+    assert s.objective == pytest.approx(-3001997.99, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("build", "backend"),
+    [
+        (lambda x: x.sum(), "highs"),
+        (lambda x: fo.abs(x - 1).sum(), "highs"),
+        (lambda x: fo.sum_squares(x - 1), "clarabel"),
+        (lambda x: fo.norm(x), "clarabel"),
+    ],
+)
+def test_the_kind_of_model_chooses_the_backend(build, backend):
+    m = fo.Model()
+    x = m.variable("x", 3, lower=0, upper=4)
+    m.subject_to(x.sum() >= 1)
+    m.minimize(build(x))
+    s = m.solve()
+    assert (s.status, s.backend) == ("optimal", backend)
+
+
+def test_mixed_integer_quadratic_models_go_to_scip():
+    m = fo.Model()
+    x = m.variable("x", 3, lower=0, upper=4, integer=True)
+    m.minimize(fo.sum_squares(x - 1.4))
+    s = m.solve()
+    assert (s.status, s.backend) == ("optimal", "scip")
+    assert s[x].tolist() == [1, 1, 1]
