@@ -340,6 +340,13 @@ def postsolve(
         stages = tuple(v for s in objective.stages for v in s.values(point)) if objective else (0.0,)
     first = program.stages[0]
     bound = results[0].bound if np.isfinite(results[0].bound) else -np.inf
+    if result.status is Status.OPTIMAL and result.x is not None:
+        off = program.violation(result.x)
+        if off > backend.accuracy:
+            result.status = Status.FAILED
+            result.message += (
+                f"; but its point violates the program by {off:.2g}, more than {backend.accuracy:g}"
+            )
     if result.status is Status.OPTIMAL and np.isfinite(bound) and stages:
         apart = abs(stages[0] - first.sign * bound) / max(1.0, abs(stages[0]))
         if apart > max(gap or 0.0, _APART):
