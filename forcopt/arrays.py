@@ -50,6 +50,8 @@ def as_numbers(data: Any, what: str, *, infinite: bool = False) -> Array:
     try:
         given = np.asarray(data)
         check_real(given.dtype, what)
+        if given.dtype == object and any(isinstance(entry, str | bytes) for entry in given.flat):
+            raise DeclarationError(f"{what} must be numbers, not strings")
         values = np.array(given, dtype=float)
     except DeclarationError:
         raise

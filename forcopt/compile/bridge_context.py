@@ -79,14 +79,8 @@ class BridgeContext:
         self.searched = only_integer or bool((columns.integer == 1).any())
         lower, upper = model.ranges() if self.searched else (columns.lower, columns.upper)
         integer = columns.integer
-        needed = {id(r) for r in self.relations}
-        idle = [
-            r.result_columns
-            for r in model.relations
-            if isinstance(r, AtomRelation | Product) and id(r) not in needed
-        ]
-        if idle:
-            unread = np.concatenate(idle)
+        unread = model.unused_columns()
+        if unread.size:
             lower, upper, integer = lower.copy(), upper.copy(), integer.copy()
             lower[unread] = upper[unread] = 0.0
             integer[unread] = 2

@@ -16,8 +16,8 @@ from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.leximin import LeximinStages, write_leximin
 from forcopt.compile.program import Cone, IndicatorRows, Program, StageCost
 from forcopt.errors import UnsupportedError
-from forcopt.language.constraint import Condition, Constraint, Lazy
-from forcopt.language.expression import concatenate, stack
+from forcopt.language.constraint import Condition, Constraint, Lazy, gathered
+from forcopt.language.joins import concatenate, stack
 from forcopt.language.model import Model
 from forcopt.language.objective import Objective, Sorted, Stage
 from forcopt.language.relations import (
@@ -186,7 +186,7 @@ def _fill(
     lazies: tuple[Lazy, ...],
 ) -> Program:
     model = draft.model
-    everything = [(c.expression, *c.row_bounds()) for c in [*draft.constraints, *draft.rows]]
+    everything = [(c.expression, *c.row_bounds()) for c in gathered([*draft.constraints, *draft.rows])]
     width = len(draft.lower)
     lower, upper = draft.lower, draft.upper
     listed: list[StageCost] = []

@@ -241,6 +241,49 @@ class Program:
         parts += [i.rows.excess(x)[np.round(x[i.columns]) == i.active] for i in self.indicators]
         return float(np.max(np.concatenate(parts), initial=0.0))
 
+    def without(self, columns: Array) -> Program:
+        """The program without columns that are fixed at 0 and free of cost; the others keep their order.
+
+        For files and other libraries' objects, which nothing translates back; not for leximin objectives.
+        """
+        if not columns.size:
+            return self
+        keep = np.ones(self.columns, dtype=bool)
+        keep[columns] = False
+        left = np.flatnonzero(keep)
+
+        def renumbered(rows: RowBlock) -> RowBlock:
+            taken = sp.csr_array(rows.matrix(self.columns)[:, left])
+            return RowBlock(
+                taken.indptr.astype(np.int32),
+                taken.indices.astype(np.int32),
+                taken.data,
+                rows.lower,
+                rows.upper,
+            )
+
+        place = np.cumsum(keep) - 1
+        return replace(
+            self,
+            lower=self.lower[left],
+            upper=self.upper[left],
+            integer=self.integer[left],
+            rows=renumbered(self.rows),
+            stages=tuple(
+                replace(
+                    s,
+                    cost=s.cost[left],
+                    quadratic=None if s.quadratic is None else sp.csc_array(s.quadratic[left][:, left]),
+                )
+                for s in self.stages
+            ),
+            cones=tuple(replace(c, matrix=sp.csr_array(c.matrix[:, left])) for c in self.cones),
+            indicators=tuple(
+                IndicatorRows(place[i.columns], i.active, renumbered(i.rows)) for i in self.indicators
+            ),
+            column_name=lambda column: self.column_name(int(left[column])),
+        )
+
     def with_rows(self, rows: RowBlock) -> Program:
         """The program with more rows."""
         return replace(self, rows=self.rows.extended(rows))

@@ -16,9 +16,9 @@ from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.compiler import compile_model, fits
 from forcopt.compile.program import Program, StageCost
 from forcopt.errors import BackendError, UnsupportedError
+from forcopt.language.evaluator import read_values
 from forcopt.language.model import Model, Variable
 from forcopt.language.relations import AtomRelation
-from forcopt.loops.completion import read_values
 from forcopt.loops.confirm import infeasibility_doubt, is_checkable, optimality_doubt
 from forcopt.loops.cutting_planes import cutting_planes
 from forcopt.loops.diagnose import ray

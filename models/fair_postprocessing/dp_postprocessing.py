@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.fairness import AllOf, GroupRates, Rate, RateParity
 from forcopt.language.constraint import Constraint
@@ -93,6 +94,7 @@ def dp_postprocessing(
     beta: float = 0.05,
     as_printed: bool = False,
     backend: str | None = None,
+    time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
 ) -> Outcome:
     """Add Laplace noise to the counts, and solve the linear program of the noisy table with relaxed rows.
@@ -113,6 +115,8 @@ def dp_postprocessing(
         that is looser, with the same theorem.
     backend : str, optional
         For the linear program.
+    time_limit : float, optional
+        Seconds.
     seed : int or numpy.random.Generator, optional
         For an experiment that can be repeated, which simulates privacy only; without one OpenDP draws the
         noise.
@@ -122,6 +126,7 @@ def dp_postprocessing(
     DeclarationError
         Without privacy, or for a notion other than parity of rates.
     """
+    deadline = Deadline(time_limit)
     parities, noise = _parities(problem), _largest_noise(problem, beta)
     noisy = _privacy(problem).release(problem.counts, SENSITIVITY, seed)
     model = Model("noisy post-processing")
@@ -143,10 +148,11 @@ def dp_postprocessing(
         model.subject_to(_anchored(notion, rates, slack) if as_printed else notion.rows(rates, slack))
     # The number of records is public, and unlike the noisy total it is surely positive.
     model.minimize(rates.total(((0, 1), (1, 0))).sum() / float(problem.counts.sum()))
-    said = model.solve(backend or "highs")
-    if not said.status.has_solution:
-        return Outcome(None, status=said.status, message=said.message)
-    return Outcome(problem.postprocessor(np.clip(said[probabilities], 0.0, 1.0)), iterations=said.iterations)
+    result = model.solve(backend or "highs", time_limit=deadline.left)
+    if not result.status.has_solution:
+        return Outcome(None, status=result.status, message=result.message)
+    decision = problem.postprocessor(np.clip(result[probabilities], 0.0, 1.0))
+    return Outcome(decision, iterations=result.iterations)
 
 
 def _parities(problem: FairPostprocessing) -> list[RateParity]:
