@@ -887,13 +887,13 @@ class Model:
 
     # -- solving and exchange (calls upwards, imported when called) -----------------------------------------
 
-    def solve(self, backend: str = "highs", **options: Any) -> ModelSolution:
+    def solve(self, backend: str | None = None, **options: Any) -> ModelSolution:
         """Solve on a backend; see `forcopt.loops.solve.solve_model` for the options.
 
         Parameters
         ----------
-        backend : str, default "highs"
-            A name that ``forcopt backends`` lists.
+        backend : str, optional
+            A name that ``forcopt backends`` lists; by default one that fits the kind of model.
         options : Any
             ``time_limit``, ``gap``, ``seed``, ``threads``, ``log``, ``start``, ...
 
