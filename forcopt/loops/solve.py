@@ -135,6 +135,11 @@ def solve_model(
         # The families may bound it, but an oracle can only be asked about a point.
         result.status = Status.FAILED
         result.message += "; without its lazy families the model is unbounded: give the variables bounds"
+    if result.status is Status.OPTIMAL and result.x is not None and not program.is_staged:
+        off = program.violation(result.x)
+        if off > chosen.accuracy:
+            result.status = Status.FAILED
+            result.message += f"; but its point violates a row or bound by {off:.2g} > {chosen.accuracy:g}"
     return postsolve(model, chosen, program, result, results, deadline.seconds, gap)
 
 
@@ -340,13 +345,6 @@ def postsolve(
         stages = tuple(v for s in objective.stages for v in s.values(point)) if objective else (0.0,)
     first = program.stages[0]
     bound = results[0].bound if np.isfinite(results[0].bound) else -np.inf
-    if result.status is Status.OPTIMAL and result.x is not None:
-        off = program.violation(result.x)
-        if off > backend.accuracy:
-            result.status = Status.FAILED
-            result.message += (
-                f"; but its point violates the program by {off:.2g}, more than {backend.accuracy:g}"
-            )
     if result.status is Status.OPTIMAL and np.isfinite(bound) and stages:
         apart = abs(stages[0] - first.sign * bound) / max(1.0, abs(stages[0]))
         if apart > max(gap or 0.0, _APART):
