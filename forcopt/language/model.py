@@ -219,6 +219,29 @@ class Model:
         block = Block(name, self.column_count, full, low, high, whole.astype(np.int8), 0, labels, named)
         return self._declare(block, bool(whole.all()))
 
+    def declare_block(
+        self,
+        name: str,
+        lower: Array,
+        upper: Array,
+        integer: Array,
+        labels: Sequence[str] | None = None,
+    ) -> Variable:
+        """Add a variable whose arrays are known to be right, as `variable` without its checks; for readers.
+
+        Parameters
+        ----------
+        name : str
+            Not in use.
+        lower, upper, integer : Array
+            Of the variable's shape.
+        labels : Sequence[str], optional
+            A name for each column.
+        """
+        kinds = integer.astype(np.int8)
+        block = Block(name, self.column_count, lower.shape, lower, upper, kinds, 0, labels)
+        return self._declare(block, bool(kinds.all()))
+
     def _declare(self, block: Block, integer: bool) -> Variable:
         self._store.add(block)
         out = Variable(self, block.name, block.shape, block.start, integer, block.axes)

@@ -295,3 +295,29 @@ def test_affine_functions():
     ):
         np.testing.assert_allclose(ours.evaluate(point), numpy)
     assert fo.cumsum([1, 2]).tolist() == [1, 3] and fo.trace([[1, 2], [3, 4]]) == 5
+
+
+def test_certificates_hold_for_logic_and_pieces():
+    m = fo.Model()
+    b = m.variable("b", 3, binary=True)
+    m.maximize(5 * fo.all_of(b) - b.sum())
+    certificate = m.solve().certify()
+    assert certificate.optimal and certificate.objective == 2
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=30)
+    m.subject_to(x.sum() >= 20)
+    m.minimize(fo.piecewise_linear(x, [0, 10, 20], [0, 50, 70], binaries=True).sum())
+    s = m.solve()
+    assert s.objective == pytest.approx(70) and s.certify().optimal
+
+
+@pytest.mark.parametrize("method", [None, "compact", "cuts"])
+def test_leximin_over_a_function_that_is_not_concave(method):
+    points, values = [0, 1, 2, 3], [0, 0.2, 2, 2.5]
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=3)
+    m.subject_to(x.sum() <= 3)
+    m.leximin(fo.stack([fo.piecewise_linear(x[0], points, values, binaries=True), x[1]]), method)
+    first = np.linspace(0, 3, 30001)
+    best = max(sorted(pair) for pair in zip(np.interp(first, points, values), 3 - first, strict=True))
+    assert m.solve().levels == pytest.approx(best, abs=1e-3)
