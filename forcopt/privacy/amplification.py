@@ -27,6 +27,7 @@ import numpy as np
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
+from forcopt.privacy.relations import Neighbours, SampleRelation
 
 __all__ = [
     "Neighbours",
@@ -47,9 +48,6 @@ __all__ = [
     "rounded_sizes",
     "simple_random_sample",
 ]
-
-Neighbours = Literal["add_remove", "substitute"]
-SampleRelation = Literal["add_remove", "substitute", "either"]
 
 
 class PrivacyLoss(NamedTuple):

@@ -12,7 +12,7 @@ from forcopt.fairness import AllOf, GroupRates, Rate, RateParity
 from forcopt.language.constraint import Constraint
 from forcopt.language.model import Model
 from forcopt.models.fair_postprocessing.problem import FairPostprocessing
-from forcopt.privacy import Laplace
+from forcopt.privacy import AdditiveMechanism, Laplace, PrivacyBudget, randomness
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -34,9 +34,9 @@ class PrivacyCost(NamedTuple):
     disparity: dict[str, float]
 
 
-def _privacy(problem: FairPostprocessing) -> Laplace:
+def _privacy(problem: FairPostprocessing) -> PrivacyBudget:
     if problem.privacy is None:
-        raise DeclarationError("dp-postprocessing needs privacy, such as Laplace(epsilon=1.0)")
+        raise DeclarationError("dp-postprocessing needs privacy, such as PrivacyBudget(epsilon=1.0)")
     return problem.privacy
 
 
@@ -44,7 +44,13 @@ def _largest_noise(problem: FairPostprocessing, beta: float) -> float:
     """What all 4 K noises stay within, with probability 1 - beta (Theorem 2.1)."""
     if not 0 < beta < 1:
         raise DeclarationError(f"beta is {beta:g}; it must be strictly between 0 and 1")
-    return _privacy(problem).scale(SENSITIVITY) * float(np.log(4 * len(problem.groups) / beta))
+    return _mechanism(problem).noise.scale * float(np.log(4 * len(problem.groups) / beta))
+
+
+def _mechanism(problem: FairPostprocessing) -> AdditiveMechanism:
+    """Laplace noise on all counts."""
+    noise = Laplace(scale=SENSITIVITY / _privacy(problem).epsilon)
+    return AdditiveMechanism(noise, sensitivity=SENSITIVITY, dimension=problem.counts.size)
 
 
 def _cells(rate: Rate) -> int:
@@ -55,12 +61,13 @@ def _cells(rate: Rate) -> int:
 def privacy_cost(problem: FairPostprocessing, beta: float = 0.05) -> PrivacyCost:
     """The bounds of Theorem 3.1 for this instance, which hold with probability at least 1 - beta.
 
-    The disparities depend on the fewest records that a rate is taken over. With `Laplace.floor` the bound is
+    The disparities depend on the fewest records that a rate is taken over. With `PrivacyBudget.floor` the bound is
     computed from that, and may be published; without, from the counts, and is as private as they are.
 
     >>> from forcopt.fairness import EqualizedOdds
+    >>> from forcopt.privacy import PrivacyBudget
     >>> counts = [[[3600, 400], [900, 500]], [[400, 1600], [600, 2000]]]
-    >>> p = FairPostprocessing(counts=counts, constraint=EqualizedOdds(), privacy=Laplace(1.0, floor=1500))
+    >>> p = FairPostprocessing(counts=counts, constraint=EqualizedOdds(), privacy=PrivacyBudget(1.0, floor=1500))
     >>> cost = privacy_cost(p)
     >>> round(cost.error, 5), round(cost.disparity["false positive rate"], 5)
     (0.02436, 0.02744)
@@ -110,7 +117,8 @@ def dp_postprocessing(
         DeclarationError: without privacy, or for a notion other than parity of rates.
     """
     parities, noise = _parities(problem), _largest_noise(problem, beta)
-    noisy = _privacy(problem).release(problem.counts, SENSITIVITY, seed)
+    rng = randomness(seed=seed)
+    noisy = np.asarray(_mechanism(problem).release(problem.counts, rng))
     model = Model("noisy post-processing")
     probabilities = model.variable("probability", shape=(2, len(problem.groups)), lower=0, upper=1)
     rates = GroupRates((noisy * probabilities[:, :, None]).sum(axis=0), noisy.sum(axis=0), problem.groups)
@@ -133,7 +141,14 @@ def dp_postprocessing(
     said = model.solve(backend or "highs")
     if not said.status.has_solution:
         return Outcome(None, status=said.status, message=said.message)
-    return Outcome(problem.postprocessor(np.clip(said[probabilities], 0.0, 1.0)), iterations=said.iterations)
+    private = f"{_privacy(problem).epsilon:g}-differentially private in the groups of the records"
+    if rng.simulated:
+        private = f"a simulation with a seed, so not private; without a seed it would be {private}"
+    return Outcome(
+        problem.postprocessor(np.clip(said[probabilities], 0.0, 1.0), noisy),
+        iterations=said.iterations,
+        message=f"{private}; with probability {1 - beta:g} all noises stay within {noise:.6g}",
+    )
 
 
 def _parities(problem: FairPostprocessing) -> list[RateParity]:
