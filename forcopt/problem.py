@@ -125,6 +125,8 @@ class Outcome:
         trace: what was known when.
         log: what it printed.
         guarantee: what the method's theorem gives with the options of this run, if they matter.
+        private: whether the decision is a private release (or a simulation of one), so that nothing else of the
+            data may go with it.
     """
 
     decision: Any
@@ -135,6 +137,7 @@ class Outcome:
     trace: list[Improvement] = field(default_factory=list)
     log: str = ""
     guarantee: float | None = None
+    private: bool = False
 
 
 @dataclass(frozen=True)
@@ -396,6 +399,7 @@ class Problem(Declared):
             log=outcome.log,
             trace=outcome.trace,
             proved=outcome.guarantee,
+            private=outcome.private,
         )
 
     def _from_model(self, method: Method, handles: Handles, said: ModelSolution, seconds: float) -> Solution:
@@ -580,6 +584,8 @@ class Solution:
             `unit`.
         proved: the guarantee of a method for which it depends on its options.
         premise: what the formulation takes for granted, see `Handles`.
+        private: whether the decision is a private release. The evaluation is then for whoever holds the data:
+            a pickle keeps neither it nor the problem, and nothing prints it.
     """
 
     problem: Problem
@@ -599,6 +605,13 @@ class Solution:
     proved: float | None = field(default=None, repr=False)
     unit: float = field(default=1.0, repr=False)
     premise: str = field(default="", repr=False)
+    private: bool = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(vars(self))
+        if self.private:
+            state |= {"problem": None, "evaluation": None, "model_solution": None, "trace": []}
+        return state
 
     @property
     def objective(self) -> float:
@@ -649,6 +662,8 @@ class Solution:
     def __repr__(self) -> str:
         where = f"@{self.backend}" if self.backend else ""
         bound = f", bound {self.bound:.8g}" if np.isfinite(self.bound) else ""
+        if self.private:
+            return f"<{self.status} private solution by {self.method}{where}: {self.seconds:.3g} s>"
         return (
             f"<{self.status} solution of {type(self.problem).__name__} by {self.method}{where}: "
             f"objective {self.objective:.8g}{bound}, {self.seconds:.3g} s>"

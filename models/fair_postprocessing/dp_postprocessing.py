@@ -108,7 +108,8 @@ def dp_postprocessing(
         problem: which; must have `privacy`.
         beta: the probability with which the bounds (`privacy_cost`) may fail.
         as_printed: compare every group with the first one only, and relax by 2 max(s_a, s_b), as the paper's
-            LP (1) does; that is looser, with the same theorem.
+            LP (1) does; that is looser. Beyond two groups the theorem then
+            covers each group against the first; two others may differ by twice its bound.
         backend: for the linear program.
         seed: for an experiment that can be repeated, which simulates privacy only; without one OpenDP draws
             the noise.
@@ -129,6 +130,7 @@ def dp_postprocessing(
             a = int(np.argmin(records))
             return Outcome(
                 None,
+                private=True,
                 status=Status.FAILED,
                 message=f"the noise leaves {records[a]:.6g} records of group {problem.groups[a]!r} for its "
                 f"{rate.name}; more than {_cells(rate) * noise:.6g} true ones would have been enough",
@@ -147,6 +149,8 @@ def dp_postprocessing(
     return Outcome(
         problem.postprocessor(np.clip(said[probabilities], 0.0, 1.0), noisy),
         iterations=said.iterations,
+        private=True,
+        guarantee=privacy_cost(problem, beta).error,
         message=f"{private}; with probability {1 - beta:g} all noises stay within {noise:.6g}",
     )
 
