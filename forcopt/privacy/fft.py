@@ -99,7 +99,7 @@ def _steps(parts: Parts, points: int) -> Iterator[tuple[list[tuple[float, float]
     spans = [_finite_span(loss) for loss, _ in parts]
     deviations = [_deviation(loss, span) for (loss, _), span in zip(parts, spans, strict=True)]
     spread = sqrt(sum(k * d**2 for (_, k), d in zip(parts, deviations, strict=True)))
-    finest = min((d for d in deviations if d > 0), default=1.0)
+    finest = min((d for d in deviations if d > 1e-9 * spread), default=1.0)
     exact = [loss.spacing for loss, _ in parts]
     h = min(finest / 4, max(spread, finest) / 64)
     for _ in range(10):
@@ -124,7 +124,8 @@ def _finite_span(loss: Loss) -> tuple[float, float]:
 
 def _deviation(loss: Loss, span: tuple[float, float]) -> float:
     """The standard deviation of the loss under P, roughly."""
-    edges = np.linspace(*span, 4001) if span[1] > span[0] else np.array([span[0] - 1e-9, span[0] + 1e-9])
+    beyond = max(1e-3 * (span[1] - span[0]), 1e-9)  # so that atoms at the ends are within
+    edges = np.linspace(span[0] - beyond, span[1] + beyond, 4001)
     for _ in range(3):  # zoom in on where the mass is
         p, _ = loss.tails(edges)
         mass = np.clip(p[:-1] - p[1:], 0, None)
@@ -172,17 +173,19 @@ def _upper(parts: Parts, spans: list[tuple[float, float]], h: float, epsilon: fl
 
 
 def _lower(parts: Parts, spans: list[tuple[float, float]], h: float, epsilon: float, points: int) -> float:
-    cells = []
+    cells, finite = [], 0.0
     for (loss, count), (low, high) in zip(parts, spans, strict=True):
         first, last = int(np.floor(low / h + 1e-9)), int(np.ceil(high / h - 1e-9))
-        a, b, above, _ = _cells(loss, (np.arange(first, last + 2) - 0.5) * h)
+        a, b, _, _ = _cells(loss, (np.arange(first, last + 2) - 0.5) * h)
         at = np.arange(first, last + 1) * h
         with np.errstate(divide="ignore", invalid="ignore"):
             gap = np.where(a > 0, at - (np.log(a) - np.log(b)), -inf)
-        cells.append((first, count, at, a, above, gap))
+        infinite = min(float(loss.tails(np.array([1e300]))[0][0]), 1.0)
+        finite += count * np.log1p(-infinite) if infinite < 1 else -inf
+        cells.append((first, count, at, a, gap))
     slope = _slope(cells)  # a lattice of step (1 - slope) h fits the outcomes' losses better
     lattices, moved = [], 0.0
-    for first, count, at, a, above, gap in cells:
+    for first, count, at, a, gap in cells:
         left = gap - slope * at
         step = h * (1 - slope)
         order = np.argsort(left)
@@ -193,17 +196,16 @@ def _lower(parts: Parts, spans: list[tuple[float, float]], h: float, epsilon: fl
             down = np.where(a > 0, np.ceil(np.clip((left - allowed) / step, 0, len(at))), 0).astype(np.int64)
         onto = np.arange(len(at)) - down
         mass = np.bincount(onto[onto >= 0], a[onto >= 0], len(at))
-        mass[-1] += above
         lattices.append(_Lattice(first, mass, count))
         moved += count * (allowed + 1e-15 * max(1.0, float(np.abs(at).max())))
     value, error = _hockey_stick(lattices, h * (1 - slope), epsilon + moved, points)
-    return max(0.0, value - error)
+    return max(0.0, value - error) - expm1(finite)
 
 
-def _slope(cells: list[tuple[int, int, Array, Array, float, Array]]) -> float:
+def _slope(cells: list[tuple[int, int, Array, Array, Array]]) -> float:
     """The slope of the gaps over the losses, by least squares weighted by mass."""
     cross = square = 0.0
-    for _, count, at, a, _, gap in cells:
+    for _, count, at, a, gap in cells:
         use = np.isfinite(gap) & (a > 1e-12)
         if use.sum() > 2:
             weight = a[use] / a[use].sum()

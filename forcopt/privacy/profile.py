@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
 from math import exp, expm1, inf, isfinite, log, log1p, sqrt
@@ -255,8 +256,11 @@ def _log_delta(parts: list[tuple[Loss, int]], epsilon: float, method: Engine) ->
         return parts[0][0].log_delta(epsilon)
     if method == "closed":
         raise DeclarationError('the composition has no closed form; say method="contour" or "fft"')
-    if method == "contour" or (method == "auto" and all(loss.has_moments for loss, _ in parts)):
+    if method == "contour":
         return min(0.0, contour(parts, epsilon))
+    if method == "auto" and all(loss.has_moments for loss, _ in parts):
+        with suppress(DeclarationError):  # where the integrand falls off too slowly, the bracket is faster
+            return min(0.0, contour(parts, epsilon))
     upper = upper_bound(parts, epsilon)
     return log(upper) if upper > 0 else -inf
 
