@@ -59,7 +59,7 @@ def test_draws_have_the_law(noise):
         assert np.mean(x <= at) == pytest.approx(float(noise.cdf(at)), abs=6 * 0.5 / len(x) ** 0.5)
     grid = np.arange(-200, 201) if noise.whole else np.linspace(-100, 100, 400_001)
     step = 1 if noise.whole else grid[1] - grid[0]
-    assert noise.density(grid).sum() * step == pytest.approx(1, abs=1e-4)
+    assert noise.density(grid).sum() * step == pytest.approx(1, abs=1e-3)
 
 
 @pytest.mark.parametrize("noise", [n for n in NOISES if n.whole], ids=repr)
@@ -162,7 +162,11 @@ def test_calibration_that_cannot_be():
 
 def test_the_worst_change_of_bounded_numbers_is_all_of_them():
     """Two numbers with an even log-concave noise: brute force over changes within the box."""
-    for noise in (DiscreteLaplace(scale=2.0), DiscreteGaussian(scale=1.5), TabulatedNoise([1 / 9, 2 / 9, 1 / 3, 2 / 9, 1 / 9])):
+    for noise in (
+        DiscreteLaplace(scale=2.0),
+        DiscreteGaussian(scale=1.5),
+        TabulatedNoise([1 / 9, 2 / 9, 1 / 3, 2 / 9, 1 / 9]),
+    ):
         x = np.arange(-40, 41)
         mechanism = AdditiveMechanism(noise, sensitivity=1, norm="linf", dimension=2)
         for epsilon in (0.2, 0.6):
@@ -219,7 +223,12 @@ def test_windows_overlap():
         (RandomizedResponse(1.0, groups=3), (np.array([0]), np.array([2])), 1.0, 0.0),
         (ExponentialMechanism(epsilon=1.0), ([0.0, 1.0], [1.0, 0.0]), 1.0, 0.0),
         (AdditiveMechanism(Laplace(scale=1.0)) >> np.round, ([0.0], [1.0]), 1.0, 0.0),
-        (AdditiveMechanism(Laplace(scale=2.0)) & AdditiveMechanism(Laplace(scale=2.0)), ([0.0], [1.0]), 1.0, 0.0),
+        (
+            AdditiveMechanism(Laplace(scale=2.0)) & AdditiveMechanism(Laplace(scale=2.0)),
+            ([0.0], [1.0]),
+            1.0,
+            0.0,
+        ),
     ],
     ids=lambda x: type(x).__name__,
 )

@@ -148,9 +148,9 @@ def test_samples_agree_with_dp_accounting():
             ):
                 theirs = make(scale, value_discretization_interval=1e-4, sampling_prob=rate)
                 value = theirs.self_compose(count).get_delta_for_epsilon(epsilon)
-                low, high = (AdditiveMechanism(noise).on(PoissonSample(rate=rate)).profile() ** count).bracket(
-                    epsilon
-                )
+                low, high = (
+                    AdditiveMechanism(noise).on(PoissonSample(rate=rate)).profile() ** count
+                ).bracket(epsilon)
                 assert low <= value + 1e-8 and value <= 1.01 * high + 1e-6
                 if count == 1:
                     assert high == pytest.approx(value, abs=1e-6)
@@ -166,7 +166,9 @@ def test_a_sampled_response_is_what_enumeration_says():
         p = rate * q[::-1] + (1 - rate) * q
         exact = max(np.maximum(a - exp(epsilon) * b, 0).sum() for a, b in ((p, q), (q, p)))
         mechanism = RandomizedResponse(loss, groups=2)
-        assert mechanism.on(PoissonSample(rate=rate)).profile().delta(epsilon) == pytest.approx(exact, abs=1e-12)
+        assert mechanism.on(PoissonSample(rate=rate)).profile().delta(epsilon) == pytest.approx(
+            exact, abs=1e-12
+        )
         n = int(rng.integers(2, 9))
         size = int(rng.integers(1, n + 1))
         sampled = mechanism.on(SimpleRandomSample(size=size), population=n).profile()
