@@ -125,7 +125,8 @@ class Outcome:
         trace: what was known when.
         log: what it printed.
         guarantee: what the method's theorem gives with the options of this run, if they matter.
-        private: whether the decision is a private release (or a simulation of one), so that nothing else of the
+        private: whether the decision is a private release (or a simulation of one), so that nothing else of
+        the
             data may go with it.
     """
 

@@ -51,11 +51,12 @@ class Accountant:
 
     Notes
     -----
-    A release counts in full in every window that it names; windows may overlap. `PureDP`, `ZCDP` and `GDP` add
-    up, also where each release is chosen after the earlier answers (Rogers, Roth, Ullman and Vadhan 2016;
+    A release counts in full in every window that it names; windows may overlap. `PureDP`, `ZCDP` and `GDP`
+    add up, also where each release is chosen after the earlier answers (Rogers, Roth, Ullman and Vadhan 2016;
     Feldman and Zrnic 2021; Koskela, Tobaben and Honkela 2023). `ApproximateDP` composes the profiles exactly,
-    which is valid if the *profiles* do not depend on earlier answers. The decision to refuse looks at profiles
-    only. Sums are exact: numbers are read as the decimals that they print, so that five times .2 is 1.
+    which is valid if the *profiles* do not depend on earlier answers. The decision to refuse looks at
+    profiles only. Sums are exact: numbers are read as the decimals that they print, so that five times .2 is
+    1.
 
     Examples
     --------
@@ -68,7 +69,8 @@ class Accountant:
     0.4
     >>> account.spend(release)
     Traceback (most recent call last):
-    forcopt.privacy.accountant.BudgetSpentError: window '2023': PureDP allows 1, of which 0.6 is spent; 'release \
+    forcopt.privacy.accountant.BudgetSpentError: window '2023': PureDP allows 1, of which 0.6 is spent;
+    'release \
 3' takes 0.6
     """
 

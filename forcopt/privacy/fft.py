@@ -70,8 +70,8 @@ def bracket(parts: Parts, epsilon: float, rtol: float = 5e-3, points: int = LARG
     are kept, which only makes the pair easier to tell apart ("connect the dots", Doroshenko, Ghazi, Kamath,
     Kumar and Manurangsi 2022); the error is of second order. Lower: the mass of the cell around a lattice
     point becomes one outcome, which is post-processing; its loss is not quite the lattice point, so that all
-    are moved down by the largest such gap, but for some mass that is dropped. Both are tilted so that the mean
-    of the sum is epsilon before they are transformed, which makes the error relative to delta.
+    are moved down by the largest such gap, but for some mass that is dropped. Both are tilted so that the
+    mean of the sum is epsilon before they are transformed, which makes the error relative to delta.
     """
     best = Bracket(0.0, 1.0)
     for spans, h in _steps(parts, points):

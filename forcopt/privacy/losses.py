@@ -1,7 +1,7 @@
 """Privacy losses: the law of log(P(x) / Q(x)) of a pair of laws, as the tails under both.
 
-A loss L of a pair (P, Q) knows ``P(L > t)`` and ``Q(L > t)``. The hockey-stick divergence is their difference,
-``delta(epsilon) = P(L > epsilon) - e^epsilon Q(L > epsilon)``, exactly.
+A loss L of a pair (P, Q) knows ``P(L > t)`` and ``Q(L > t)``. The hockey-stick divergence is their
+difference, ``delta(epsilon) = P(L > epsilon) - e^epsilon Q(L > epsilon)``, exactly.
 """
 
 from __future__ import annotations
@@ -367,8 +367,8 @@ class SampledLoss(Loss):
 class SubstitutedLoss(Loss):
     """The loss of the pair that dominates a mechanism on a simple random sample, under a substitution.
 
-    It has the hockey-stick divergence of (1 - rate) Q + rate P against Q at epsilon >= 0, and that of P against
-    (1 - rate) P + rate Q below (Zhu, Dong and Wang 2022, Proposition 30).
+    It has the hockey-stick divergence of (1 - rate) Q + rate P against Q at epsilon >= 0, and that of P
+    against (1 - rate) P + rate Q below (Zhu, Dong and Wang 2022, Proposition 30).
     """
 
     base: Loss

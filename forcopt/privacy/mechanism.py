@@ -167,9 +167,9 @@ class AdditiveMechanism(Mechanism):
     Notes
     -----
     The worst change within the norm is known: all in one number under ``"l1"``; any direction under ``"l2"``
-    for the Gaussian; all numbers at once under ``"linf"``, since the loss of an even log-concave law grows with
-    each shift, the others being given. The discrete Gaussian under ``"l2"`` is known by its rho only, unless
-    one number is released.
+    for the Gaussian; all numbers at once under ``"linf"``, since the loss of an even log-concave law grows
+    with each shift, the others being given. The discrete Gaussian under ``"l2"`` is known by its rho only,
+    unless one number is released.
 
     Examples
     --------

@@ -61,14 +61,15 @@ def _cells(rate: Rate) -> int:
 def privacy_cost(problem: FairPostprocessing, beta: float = 0.05) -> PrivacyCost:
     """The bounds of Theorem 3.1 for this instance, which hold with probability at least 1 - beta.
 
-    The disparities depend on the fewest records that a rate is taken over. With `PrivacyBudget.floor` the bound is
-    computed from that, and may be published; without, from the counts, and is as private as they are.
+    The disparities depend on the fewest records that a rate is taken over. With `PrivacyBudget.floor` the
+    bound is computed from that, and may be published; without, from the counts, and is as private as they
+    are.
 
     >>> from forcopt.fairness import EqualizedOdds
     >>> from forcopt.privacy import PrivacyBudget
     >>> counts = [[[3600, 400], [900, 500]], [[400, 1600], [600, 2000]]]
-    >>> p = FairPostprocessing(counts=counts, constraint=EqualizedOdds(), privacy=PrivacyBudget(1.0, floor=1500))
-    >>> cost = privacy_cost(p)
+    >>> p = FairPostprocessing(counts=counts, constraint=EqualizedOdds(), privacy=PrivacyBudget(1.0,
+    floor=1500)) >>> cost = privacy_cost(p)
     >>> round(cost.error, 5), round(cost.disparity["false positive rate"], 5)
     (0.02436, 0.02744)
     """

@@ -44,10 +44,11 @@ class FairPostprocessing(Problem):
             predictions must not depend on the groups.
         negative_cells: what to do if the estimated number of records of a group and label is negative:
             ``"refuse"``, or ``"project"`` the estimated table onto the nearest one without negative cells.
-        privacy: let the decision be private in the groups of the records: ``PrivacyBudget(epsilon, floor=...)``
-            has Laplace noise added to the counts; its `floor`, if there is one, is a lower bound on the records
-            of every group and label that may be known to all. ``Laplace(epsilon=...)`` is short for a budget
-            without floor.
+        privacy: let the decision be private in the groups of the records: ``PrivacyBudget(epsilon,
+        floor=...)``
+            has Laplace noise added to the counts; its `floor`, if there is one, is a lower bound on the
+            records of every group and label that may be known to all. ``Laplace(epsilon=...)`` is short for
+            a budget without floor.
 
     Raises:
         DeclarationError: for counts that are negative, fractional or of another shape; for a group
@@ -229,7 +230,8 @@ class FairPostprocessing(Problem):
 
         Args:
             probabilities: of predicting 1.
-            released: the noisy counts, if the decision is private: its base rates then are theirs, for it must
+            released: the noisy counts, if the decision is private: its base rates then are theirs, for it
+            must
                 hold nothing else.
         """
         base = self.base

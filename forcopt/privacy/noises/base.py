@@ -26,8 +26,8 @@ class Noise(Declared):
     """One real or whole random variable with mean 0, to be added to a number.
 
     A subclass states `log_density` (of a real noise) or log mass (of a whole one), `cdf`, `quantile`,
-    `variance` and `draw`. An even, log-concave noise then has its exact privacy loss for free; others override
-    `loss`.
+    `variance` and `draw`. An even, log-concave noise then has its exact privacy loss for free; others
+    override `loss`.
 
     Attributes
     ----------

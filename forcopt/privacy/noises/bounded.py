@@ -31,7 +31,8 @@ class BoundedNoise(Noise):
 
     References
     ----------
-    Dagan and Kur (2022), A bounded-noise mechanism for differential privacy, has other densities of this kind.
+    Dagan and Kur (2022), A bounded-noise mechanism for differential privacy, has other densities of this
+    kind.
 
     Examples
     --------
