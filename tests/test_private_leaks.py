@@ -52,7 +52,7 @@ def test_every_private_method_is_looked_at():
     found = {
         (name, method)
         for name, cls in problem_classes().items()
-        for method in cls._methods
+        for method in cls.methods
         if method.startswith(("dp-", "private-"))
     }
     assert found == set(PRIVATE)

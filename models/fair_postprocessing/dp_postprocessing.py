@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.fairness import AllOf, GroupRates, Rate, RateParity
 from forcopt.language.constraint import Constraint
@@ -25,9 +26,12 @@ SENSITIVITY = 2.0
 class PrivacyCost(NamedTuple):
     """What privacy costs at most, with a given probability.
 
-    Attributes:
-        error: the error rate above the non-private optimum.
-        disparity: of each rate by its name, above the tolerance; infinite if the noise may empty a cell.
+    Attributes
+    ----------
+    error : float
+        The error rate above the non-private optimum.
+    disparity : dict[str, float]
+        Of each rate by its name, above the tolerance; infinite if the noise may empty a cell.
     """
 
     error: float
@@ -65,6 +69,8 @@ def privacy_cost(problem: FairPostprocessing, beta: float = 0.05) -> PrivacyCost
     bound is computed from that, and may be published; without, from the counts, and is as private as they
     are.
 
+    Examples
+    --------
     >>> from forcopt.fairness import EqualizedOdds
     >>> from forcopt.privacy import PrivacyBudget
     >>> counts = [[[3600, 400], [900, 500]], [[400, 1600], [600, 2000]]]
@@ -96,6 +102,7 @@ def dp_postprocessing(
     beta: float = 0.05,
     as_printed: bool = False,
     backend: str | None = None,
+    time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
 ) -> Outcome:
     """Add Laplace noise to the counts, and solve the linear program of the noisy table with relaxed rows.
@@ -105,19 +112,30 @@ def dp_postprocessing(
     epsilon. A rate of group a is then off by at most s_a = N / (noisy records over which it is taken), so
     that two groups may differ by the tolerance and s_a + s_b: the non-private optimum stays feasible.
 
-    Args:
-        problem: which; must have `privacy`.
-        beta: the probability with which the bounds (`privacy_cost`) may fail.
-        as_printed: compare every group with the first one only, and relax by 2 max(s_a, s_b), as the paper's
-            LP (1) does; that is looser. Beyond two groups the theorem then
-            covers each group against the first; two others may differ by twice its bound.
-        backend: for the linear program.
-        seed: for an experiment that can be repeated, which simulates privacy only; without one OpenDP draws
-            the noise.
+    Parameters
+    ----------
+    problem : FairPostprocessing
+        Which; must have `privacy`.
+    beta : float, default 0.05
+        The probability with which the bounds (`privacy_cost`) may fail.
+    as_printed : bool, default False
+        Compare every group with the first one only, and relax by 2 max(s_a, s_b), as the paper's LP (1) does;
+        that is looser. Beyond two groups the theorem covers each group against the first; two others may
+        differ by twice its bound.
+    backend : str, optional
+        For the linear program.
+    time_limit : float, optional
+        Seconds.
+    seed : int or numpy.random.Generator, optional
+        For an experiment that can be repeated, which simulates privacy only; without one OpenDP draws the
+        noise.
 
-    Raises:
-        DeclarationError: without privacy, or for a notion other than parity of rates.
+    Raises
+    ------
+    DeclarationError
+        Without privacy, or for a notion other than parity of rates.
     """
+    deadline = Deadline(time_limit)
     parities, noise = _parities(problem), _largest_noise(problem, beta)
     rng = randomness(seed=seed)
     noisy = np.asarray(_mechanism(problem).release(problem.counts, rng))
@@ -141,15 +159,15 @@ def dp_postprocessing(
         model.subject_to(_anchored(notion, rates, slack) if as_printed else notion.rows(rates, slack))
     # The number of records is public, and unlike the noisy total it is surely positive.
     model.minimize(rates.total(((0, 1), (1, 0))).sum() / float(problem.counts.sum()))
-    said = model.solve(backend or "highs")
-    if not said.status.has_solution:
-        return Outcome(None, status=said.status, message=said.message)
+    result = model.solve(backend or "highs", time_limit=deadline.left)
+    if not result.status.has_solution:
+        return Outcome(None, status=result.status, message=result.message)
     private = f"{_privacy(problem).epsilon:g}-differentially private in the groups of the records"
     if rng.simulated:
         private = f"a simulation with a seed, so not private; without a seed it would be {private}"
     return Outcome(
-        problem.postprocessor(np.clip(said[probabilities], 0.0, 1.0), noisy),
-        iterations=said.iterations,
+        problem.postprocessor(np.clip(result[probabilities], 0.0, 1.0), noisy),
+        iterations=result.iterations,
         private=True,
         guarantee=privacy_cost(problem, beta).error,
         message=f"{private}; with probability {1 - beta:g} all noises stay within {noise:.6g}",
