@@ -17,7 +17,7 @@ __all__ = ["Accountant", "BudgetSpentError", "Entry"]
 
 
 class BudgetSpentError(DeclarationError):
-    """A release would overspend a window; the message names the window and the rule, and nothing of the data."""
+    """A release would overspend a window; the message names window and rule, and nothing of the data."""
 
 
 @dataclass(frozen=True)

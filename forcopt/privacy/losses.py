@@ -91,7 +91,7 @@ class Loss(ABC):
 
 @dataclass(frozen=True)
 class GaussianLoss(Loss):
-    """The loss between N(0, 1) and N(mu, 1), itself Gaussian (Balle and Wang 2018; Dong, Roth and Su 2022)."""
+    """The loss between N(0, 1) and N(mu, 1), itself Gaussian (Dong, Roth and Su 2022)."""
 
     shift: float
 

@@ -30,7 +30,7 @@ class Secure:
     simulated = False
 
     def integers(self, end: int, size: int = 1) -> Array:
-        """Draw whole numbers from 0 to ``end - 1``, all equally likely; `end` is a power of two up to 2^63."""
+        """Draw whole numbers from 0 to ``end - 1``, equally likely; `end` is a power of two up to 2^63."""
         drawn = np.frombuffer(os.urandom(8 * size), dtype=np.uint64)
         return drawn & np.uint64(end - 1)
 

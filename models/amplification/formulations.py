@@ -32,8 +32,8 @@ def tight_lp(problem: TightAmplification, model: Model) -> Handles:
     largest = float((problem.epsilon * problem.steps).max(initial=0.0))
     if largest > LARGEST_LOSS:
         raise DeclarationError(
-            f"epsilon is {problem.epsilon:g}, so that an edge has loss {largest:.4g}; beyond {LARGEST_LOSS:g} its "
-            "coefficient lies below what linear solvers tell from 0: see the closed forms of "
+            f"epsilon is {problem.epsilon:g}, so that an edge has loss {largest:.4g}; beyond {LARGEST_LOSS:g} "
+            "its coefficient lies below what linear solvers tell from 0: see the closed forms of "
             "forcopt.privacy.amplification"
         )
     laws = np.stack([problem.before, problem.after])

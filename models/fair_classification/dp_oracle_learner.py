@@ -110,7 +110,7 @@ def dp_oracle_learner(
     return Outcome(
         decision,
         status=Status.APPROXIMATE,
-        private=not as_printed or problem.privacy.floor is not None,
+        private=not as_printed or (problem.privacy is not None and problem.privacy.floor is not None),
         iterations=planned.rounds,
         message=_message(problem, planned, as_printed, beta, rng),
         guarantee=planned.gap,

@@ -48,7 +48,7 @@ def _largest_noise(problem: FairPostprocessing, beta: float) -> float:
     """What all 4 K noises stay within, with probability 1 - beta (Theorem 2.1)."""
     if not 0 < beta < 1:
         raise DeclarationError(f"beta is {beta:g}; it must be strictly between 0 and 1")
-    return _mechanism(problem).noise.scale * float(np.log(4 * len(problem.groups) / beta))
+    return SENSITIVITY / _privacy(problem).epsilon * float(np.log(4 * len(problem.groups) / beta))
 
 
 def _mechanism(problem: FairPostprocessing) -> AdditiveMechanism:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import lgamma, log
 from typing import Any
 
@@ -84,7 +85,7 @@ class GeneralizedGaussian(Noise):
             with np.errstate(divide="ignore"):
                 return float(-np.expm1(count * np.log1p(-gammaincc(1 / self.shape, v**self.shape))))
 
-        parts = (quad(above, a, b, epsabs=1e-13, limit=200)[0] for a, b in zip(cuts, cuts[1:], strict=False))
+        parts = (quad(above, a, b, epsabs=1e-13, limit=200)[0] for a, b in pairwise(cuts))
         return float(self.scale * sum(parts))
 
     def draw(self, size: Any, generator: np.random.Generator) -> Array:

@@ -1,4 +1,4 @@
-"""Staircase noise: the least expected magnitude or square that pure differential privacy allows one number."""
+"""Staircase noise: the least expected magnitude that pure differential privacy allows one number."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Staircase"]
 
 
 class Staircase(Noise):
-    """A density of steps: high on the first `gamma` of each period of length `scale`, then e^-epsilon as high.
+    """Steps: high on the first `gamma` of each period of length `scale`, then e^-epsilon as high.
 
     Period after period it falls by e^-epsilon, on both sides of 0. Moved by `scale`, no point is more than
     e^epsilon times likelier.

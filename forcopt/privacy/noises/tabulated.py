@@ -52,7 +52,7 @@ class TabulatedNoise(Noise):
         """Check that the table has a middle, if it needs one."""
         if self.first is None and len(self.probabilities) % 2 == 0:
             raise DeclarationError(
-                f"TabulatedNoise: probabilities has {len(self.probabilities)} entries, so there is no middle; "
+                f"TabulatedNoise: probabilities has {len(self.probabilities)} entries, so no middle; "
                 "say first"
             )
 
