@@ -195,7 +195,7 @@ class AdditiveMechanism(Mechanism):
         if self.dimension > 1 and self.norm in able and not isinstance(self.noise, able[self.norm]):
             raise DeclarationError(
                 f"AdditiveMechanism: norm is {self.norm!r}, whose worst change of {self.dimension} numbers "
-                f'not known for {type(self.noise).__name__}; say norm="linf"'
+                f'is not known for {type(self.noise).__name__}; say norm="linf"'
             )
         if self.dimension > 1 and self.norm == "linf" and isinstance(self.noise, Staircase):
             raise DeclarationError(

@@ -128,7 +128,7 @@ def test_published_scales():
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0, 6.0])
 def test_the_staircase_beats_laplace(epsilon):
-    """Geng and Viswanath (2014): magnitude e^(epsilon / 2) / (e^epsilon - 1), and the smaller the variance."""
+    """Geng and Viswanath (2014): magnitude e^(epsilon / 2) / (e^epsilon - 1)."""
     noise = Staircase(epsilon=epsilon)
     assert noise.magnitude == pytest.approx(exp(epsilon / 2) / (exp(epsilon) - 1), rel=1e-12)
     assert noise.magnitude < 1 / epsilon and noise.profile(1).epsilon(0.0) == pytest.approx(epsilon)
