@@ -98,7 +98,7 @@ class Allocation:
                 f"stratum {self.names[at]} has {self.strata[at]} records; {needed[at]:g} must be drawn for "
                 f"{self.sizes[at]:g} respondents"
             )
-        return needed.astype(np.int64)
+        return np.asarray(needed, dtype=np.int64)
 
     def by_stratum(self) -> dict[str, int]:
         """The sizes by name, as `forcopt.privacy.StratifiedSample` takes them.
