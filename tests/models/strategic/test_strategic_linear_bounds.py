@@ -128,3 +128,12 @@ def test_the_program_with_a_margin_claims_no_bound():
     assert s.status == fo.Status.APPROXIMATE and s.objective == 0 and s.bound == np.inf
     assert p.solve("margin-milp", margin=1e-5).objective == 1
     assert p.solve("margin-milp", margin=0).bound >= 1
+
+
+def test_targets_at_a_rounded_threshold():
+    """The agent qualifies where it starts, up to 2e-16: every method serves it."""
+    p = TargetDesign2D(
+        X=[[7, 1], [8, 5], [6, 3]], truth=([0, 2], 10), costs=[1 / 3, 1 / 3], improvable=[True, False]
+    )
+    for method in ("sweep", "milp", "grid"):
+        assert p.solve(method).objective == 1
