@@ -86,8 +86,8 @@ def milp(
     deadline = Deadline(time_limit)
     trace = Trace(deadline, on_improvement)
     best = _Best(problem, trace)
-    for candidate in _simple_classifiers(problem):
-        best.offer(candidate)
+    for simple in _simple_classifiers(problem):
+        best.offer(simple)
     if best.proved() or trace.over:
         return best.outcome("no true positive is left to win" if best.proved() else "")
     restricted = Model("restricted")
