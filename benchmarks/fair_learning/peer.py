@@ -51,7 +51,7 @@ def measure(name: str, bound: float, notion: str, rows: list[list[str]], ratios:
         learner = Learner(Counted(max_iter=1000), **options)
         s = FairClassification(*train, ours(tolerance), None, learner).solve(accuracy=ACCURACY)
         spent = time.perf_counter() - began
-        shares = [s.decision.positive_probability(r[0]) for r in (train, held)]
+        shares = [s.decision.probability(r[0]) for r in (train, held)]
         return judged(who, shares, spent, f"≤ {ACCURACY:g}", tolerance)
 
     we = solve("forcopt", bound)

@@ -9,9 +9,9 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.clock import Improvement
 from forcopt.language.model import Model
+from forcopt.learning import Hypothesis
 from forcopt.loops.column_generation import Column, Duals, Pricing, column_generation
 from forcopt.models.fair_classification.decision import RandomizedClassifier
-from forcopt.models.fair_classification.hypotheses import Hypothesis
 from forcopt.models.fair_classification.hypothesis_pool import WORTH_RECALLING
 from forcopt.models.fair_classification.options import check_options
 from forcopt.models.fair_classification.problem import FairClassification

@@ -9,9 +9,9 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.games import ExponentiatedGradient
+from forcopt.learning import Hypothesis
+from forcopt.learning.halfspaces import RegressionOracle
 from forcopt.models.fair_classification.decision import RandomizedClassifier
-from forcopt.models.fair_classification.hypotheses import Hypothesis
-from forcopt.models.fair_classification.hypotheses.halfspaces import RegressionOracle
 from forcopt.models.fair_classification.private_plan import PrivatePlan, plan, printed_plan, rate_rows
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.privacy import add_laplace, exponential_mechanism

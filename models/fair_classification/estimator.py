@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.fairness import DemographicParity, Notion
+from forcopt.learning import Hypotheses, Learner
 from forcopt.models.fair_classification.decision import SeesGroups
-from forcopt.models.fair_classification.hypotheses import Hypotheses, Learner
 from forcopt.models.fair_classification.problem import FairClassification
 
 __all__ = ["FairClassifier"]
@@ -135,7 +135,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Draw a class for each row; the same row always gets the same."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False)
-        positive = self.solution_.decision.positive_probability(X)
+        positive = self.solution_.decision.probability(X)
         return np.asarray(self.classes_[(_lots(X, self.random_state) < positive).astype(np.int64)])
 
     def __sklearn_tags__(self) -> Any:

@@ -9,8 +9,8 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Improvement
+from forcopt.learning import Hypothesis
 from forcopt.models.fair_classification.decision import RandomizedClassifier
-from forcopt.models.fair_classification.hypotheses import Hypothesis
 from forcopt.models.fair_classification.hypothesis_pool import HypothesisPool
 from forcopt.models.fair_classification.lagrangian import Lagrangian
 from forcopt.models.fair_classification.problem import FairClassification

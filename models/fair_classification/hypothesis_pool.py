@@ -7,8 +7,8 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.errors import BackendError
 from forcopt.language.model import Model
+from forcopt.learning import Hypothesis, Oracle
 from forcopt.loops.solution import ModelSolution
-from forcopt.models.fair_classification.hypotheses import Hypothesis, Oracle
 from forcopt.models.fair_classification.lagrangian import Lagrangian
 from forcopt.status import Status
 

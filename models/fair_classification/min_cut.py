@@ -7,8 +7,8 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.fairness import PairwiseFairness
+from forcopt.learning.all_functions import AllFunctionsOracle
 from forcopt.models.fair_classification.decision import RandomizedClassifier
-from forcopt.models.fair_classification.hypotheses.all_functions import AllFunctionsOracle
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.problem import Outcome
 

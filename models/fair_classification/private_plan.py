@@ -13,7 +13,7 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.fairness import GroupRates, Notion, Rate
 from forcopt.language.model import Model
-from forcopt.models.fair_classification.hypotheses.halfspaces import RegressionOracle
+from forcopt.learning.halfspaces import RegressionOracle
 from forcopt.models.fair_classification.options import check_options
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.privacy import PrivacyBudget

@@ -12,9 +12,9 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError, NotInstalledError
 from forcopt.fairness import ERROR, FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, GroupRates, Notion, read_binary
+from forcopt.learning import Hypotheses, Learner, Oracle
 from forcopt.models.fair_classification.decision import RandomizedClassifier, SeesGroups
 from forcopt.models.fair_classification.groups import Groups
-from forcopt.models.fair_classification.hypotheses import Hypotheses, Learner, Oracle
 from forcopt.models.fair_classification.lagrangian import Lagrangian, SaddleGaps
 from forcopt.models.fair_classification.moments import Moments
 from forcopt.privacy import PrivacyBudget
@@ -199,7 +199,7 @@ class FairClassification(Problem):
         if isinstance(decision, SeesGroups):
             return decision.predicted_for(self)
         if isinstance(decision, RandomizedClassifier):
-            return decision.positive_probability(self.features)
+            return decision.probability(self.features)
         if hasattr(decision, "predict"):
             decision = decision.predict(self.features)
         values = as_numbers(decision, "the decision")

@@ -10,9 +10,9 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.fairness import GroupRates, RateParity
+from forcopt.learning import Finite
 from forcopt.models.fair_classification.decision import RandomizedClassifier
 from forcopt.models.fair_classification.groups import GroupColumn
-from forcopt.models.fair_classification.hypotheses import Finite
 from forcopt.models.fair_classification.options import check_options
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.models.fair_postprocessing import FairPostprocessing, RandomizedPostprocessor
@@ -41,7 +41,7 @@ class TwoStepClassifier:
         """The same for those whose true group is known: the law of its predictions is the same."""
         return TwoStepClassifier(self.base, self.remix.for_true_groups())
 
-    def positive_probability(self, X: Any, groups: Any) -> Array:
+    def probability(self, X: Any, groups: Any) -> Array:
         """The probability that each record is predicted 1, shape ``(n,)``.
 
         Parameters
@@ -58,19 +58,19 @@ class TwoStepClassifier:
         """
         codes = self.remix.codes(groups)
         if_zero, if_one = self.remix.probabilities[:, codes]
-        one = self.base.positive_probability(X)
+        one = self.base.probability(X)
         return np.asarray((1 - one) * if_zero + one * if_one)
 
     def predict(self, X: Any, groups: Any, seed: int | np.random.Generator | None = None) -> Array:
-        """Draw a prediction for each record, 0 or 1; see `positive_probability` and `seed` elsewhere."""
-        positive = self.positive_probability(X, groups)
+        """Draw a prediction for each record, 0 or 1; see `probability` and `seed` elsewhere."""
+        positive = self.probability(X, groups)
         return np.asarray(np.random.default_rng(seed).random(len(positive)) < positive, dtype=np.int64)
 
     def predicted_for(self, problem: FairClassification) -> Array:
         """The probability that each record of the problem is predicted 1."""
         reports = [problem.groups.names[c] for c in problem.groups.codes.tolist()]
         seen = problem.groups.channel
-        return self.positive_probability(problem.features, seen.observe(reports) if seen else reports)
+        return self.probability(problem.features, seen.observe(reports) if seen else reports)
 
     def rates_for(self, problem: FairClassification) -> GroupRates:
         """The rates of each true group.
@@ -78,7 +78,7 @@ class TwoStepClassifier:
         The channel must not be inverted for predictions that look at reports. It is inverted for `base`,
         and the true groups then see the channel's mix of the probabilities.
         """
-        base = problem.rates(self.base.positive_probability(problem.features))
+        base = problem.rates(self.base.probability(problem.features))
         if_zero, if_one = self.for_true_groups().remix.probabilities[:, :, None]
         positives = (base.mass - base.positives) * if_zero + base.positives * if_one
         return GroupRates(positives, base.mass, base.groups)

@@ -98,5 +98,5 @@ def test_a_decision_takes_the_frame_that_it_was_learnt_from():
     decision = p.solve().decision
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        share = decision.positive_probability(frame)
-    assert share.tolist() == decision.positive_probability(frame.to_numpy(dtype=float)).tolist()
+        share = decision.probability(frame)
+    assert share.tolist() == decision.probability(frame.to_numpy(dtype=float)).tolist()

@@ -243,7 +243,7 @@ def test_the_decision_draws_and_reads():
     s = twelve().solve()
     d = s.decision
     assert repr(d).startswith("0.7000  hypothesis ") and "0.3000  hypothesis 2" in repr(d)
-    share = d.positive_probability(twelve().features)
+    share = d.probability(twelve().features)
     assert np.array_equal(d.predict_proba(twelve().features), np.column_stack([1 - share, share]))
     many = np.tile(twelve().features, (2000, 1))
     drawn = d.predict(many, seed=0).reshape(2000, -1).mean(axis=0)

@@ -13,17 +13,17 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.language.constraint import implies
 from forcopt.language.model import Model, Variable
-from forcopt.loops.solution import ModelSolution
-from forcopt.models.fair_classification.hypotheses.base import (
+from forcopt.learning.cuts import Cuts, best_cuts
+from forcopt.learning.hypotheses import (
     Hull,
     Hypotheses,
     Hypothesis,
     Oracle,
     constants,
 )
-from forcopt.models.fair_classification.hypotheses.cuts import Cuts, best_cuts
-from forcopt.models.fair_classification.hypotheses.lookup import distinct_rows
-from forcopt.models.fair_classification.hypotheses.plane import Cut, Plane
+from forcopt.learning.lookup import distinct_rows
+from forcopt.learning.plane import Cut, Plane
+from forcopt.loops.solution import ModelSolution
 
 __all__ = ["Halfspace", "Halfspaces", "write_halfspace"]
 

@@ -13,13 +13,13 @@ from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.models.fair_classification.hypotheses.base import (
+from forcopt.learning.cuts import Cuts, best_cuts
+from forcopt.learning.hypotheses import (
     Hypotheses,
     Hypothesis,
     Oracle,
     constants,
 )
-from forcopt.models.fair_classification.hypotheses.cuts import Cuts, best_cuts
 
 __all__ = ["Learner", "LearnerOracle", "ScoreCut"]
 

@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
-from forcopt.models.fair_classification.hypotheses.base import Hull, Hypotheses, Hypothesis, Oracle, constants
-from forcopt.models.fair_classification.hypotheses.lookup import Lookup, distinct_rows
+from forcopt.learning.hypotheses import Hull, Hypotheses, Hypothesis, Oracle, constants
+from forcopt.learning.lookup import Lookup, distinct_rows
 
 __all__ = ["AllFunctions", "AllFunctionsOracle"]
 
