@@ -9,6 +9,7 @@ from forcopt.learning.hypotheses import (
     Hypotheses,
     Hypothesis,
     Oracle,
+    OracleTimeout,
 )
 from forcopt.learning.learner import Learner
 from forcopt.learning.listed import ListedHypotheses
@@ -28,6 +29,7 @@ __all__ = [
     "Learner",
     "ListedHypotheses",
     "Oracle",
+    "OracleTimeout",
     "RandomizedPolicy",
     "Stumps",
     "Threshold",

@@ -72,7 +72,7 @@ class AllFunctionsOracle(Oracle):
         members = sp.csr_array((np.ones(len(self.place)), (np.arange(len(self.place)), self.place)))
         return Hull(
             sp.csr_array(linear @ members) @ probability,
-            lambda said: self.decompose(said[probability]),
+            lambda solution: self.decompose(solution[probability]),
             lambda weights, predictions: {probability: (weights @ predictions)[first]},
         )
 

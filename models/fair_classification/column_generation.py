@@ -127,16 +127,16 @@ def generate(
         rounds=rounds,
         on_improvement=improved,
     )
-    said = ended.solution
-    if not said.status.has_solution:
-        return Outcome(None, status=said.status, iterations=ended.rounds, message=said.message)
-    weights = np.concatenate([said[start], said[ended.variable]])
+    solution = ended.solution
+    if not solution.status.has_solution:
+        return Outcome(None, status=solution.status, iterations=ended.rounds, message=solution.message)
+    weights = np.concatenate([solution[start], solution[ended.variable]])
     decision = RandomizedClassifier.of(weights, [*known, *(c.data for c in ended.columns)], prices)
     return Outcome(
         decision,
-        bound=said.bound if oracle.exact else None,
-        status=said.status if oracle.exact else Status.APPROXIMATE,
+        bound=solution.bound if oracle.exact else None,
+        status=solution.status if oracle.exact else Status.APPROXIMATE,
         iterations=ended.rounds,
-        message=f"{said.message}; {calls} calls of the oracle",
-        trace=said.trace if oracle.exact else [],
+        message=f"{solution.message}; {calls} calls of the oracle",
+        trace=solution.trace if oracle.exact else [],
     )

@@ -117,8 +117,8 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         self.solution_ = problem.solve(self.method, **dict(self.options or {}))
         if self.solution_.decision is None:
-            said = f"{self.solution_.status} {self.solution_.message}"
-            raise DeclarationError(f"constraint: {self.constraint!r} cannot be met: {said}")
+            solution = f"{self.solution_.status} {self.solution_.message}"
+            raise DeclarationError(f"constraint: {self.constraint!r} cannot be met: {solution}")
         if isinstance(self.solution_.decision, SeesGroups):
             raise DeclarationError(
                 f"method is {self.method!r}, whose predictions need the group of each record, which predict "

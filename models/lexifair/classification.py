@@ -213,8 +213,8 @@ class LexifairClassification(Lexifair):
         )
         model.subject_to(p.sum() == 1, name=model.unused_name("mixture"))
 
-        def decision(said: Any) -> ClassifierMixture:
-            found = np.maximum(said[p], 0.0)
+        def decision(solution: Any) -> ClassifierMixture:
+            found = np.maximum(solution[p], 0.0)
             which = np.flatnonzero(found)
             return self.mixture(which, found[which] / found.sum())
 

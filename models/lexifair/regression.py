@@ -153,8 +153,8 @@ class LexifairRegression(Lexifair):
             model.subject_to(norm(theta) <= self.radius, name=model.unused_name("radius"))
         losses = stack([sum_squares(f[:, :-1] @ theta - f[:, -1]) for f in self.factors])
 
-        def decision(said: Any) -> LinearModel:
-            found = said[theta]
+        def decision(solution: Any) -> LinearModel:
+            found = solution[theta]
             if self.radius is not None:  # a solver may leave the ball by its tolerance
                 found = found * min(1.0, self.radius / max(float(np.linalg.norm(found)), 1e-300))
             return self.model(found)
