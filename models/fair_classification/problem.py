@@ -185,7 +185,25 @@ class FairClassification(Problem):
         """The cost-sensitive oracle of `hypotheses` for the records; a method takes a `fresh` one."""
         return (self.hypotheses or _default_hypotheses()).oracle(self.features)
 
-    # -- judging ---------------------------------------------------------------------------------------------
+    def noise(self, error: float) -> float:
+        """Half of the standard error of an error rate that is measured on these records.
+
+        Parameters
+        ----------
+        error : float
+            The error rate.
+
+        Returns
+        -------
+        float
+            ``sqrt(e (1 - e) / m) / 2`` for e = `error` and the effective number of records m, the inverse of
+            the sum of squared `record_weights`. A difference of two training errors below it says nothing
+            about other records.
+        """
+        rate = min(max(error, 0.0), 1.0)
+        return 0.5 * float(np.sqrt(rate * (1.0 - rate) * np.square(self.record_weights).sum()))
+
+    # -- evaluation ---------------------------------------------------------------------------------------------
 
     def predicted(self, decision: Any) -> Array:
         """The probability that each record is predicted 1, shape ``(n,)``.
