@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.games import ExponentiatedGradient
 from forcopt.learning import Hypothesis
@@ -35,6 +36,7 @@ def dp_oracle_learner(
     beta: float = 0.05,
     allow_vacuous: bool = False,
     as_printed: bool = False,
+    time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
 ) -> Outcome:
     """Play exponentiated gradient with noisy gradients against a learner that chooses privately.
@@ -65,6 +67,8 @@ def dp_oracle_learner(
     as_printed : bool, default False
         The paper's own T, step and composition (Lemma A.3), and its noise: on the gradient, by the least
         count of the data where there is no floor, which is **not** private. For two groups.
+    time_limit : float, optional
+        Seconds, checked between rounds. A game that ends early spends less than its budget, and has no bound.
     seed : int or numpy.random.Generator, optional
         For an experiment that can be repeated, which simulates privacy only; without one OpenDP draws.
 
@@ -77,6 +81,7 @@ def dp_oracle_learner(
     if not game.size:  # nothing to keep fair, so no look at the groups
         decision = RandomizedClassifier.of([1.0], [oracle.best(game.costs)])
         return Outcome(decision, guarantee=0.0 if oracle.exact else np.inf)
+    deadline = Deadline(time_limit)
     planned = (
         _printed(problem, bound, rounds, beta)
         if as_printed
@@ -96,7 +101,9 @@ def dp_oracle_learner(
     auditor = ExponentiatedGradient(game.size, bound, planned.step)
     plays: dict[Hypothesis, int] = {}
     total = np.zeros(game.size)
-    for _ in range(planned.rounds):
+    rounds = 0
+    while rounds < planned.rounds and not (rounds and deadline.passed):
+        rounds += 1
         prices = auditor.play()
         total += prices
         found = choose(prices)
@@ -104,14 +111,14 @@ def dp_oracle_learner(
         exact = game.rows @ found.predictions if as_printed else _rates(problem, found)
         auditor.learn(rows @ add_laplace(exact, planned.noise, rng) - ends)
     decision = RandomizedClassifier.of(
-        np.array(list(plays.values())) / planned.rounds, list(plays), total / planned.rounds, bound
+        np.array(list(plays.values())) / rounds, list(plays), total / rounds, bound
     )
     return Outcome(
         decision,
         status=Status.APPROXIMATE,
-        iterations=planned.rounds,
-        message=_message(problem, planned, as_printed, beta),
-        guarantee=planned.gap,
+        iterations=rounds,
+        message=_message(problem, planned, as_printed, beta, rounds, seed is not None),
+        guarantee=planned.gap if rounds == planned.rounds else np.inf,
     )
 
 
@@ -186,11 +193,22 @@ def _refuse_vacuous(problem: FairClassification, planned: PrivatePlan, allowed: 
         )
 
 
-def _message(problem: FairClassification, planned: PrivatePlan, as_printed: bool, beta: float) -> str:
+def _message(
+    problem: FairClassification,
+    planned: PrivatePlan,
+    as_printed: bool,
+    beta: float,
+    rounds: int,
+    seeded: bool,
+) -> str:
     assert problem.privacy is not None
     private = f"({problem.privacy.epsilon:g}, {problem.privacy.delta:g})-differentially private in the groups"
     if as_printed and problem.privacy.floor is None:
         private = "not private: the noise was fitted to the least count of the data"
+    elif seeded:
+        private = f"a simulation: not private, since the seed repeats its noise; without a seed {private}"
+    if rounds < planned.rounds:
+        return f"{private}; the time limit was reached after {rounds} of {planned.rounds} rounds: no bound"
     return (
         f"{private}; with probability {1 - beta:g} the error is at most {planned.gap:.4g} above the optimum "
         f"and no inequality exceeded by more than {planned.excess:.4g}"

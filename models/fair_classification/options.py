@@ -1,4 +1,4 @@
-"""What the options that several methods share must be."""
+"""The checks of options that several methods share."""
 
 from __future__ import annotations
 

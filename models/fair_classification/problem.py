@@ -203,7 +203,7 @@ class FairClassification(Problem):
         rate = min(max(error, 0.0), 1.0)
         return 0.5 * float(np.sqrt(rate * (1.0 - rate) * np.square(self.record_weights).sum()))
 
-    # -- evaluation ---------------------------------------------------------------------------------------------
+    # -- evaluation ------------------------------------------------------------------------------------------
 
     def predicted(self, decision: Any) -> Array:
         """The probability that each record is predicted 1, shape ``(n,)``.

@@ -93,6 +93,7 @@ def dp_postprocessing(
     beta: float = 0.05,
     as_printed: bool = False,
     backend: str | None = None,
+    time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
 ) -> Outcome:
     """Add Laplace noise to the counts, and solve the linear program of the noisy table with relaxed rows.
@@ -109,10 +110,14 @@ def dp_postprocessing(
     beta : float, default 0.05
         The probability with which the bounds (`privacy_cost`) may fail.
     as_printed : bool, default False
-        Compare every group with the first one only, and relax by 2 max(s_a, s_b), as the paper's LP (1) does;
-        that is looser, with the same theorem.
+        Compare every group with the first one only, and relax by 2 max(s_a, s_b), as the paper's LP (1) does.
+        Then the bounds of Theorem 3.1 on disparities hold between each group and the first. Two other groups
+        may differ by twice the sum of tolerance and bound: with three groups or more, `privacy_cost` may be
+        exceeded.
     backend : str, optional
         For the linear program.
+    time_limit : float, optional
+        Seconds for the linear program.
     seed : int or numpy.random.Generator, optional
         For an experiment that can be repeated, which simulates privacy only; without one OpenDP draws the
         noise.
@@ -143,10 +148,17 @@ def dp_postprocessing(
         model.subject_to(_anchored(notion, rates, slack) if as_printed else notion.rows(rates, slack))
     # The number of records is public, and unlike the noisy total it is surely positive.
     model.minimize(rates.total(((0, 1), (1, 0))).sum() / float(problem.counts.sum()))
-    said = model.solve(backend or "highs")
-    if not said.status.has_solution:
-        return Outcome(None, status=said.status, message=said.message)
-    return Outcome(problem.postprocessor(np.clip(said[probabilities], 0.0, 1.0)), iterations=said.iterations)
+    solution = model.solve(backend or "highs", time_limit=time_limit)
+    if not solution.status.has_solution:
+        return Outcome(None, status=solution.status, message=solution.message)
+    decision = problem.postprocessor(np.clip(solution[probabilities], 0.0, 1.0))
+    error = privacy_cost(problem, beta).error
+    message = f"with probability {1 - beta:g} the error is at most {error:.4g} above the optimum"
+    if as_printed and len(problem.groups) > 2:
+        message += (
+            "; the bounds on disparities hold against the first group, and twice as large between others"
+        )
+    return Outcome(decision, iterations=solution.iterations, guarantee=error, message=message)
 
 
 def _parities(problem: FairPostprocessing) -> list[RateParity]:
