@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 from math import comb
+from numbers import Integral
 
 import numpy as np
 
@@ -42,9 +43,9 @@ def grid(
     Parameters
     ----------
     problem : FairClassification
-        Which.
+        The problem.
     points : int, default 100
-        At most so many calls of the oracle.
+        The largest number of calls of the oracle.
     bound : float, optional
         On the sum of the multipliers.
     backend : str, default "highs"
@@ -60,6 +61,8 @@ def grid(
         If not even one step fits.
     """
     check_options(bound=bound)
+    if not isinstance(points, Integral) or isinstance(points, bool):
+        raise DeclarationError(f"points is {points!r}; it must be a whole number")
     size = problem.lagrangian.size
     if points < 1 + size:
         raise DeclarationError(

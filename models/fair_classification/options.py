@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import inf
+from numbers import Integral
 
 from forcopt.errors import DeclarationError
 
@@ -34,7 +35,7 @@ def check_options(
         raise DeclarationError(f"accuracy is {accuracy!r}; it must be at least 0 and finite")
     if bound is not None and not 0 < bound < inf:
         raise DeclarationError(f"bound is {bound!r}; it must be positive and finite")
-    if rounds is not None and rounds < 1:
-        raise DeclarationError(f"rounds is {rounds}; it must be at least 1")
+    if rounds is not None and (not isinstance(rounds, Integral) or isinstance(rounds, bool) or rounds < 1):
+        raise DeclarationError(f"rounds is {rounds!r}; it must be a whole number of at least 1")
     if not 0 < beta < 1:
         raise DeclarationError(f"beta is {beta!r}; it must be strictly between 0 and 1")

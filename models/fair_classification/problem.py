@@ -11,7 +11,17 @@ from pydantic import BeforeValidator, ValidationInfo, field_validator, model_val
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError, NotInstalledError
-from forcopt.fairness import ERROR, FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, GroupRates, Notion, read_binary
+from forcopt.fairness import (
+    ERROR,
+    FALSE_POSITIVE,
+    SELECTION,
+    TRUE_POSITIVE,
+    AllOf,
+    GroupRates,
+    Notion,
+    RateParity,
+    read_binary,
+)
 from forcopt.learning import Hypotheses, Learner, Oracle
 from forcopt.models.fair_classification.decision import RandomizedClassifier, SeesGroups
 from forcopt.models.fair_classification.groups import Groups
@@ -130,6 +140,14 @@ class FairClassification(Problem):
             raise DeclarationError(
                 f"constraint: a pair names record {records.max()}; there are {n} records, from 0"
             )
+        parts = self.constraint.notions if isinstance(self.constraint, AllOf) else (self.constraint,)
+        if (self.groups.codes < 0).any() and len(self.groups.names) == 1:
+            for notion in parts:
+                if isinstance(notion, RateParity):
+                    raise DeclarationError(
+                        f"groups: {self.groups.names[0]!r} is the only named group, and the groups of other "
+                        f"records are missing; {type(notion).__name__} compares two groups or more"
+                    )
         given = self.moments.mass
         for rate in self.constraint.rates:
             rates = GroupRates(np.zeros_like(given), given, self.groups.names)
@@ -325,4 +343,4 @@ def _default_hypotheses() -> Learner:
             "name other hypotheses, such as Thresholds()"
         ) from None
 
-    return Learner(make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)))
+    return Learner(make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000, warm_start=True)))
