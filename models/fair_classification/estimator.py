@@ -15,12 +15,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.fairness import DemographicParity, Notion
-from forcopt.fairness.records import is_missing
-from forcopt.learning import Hypotheses, Learner, systematic_draw
-from forcopt.learning.lookup import distinct_rows
+from forcopt.learning import Hypotheses, Learner
 from forcopt.models.fair_classification.decision import RandomizedClassifier, SeesGroups
+from forcopt.models.fair_classification.group_aware import GroupAware, check_seed, draw, subset
 from forcopt.models.fair_classification.problem import FairClassification
-from forcopt.privacy import ObservedGroups
 from forcopt.problem import Solution
 from forcopt.status import Status
 
@@ -80,7 +78,7 @@ class TrainingReport:
         )
 
 
-class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Learns a fair randomised classifier: `FairClassification` as a scikit-learn estimator.
 
     Parameters
@@ -171,30 +169,6 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.keep_solution = keep_solution
 
-    # -- parameters ----------------------------------------------------------------------------------------
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters; with `deep` those of the learner and the fields of the constraint, too."""
-        params: dict[str, Any] = super().get_params(deep)
-        if deep and isinstance(self.constraint, Notion):
-            fields = type(self.constraint).model_fields
-            params |= {f"constraint__{name}": getattr(self.constraint, name) for name in fields}
-        return params
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters; ``constraint__tolerance=0.1`` rebuilds the constraint with that tolerance."""
-        own = {k: v for k, v in params.items() if not k.startswith("constraint__")}
-        super().set_params(**own)
-        changed = {k.removeprefix("constraint__"): v for k, v in params.items() if k not in own}
-        if changed:
-            if not isinstance(self.constraint, Notion):
-                raise DeclarationError(
-                    f"constraint is {self.constraint!r}; it has no parameter {next(iter(changed))}"
-                )
-            fields = {name: getattr(self.constraint, name) for name in type(self.constraint).model_fields}
-            self.constraint = type(self.constraint)(**{**fields, **changed})
-        return self
-
     # -- fitting -------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
@@ -239,7 +213,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if weights is not None and (weights == 0).any():  # as if these records were left out
             kept = weights > 0
             X, labels, weights = X[kept], labels[kept], weights[kept]
-            groups = None if groups is None else _subset(groups, kept)
+            groups = None if groups is None else subset(groups, kept)
         learner = self.learner
         hypotheses = learner if learner is None or isinstance(learner, Hypotheses) else Learner(learner)
         problem = FairClassification(
@@ -272,54 +246,11 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise DeclarationError(f"constraint is {self.constraint!r}; it must be a fairness notion or None")
         if self.draws not in ("record", "row"):
             raise DeclarationError(f"draws is {self.draws!r}; it must be 'record' or 'row'")
-        seed = self.random_state
-        whole = isinstance(seed, Integral) and not isinstance(seed, bool) and int(seed) >= 0
-        if not (seed is None or whole or isinstance(seed, np.random.Generator | np.random.RandomState)):
-            raise DeclarationError(
-                f"random_state is {seed!r}; it must be None, an int of at least 0, or a generator"
-            )
-        if self.draws == "row" and not (seed is None or whole):
+        seed = check_seed(self.random_state)
+        if self.draws == "row" and not (seed is None or isinstance(seed, Integral)):
             raise DeclarationError(
                 f"random_state is {seed!r}; draws='row' needs an int of at least 0 or None"
             )
-
-    def _groups(self, X: Any, given: Any, constraint: Notion) -> Any:
-        """The group of each record; None if no constraint looks at groups."""
-        if given is None and self.sensitive is not None:
-            by_function = callable(self.sensitive)
-            given = self.sensitive(X) if by_function else _columns(X, self._positions(X))
-        if given is None:
-            if self.constraint is not None and constraint.rates:
-                raise DeclarationError(
-                    f"sensitive_features is None; {self.constraint!r} looks at the groups of records"
-                )
-            return None
-        return _crossed(given)
-
-    def _positions(self, X: Any) -> list[int]:
-        """The positions of the sensitive columns."""
-        if self.sensitive is None or callable(self.sensitive):
-            return []
-        single = isinstance(self.sensitive, str | Integral)
-        asked = [self.sensitive] if single else list(self.sensitive)
-        names = list(X.columns) if hasattr(X, "columns") else None
-        found = []
-        for name in asked:
-            if names is not None and name in names:
-                found.append(names.index(name))
-            elif isinstance(name, Integral) and 0 <= int(name) < np.shape(X)[1]:
-                found.append(int(name))
-            else:
-                raise DeclarationError(f"sensitive is {name!r}; X has no such column")
-        return found
-
-    def _features(self, X: Any) -> Any:
-        """X without the sensitive columns."""
-        positions = self._positions(X)
-        if not positions:
-            return X
-        kept = [j for j in range(np.shape(X)[1]) if j not in positions]
-        return X.iloc[:, kept] if hasattr(X, "iloc") else np.asarray(X)[:, kept]
 
     # -- predicting ----------------------------------------------------------------------------------------
 
@@ -349,15 +280,7 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = validate_data(self, self._features(X), reset=False)
         positive = self.policy_.probability(X)
-        if self.draws == "row":
-            seed = 0 if self.random_state is None else int(self.random_state)
-            ones = _row_numbers(X, seed) < positive
-        else:
-            ones = positive >= 1.0
-            mixed = np.flatnonzero((positive > 0.0) & (positive < 1.0))
-            if len(mixed):
-                strata = distinct_rows(np.asarray(X, dtype=float)[mixed])[1]
-                ones[mixed] = systematic_draw(positive[mixed], strata, _generator(self.random_state))
+        ones = draw(positive, X, self.draws, self.random_state)
         return np.asarray(self.classes_[ones.astype(np.int64)])
 
     def __sklearn_tags__(self) -> Any:
@@ -365,47 +288,3 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.classifier_tags.multi_class = False
         tags.non_deterministic = self.constraint is not None and self.draws == "record"
         return tags
-
-
-def _generator(seed: Any) -> np.random.Generator:
-    if isinstance(seed, np.random.RandomState):
-        return np.random.default_rng(int(seed.randint(2**31)))
-    return np.random.default_rng(seed)
-
-
-def _columns(X: Any, positions: list[int]) -> Any:
-    table = X.iloc[:, positions].to_numpy() if hasattr(X, "iloc") else np.asarray(X)[:, positions]
-    return table[:, 0] if len(positions) == 1 else table
-
-
-def _crossed(given: Any) -> Any:
-    """One column of groups; several columns are crossed, and a record that misses one of them misses all."""
-    if hasattr(given, "columns") or np.ndim(given) == 2:
-        table = np.asarray(given, dtype=object)
-        if table.shape[1] == 1:
-            return table[:, 0].tolist()
-        return [None if any(map(is_missing, row)) else " & ".join(map(str, row)) for row in table.tolist()]
-    return given
-
-
-def _subset(groups: Any, kept: Array) -> Any:
-    """The groups of some records."""
-    if isinstance(groups, ObservedGroups):
-        return groups.channel.observe(_subset(groups.reports, kept))
-    column = groups.tolist() if hasattr(groups, "tolist") else list(groups)
-    if len(column) != len(kept):
-        raise DeclarationError(f"sensitive_features has {len(column)} entries for {len(kept)} records")
-    return [value for value, keep in zip(column, kept.tolist(), strict=True) if keep]
-
-
-def _row_numbers(X: Any, seed: int) -> Array:
-    """A number in [0, 1) for each row that looks random but depends on row and seed only (splitmix64)."""
-    words = np.ascontiguousarray(np.asarray(X, dtype=np.float64) + 0.0).view(np.uint64)
-    state = np.full(len(words), seed, dtype=np.uint64)
-    with np.errstate(over="ignore"):
-        for word in words.T:
-            state = (state ^ word) + np.uint64(0x9E3779B97F4A7C15)
-            state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            state ^= state >> np.uint64(31)
-    return np.asarray((state >> np.uint64(11)).astype(np.float64) * 2.0**-53)

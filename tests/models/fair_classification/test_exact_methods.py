@@ -232,7 +232,9 @@ def test_a_declaration_is_a_file(tmp_path):
         twelve(),
         twelve(hypotheses=Learner(LogisticRegression(C=0.5))),
         FairClassification(twelve().features, twelve().labels, seen, EqualizedOdds(0.2), None, Thresholds()),
-        FairClassification([[0], [1]], [1, 0], ["a", None], DemographicParity(), None, AllFunctions()),
+        FairClassification(
+            [[0], [1], [2]], [1, 0, 1], ["a", None, "b"], DemographicParity(), None, AllFunctions()
+        ),
     ):
         data = json.loads(json.dumps(problem.to_dict()))
         assert fo.Problem.from_dict(data) == problem
