@@ -157,6 +157,11 @@ def _budget(problem: FairClassification) -> PrivacyBudget:
             "dp-oracle-learner needs privacy with a floor that may be known to all, such as "
             "PrivacyBudget(epsilon=1.0, delta=1e-6, floor=500); the least count of the data is not public"
         )
+    for rate in problem.constraint.rates:
+        if not rate.is_linear:
+            raise DeclarationError(
+                f"dp-oracle-learner takes rates that are linear in the predictions, not the {rate.name}"
+            )
     if problem.weights is not None:
         raise DeclarationError("dp-oracle-learner takes no weights: floor counts records")
     return problem.privacy

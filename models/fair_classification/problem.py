@@ -149,7 +149,7 @@ class FairClassification(Problem):
                         f"records are missing; {type(notion).__name__} compares two groups or more"
                     )
         given = self.moments.mass
-        for rate in self.constraint.rates:
+        for rate in (r for r in self.constraint.rates if r.is_linear):
             rates = GroupRates(np.zeros_like(given), given, self.groups.names)
             if self.groups.channel is not None and not rates.defines(rate):
                 a = int(np.argmin(rates.total(rate.given)))
