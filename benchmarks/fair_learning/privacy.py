@@ -173,9 +173,7 @@ def channels(split: Split, seeds: int) -> tuple[str, dict]:
             if two is None:
                 failed += 1
                 continue
-            found["two-step"].append(
-                judged(two.for_true_groups().probability(split.x[1], split.a[1]), split)
-            )
+            found["two-step"].append(judged(two.for_true_groups().probability(split.x[1], split.a[1]), split))
             naive = FairClassification(split.x[0], split.y[0], reports, notion, None, halfspaces)
             for name, p in (("step 1 alone", naive), ("inverted", problem)):
                 s = p.solve("exponentiated-gradient", rounds=50)

@@ -219,7 +219,7 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
         problem = FairClassification(
             features=X,
             labels=labels,
-            groups=np.zeros(len(labels), dtype=np.int64) if groups is None else groups,
+            groups=["all"] * len(labels) if groups is None else groups,  # type: ignore[arg-type]
             constraint=constraint,
             weights=weights,
             hypotheses=hypotheses,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 from math import comb
-from numbers import Integral
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from forcopt.errors import DeclarationError
 from forcopt.games import run_game
 from forcopt.models.fair_classification.exponentiated_gradient import multiplier_bound
 from forcopt.models.fair_classification.lagrangian_game import LagrangianGame
-from forcopt.models.fair_classification.options import check_options
+from forcopt.models.fair_classification.options import check_options, is_whole
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.problem import Outcome
 
@@ -61,7 +60,7 @@ def grid(
         If not even one step fits.
     """
     check_options(bound=bound)
-    if not isinstance(points, Integral) or isinstance(points, bool):
+    if not is_whole(points):
         raise DeclarationError(f"points is {points!r}; it must be a whole number")
     size = problem.lagrangian.size
     if points < 1 + size:

@@ -13,6 +13,7 @@ from forcopt.fairness import Notion
 from forcopt.fairness.records import is_missing
 from forcopt.learning import systematic_draw
 from forcopt.learning.lookup import distinct_rows
+from forcopt.models.fair_classification.options import is_whole
 from forcopt.privacy import ObservedGroups
 
 __all__ = ["GroupAware", "check_seed", "crossed", "draw", "subset"]
@@ -93,7 +94,7 @@ def check_seed(seed: Any) -> Any:
     DeclarationError
         Otherwise, naming ``random_state``.
     """
-    whole = isinstance(seed, Integral) and not isinstance(seed, bool) and int(seed) >= 0
+    whole = is_whole(seed) and int(seed) >= 0
     if not (seed is None or whole or isinstance(seed, np.random.Generator | np.random.RandomState)):
         raise DeclarationError(
             f"random_state is {seed!r}; it must be None, an int of at least 0, or a generator"

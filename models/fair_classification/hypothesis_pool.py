@@ -109,7 +109,7 @@ class HypothesisPool:
                 return best
 
     def _first(self) -> Array:
-        return np.eye(1, len(self.hypotheses))[0]
+        return np.asarray(np.eye(1, len(self.hypotheses))[0])
 
     def _mix(
         self, penalty: float | None, backend: str, deadline: Deadline

@@ -147,7 +147,7 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
         problem = ScorePostprocessing(
             scores=self._score(X),
             labels=labels,
-            groups=["all"] * len(y) if groups is None else groups,
+            groups=("all",) * len(y) if groups is None else groups,
             constraint=constraint,
             weights=weights,
         )
