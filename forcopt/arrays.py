@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from fractions import Fraction
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from forcopt.errors import DeclarationError
 __all__ = [
     "Array",
     "as_bounds",
+    "as_fraction",
     "as_numbers",
     "broadcast_shapes",
     "check_order",
@@ -48,6 +50,8 @@ def as_numbers(data: Any, what: str, *, infinite: bool = False) -> Array:
     try:
         given = np.asarray(data)
         check_real(given.dtype, what)
+        if given.dtype == object and any(isinstance(entry, str | bytes) for entry in given.flat):
+            raise DeclarationError(f"{what} must be numbers, not strings")
         values = np.array(given, dtype=float)
     except DeclarationError:
         raise
@@ -123,6 +127,48 @@ def check_order(lower: Array, upper: Array, shape: tuple[int, ...], what: str) -
         at = int(np.argmax(low > high))
         entry = describe_entry(shape, at)
         raise DeclarationError(f"{what}{entry}: lower {low.flat[at]:g} is above upper {high.flat[at]:g}")
+
+
+def as_fraction(
+    value: Any, reading: Literal["exact", "decimal", "simplest", "nearest"] = "exact", largest: int = 10**7
+) -> Fraction:
+    """Read a number as a fraction.
+
+    Parameters
+    ----------
+    value : float, int, str or Fraction
+        Finite.
+    reading : {"exact", "decimal", "simplest", "nearest"}, default "exact"
+        ``exact``: the rational number that a float is. ``decimal``: the decimal number that it prints as.
+        ``simplest``: a fraction of small denominator that rounds to the float, if there is one, else exact.
+        ``nearest``: the nearest fraction, which may round to another float.
+    largest : int, default 10**7
+        The largest denominator of ``simplest`` (a power of ten) and ``nearest``.
+
+    Raises
+    ------
+    ValueError, OverflowError
+        If the value is not finite.
+
+    Examples
+    --------
+    >>> as_fraction(0.5), as_fraction(0.2, "decimal"), as_fraction(2 / 3, "simplest")
+    (Fraction(1, 2), Fraction(1, 5), Fraction(2, 3))
+    >>> as_fraction(0.1 + 0.2, "nearest", 10**9), as_fraction(0.1 + 0.2, "decimal")
+    (Fraction(3, 10), Fraction(7500000000000001, 25000000000000000))
+    """
+    if reading == "decimal":
+        return Fraction(str(value))
+    exact = Fraction(value)
+    if reading == "nearest":
+        return exact.limit_denominator(largest)
+    denominator = 10
+    while reading == "simplest" and denominator <= largest:
+        near = exact.limit_denominator(denominator)
+        if float(near) == value:
+            return near
+        denominator *= 10
+    return exact
 
 
 def broadcast_shapes(shapes: Sequence[tuple[int, ...]], what: str) -> tuple[int, ...]:

@@ -57,7 +57,11 @@ class Deadline:
     """
 
     def __init__(self, limit: float | None = None) -> None:
-        if limit is not None and not float(limit) >= 0:
+        try:
+            valid = limit is None or float(limit) >= 0
+        except (TypeError, ValueError):
+            valid = False
+        if not valid:
             raise DeclarationError(f"time_limit is {limit!r}; it must be a number >= 0")
         self.limit = limit
         self.began = time.perf_counter()

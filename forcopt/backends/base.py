@@ -15,7 +15,7 @@ from forcopt.arrays import Array
 from forcopt.clock import Improvement
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.program import Cone, Program, RowBlock, StageCost
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, UnsupportedError
 from forcopt.status import Status
 
 __all__ = ["Backend", "RawResult", "Session", "SolveOptions", "without_solver"]
@@ -263,6 +263,19 @@ class Backend(ABC):
     @abstractmethod
     def session(self, program: Program) -> Session:
         """Translate a program to the solver."""
+
+    native_capabilities: Capabilities | None = None
+    """What the library's own model object can hold; None if there is no such object."""
+
+    def native(self, program: Program) -> Any:
+        """Give a program's first stage as the library's own model object, in the model's own sense.
+
+        Raises
+        ------
+        UnsupportedError
+            If the library has no such object.
+        """
+        raise UnsupportedError(f"backend {self.name!r} has no model object to hand over")
 
     def __repr__(self) -> str:
         return f"<backend {self.name}: {self.capabilities.describe()}>"

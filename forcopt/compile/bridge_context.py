@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -12,13 +12,32 @@ import numpy as np
 from forcopt.arrays import Array, describe_entry
 from forcopt.errors import UnboundedExpressionError
 from forcopt.language.columns import Growing, consecutive
-from forcopt.language.constraint import Constraint
+from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.intervals import integral, interval
 from forcopt.language.model import Model
 from forcopt.language.relations import AtomRelation, Product
+from forcopt.language.terms import mark
 
 __all__ = ["BridgeContext"]
+
+
+def _relations_behind(model: Model, constraints: Sequence[Constraint], chosen: Collection[Any]) -> list[Any]:
+    """The chosen conditions of a model, and the atoms and products that they or the constraints read."""
+    used = np.zeros(model.column_count, dtype=bool)
+    for constraint in constraints:
+        mark(constraint.expression.terms, used)
+    needed: list[Any] = []
+    for relation in reversed(model.relations):  # an argument's columns are older than the result's
+        if isinstance(relation, Condition):
+            if not any(relation is item for item in chosen):
+                continue
+        elif not used[relation.result_columns].any():
+            continue
+        needed.append(relation)
+        for operand in relation.operands:
+            mark(operand.terms, used)
+    return needed[::-1]
 
 
 class BridgeContext:
@@ -27,9 +46,11 @@ class BridgeContext:
     Attributes
     ----------
     model : Model
-        Where it comes from; it is not changed.
-    relations
-        What is still to be rewritten or taken by the backend.
+        Is not changed.
+    constraints : list of Constraint
+        The linear rows that are compiled.
+    relations : list
+        Still to be rewritten or taken by the backend.
     rows
         Rows that bridges added.
     applied
@@ -38,23 +59,28 @@ class BridgeContext:
         Whether columns must be integer; only then helper columns get bounds, see `reach`.
     """
 
-    def __init__(self, model: Model, only_integer: bool = False) -> None:
+    def __init__(
+        self,
+        model: Model,
+        only_integer: bool = False,
+        only: Collection[Constraint | Condition] | None = None,
+    ) -> None:
         columns = model.columns()
         self.model = model
-        self.relations: list[Any] = list(model.needed_relations())
+        self.constraints = list(model.constraints)
+        self.relations: list[Any] = []
+        if only is None:
+            self.relations += model.needed_relations()
+        else:
+            self.constraints = [c for c in only if isinstance(c, Constraint)]
+            self.relations += _relations_behind(model, self.constraints, only)
         self.rows: list[Constraint] = []
         self.applied: dict[str, None] = {}
         self.searched = only_integer or bool((columns.integer == 1).any())
         lower, upper = model.ranges() if self.searched else (columns.lower, columns.upper)
         integer = columns.integer
-        needed = {id(r) for r in self.relations}
-        idle = [
-            r.result_columns
-            for r in model.relations
-            if isinstance(r, AtomRelation | Product) and id(r) not in needed
-        ]
-        if idle:
-            unread = np.concatenate(idle)
+        unread = model.unused_columns()
+        if unread.size:
             lower, upper, integer = lower.copy(), upper.copy(), integer.copy()
             lower[unread] = upper[unread] = 0.0
             integer[unread] = 2

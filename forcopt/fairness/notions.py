@@ -258,10 +258,12 @@ class PredictiveValues(Notion):
     negative : float
         The least P(label = 0 | prediction = 0), from 0 to 1.
 
-    Examples
-    --------
+    Notes
+    -----
     The rows are the quotients multiplied out, so they are linear, and met where nobody has the prediction.
 
+    Examples
+    --------
     >>> r = GroupRates(positives=[[4, 16], [6, 20]], mass=[[40, 20], [15, 25]])
     >>> {name: round(v, 6) for name, v in PredictiveValues(0.8, 0.7).violation(r).items()}
     {'positive predictive value': 0.030769, 'negative predictive value': 0.057143}

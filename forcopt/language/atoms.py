@@ -18,7 +18,8 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array, as_numbers, broadcast_shapes
 from forcopt.errors import CurvatureError, DeclarationError
-from forcopt.language.expression import Expression, stack
+from forcopt.language.expression import Expression
+from forcopt.language.joins import stack
 from forcopt.language.relations import Product
 
 __all__ = [

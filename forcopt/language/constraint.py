@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from forcopt.arrays import Array, describe_entry
 from forcopt.errors import DeclarationError
 from forcopt.language.expression import Expression
+from forcopt.language.terms import Gather, Rows
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -88,6 +90,8 @@ class Constraint:
         CurvatureError
             Naming the atom and the place.
         """
+        if self.model.is_linear:
+            return
         has_lower, has_upper = bool(np.isfinite(self.lower).any()), bool(np.isfinite(self.upper).any())
         if has_lower or has_upper:
             self.model.check_curvature(self.expression, has_upper - has_lower, place)
@@ -120,6 +124,56 @@ class Constraint:
         from forcopt.language.display import constraint_latex
 
         return f"${constraint_latex(self)}$"
+
+
+@dataclass(eq=False)
+class GatheredRows(Constraint):
+    """Constraints held as one: a run of single rows, or one constraint of any shape; see `gathered`."""
+
+    members: Sequence[Constraint] = ()
+
+
+def gathered(constraints: Sequence[Constraint]) -> Iterator[GatheredRows]:
+    """Join every run of single rows into one constraint, so that many of them cost what an array costs.
+
+    Parameters
+    ----------
+    constraints : Sequence[Constraint]
+        In order; the rows keep theirs.
+    """
+    for single, run in groupby(constraints, key=_is_single_row):
+        members = list(run)
+        if not single or len(members) < _MANY:
+            for c in members:
+                yield GatheredRows(c.expression, c.lower, c.upper, c.name, c.start, c.labels, [c])
+            continue
+        expressions = [c.expression for c in members]
+        counts = [sum(len(t.columns) for t in e.terms) for e in expressions]  # type: ignore[union-attr]
+        held: list[Any] = [t for e in expressions for t in e.terms]
+        columns = np.concatenate([t.columns for t in held]) if held else np.zeros(0, np.int32)
+        values = [
+            t.values if len(t.values) == len(t.columns) else np.repeat(t.values, len(t.columns)) for t in held
+        ]
+        indptr = np.zeros(len(members) + 1, dtype=np.int32)
+        np.cumsum(counts, out=indptr[1:])
+        data = np.concatenate(values) if held else np.zeros(0)
+        distinct = all(len(e.terms) <= 1 and all(t.distinct for t in e.terms) for e in expressions)
+        term = Rows(indptr, columns, data, distinct)
+        constant = np.array([float(e.constant) for e in expressions])
+        expression = Expression(members[0].model, (len(members),), (term,), constant)
+        lower = np.array([float(c.lower) for c in members])
+        upper = np.array([float(c.upper) for c in members])
+        yield GatheredRows(expression, lower, upper, start=members[0].start, members=members)
+
+
+_MANY = 8
+"""Fewer single rows than this are not joined."""
+
+
+def _is_single_row(constraint: Constraint) -> bool:
+    return constraint.expression.shape == () and all(
+        isinstance(t, Gather) for t in constraint.expression.terms
+    )
 
 
 class Condition(ABC):
@@ -253,11 +307,13 @@ def implies(condition: Expression, constraint: Constraint) -> Implication:
     constraint : Constraint
         Rows that then hold.
 
-    Examples
-    --------
+    Notes
+    -----
     Backends without indicator rows need bounds on every variable of the constraint, see the bridge
     ``big_m``.
 
+    Examples
+    --------
     >>> import forcopt as fo
     >>> m = fo.Model()
     >>> x, b = m.variable("x", lower=0, upper=10), m.variable("b", binary=True)
@@ -289,10 +345,12 @@ def connected(graph: nx.Graph[Any], member: Expression) -> Connected:
     member : Expression
         Binary expression of shape ``(number of nodes,)``; 1 for a chosen node.
 
-    Examples
-    --------
+    Notes
+    -----
     The bridge ``connected_flow`` rewrites it as a single-commodity flow from a root among the chosen nodes.
 
+    Examples
+    --------
     >>> import forcopt as fo, networkx as nx
     >>> m = fo.Model()
     >>> x = m.variable("x", shape=5, binary=True)

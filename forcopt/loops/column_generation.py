@@ -7,7 +7,6 @@ guessed.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,7 +17,7 @@ import scipy.sparse as sp
 from forcopt.arrays import Array, as_numbers
 from forcopt.backends.base import RawResult, Session, SolveOptions
 from forcopt.backends.registry import all_capabilities, get_backend
-from forcopt.clock import Improvement
+from forcopt.clock import Deadline, Improvement
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program, StageCost
 from forcopt.errors import BackendError, DeclarationError, UnsupportedError
@@ -221,11 +220,7 @@ def column_generation(
     >>> found.solution.status, round(found.solution.objective, 6)
     (<Status.OPTIMAL: 'optimal'>, 452.25)
     """
-    began = time.perf_counter()
-
-    def elapsed() -> float:
-        return time.perf_counter() - began
-
+    deadline = Deadline(time_limit)
     chosen = get_backend(backend)
     options = SolveOptions(time_limit=time_limit, gap=gap)
     if model.objective is None:
@@ -238,17 +233,17 @@ def column_generation(
     trace: list[Improvement] = []
     done = iterations = 0
 
-    def finish(status: Status, said: RawResult) -> GeneratedSolution:
-        x, reduced = master.own(said.x), master.own(said.reduced_cost)
-        result = replace(said, status=status, bound=bound, trace=trace, x=x, reduced_cost=reduced)
+    def finish(status: Status, last: RawResult) -> GeneratedSolution:
+        x, reduced = master.own(last.x), master.own(last.reduced_cost)
+        result = replace(last, status=status, bound=bound, trace=trace, x=x, reduced_cost=reduced)
         result.iterations = iterations
         variable = _extend(model, master.columns)
         linear = replace(program, integer=np.zeros(model.column_count, dtype=np.int8))
-        solution = postsolve(model, chosen, linear, result, [result], elapsed(), gap)
+        solution = postsolve(model, chosen, linear, result, [result], deadline.seconds, gap)
         return GeneratedSolution(solution, variable, master.columns, done)
 
     while True:
-        result = master.session.solve(options.within(elapsed()))
+        result = master.session.solve(options.within(deadline.seconds))
         done += 1
         if result.status is Status.INFEASIBLE and not master.repaired and best is None:
             master.make_elastic()
@@ -270,7 +265,7 @@ def column_generation(
             continue
         dual = Duals(model, sign * result.row_dual, 0.0 if master.elastic else 1.0)
         columns, least = _ask(price, dual, sign, 0.1 * chosen.accuracy)
-        stop = (rounds is not None and done >= rounds) or (time_limit is not None and elapsed() >= time_limit)
+        stop = (rounds is not None and done >= rounds) or deadline.passed
         if master.elastic:
             if missing + (least and least * (np.inf if total is None else total)) > tolerated:
                 return finish(Status.INFEASIBLE, replace(result, x=None, message=_NO_COLUMN))
@@ -279,9 +274,9 @@ def column_generation(
         else:
             best = result
             bound = max(bound, _bound(result.objective, least, program, total, least_cost))
-            trace.append(Improvement(elapsed(), result.objective, bound))
-            told = Improvement(trace[-1].seconds, sign * result.objective, sign * bound)
-            stop |= on_improvement is not None and bool(on_improvement(told))
+            trace.append(Improvement(deadline.seconds, result.objective, bound))
+            improvement = Improvement(trace[-1].seconds, sign * result.objective, sign * bound)
+            stop |= on_improvement is not None and bool(on_improvement(improvement))
             # a bound may be above the value by rounding
             if bound >= result.objective or relative_gap(result.objective, bound) <= gap:
                 return finish(Status.OPTIMAL, result)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.backends.base import RawResult, Session, SolveOptions
+from forcopt.clock import Deadline
 from forcopt.compile.assemble import assemble
 from forcopt.compile.separation import violated_constraints
 from forcopt.errors import BackendError
@@ -22,7 +22,7 @@ def cutting_planes(
     session: Session,
     model: Model,
     options: SolveOptions,
-    elapsed: Callable[[], float],
+    deadline: Deadline,
     tolerance: float,
     rounds: int = 100_000,
 ) -> RawResult:
@@ -39,8 +39,8 @@ def cutting_planes(
         Gives the oracles.
     options : SolveOptions
         The time limit is for all rounds together.
-    elapsed : Callable[[], float]
-        Seconds since the solve began.
+    deadline : Deadline
+        The clock of the whole solve.
     tolerance : float
         Violations up to this, relative, are accepted; the session's solver may not get below.
     rounds : int, default 100000
@@ -54,7 +54,7 @@ def cutting_planes(
     bound = -np.inf
     iterations = nodes = 0
     for _ in range(rounds):
-        result = session.solve(options.within(elapsed()))
+        result = session.solve(options.within(deadline.seconds))
         iterations, nodes = iterations + result.iterations, nodes + result.nodes
         result.iterations, result.nodes = iterations, nodes
         if not result.status.has_solution:

@@ -168,7 +168,7 @@ class Exact:
     Attributes
     ----------
     status : str, default "unknown"
-        What floating-point simplex said: ``optimal``, ``infeasible``, ``unbounded`` or ``unknown``.
+        What floating-point simplex known: ``optimal``, ``infeasible``, ``unbounded`` or ``unknown``.
     point : list[Rational], optional
         One that satisfies everything exactly, or None.
     value : Rational, optional
@@ -250,12 +250,12 @@ class _Simplex:
         highs.changeRowsBounds(
             len(y), rows, *_shifted(lp.row_lower, lp.row_upper, lp.activity(x), primal_scale)
         )
-        said = {kind.kOptimal: "optimal", kind.kInfeasible: "infeasible", kind.kUnbounded: "unbounded"}
+        known = {kind.kOptimal: "optimal", kind.kInfeasible: "infeasible", kind.kUnbounded: "unbounded"}
         highs.run()
-        if highs.getModelStatus() not in said:
+        if highs.getModelStatus() not in known:
             highs.clearSolver()  # it may have stumbled over the basis that it continued from
             highs.run()
-        status = said.get(highs.getModelStatus(), "unknown")
+        status = known.get(highs.getModelStatus(), "unknown")
         solution, basis = highs.getSolution(), highs.getBasis()
         if status != "optimal" or not basis.valid:
             return status, None

@@ -7,12 +7,12 @@ safe bounds).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from flint import fmpq
 
+from forcopt.clock import Deadline
 from forcopt.loops.exact_lp import LinearProgram, Rational, exact_optimum, farkas
 
 __all__ = ["Tree", "branch_and_bound"]
@@ -58,11 +58,11 @@ def branch_and_bound(
     seconds : float
         In all.
     """
-    began, done = time.perf_counter(), 0
+    deadline, done = Deadline(seconds), 0
     grain, better = _grain(lp, integer), None
     todo: list[tuple[LinearProgram, Rational | None]] = [(lp, None)]
     left: list[Rational | None] = []  # bounds of leaves that were not closed by the cutoff or infeasibility
-    while todo and done < most and time.perf_counter() - began < seconds:
+    while todo and done < most and not deadline.passed:
         part, bound = todo.pop()
         done += 1
         found = exact_optimum(part)

@@ -27,7 +27,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_fraction, as_numbers
 from forcopt.errors import DeclarationError
 
 __all__ = [
@@ -250,7 +250,7 @@ def rounded_sizes(rate: float, population: int) -> Array:
 
 
 def _share(rate: float) -> Fraction:
-    return Fraction(rate).limit_denominator(10**9)
+    return as_fraction(rate, "nearest", 10**9)
 
 
 def _two_sizes(share: Fraction, population: int) -> tuple[Array, Array]:

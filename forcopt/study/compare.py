@@ -24,9 +24,9 @@ from forcopt.errors import (
 )
 from forcopt.problem import Method, Problem
 from forcopt.study import isolate as isolation
+from forcopt.study.comparison import Comparison
 from forcopt.study.execute import execute
 from forcopt.study.library import best_known, problem_of
-from forcopt.study.report import Comparison
 from forcopt.study.run import Job
 from forcopt.study.store import metadata
 
@@ -66,9 +66,10 @@ def compare(
     repeats : int, default 1
         How often to make each run; the second has `seed` + 1, and so on.
     time_limit : float, optional
-        Seconds for each run. A process that overruns it by 5 seconds is killed.
+        Seconds for each run. A process that overruns it by 5 seconds is killed; without `isolate`, a method
+        that takes no time limit fails.
     seed : int or numpy.random.Generator, optional
-        An int or a generator; each method gets the same.
+        An int or a generator; each method that takes a seed gets the same.
     isolate : bool, default True
         Run each method in a process of its own. Without, a crash takes everything down.
     memory_limit : int, optional
@@ -291,7 +292,7 @@ def _own_options(
 
 def check_options(method: Method, options: dict[str, Any]) -> dict[str, Any]:
     """Give the options back if `Problem.solve` takes them with this method."""
-    known = [*method.options, *(("gap", "threads") if method.kind == "formulation" else ())]
+    known = [*method.options, *(name for name in ("gap", "threads") if name in method.common)]
     for name in options:
         if name not in known:
             raise unknown(f"option of method {method.name!r}", name, known)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from fractions import Fraction
 from functools import cache
-from importlib import import_module
+from importlib import import_module, resources
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
@@ -24,13 +25,17 @@ __all__ = ["KNOWN", "best_known", "export", "find", "instances", "known", "probl
 MANIFEST = "manifest.json"
 
 
+def _packages() -> list[str]:
+    """Give the packages of all registered problems, of whoever registered them."""
+    return sorted({cls.__module__.rpartition(".")[0] for cls in problem_classes().values()} - {""})
+
+
 @cache
 def instances() -> dict[str, Instance]:
     """All instances by name: those of each package of problems that has a module ``instances``."""
-    packages = dict.fromkeys(cls.__module__.rpartition(".")[0] for cls in problem_classes().values())
     found: dict[str, Instance] = {}
-    for package in packages:
-        if package and find_spec(f"{package}.instances") is not None:
+    for package in _packages():
+        if find_spec(f"{package}.instances") is not None:
             found |= import_module(f"{package}.instances").INSTANCES
     return found
 
@@ -47,9 +52,17 @@ def problem_of(spec: str | Path) -> Problem:
     """
     if str(spec).lower().endswith((".mps", ".lp", ".mps.gz", ".lp.gz")):
         return ModelFile(path=str(spec))
-    if Path(spec).exists() or str(spec) in examples() or str(spec) not in (every := instances()):
+    if Path(spec).exists() or str(spec) in examples():
         return load(spec)
-    return every[str(spec)].make()
+    every = instances()
+    if str(spec) in every:
+        return every[str(spec)].make()
+    near = get_close_matches(str(spec), [*examples(), *every], n=3)
+    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    raise FileNotFoundError(
+        f"no file, example or instance {str(spec)!r}; {hint}"
+        "'forcopt examples' and 'forcopt instances list' name them all"
+    )
 
 
 def find(names: Sequence[str]) -> list[Instance]:
@@ -75,8 +88,10 @@ def known() -> dict[str, dict[str, Any]]:
     Each package of problems keeps it in a file ``known.json``, which ``benchmarks/instances/run.py`` writes.
     """
     found: dict[str, dict[str, Any]] = {}
-    for path in sorted((Path(__file__).parents[1] / "models").glob("*/known.json")):
-        found |= json.loads(path.read_text(encoding="utf-8"))
+    for package in _packages():
+        path = resources.files(package) / "known.json"
+        if path.is_file():
+            found |= json.loads(path.read_text(encoding="utf-8"))
     return found
 
 

@@ -12,7 +12,7 @@ from pydantic import model_validator
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.language.expression import Expression
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
 from forcopt.loops.exchange import read_into
 from forcopt.problem import Evaluation, Handles, Problem
 
@@ -63,7 +63,7 @@ class ModelFile(Problem):
 
 
 @lru_cache(maxsize=4)
-def _model(path: str, sha256: str) -> tuple[Model, Variable, Expression, bool]:
+def _model(path: str, sha256: str) -> tuple[Model, Expression, Expression, bool]:
     model = Model(Path(path).stem)
     return model, *read_into(model, path)
 

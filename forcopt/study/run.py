@@ -7,26 +7,38 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from functools import cache
 from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
 
-from forcopt.backends.registry import backends
+from forcopt.backends.registry import backends, get_backend
 from forcopt.clock import Improvement
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
 from forcopt.problem import Problem, Solution
 from forcopt.status import Status
 
-__all__ = ["INTERRUPTED", "TOLERANCE", "Job", "Run", "measure"]
+__all__ = ["INTERRUPTED", "NUMBERS", "TOLERANCE", "Job", "Run", "measure"]
 
 TOLERANCE = 1e-4
 """How far solvers' tolerances let objectives differ, relative to max(1, value), and demands be violated."""
 
 INTERRUPTED = "not run: interrupted"
-"""The message of what Ctrl-C kept from being run."""
+"""The message of a row that Ctrl-C kept from being run."""
+
+DEFAULT_BACKEND = "highs"
+"""The backend of algorithms that solve models and are told none."""
+
+NUMBERS = (
+    "objective", "bound", "gap", "gap_to_best", "violation", "guarantee", "build_seconds", "solve_seconds",
+    "seconds", "peak_memory", "iterations", "seed", "repeat", "size", "rows", "columns", "nonzeros",
+    "integers",
+)  # fmt: skip
+"""The fields of a row that are numbers."""
 
 
 @dataclass(frozen=True)
@@ -228,8 +240,11 @@ def _integer(seed: int | np.random.Generator | None) -> int | None:
     return None if seed is None or isinstance(seed, np.random.Generator) else int(seed)
 
 
-def measure(job: Job, ready: Callable[[], object] = lambda: None) -> Run:
+def measure(job: Job, ready: Callable[[], object] = lambda: None, *, killed: bool = False) -> Run:
     """Run a job in this process; whatever it raises becomes a row.
+
+    The job's seed goes to methods that take one. A method that takes no time limit refuses one, unless this
+    process is killed at the limit.
 
     Parameters
     ----------
@@ -237,19 +252,23 @@ def measure(job: Job, ready: Callable[[], object] = lambda: None) -> Run:
         What to run.
     ready : Callable[[], object], default lambda: None
         Called when all is prepared, just before the clock starts.
+    killed : bool, default False
+        Whether another process kills this one after the time limit.
     """
     began = time.perf_counter()
     try:
-        prepare = job.problem.method(job.method).prepare
-        if prepare is not None:
-            prepare()
+        warm_up(job.backend or DEFAULT_BACKEND)
+        method = job.problem.method(job.method)
+        if method.prepare is not None:
+            method.prepare()
+        kept = "time_limit" in method.common or not killed
         ready()
         began = time.perf_counter()
         solution = job.problem.solve(
             job.method,
             backend=job.backend or None,
-            time_limit=job.time_limit,
-            seed=copy.deepcopy(job.seed),
+            time_limit=job.time_limit if kept else None,
+            seed=copy.deepcopy(job.seed) if "seed" in method.common else None,
             **job.options,
         )
         return _row(job, solution)
@@ -258,6 +277,21 @@ def measure(job: Job, ready: Callable[[], object] = lambda: None) -> Run:
         what = "not for this declaration" if refused else type(error).__name__
         said = f"{what}: {error}".removesuffix(": ")
         return job.row(Status.FAILED, said, seconds=time.perf_counter() - began)
+
+
+@cache
+def warm_up(backend: str) -> None:
+    """Import the libraries of a backend and run it once, before any clock starts.
+
+    A backend that is missing or fails is left for the run itself to report.
+    """
+    with suppress(Exception):
+        model = Model("warm-up")
+        whole = get_backend(backend).capabilities.only_integer
+        x = model.variable("x", shape=2, lower=0, upper=3, integer=whole)
+        model.subject_to(x.sum() >= 1)
+        model.minimize(x[0] + 2 * x[1])
+        model.solve(backend)
 
 
 def _row(job: Job, solution: Solution) -> Run:

@@ -15,7 +15,7 @@ from forcopt.language.objective import leximax
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.problem import Strata, StratifiedAllocation
 from forcopt.models.allocation.rounding import rounded
-from forcopt.models.allocation.water_filling import fill
+from forcopt.numeric import water_fill
 from forcopt.problem import Handles
 
 __all__ = ["misocp", "precise_misocp", "precise_socp", "socp"]
@@ -50,7 +50,9 @@ def misocp(problem: StratifiedAllocation, model: Model) -> Handles:
 
 def _least_variance(problem: StratifiedAllocation, model: Model, relaxed: bool) -> Handles:
     limits = problem.limits()
-    about = [fill(problem.sizes.astype(float), problem.floors, problem.sizes, c, b)[0] for c, b in limits]
+    about = [
+        water_fill(problem.sizes.astype(float), problem.floors, problem.sizes, c, b)[0] for c, b in limits
+    ]
     typical = np.maximum(np.min(about, axis=0), problem.floors)
     sizes, sums, start = _write(problem, model, typical, relaxed)
     model.subject_to(*((sizes * (costs / limit)).sum() <= 1 for costs, limit in limits))

@@ -9,8 +9,8 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.models.allocation.precision import PrecisionAllocation
-from forcopt.models.allocation.problem import Limit, StratifiedAllocation
-from forcopt.models.allocation.water_filling import least
+from forcopt.models.allocation.problem import StratifiedAllocation
+from forcopt.numeric import Limit, least_reciprocals
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -26,7 +26,7 @@ def greedy(problem: StratifiedAllocation) -> Outcome:
     alone; with a budget, the order is by gain for the price, and the bound is the continuous optimum.
     """
     gains, floors, caps, limits = problem.gains, problem.floors, problem.sizes, problem.limits()
-    filled = least(gains, floors, caps, limits)
+    filled = least_reciprocals(gains, floors, caps, limits)
     if filled is None:
         return Outcome(None, status=Status.INFEASIBLE, message=problem.shortage)
     chosen = problem.allocation(greedy_sizes(gains, filled.prices, floors, caps, limits))

@@ -18,8 +18,8 @@ from forcopt.models.allocation.decision import Allocation
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import PrivateAllocation
 from forcopt.models.allocation.problem import ROUNDING, Strata, StratifiedAllocation
-from forcopt.models.allocation.water_filling import least
 from forcopt.models.allocation.windows import allocation_windows, least_term, windows
+from forcopt.numeric import least_reciprocals
 from forcopt.problem import Handles
 
 __all__ = ["milp", "precise_milp", "private_milp"]
@@ -142,7 +142,7 @@ def milp(problem: StratifiedAllocation, model: Model, reduce: bool = True) -> Ha
     low, high = problem.floors, _reachable(problem)
     weights, unit, premise = problem.variable_weights, 1.0, ""
     if reduce and problem.criterion == "weighted":
-        filled = least(problem.gains, low, high, problem.limits())
+        filled = least_reciprocals(problem.gains, low, high, problem.limits())
         if filled is not None:  # else the solver finds that there is no allocation
             low, high = allocation_windows(problem.gains, low, high, problem.limits(), filled)
             premise = _WINDOWS
@@ -200,7 +200,7 @@ def _precision_windows(problem: PrecisionAllocation, room: float) -> tuple[Array
     cheap = problem.solve("neyman")
     assert cheap.decision is not None
     gains, costs, floors = problem.single, problem.unit_costs, problem.floors
-    fractional = problem.model_copy(update={"integer": False}).solve("neyman").decision.sizes
+    fractional = problem.replace(integer=False).solve("neyman").decision.sizes
     between = (gains > 0) & (fractional > floors) & (fractional < problem.sizes)
     if not between.any():
         return floors, problem.sizes

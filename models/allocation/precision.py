@@ -38,10 +38,12 @@ class PrecisionAllocation(Strata):
     ----------
     Bethel (1989); one variable: Cochran, Sampling Techniques (1977), section 5.5.
 
-    Examples
-    --------
+    Notes
+    -----
     The other fields are those of `Strata`. A census has variance 0, so that there always is an allocation.
 
+    Examples
+    --------
     >>> from forcopt.models import PrecisionAllocation
     >>> p = PrecisionAllocation(sizes=[100, 50, 50], deviations=[1, 4, 2], targets=0.0725)
     >>> s = p.solve("greedy")

@@ -12,7 +12,8 @@ from forcopt.arrays import Array
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.allocation.decision import Allocation
-from forcopt.models.allocation.problem import Limit, Strata, StratifiedAllocation
+from forcopt.models.allocation.problem import Strata, StratifiedAllocation
+from forcopt.numeric import Limit
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation
 
 __all__ = ["PrivateAllocation"]
@@ -49,10 +50,12 @@ class PrivateAllocation(Strata):
     Bun, Drechsler, Gaboardi, McMillan, Sarathy (2022), equation (5), for allocations that do not depend on
     the data; Definition 10 for a loss by stratum.
 
-    Examples
-    --------
+    Notes
+    -----
     The other fields are those of `Strata`; there is one variable.
 
+    Examples
+    --------
     >>> from forcopt.models import PrivateAllocation
     >>> fields = dict(sizes=[20, 10, 5], deviations=[1, 2, 6], sample_size=12, value_bound=20)
     >>> for epsilon in (1.0, 20.0):  # the less privacy, the nearer to Neyman's allocation

@@ -12,6 +12,7 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.allocation.decision import Allocation
+from forcopt.numeric import Limit
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
 if TYPE_CHECKING:
@@ -19,10 +20,7 @@ if TYPE_CHECKING:
 
     from forcopt.loops.certify import Certificate
 
-__all__ = ["ROUNDING", "Limit", "Strata", "StratifiedAllocation"]
-
-Limit = tuple[Array, float]
-"""A linear constraint: ``costs @ sizes <= limit``."""
+__all__ = ["ROUNDING", "Strata", "StratifiedAllocation"]
 
 ROUNDING = 1e-9
 """By so much, relative, a limit may be exceeded: three times 0.1 is more than 0.3."""
@@ -285,10 +283,12 @@ class StratifiedAllocation(Strata):
     ----------
     Neyman (1934); with all else, Cochran, Sampling Techniques (1977), chapter 5.
 
-    Examples
-    --------
+    Notes
+    -----
     The other fields are those of `Strata`.
 
+    Examples
+    --------
     >>> from forcopt.models import StratifiedAllocation
     >>> p = StratifiedAllocation(sizes=[100, 50, 50], deviations=[1, 4, 2], sample_size=40)
     >>> s = p.solve("greedy")

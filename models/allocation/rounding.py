@@ -7,7 +7,8 @@ from typing import Literal
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.models.allocation.problem import ROUNDING, Limit
+from forcopt.models.allocation.problem import ROUNDING
+from forcopt.numeric import Limit, systematic_rounding
 
 __all__ = ["Rounding", "rounded"]
 
@@ -50,8 +51,7 @@ def rounded(
     if rounding == "nearest":
         return np.clip(np.round(sizes), floors, caps)
     if rounding == "randomized":
-        ends = np.random.default_rng(seed).random() + np.concatenate([[0.0], np.cumsum(rest)])
-        return down + np.diff(np.floor(ends + ROUNDING))
+        return down + systematic_rounding(rest, np.random.default_rng(seed))
     order = np.argsort(-rest, kind="stable")[: np.count_nonzero(rest)]
     each = np.stack([costs for costs, _ in limits], axis=1)[order]
     left = np.array([limit * (1 + ROUNDING) - costs @ down for costs, limit in limits])

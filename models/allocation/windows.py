@@ -6,8 +6,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.models.allocation.greedy import greedy_sizes
-from forcopt.models.allocation.problem import Limit
-from forcopt.models.allocation.water_filling import Filled
+from forcopt.numeric import Filled, Limit
 
 __all__ = ["allocation_windows", "windows"]
 

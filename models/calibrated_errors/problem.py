@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline
 from forcopt.declaration import Numbers
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.fairness import (
@@ -38,6 +39,7 @@ from forcopt.models.calibrated_errors.region import (
 )
 from forcopt.models.calibrated_errors.transport import CalibratedTransport, read_score
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
+from forcopt.status import Status
 
 __all__ = ["CalibratedEqualErrors"]
 
@@ -124,6 +126,12 @@ class CalibratedEqualErrors(Cutoffs, Problem):
             exact = simplest_fraction(cutoff)
             data = {**data, "cost_ratio": float(exact / (1 - exact))}
         return data
+
+    def replace(self, /, **fields: Any) -> Self:
+        """Rebuild with other values; a new cutoff sets the cost_ratio and the other way round."""
+        if ("cutoff" in fields) != ("cost_ratio" in fields):
+            fields = {"cutoff": None, "cost_ratio": None, **fields}
+        return super().replace(**fields)
 
     @field_validator("scores")
     @classmethod
@@ -340,8 +348,10 @@ class CalibratedEqualErrors(Cutoffs, Problem):
             outputs=outputs,
         )
 
-    def transported(self, targets: Mapping[str, Any], backend: str | None = None) -> CalibratedScores:
-        """Stage 2 for all groups.
+    def transported(
+        self, targets: Mapping[str, Any], backend: str | None = None, deadline: Deadline | None = None
+    ) -> CalibratedScores:
+        """Solve stage 2 for all groups.
 
         Parameters
         ----------
@@ -349,15 +359,22 @@ class CalibratedEqualErrors(Cutoffs, Problem):
             The false and true positive rate of each group.
         backend : str, optional
             For the linear programs; the default one if left out.
+        deadline : Deadline, optional
+            The clock of the run; no time limit if left out.
 
         Raises
         ------
         BackendError
-            If no scores are found although they exist, with the backend's words.
+            If no scores are found although they exist, with the backend's message.
+        TimeoutError
+            If the time limit passes.
         """
         kernels = {}
+        clock = deadline or Deadline()
         for name, target in targets.items():
-            s = self.transport(name, target).solve(backend=backend)
+            s = self.transport(name, target).solve(backend=backend, time_limit=clock.left)
+            if s.status is Status.LIMIT:
+                raise TimeoutError(f"the time limit passed in stage 2, for group {name!r}")
             if s.decision is None:
                 raise BackendError(
                     f"stage 2 for group {name!r} at rates {np.asarray(target).tolist()} ends {s.status}: "
@@ -470,7 +487,6 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         determinant = a * d - b * c
         return None if determinant == 0 else (b * (d - c) / determinant, a * (d - c) / determinant)
 
-    @property
     def infeasibility_reason(self) -> str:
         """Why no calibrated scores have equal error rates, by Corollary 5; empty if some do.
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from forcopt.arrays import as_fraction
 from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -23,23 +25,8 @@ HalfPlane = tuple[Fraction, Fraction, Fraction]
 """``(a, b, c)`` stands for all points with ``a x + b y + c >= 0``."""
 
 
-def simplest_fraction(number: float) -> Fraction:
-    """A fraction of small denominator (below 10^7) that rounds to this float, or else the float exactly.
-
-    What was written as 0.2 is read as 1/5, what was computed as 1/3 as 1/3. Other floats are fractions with a
-    power of two below, so that sums of many keep denominators of one size.
-
-    Examples
-    --------
-    >>> simplest_fraction(0.2), simplest_fraction(1 / 3), simplest_fraction(854 / 1281)
-    (Fraction(1, 5), Fraction(1, 3), Fraction(2, 3))
-    """
-    exact = Fraction(number)
-    for digits in range(1, 8):
-        near = exact.limit_denominator(10**digits)
-        if float(near) == number:
-            return near
-    return exact
+simplest_fraction = partial(as_fraction, reading="simplest")
+"""Data written as 0.2 are read as 1/5, data computed as 1/3 as 1/3."""
 
 
 def roc(values: Sequence[Fraction], masses: Sequence[Fraction]) -> list[Point]:

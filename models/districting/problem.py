@@ -12,7 +12,7 @@ import networkx as nx
 import numpy as np
 from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, field_serializer, model_validator
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, as_fraction
 from forcopt.data.graphs import graph_from_dict, graph_to_dict
 from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
@@ -163,7 +163,7 @@ class Districting(Problem):
         for u, v, data in self.graph.edges(data=True):
             value = data.get(self.cost, 1)
             try:
-                exact = Fraction(str(value))
+                exact = as_fraction(value, "decimal")
             except (ValueError, ZeroDivisionError):
                 exact = Fraction(-1)
             if exact < 0:
@@ -227,7 +227,7 @@ class Districting(Problem):
         """
         if self.bounds is not None:
             return self.bounds
-        t, mean = Fraction(str(self.tolerance)), Fraction(self.total, self.districts)
+        t, mean = as_fraction(self.tolerance, "decimal"), Fraction(self.total, self.districts)
         return max(0, ceil((1 - t) * mean)), floor((1 + t) * mean)
 
     @cached_property

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.fairness import AllOf, GroupRates, Rate, RateParity
 from forcopt.language.constraint import Constraint
@@ -127,6 +128,7 @@ def dp_postprocessing(
     DeclarationError
         Without privacy, or for a notion other than parity of rates.
     """
+    deadline = Deadline(time_limit)
     parities, noise = _parities(problem), _largest_noise(problem, beta)
     noisy = _privacy(problem).release(problem.counts, SENSITIVITY, seed)
     model = Model("noisy post-processing")
@@ -148,7 +150,7 @@ def dp_postprocessing(
         model.subject_to(_anchored(notion, rates, slack) if as_printed else notion.rows(rates, slack))
     # The number of records is public, and unlike the noisy total it is surely positive.
     model.minimize(rates.total(((0, 1), (1, 0))).sum() / float(problem.counts.sum()))
-    solution = model.solve(backend or "highs", time_limit=time_limit)
+    solution = model.solve(backend or "highs", time_limit=deadline.left)
     if not solution.status.has_solution:
         return Outcome(None, status=solution.status, message=solution.message)
     decision = problem.postprocessor(np.clip(solution[probabilities], 0.0, 1.0))
@@ -156,7 +158,7 @@ def dp_postprocessing(
     message = f"with probability {1 - beta:g} the error is at most {error:.4g} above the optimum"
     if as_printed and len(problem.groups) > 2:
         message += (
-            "; the bounds on disparities hold against the first group, and twice as large between others"
+            "; disparities are bounded against the first group, others by twice tolerance and bound"
         )
     return Outcome(decision, iterations=solution.iterations, guarantee=error, message=message)
 

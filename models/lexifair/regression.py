@@ -14,7 +14,8 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.language.atoms import norm, sum_squares
-from forcopt.language.expression import Expression, stack
+from forcopt.language.expression import Expression
+from forcopt.language.joins import stack
 from forcopt.language.model import Model, Variable
 from forcopt.models.lexifair.problem import GroupModel, Lexifair
 
@@ -55,10 +56,12 @@ class LexifairRegression(Lexifair):
     ----------
     Diana, Gill, Globus-Harris, Kearns, Roth, Sharifi-Malvajerdi, FORC 2021, section 5.
 
-    Examples
-    --------
+    Notes
+    -----
     The other fields are those of `Lexifair`.
 
+    Examples
+    --------
     >>> from forcopt.models import LexifairRegression
     >>> X, y = [[1, 0], [1, 0], [0, 1], [1, 1]], [0, 2, 3, 3.5]
     >>> p = LexifairRegression(features=X, labels=y, groups=[[0], [1], [2], [3]])

@@ -10,7 +10,8 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.models.leximax_cohort.rounding import decompose, dependent_rounding
+from forcopt.models.leximax_cohort.rounding import cohort_lottery, exact_marginals
+from forcopt.numeric import dependent_rounding
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -94,7 +95,7 @@ class CohortLottery:
         rng = np.random.default_rng(seed)
         self._check_whole("dependent rounding")
         if not self.problem.quotas:
-            return np.flatnonzero(dependent_rounding(self.marginals, rng))
+            return np.flatnonzero(dependent_rounding(exact_marginals(self.marginals, self.problem.size), rng))
         cohorts, weights = self.distribution()
         return np.flatnonzero(cohorts[rng.choice(len(weights), p=weights)])
 
@@ -128,7 +129,7 @@ class CohortLottery:
         if self.cohorts is not None and self.weights is not None:
             return self.cohorts, self.weights
         self._check_whole("a lottery over cohorts")
-        return decompose(self.marginals, self.problem.classes)
+        return cohort_lottery(self.marginals, round(self.problem.size), self.problem.classes)
 
     def _check_whole(self, what: str) -> None:
         if not self.problem.is_whole:

@@ -63,10 +63,12 @@ class StrategicLinearClassifier(LinearAgents):
     ----------
     Ahmadi, Beyhaghi, Blum, Naggita, FORC 2022, sections 5.1 and 5.2.
 
-    Examples
-    --------
+    Notes
+    -----
     The other fields are those of `LinearAgents`. Comparisons hold up to 1e-6, see `TOLERANCE`.
 
+    Examples
+    --------
     >>> p = StrategicLinearClassifier(
     ...     X=[[6, 4], [12, 1], [8, 0], [7, 1], [2, 1], [0, 3]], truth=([1, 2], 12), costs=[0.2, 0.2],
     ...     improvable=[True, False])

@@ -192,10 +192,12 @@ class StrategicGraph(Problem):
         fields : Any
             Of the class, such as ``max_false_positives``.
 
-        Examples
-        --------
+        Notes
+        -----
         Costs are rounded to 9 decimals, so that what is equal on paper is a tie.
 
+        Examples
+        --------
         >>> p = StrategicClassification.from_features(
         ...     X=[[8, 0], [1, 5], [3, 2]], targets=[[12, 0], [2, 7]], truth=([1, 2], 12), costs=[0.2, 0.2],
         ...     improvable=[True, False], zero_utility="improve")
@@ -319,10 +321,12 @@ class StrategicClassification(StrategicGraph):
     Ahmadi, Beyhaghi, Blum, Naggita, On classification of strategic agents who can both game and improve, FORC
     2022, sections 2.1 and 3.
 
-    Examples
-    --------
+    Notes
+    -----
     The other fields are those of `StrategicGraph`.
 
+    Examples
+    --------
     >>> edges = [(0, 0, 1, 0), (0, 1, 2, 1), (0, 2, 3, 1), (1, 0, 1, 1),
     ...          (2, 1, 1, 1), (2, 2, 2, 0), (3, 3, 1, 0), (3, 2, 2, 1)]
     >>> p = StrategicClassification(agents=4, criteria=4, edges=edges, value=3)

@@ -99,11 +99,13 @@ def find_separator(
     DeclarationError
         For an index that does not exist, or sets that overlap.
 
+    Warns
+    -----
+    UserWarning
+        If `improve` holds agents that are qualified already: more than needed is then demanded.
+
     Examples
     --------
-    Warns:
-        UserWarning: if `improve` holds agents that are qualified already: more than needed is then demanded.
-
     >>> p = StrategicLinearClassifier(
     ...     X=[[6, 4], [12, 1], [8, 0], [7, 1], [2, 1], [0, 3]], truth=([1, 2], 12), costs=[0.2, 0.2],
     ...     improvable=[True, False])

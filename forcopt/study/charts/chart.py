@@ -13,7 +13,7 @@ from forcopt.status import Status
 from forcopt.study.run import TOLERANCE, Run
 
 if TYPE_CHECKING:
-    from forcopt.study.report import Comparison
+    from forcopt.study.comparison import Comparison
 
 __all__ = ["Chart", "Series", "methods", "naming", "solved", "tests", "times"]
 

@@ -12,7 +12,7 @@ from forcopt.study.charts.chart import Chart, Series, methods, naming
 from forcopt.study.run import TOLERANCE, Run
 
 if TYPE_CHECKING:
-    from forcopt.study.report import Comparison
+    from forcopt.study.comparison import Comparison
 
 __all__ = ["primal_gap", "progress"]
 

@@ -10,7 +10,7 @@ from forcopt.errors import DeclarationError
 from forcopt.study.charts.chart import Chart, Series, methods, naming, solved
 
 if TYPE_CHECKING:
-    from forcopt.study.report import Comparison
+    from forcopt.study.comparison import Comparison
 
 __all__ = ["scaling"]
 

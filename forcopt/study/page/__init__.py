@@ -16,7 +16,7 @@ from forcopt.study.charts.draw import COLOURS
 from forcopt.study.store import declaration
 
 if TYPE_CHECKING:
-    from forcopt.study.report import Comparison
+    from forcopt.study.comparison import Comparison
 
 __all__ = ["page"]
 
