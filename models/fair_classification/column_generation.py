@@ -58,7 +58,7 @@ def generate(
     accuracy : float, optional
         Stop once the error is at most this far above the Lagrangian bound; 0 goes on until no classifier
         improves the mixture. By default 0 with an exact oracle, and `FairClassification.noise` with a
-        `Learner`: half of the standard error of the error itself, below which a smaller training error says
+        `Learner`: a quarter of the standard error of the error itself, below which a smaller training error says
         nothing about other records.
     rounds : int, optional
         The largest number of masters.

@@ -204,7 +204,7 @@ class FairClassification(Problem):
         return (self.hypotheses or _default_hypotheses()).oracle(self.features)
 
     def noise(self, error: float) -> float:
-        """Half of the standard error of an error rate that is measured on these records.
+        """A quarter of the standard error of an error rate that is measured on these records.
 
         Parameters
         ----------
@@ -214,12 +214,12 @@ class FairClassification(Problem):
         Returns
         -------
         float
-            ``sqrt(e (1 - e) / m) / 2`` for e = `error` and the effective number of records m, the inverse of
+            ``sqrt(e (1 - e) / m) / 4`` for e = `error` and the effective number of records m, the inverse of
             the sum of squared `record_weights`. A difference of two training errors below it says nothing
             about other records.
         """
         rate = min(max(error, 0.0), 1.0)
-        return 0.5 * float(np.sqrt(rate * (1.0 - rate) * np.square(self.record_weights).sum()))
+        return 0.25 * float(np.sqrt(rate * (1.0 - rate) * np.square(self.record_weights).sum()))
 
     # -- evaluation ------------------------------------------------------------------------------------------
 

@@ -98,7 +98,7 @@ def test_a_run_that_is_cut_short_says_so(name):
 def test_the_default_accuracy_is_the_noise_of_the_error():
     x, y, a = records(400, d=3)
     p = FairClassification(x, y, a, EqualizedOdds(0.01))
-    assert p.noise(0.5) == pytest.approx(0.5 * np.sqrt(0.25 / 400))
+    assert p.noise(0.5) == pytest.approx(0.25 * np.sqrt(0.25 / 400))
     tight, default = p.solve(accuracy=0.0), p.solve()
     assert default.objective <= tight.objective + p.noise(default.objective) + 1e-9
     assert default.iterations <= tight.iterations
