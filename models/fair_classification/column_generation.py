@@ -58,8 +58,8 @@ def generate(
     accuracy : float, optional
         Stop once the error is at most this far above the Lagrangian bound; 0 goes on until no classifier
         improves the mixture. By default 0 with an exact oracle, and `FairClassification.noise` with a
-        `Learner`: a quarter of the standard error of the error itself, below which a smaller training error says
-        nothing about other records.
+        `Learner`: a quarter of the standard error of the error itself. A smaller difference of training
+        errors says nothing about other records.
     rounds : int, optional
         The largest number of masters.
     backend : str, default "highs"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import GroupRates
 from forcopt.learning import Classifier, Hypothesis, RandomizedPolicy
+from forcopt.learning.files import PolicyFile, classifier_from_dict, classifier_to_dict
 
 __all__ = ["RandomizedClassifier", "SeesGroups"]
 
@@ -31,7 +32,7 @@ class SeesGroups(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class RandomizedClassifier(RandomizedPolicy):
+class RandomizedClassifier(RandomizedPolicy, PolicyFile):
     """Draws one of its classifiers for each record.
 
     Attributes
@@ -102,6 +103,24 @@ class RandomizedClassifier(RandomizedPolicy):
     def probability(self, records: Any) -> Array:
         """The probability that each row of features is predicted 1, shape ``(n,)``."""
         return np.asarray(np.clip(self.weights @ self.votes(records), 0.0, 1.0))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The classifiers and their weights as plain data; multipliers are left out.
+
+        Raises
+        ------
+        DeclarationError
+            For a classifier without a plain form. A linear learner becomes a halfspace.
+        """
+        return {
+            "classifiers": [classifier_to_dict(c) for c in self.classifiers],
+            "weights": self.weights.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The policy of plain data."""
+        return cls(tuple(map(classifier_from_dict, data["classifiers"])), np.asarray(data["weights"]))
 
     def __repr__(self) -> str:
         order = np.argsort(-self.weights, kind="stable")

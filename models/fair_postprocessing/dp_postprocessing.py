@@ -157,9 +157,7 @@ def dp_postprocessing(
     error = privacy_cost(problem, beta).error
     message = f"with probability {1 - beta:g} the error is at most {error:.4g} above the optimum"
     if as_printed and len(problem.groups) > 2:
-        message += (
-            "; disparities are bounded against the first group, others by twice tolerance and bound"
-        )
+        message += "; disparities are bounded against the first group, others by twice tolerance and bound"
     return Outcome(decision, iterations=solution.iterations, guarantee=error, message=message)
 
 

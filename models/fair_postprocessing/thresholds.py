@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_groups, same_length
+from forcopt.learning.files import PolicyFile
 
 __all__ = ["RandomizedThresholds"]
 
 
 @dataclass(frozen=True, eq=False)
-class RandomizedThresholds:
+class RandomizedThresholds(PolicyFile):
     """Draws a threshold by the group of a record, and predicts 1 if the record's score is at least that.
 
     Attributes
@@ -94,6 +95,22 @@ class RandomizedThresholds:
         """Draw a prediction for each record, independently; the same int gives the same draws."""
         chance = self.probability(scores, groups)
         return np.asarray(np.random.default_rng(seed).random(len(chance)) < chance, dtype=np.int64)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Groups, thresholds and weights as plain data; infinite thresholds as text."""
+        return {
+            "groups": list(self.groups),
+            "thresholds": [
+                [t if np.isfinite(t) else str(t) for t in cuts.tolist()] for cuts in self.thresholds
+            ],
+            "weights": [weights.tolist() for weights in self.weights],
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The policy of plain data."""
+        thresholds = tuple(np.array([float(t) for t in cuts]) for cuts in data["thresholds"])
+        return cls(tuple(data["groups"]), thresholds, tuple(map(np.asarray, data["weights"])))
 
     def __repr__(self) -> str:
         width = max(len("group"), *map(len, self.groups))

@@ -25,7 +25,7 @@ GOOD = {"features": [[0], [1], [2], [3]], "labels": [0, 1, 0, 1], "groups": ["a"
         ({"features": [[0], [1], [np.nan], [3]]}, r"features.*\[2, 0\] is nan"),
         (
             {"features": pd.DataFrame({"town": ["x", "y"], "age": [1, 2]})},
-            r"features is a DataFrame of shape \(2, 2\); the array must be numbers: .* 'x'",
+            r"features is a DataFrame of shape \(2, 2\); the array must be numbers, not strings",
         ),
         ({"constraint": 0.1}, r"constraint is 0\.1; it must be one of .*EqualizedOdds"),
         ({"features": [0, 1, 2, 3]}, r"features: the shape is \(4,\); it must be \(n, d\)"),
