@@ -100,6 +100,11 @@ class Solution:
         See `Handles`.
     premise : str, default ""
         See `Handles`.
+
+    Notes
+    -----
+    A pickle carries everything but `model_solution`, because a model may hold a separation oracle, which is
+    not picklable. It keeps `reason`; `certify` then formulates the problem anew.
     """
 
     problem: Problem
@@ -148,10 +153,16 @@ class Solution:
         """
         if self.status.has_solution:
             return ""
+        if "_reason" in self.__dict__:
+            return str(self.__dict__["_reason"])
         found = self.message if self.model_solution is None else self.model_solution.reason
         if not found and self.status is Status.INFEASIBLE:
             found = self.problem.infeasibility_reason()
         return found or self.message
+
+    def __getstate__(self) -> dict[str, Any]:
+        reason = {} if self.status.has_solution else {"_reason": self.reason}
+        return {**self.__dict__, "model_solution": None, **reason}
 
     def certify(self, method: str | None = None, **options: Any) -> Certificate:
         """Check the solution in exact rational arithmetic; see `forcopt.loops.certify`.

