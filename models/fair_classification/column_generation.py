@@ -79,7 +79,7 @@ def generate(
     predictions = np.array([h.predictions for h in known], dtype=float)
     left = model.lift(np.zeros(lagrangian.size)) + lagrangian.slack @ slack
     if known:
-        left = left + (lagrangian.rows @ predictions.T) @ start
+        left = left + lagrangian.activity(predictions.T) @ start
     fair = model.subject_to(left <= lagrangian.bounds, name="fairness")
     mixture = model.subject_to(start.sum() == 1, name="mixture")
     model.minimize(start @ np.array([lagrangian.error(p) for p in predictions]))
@@ -87,7 +87,7 @@ def generate(
     reason = ""
 
     def column(found: Hypothesis) -> Column:
-        entries = {fair: lagrangian.rows @ found.predictions, mixture: 1.0}
+        entries = {fair: lagrangian.activity(found.predictions), mixture: 1.0}
         return Column(lagrangian.error(found.predictions), entries, data=found)
 
     def ask(costs: Array) -> Hypothesis:

@@ -53,7 +53,7 @@ class HypothesisPool:
             self.hypotheses.append(found)
             self.counts.append(0)
             self.errors.append(self.lagrangian.error(found.predictions))
-            self.activities.append(self.lagrangian.rows @ found.predictions)
+            self.activities.append(self.lagrangian.activity(found.predictions))
         self.counts[at] += plays
         return at
 
