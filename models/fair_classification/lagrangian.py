@@ -17,7 +17,7 @@ from forcopt.models.fair_classification.moments import Moments
 
 __all__ = ["Lagrangian", "SaddleGaps"]
 
-DUST = 1e-14
+DUST = 1e-12
 
 Inequalities = Callable[[GroupRates], list[Constraint]]
 """Writes a constraint over rates that are expressions, such as `Notion.inequalities`."""
@@ -112,7 +112,7 @@ class Lagrangian:
         return self.base + float(self.costs @ predicted)
 
     def activity(self, predicted: Array) -> Array:
-        """The left-hand side of each inequality without slack; rounding dust, up to 1e-14, is 0.
+        """The left-hand side of each inequality without slack; rounding dust, up to 1e-12, is 0.
 
         The rows are differences of rates. Equal rates of two groups leave 1e-17 in place of 0, and a solver
         that scales rows would take that for a coefficient.
