@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from forcopt.models.calibrated_errors import CalibratedEqualErrors, CalibratedTransport
     from forcopt.models.districting import Districting
     from forcopt.models.fair_classification import FairClassification
-    from forcopt.models.fair_postprocessing import FairPostprocessing
+    from forcopt.models.fair_postprocessing import FairPostprocessing, ScorePostprocessing
     from forcopt.models.lexifair import LexifairClassification, LexifairRegression
     from forcopt.models.leximax_cohort import LeximaxCohort
     from forcopt.models.strategic import (
@@ -33,6 +33,7 @@ _LATER = {
     "LeximaxCohort": "forcopt.models.leximax_cohort",
     "LexifairClassification": "forcopt.models.lexifair",
     "LexifairRegression": "forcopt.models.lexifair",
+    "ScorePostprocessing": "forcopt.models.fair_postprocessing",
     "StrategicClassification": "forcopt.models.strategic",
     "StrategicLinearClassifier": "forcopt.models.strategic",
     "StratifiedAllocation": "forcopt.models.allocation",
@@ -55,6 +56,7 @@ __all__ = [
     "LeximaxCohort",
     "PrecisionAllocation",
     "PrivateAllocation",
+    "ScorePostprocessing",
     "StrategicClassification",
     "StrategicLinearClassifier",
     "StratifiedAllocation",

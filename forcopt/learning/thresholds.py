@@ -10,7 +10,7 @@ from pydantic import Field
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
-from forcopt.models.fair_classification.hypotheses.base import (
+from forcopt.learning.hypotheses import (
     Hypotheses,
     Hypothesis,
     Oracle,

@@ -1,8 +1,7 @@
-"""Classes of binary classifiers: what a learner may choose from, and the best of them for given costs."""
+"""Decision stumps: all thresholds on single features, in both directions."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from functools import cached_property
 from typing import Any
 
@@ -10,93 +9,16 @@ import numpy as np
 from pydantic import field_validator
 
 from forcopt.arrays import Array, as_numbers
-from forcopt.declaration import Declared, Numbers
+from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
+from forcopt.learning.hypotheses import Classifier, Constant
+from forcopt.learning.listed import ListedHypotheses, ListedOracle
+from forcopt.learning.thresholds import Threshold
 
-__all__ = ["Hypotheses", "Predictions", "Stumps"]
-
-
-class Hypotheses(Declared):
-    """A finite class of classifiers on n records, numbered from 0."""
-
-    @property
-    @abstractmethod
-    def count(self) -> int:
-        """How many classifiers there are, N."""
-
-    @property
-    @abstractmethod
-    def records(self) -> int:
-        """How many records there are, n."""
-
-    @abstractmethod
-    def predictions(self, which: Array) -> Array:
-        """The probabilities of predicting 1 of some classifiers, shape ``(len(which), n)``."""
-
-    @abstractmethod
-    def predict(self, which: Array, features: Any) -> Array:
-        """The same for other records, shape ``(len(which), len(features))``."""
-
-    @abstractmethod
-    def total_costs(self, costs: Array) -> Array:
-        """What every classifier costs, if predicting 1 costs ``costs[..., i]`` on record i; ``(..., N)``."""
-
-    def best(self, costs: Array) -> Array:
-        """The classifier of the least total cost, shape ``(...)``: the oracle of cost-sensitive learning."""
-        return np.asarray(self.total_costs(costs).argmin(axis=-1))
+__all__ = ["Stumps"]
 
 
-class Predictions(Hypotheses):
-    """Classifiers that are given by what they predict on the records.
-
-    Attributes
-    ----------
-    table : Numbers
-        Probabilities of predicting 1, shape ``(N, n)``; usually 0 or 1.
-    """
-
-    table: Numbers
-
-    @field_validator("table")
-    @classmethod
-    def _are_probabilities(cls, table: Array) -> Array:
-        if table.ndim != 2 or table.size == 0:
-            raise DeclarationError(f"the shape is {table.shape}; it must be (classifiers, records)")
-        if table.min() < 0 or table.max() > 1:
-            at = [int(i) for i in np.argwhere((table < 0) | (table > 1))[0]]
-            raise DeclarationError(f"the array{at} is {table[tuple(at)]:g}; it must be from 0 to 1")
-        return table
-
-    @property
-    def count(self) -> int:
-        """How many rows the table has."""
-        return len(self.table)
-
-    @property
-    def records(self) -> int:
-        """How many columns the table has."""
-        return int(self.table.shape[1])
-
-    def predictions(self, which: Array) -> Array:
-        """Rows of the table."""
-        return self.table[which]
-
-    def predict(self, which: Array, features: Any) -> Array:
-        """Nothing is known of other records.
-
-        Raises
-        ------
-        DeclarationError
-            Always.
-        """
-        raise DeclarationError("classifiers given as a table of predictions cannot predict other records")
-
-    def total_costs(self, costs: Array) -> Array:
-        """One product of matrices."""
-        return costs @ self.table.T
-
-
-class Stumps(Hypotheses):
+class Stumps(ListedHypotheses):
     """All thresholds on one feature, in both directions: ``x_j > t`` or ``x_j <= t``; and the two constants.
 
     Classifiers are numbered by feature, then by threshold from the smallest value on, each with its
@@ -180,3 +102,28 @@ class Stumps(Hypotheses):
         if np.isinf(threshold[up]):
             return "never" if which == up else "always"
         return f"x{feature[up]} {'>' if which == up else '<='} {threshold[up]:g}"
+
+    def constant_classifiers(self) -> Array:
+        """ "Never" and "always"."""
+        return np.array([0, self.count // 2])
+
+    def classifier(self, number: int, features: Array) -> Classifier:
+        """A threshold, or a constant."""
+        feature, threshold = self._thresholds
+        up = number % len(threshold)
+        above = number == up
+        if np.isinf(threshold[up]):
+            return Constant(int(not above))
+        return Threshold(int(feature[up]), float(np.nextafter(threshold[up], np.inf)), above)
+
+    def oracle(self, features: Array) -> ListedOracle:
+        """The oracle for the records whose features the class was declared with.
+
+        Raises
+        ------
+        DeclarationError
+            For other features.
+        """
+        if not np.array_equal(self.features, features):
+            raise DeclarationError("hypotheses: the features of the stumps differ from those of the problem")
+        return super().oracle(features)

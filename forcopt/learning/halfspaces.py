@@ -13,17 +13,19 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.language.constraint import implies
 from forcopt.language.model import Model, Variable
-from forcopt.loops.solution import ModelSolution
-from forcopt.models.fair_classification.hypotheses.base import (
+from forcopt.learning.cuts import Cuts, best_cuts
+from forcopt.learning.hypotheses import (
     Hull,
     Hypotheses,
     Hypothesis,
     Oracle,
+    OracleTimeout,
     constants,
 )
-from forcopt.models.fair_classification.hypotheses.cuts import Cuts, best_cuts
-from forcopt.models.fair_classification.hypotheses.lookup import distinct_rows
-from forcopt.models.fair_classification.hypotheses.plane import Cut, Plane
+from forcopt.learning.lookup import distinct_rows
+from forcopt.learning.plane import Cut, Plane
+from forcopt.loops.solution import ModelSolution
+from forcopt.status import Status
 
 __all__ = ["Halfspace", "Halfspaces", "write_halfspace"]
 
@@ -130,9 +132,9 @@ class _WrittenOracle(Oracle):
         normal, offset, inside = write_halfspace(model, points, self.margin)
         members = sp.csr_array((np.ones(len(place)), (np.arange(len(place)), place)))
 
-        def read(said: ModelSolution) -> tuple[Array, list[Hypothesis]]:
-            found = self.scaled.halfspace(said[normal], float(said[offset]))
-            return np.ones(1), [Hypothesis(found, np.round(said[inside]).astype(np.int64)[place])]
+        def read(solution: ModelSolution) -> tuple[Array, list[Hypothesis]]:
+            found = self.scaled.halfspace(solution[normal], float(solution[offset]))
+            return np.ones(1), [Hypothesis(found, np.round(solution[inside]).astype(np.int64)[place])]
 
         first = np.unique(place, return_index=True)[1]
         return Hull(
@@ -152,14 +154,26 @@ class MilpOracle(_WrittenOracle):
     closed_form = False
 
     def best(self, costs: Array) -> Hypothesis:
-        """Solve the program with HiGHS, to optimality."""
+        """Solve the program with HiGHS, to optimality.
+
+        Raises
+        ------
+        OracleTimeout
+            If the deadline passed first.
+        """
         model = Model("halfspace")
         hull = self.hull(model, sp.csr_array(costs[None, :]), single=True)
         model.minimize(hull.mapped[0])
-        said = model.solve(gap=0.0)
-        if said.point is None:
-            raise BackendError(f"the oracle for halfspaces found none: {said.message}")
-        return hull.mixture(said)[1][0]
+        solution = model.solve(gap=0.0, time_limit=self.deadline.left)
+        if solution.status is Status.OPTIMAL:
+            return hull.mixture(solution)[1][0]
+        if self.deadline.passed or solution.status in (Status.LIMIT, Status.FEASIBLE):
+            raise OracleTimeout
+        raise BackendError(f"the oracle for halfspaces found none: {solution.message}")
+
+    def fresh(self) -> MilpOracle:
+        """The same without a deadline."""
+        return MilpOracle(self.features, self.margin)
 
 
 class PlaneOracle(_WrittenOracle):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.models.fair_classification.hypotheses.base import Classifier, Constant, Hypothesis
+from forcopt.learning.hypotheses import Classifier, Constant, Hypothesis
 
 __all__ = ["Cuts", "best_cuts"]
 

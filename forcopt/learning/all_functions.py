@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
-from forcopt.models.fair_classification.hypotheses.base import Hull, Hypotheses, Hypothesis, Oracle, constants
-from forcopt.models.fair_classification.hypotheses.lookup import Lookup, distinct_rows
+from forcopt.learning.hypotheses import Hull, Hypotheses, Hypothesis, Oracle, constants
+from forcopt.learning.lookup import Lookup, distinct_rows
 
 __all__ = ["AllFunctions", "AllFunctionsOracle"]
 
@@ -72,7 +72,7 @@ class AllFunctionsOracle(Oracle):
         members = sp.csr_array((np.ones(len(self.place)), (np.arange(len(self.place)), self.place)))
         return Hull(
             sp.csr_array(linear @ members) @ probability,
-            lambda said: self.decompose(said[probability]),
+            lambda solution: self.decompose(solution[probability]),
             lambda weights, predictions: {probability: (weights @ predictions)[first]},
         )
 

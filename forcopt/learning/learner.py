@@ -13,21 +13,28 @@ from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.models.fair_classification.hypotheses.base import (
+from forcopt.learning.cuts import Cuts, best_cuts
+from forcopt.learning.hypotheses import (
     Hypotheses,
     Hypothesis,
     Oracle,
     constants,
 )
-from forcopt.models.fair_classification.hypotheses.cuts import Cuts, best_cuts
 
 __all__ = ["Learner", "LearnerOracle", "ScoreCut"]
 
 
 def _read(value: Any) -> Any:
     if not isinstance(value, Mapping):
+        if isinstance(value, type):
+            raise DeclarationError(f"a class is given, not an instance such as {value.__name__}()")
         if not (hasattr(value, "fit") and hasattr(value, "get_params")):
             raise DeclarationError(f"{value!r} is no scikit-learn estimator: it lacks fit and get_params")
+        if hasattr(value, "__sklearn_tags__"):
+            from sklearn.base import is_classifier
+
+            if not is_classifier(value):
+                raise DeclarationError("an estimator is given that is no classifier")
         return value
     if set(value) != {"class", "parameters"}:
         raise DeclarationError(f"the keys are {', '.join(value)}; they must be class and parameters")
@@ -68,7 +75,8 @@ class Learner(Hypotheses):
     ----------
     estimator : Estimator
         Takes ``sample_weight`` in ``fit``; a `Pipeline` passes it to its last step. It is cloned before each
-        fit, unless it has ``warm_start=True``: then each fit goes on from the one before.
+        fit, unless it (or the last step of a pipeline) has ``warm_start=True``: then each fit goes on
+        from the one before.
     cut : Literal["best", "default"], default "best"
         ``"best"`` moves the cut, and lets methods try all cuts of scores that are already learnt before they
         ask for another; ``"default"`` leaves it to the estimator, as must be without a score.
@@ -142,9 +150,13 @@ class LearnerOracle(Oracle):
             label = int(targets[counted][0]) if counted.any() else 0
             return constants(len(costs))[label]
         weights = np.abs(costs) * (len(costs) / np.abs(costs).sum())  # regularisation sees weights of mean 1
+        from sklearn import config_context
+
         fitted = self._fresh()
         try:
-            fitted.fit(self.features[counted], targets[counted], **{self.weights: weights[counted]})
+            # a pipeline takes its last step's weights by name only while routing is off
+            with config_context(enable_metadata_routing=False):
+                fitted.fit(self.features[counted], targets[counted], **{self.weights: weights[counted]})
         except TypeError as error:
             raise DeclarationError(
                 f"hypotheses: {self.estimator!r} cannot be fitted with sample_weight: {error}"
@@ -160,7 +172,10 @@ class LearnerOracle(Oracle):
     def _fresh(self) -> Any:
         from sklearn.base import clone
 
-        goes_on = self.last is not None and getattr(self.estimator, "warm_start", False)
+        steps = getattr(self.estimator, "steps", None)
+        goes_on = self.last is not None and getattr(
+            steps[-1][1] if steps else self.estimator, "warm_start", False
+        )
         return deepcopy(self.last) if goes_on else clone(self.estimator)
 
     def recall(self, costs: Array) -> list[Hypothesis]:

@@ -12,13 +12,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
 from forcopt.loops.solution import ModelSolution
 
-__all__ = ["Classifier", "Constant", "Hull", "Hypotheses", "Hypothesis", "Oracle"]
+__all__ = ["Classifier", "Constant", "Hull", "Hypotheses", "Hypothesis", "Oracle", "OracleTimeout"]
 
 
 class Classifier(Protocol):
@@ -89,6 +90,10 @@ class Hull:
     start: Callable[[Array, Array], Mapping[Variable, Array]]
 
 
+class OracleTimeout(Exception):
+    """The deadline of an oracle has passed before it could prove its answer."""
+
+
 class Oracle(ABC):
     """Finds hypotheses for a fixed set of n records.
 
@@ -98,10 +103,13 @@ class Oracle(ABC):
         Whether `best` is a minimiser, and not merely good.
     closed_form : bool, default True
         Whether it is that without calling a solver.
+    deadline : Deadline
+        For oracles that call a solver; none by default.
     """
 
     exact: bool = True
     closed_form: bool = True
+    deadline: Deadline = Deadline()
 
     @abstractmethod
     def best(self, costs: Array) -> Hypothesis:
@@ -110,7 +118,12 @@ class Oracle(ABC):
         Parameters
         ----------
         costs : Array
-            What predicting 1 costs more than predicting 0, for each record; shape ``(n,)``.
+            The cost of predicting 1, less that of predicting 0, for each record; shape ``(n,)``.
+
+        Raises
+        ------
+        OracleTimeout
+            If the deadline passed first.
         """
 
     def recall(self, costs: Array) -> list[Hypothesis]:
@@ -164,7 +177,9 @@ class Oracle(ABC):
                 values[place[row.tobytes()]] += weight
             return {weights: values}
 
-        return Hull(linear @ table.T.astype(float) @ weights, lambda said: (said[weights], listed), start)
+        return Hull(
+            linear @ table.T.astype(float) @ weights, lambda solution: (solution[weights], listed), start
+        )
 
 
 class Hypotheses(Declared):
