@@ -1,0 +1,192 @@
+"""The radius of the nearest neighbour: quadratic programs with cells added as they are violated."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.optimize import nnls
+
+from forcopt.arrays import Array
+from forcopt.clock import Deadline
+from forcopt.models.adaptive_robustness.classifiers import NearestNeighbour
+from forcopt.models.adaptive_robustness.robustness_radius import RobustnessRadius
+from forcopt.problem import Outcome
+from forcopt.status import Status
+
+__all__ = ["constancy_radii", "cuts", "nearest_border"]
+
+_EDGE = 1e-10
+"""A cell is violated if the point is nearer to its atom by more than this, relative to the distances."""
+
+
+@RobustnessRadius.algorithm(
+    "cuts", exact=True, cites="Chowdhury, Urner (2022), Definition 8, as quadratic programs with lazy cells"
+)
+def cuts(problem: RobustnessRadius, *, time_limit: float | None = None) -> Outcome:
+    """Project the point on the cell of each atom with another label, near ones first.
+
+    The cell of an atom is where it is nearer than every atom of the label. Its inequalities are added as the
+    projection violates them; an atom is skipped once even half its distance (less half that of the nearest
+    atom of the label) is no better than the best. Exact.
+    """
+    nn = problem.classifier
+    assert isinstance(nn, NearestNeighbour)
+    if problem.is_misclassified:
+        return Outcome(problem.point.copy(), 0.0)
+    if not len(nn.tree(problem.label, same=False)[1]):
+        return Outcome(None, status=Status.INFEASIBLE, message="all atoms have one label")
+    deadline = Deadline(time_limit)
+    moved, radius, bound, programs = nearest_border(nn, problem.point, problem.label, deadline=deadline)
+    done = bound >= radius
+    return Outcome(moved, min(bound, radius), None if done else Status.FEASIBLE, programs)
+
+
+def nearest_border(
+    nn: NearestNeighbour, x: Array, label: int, *, deadline: Deadline, enough: float = -math.inf
+) -> tuple[Array, float, float, int]:
+    """The nearest point that is no nearer to the label's atoms than to some other.
+
+    Parameters
+    ----------
+    nn : NearestNeighbour
+    x : array, shape (d,)
+    label : int
+        Atoms of this label and of others exist.
+    deadline : Deadline
+    enough : float
+        Stop at any point that is nearer than this.
+
+    Returns
+    -------
+    point, its distance, a lower bound of the least distance, and the number of programs solved.
+    """
+    same, same_at = nn.tree(label, same=True)
+    other, other_at = nn.tree(label, same=False)
+    own, first = same.query(x)
+    count, done, programs, unproved = min(8, len(other_at)), 0, 0, math.inf
+    apart, order = _nearest(other, x, count)
+    best = nn.points[other_at[order[0]]].copy()
+    radius = float(apart[0])
+    while True:
+        for rank in range(done, count):
+            bound = max(0.0, (float(apart[rank]) - own) / 2)
+            if bound >= radius or radius < enough:
+                return best, radius, min(unproved, radius), programs
+            if deadline.passed:
+                return best, radius, min(bound, unproved, radius), programs
+            atom = nn.points[other_at[order[rank]]]
+            move, size, steps, proved = _project(same, x, atom, float(apart[rank]), int(first), radius)
+            programs += steps
+            if move is not None and size < radius:
+                best, radius = x + move, size
+            if not proved:
+                unproved = min(unproved, bound)
+        if count == len(other_at):
+            return best, radius, min(unproved, radius), programs
+        done, count = count, min(2 * count, len(other_at))
+        apart, order = _nearest(other, x, count)
+
+
+def _nearest(tree: object, x: Array, count: int) -> tuple[Array, Array]:
+    apart, order = tree.query(x, k=count)  # type: ignore[attr-defined]
+    return np.atleast_1d(apart), np.atleast_1d(order)
+
+
+def _project(
+    same: object, x: Array, atom: Array, apart: float, first: int, best: float
+) -> tuple[Array | None, float, int, bool]:
+    """The move from x to the cell of an atom; None if it is at least `best`, and whether this is proved."""
+    if apart == 0:
+        return np.zeros_like(x), 0.0, 0, True
+    points = same.data  # type: ignore[attr-defined]
+    cells = [first]
+    for step in range(1, len(points) + 2):
+        # (atom - k) u >= (|atom - x|^2 - |k - x|^2) / 2 for u = move / apart, by rows of length 1
+        away = (points[cells] - x) / apart
+        rows = (atom - x) / apart - away
+        rights = (1.0 - (away**2).sum(axis=1)) / 2
+        sizes = np.linalg.norm(rows, axis=1)
+        kept = sizes > 0
+        move = _least_move(rows[kept] / sizes[kept, None], rights[kept] / sizes[kept])
+        if move is None:
+            return None, math.inf, step, False
+        size = float(np.linalg.norm(move)) * apart
+        if size >= best:
+            return None, size, step, True
+        z = x + move * apart
+        near, k = same.query(z)  # type: ignore[attr-defined]
+        to_atom = float(np.linalg.norm(z - atom))
+        if near >= to_atom - _EDGE * (apart + size) or k in cells:
+            proved = near >= to_atom - 1e-7 * (apart + size)
+            return move * apart, size, step, bool(proved)
+        cells.append(int(k))
+    return None, math.inf, len(points), False
+
+
+def _least_move(rows: Array, rights: Array) -> Array | None:
+    """The shortest u with ``rows u >= rights``, by nonnegative least squares (Lawson, Hanson, chapter 23).
+
+    None if the answer does not satisfy the rows.
+    """
+    system = np.vstack([rows.T, rights])
+    target = np.zeros(len(system))
+    target[-1] = 1.0
+    try:
+        weights, _ = nnls(system, target, maxiter=50 * max(1, system.shape[1]))
+    except RuntimeError:  # it did not converge
+        return None
+    rest = system @ weights - target
+    if rest[-1] >= 0:
+        return None
+    move = -rest[:-1] / rest[-1]
+    return move if (rows @ move >= rights - 1e-9).all() else None
+
+
+def constancy_radii(
+    nn: NearestNeighbour,
+    points: Array,
+    labels: Array,
+    *,
+    at_most: Array | float = math.inf,
+    deadline: Deadline | None = None,
+) -> Array:
+    """The radii of the largest balls on which the nearest neighbour says one label.
+
+    Parameters
+    ----------
+    nn : NearestNeighbour
+    points : array, shape (n, d)
+    labels : array of int, shape (n,)
+        What it should say; 0 where it says something else.
+    at_most : number or array, shape (n,)
+        Radii that are at least this need not be known exactly.
+    deadline : Deadline, optional
+        When it has passed, proved lower bounds are given.
+
+    Returns
+    -------
+    array, shape (n,)
+        Infinite if there is one label only. At least half the adaptive radius for the atoms themselves.
+    """
+    limit = np.broadcast_to(at_most, (len(points),))
+    clock = deadline or Deadline()
+    out = np.full(len(points), np.inf)
+    for label in np.unique(labels):
+        mine = np.flatnonzero(labels == label)
+        if not len(nn.tree(int(label), same=True)[1]):
+            out[mine] = 0.0
+            continue
+        if not len(nn.tree(int(label), same=False)[1]):
+            continue
+        own = nn.tree(int(label), same=True)[0].query(points[mine])[0]
+        far = nn.tree(int(label), same=False)[0].query(points[mine])[0]
+        for i, a, b in zip(mine.tolist(), own.tolist(), far.tolist(), strict=True):
+            if b <= a:
+                out[i] = 0.0
+            elif (b - a) / 2 >= limit[i] or clock.passed:
+                out[i] = (b - a) / 2
+            else:
+                found = nearest_border(nn, points[i], int(label), deadline=clock)
+                out[i] = min(found[1], found[2])
+    return out
