@@ -31,7 +31,9 @@ def check_labels(labels: Any, count: int) -> Array:
     return y
 
 
-def adaptive_radii(points: Any, labels: Any, norm: Norm = "l2", *, to: tuple[Any, Any] | None = None) -> Array:
+def adaptive_radii(
+    points: Any, labels: Any, norm: Norm = "l2", *, to: tuple[Any, Any] | None = None
+) -> Array:
     """The distance of each point to the nearest point with another label.
 
     Parameters

@@ -34,7 +34,9 @@ def margin_mass(problem: RobustBayes) -> float:
     return float(problem.masses[lost].sum())
 
 
-@RobustBayes.algorithm("bayes", exact=False, guarantee=margin_mass, cites="Chowdhury, Urner (2022), Theorem 5")
+@RobustBayes.algorithm(
+    "bayes", exact=False, guarantee=margin_mass, cites="Chowdhury, Urner (2022), Theorem 5"
+)
 def bayes(problem: RobustBayes, *, time_limit: float | None = None) -> Outcome:
     """Say the likeliest label, extended to the nearest neighbour; lose the points near its border.
 

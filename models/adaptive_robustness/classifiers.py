@@ -191,9 +191,13 @@ class ReLUNetwork(Classifier):
         for k, (matrix, shift) in enumerate(zip(self.weights, self.biases, strict=True)):
             inputs = self.weights[k - 1].shape[1] if k else (matrix.shape[0] if matrix.ndim == 2 else 0)
             if matrix.ndim != 2 or 0 in matrix.shape or matrix.shape[0] != inputs:
-                raise DeclarationError(f"weights.{k}: the shape is {matrix.shape}; it must be ({inputs}, units)")
+                raise DeclarationError(
+                    f"weights.{k}: the shape is {matrix.shape}; it must be ({inputs}, units)"
+                )
             if shift.shape != matrix.shape[1:]:
-                raise DeclarationError(f"biases.{k}: the shape is {shift.shape}; it must be {matrix.shape[1:]}")
+                raise DeclarationError(
+                    f"biases.{k}: the shape is {shift.shape}; it must be {matrix.shape[1:]}"
+                )
         if self.weights[-1].shape[1] != 1:
             raise DeclarationError(
                 f"weights.{len(self.weights) - 1}: the network has {self.weights[-1].shape[1]} outputs; it must "
@@ -213,7 +217,9 @@ class ReLUNetwork(Classifier):
             For another activation, or more than two classes.
         """
         if not hasattr(model, "coefs_"):
-            raise DeclarationError(f"a {type(model).__name__} has no coefs_; it must be a fitted MLPClassifier")
+            raise DeclarationError(
+                f"a {type(model).__name__} has no coefs_; it must be a fitted MLPClassifier"
+            )
         if model.activation != "relu" and len(model.coefs_) > 1:
             raise DeclarationError(f"the network's activation is {model.activation!r}; it must be 'relu'")
         if getattr(model, "out_activation_", "") != "logistic" or len(model.classes_) != 2:
@@ -286,7 +292,9 @@ class Tree(Classifier):
         shape = self.feature.shape
         for name in ("threshold", "left", "right", "label"):
             if len(shape) != 1 or not shape[0] or getattr(self, name).shape != shape:
-                raise DeclarationError(f"{name}: the shape is {getattr(self, name).shape}; it must be {shape}")
+                raise DeclarationError(
+                    f"{name}: the shape is {getattr(self, name).shape}; it must be {shape}"
+                )
         split = self.left >= 0
         numbers = np.arange(len(self.left))
         for name in ("left", "right"):
@@ -295,7 +303,9 @@ class Tree(Classifier):
                 raise DeclarationError(f"{name}: children must come after their node, and exist")
         wrong = (self.feature[split] < 0) | (self.feature[split] >= self.dimension)
         if wrong.any():
-            raise DeclarationError(f"feature: {self.feature[split][wrong][0]} must be from 0 to {self.dimension - 1}")
+            raise DeclarationError(
+                f"feature: {self.feature[split][wrong][0]} must be from 0 to {self.dimension - 1}"
+            )
         return self
 
     @classmethod
@@ -318,7 +328,9 @@ class Tree(Classifier):
             left=tree.children_left,
             right=np.where(leaf, -1, tree.children_right),
             label=tree.value[:, 0].argmax(axis=1),
-            dimension=int(tree.n_features_in_) if hasattr(tree, "n_features_in_") else int(model.n_features_in_),
+            dimension=int(tree.n_features_in_)
+            if hasattr(tree, "n_features_in_")
+            else int(model.n_features_in_),
         )
 
     @property

@@ -43,7 +43,7 @@ def cuts(problem: RobustnessRadius, *, time_limit: float | None = None) -> Outco
 
 
 def nearest_border(
-    nn: NearestNeighbour, x: Array, label: int, *, deadline: Deadline, enough: float = -math.inf
+    nn: NearestNeighbour, x: Array, label: int, *, deadline: Deadline
 ) -> tuple[Array, float, float, int]:
     """The nearest point that is no nearer to the label's atoms than to some other.
 
@@ -54,8 +54,6 @@ def nearest_border(
     label : int
         Atoms of this label and of others exist.
     deadline : Deadline
-    enough : float
-        Stop at any point that is nearer than this.
 
     Returns
     -------
@@ -71,7 +69,7 @@ def nearest_border(
     while True:
         for rank in range(done, count):
             bound = max(0.0, (float(apart[rank]) - own) / 2)
-            if bound >= radius or radius < enough:
+            if bound >= radius:
                 return best, radius, min(unproved, radius), programs
             if deadline.passed:
                 return best, radius, min(bound, unproved, radius), programs

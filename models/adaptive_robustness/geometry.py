@@ -12,7 +12,16 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 
-__all__ = ["Norm", "check_points", "draw_in_ball", "dual_length", "length", "meeting_pairs", "order_of", "shared_pairs"]
+__all__ = [
+    "Norm",
+    "check_points",
+    "draw_in_ball",
+    "dual_length",
+    "length",
+    "meeting_pairs",
+    "order_of",
+    "shared_pairs",
+]
 
 Norm = Literal["l2", "linf"]
 """The norm in which inputs are moved: Euclidean or maximum."""
@@ -56,7 +65,9 @@ def check_points(points: Any, what: str) -> Array:
     """
     values = as_numbers(points, what)
     if values.ndim != 2 or 0 in values.shape:
-        raise DeclarationError(f"{what}: the shape is {values.shape}; it must be (n, d), with n and d at least 1")
+        raise DeclarationError(
+            f"{what}: the shape is {values.shape}; it must be (n, d), with n and d at least 1"
+        )
     return values
 
 

@@ -98,7 +98,9 @@ def margin_rate(
     tied = top[:, -1] - top[:, -2] <= 1e-12 * top[:, -1]
     if tied.any() and ties != "drop":
         at = X[int(np.argmax(tied))].tolist()
-        raise DeclarationError(f"masses: the labels of point {at} are equally likely; ties='drop' leaves it out")
+        raise DeclarationError(
+            f"masses: the labels of point {at} are equally likely; ties='drop' leaves it out"
+        )
     label = total.argmax(axis=1)
     radii = np.zeros(len(X))
     if (~tied).any():

@@ -241,7 +241,13 @@ def max_flow(
     conflicts = problem.find_conflicts(trace.deadline)
     trace.add(loss, bound)
     if conflicts is None:
-        return Outcome(best, bound, Status.FEASIBLE, message="time ran out before all conflicts were found", trace=trace.steps)
+        return Outcome(
+            best,
+            bound,
+            Status.FEASIBLE,
+            message="time ran out before all conflicts were found",
+            trace=trace.steps,
+        )
     net, n = network(problem, conflicts), len(problem.points)
     levels = (np.empty(n, np.int64), np.empty(n, np.int64))
     total, phases = 0, 0
@@ -257,7 +263,14 @@ def max_flow(
             if value < loss:
                 best, loss = cover, value
             if trace.add(loss, bound) or trace.over:
-                return Outcome(best, min(bound, loss), Status.FEASIBLE, phases, "stopped before the flow was largest", trace.steps)
+                return Outcome(
+                    best,
+                    min(bound, loss),
+                    Status.FEASIBLE,
+                    phases,
+                    "stopped before the flow was largest",
+                    trace.steps,
+                )
     low, high = levels
     safe = np.stack([low >= 0, high < 0], axis=1) & (problem.masses > 0)
     decision = problem.classifier(safe, pairing_of(net))

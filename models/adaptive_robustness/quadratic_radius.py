@@ -18,7 +18,9 @@ from forcopt.status import Status
 __all__ = ["qp"]
 
 
-@RobustnessRadius.algorithm("qp", exact=True, cites="Chowdhury, Urner (2022), Definition 8, as quadratic programs")
+@RobustnessRadius.algorithm(
+    "qp", exact=True, cites="Chowdhury, Urner (2022), Definition 8, as quadratic programs"
+)
 def qp(problem: RobustnessRadius, *, backend: str = "highs", time_limit: float | None = None) -> Outcome:
     """Project the point on the cell of each atom by a solver, with a row for each atom of the label."""
     nn, x = problem.classifier, problem.point
@@ -57,7 +59,9 @@ def qp(problem: RobustnessRadius, *, backend: str = "highs", time_limit: float |
             bound = min(bound, least)
             break
         if said.status is not Status.OPTIMAL:
-            raise DeclarationError(f"{backend} did not solve a quadratic program: {said.status}, {said.message}")
+            raise DeclarationError(
+                f"{backend} did not solve a quadratic program: {said.status}, {said.message}"
+            )
         moved = x + scale * said[move]
         if (size := float(np.linalg.norm(moved - x))) < radius:
             best, radius = moved, size

@@ -191,7 +191,13 @@ class RobustBayes(Problem):
 
     @classmethod
     def from_sample(
-        cls, X: Any, y: Any, radius: Any = None, *, fraction: float | None = None, cap: float | None = None,
+        cls,
+        X: Any,
+        y: Any,
+        radius: Any = None,
+        *,
+        fraction: float | None = None,
+        cap: float | None = None,
         **fields: Any,
     ) -> Self:
         """Declare the empirical law of a sample.
@@ -337,7 +343,9 @@ class RobustBayes(Problem):
                 # masses are read as the nearest fraction with the pairing's denominator
                 mass = Fraction(float(self.masses[point, label]))
                 if Fraction(amount, pairing.denominator) - mass > Fraction(1, 10**15):
-                    raise DeclarationError(f"the pairing uses more than the mass of point {point}, label {label}")
+                    raise DeclarationError(
+                        f"the pairing uses more than the mass of point {point}, label {label}"
+                    )
         return pairing.value
 
     # -- judging ---------------------------------------------------------------------------------------------
@@ -379,4 +387,3 @@ class RobustBayes(Problem):
             violations={name: worst} if name else {},
             metrics={"Bayes risk": self.bayes_risk, "overlap": overlap, "agreement": float(agrees)},
         )
-
