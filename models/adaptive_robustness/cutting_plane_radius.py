@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.optimize import nnls
+from scipy.spatial import KDTree
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.models.adaptive_robustness.classifiers import NearestNeighbour
+from forcopt.models.adaptive_robustness.dual_active_set import shortest_vector
 from forcopt.models.adaptive_robustness.robustness_radius import RobustnessRadius
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -59,7 +60,7 @@ def nearest_border(
     -------
     point, its distance, a lower bound of the least distance, and the number of programs solved.
     """
-    same, same_at = nn.tree(label, same=True)
+    same, _ = nn.tree(label, same=True)
     other, other_at = nn.tree(label, same=False)
     own, first = same.query(x)
     count, done, programs, unproved = min(8, len(other_at)), 0, 0, math.inf
@@ -86,59 +87,41 @@ def nearest_border(
         apart, order = _nearest(other, x, count)
 
 
-def _nearest(tree: object, x: Array, count: int) -> tuple[Array, Array]:
-    apart, order = tree.query(x, k=count)  # type: ignore[attr-defined]
+def _nearest(tree: KDTree, x: Array, count: int) -> tuple[Array, Array]:
+    apart, order = tree.query(x, k=count)
     return np.atleast_1d(apart), np.atleast_1d(order)
 
 
 def _project(
-    same: object, x: Array, atom: Array, apart: float, first: int, best: float
+    same: KDTree, x: Array, atom: Array, apart: float, first: int, best: float
 ) -> tuple[Array | None, float, int, bool]:
     """The move from x to the cell of an atom; None if it is at least `best`, and whether this is proved."""
     if apart == 0:
         return np.zeros_like(x), 0.0, 0, True
-    points = same.data  # type: ignore[attr-defined]
-    cells = [first]
-    for step in range(1, len(points) + 2):
-        # (atom - k) u >= (|atom - x|^2 - |k - x|^2) / 2 for u = move / apart, by rows of length 1
-        away = (points[cells] - x) / apart
-        rows = (atom - x) / apart - away
-        rights = (1.0 - (away**2).sum(axis=1)) / 2
-        sizes = np.linalg.norm(rows, axis=1)
-        kept = sizes > 0
-        move = _least_move(rows[kept] / sizes[kept, None], rights[kept] / sizes[kept])
-        if move is None:
-            return None, math.inf, step, False
-        size = float(np.linalg.norm(move)) * apart
-        if size >= best:
-            return None, size, step, True
-        z = x + move * apart
-        near, k = same.query(z)  # type: ignore[attr-defined]
+    tried: set[int] = set()
+
+    def violated(u: Array) -> tuple[Array, float] | None:
+        """The nearest cell of the label at ``x + apart u``, if it is nearer than the atom's."""
+        z = x + apart * u
+        near, k = (float(np.linalg.norm(same.data[first] - x)), first) if not tried else same.query(z)
         to_atom = float(np.linalg.norm(z - atom))
-        if near >= to_atom - _EDGE * (apart + size) or k in cells:
-            proved = near >= to_atom - 1e-7 * (apart + size)
-            return move * apart, size, step, bool(proved)
-        cells.append(int(k))
-    return None, math.inf, len(points), False
+        room = apart + to_atom
+        if near >= to_atom - _EDGE * room:
+            return None
+        if int(k) in tried and near >= to_atom - 1e-8 * room:
+            return None
+        tried.add(int(k))
+        # (atom - k) u >= (|atom - x|^2 - |k - x|^2) / 2, in units of `apart` and rows of length 1
+        away = (same.data[k] - x) / apart
+        row = (atom - x) / apart - away
+        size = float(np.linalg.norm(row))
+        return row / size, (1.0 - float(away @ away)) / 2 / size
 
-
-def _least_move(rows: Array, rights: Array) -> Array | None:
-    """The shortest u with ``rows u >= rights``, by nonnegative least squares (Lawson, Hanson, chapter 23).
-
-    None if the answer does not satisfy the rows.
-    """
-    system = np.vstack([rows.T, rights])
-    target = np.zeros(len(system))
-    target[-1] = 1.0
-    try:
-        weights, _ = nnls(system, target, maxiter=50 * max(1, system.shape[1]))
-    except RuntimeError:  # it did not converge
-        return None
-    rest = system @ weights - target
-    if rest[-1] >= 0:
-        return None
-    move = -rest[:-1] / rest[-1]
-    return move if (rows @ move >= rights - 1e-9).all() else None
+    found = shortest_vector(len(x), violated, best / apart, 20 * len(x) + 10 * len(same.data))
+    size = float(np.linalg.norm(found.vector)) * apart
+    if found.beyond:
+        return None, size, found.steps, True
+    return (found.vector * apart if found.proved else None), size, found.steps, found.proved
 
 
 def constancy_radii(

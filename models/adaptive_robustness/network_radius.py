@@ -68,7 +68,7 @@ def _write(problem: RobustnessRadius, model: Model) -> Handles:
     name = model.unused_name
     unit = max(float((high - low).max()) / 2, 1e-12)  # moves count in units of the ball
     move = model.variable(name("move"), d, lower=(low - x) / unit, upper=(high - x) / unit)
-    radius = model.variable(name("radius"), lower=0, upper=None if math.isinf(most) else most / unit)
+    radius = model.variable(name("radius"), lower=0, upper=most / unit)
     if problem.norm == "linf":
         model.subject_to(move <= radius, -move <= radius)
     else:

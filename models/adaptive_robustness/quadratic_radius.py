@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from forcopt.clock import Deadline
-from forcopt.errors import DeclarationError
 from forcopt.language.atoms import sum_squares
 from forcopt.language.model import Model
 from forcopt.models.adaptive_robustness.classifiers import NearestNeighbour
@@ -21,7 +20,7 @@ __all__ = ["qp"]
 @RobustnessRadius.algorithm(
     "qp", exact=True, cites="Chowdhury, Urner (2022), Definition 8, as quadratic programs"
 )
-def qp(problem: RobustnessRadius, *, backend: str = "highs", time_limit: float | None = None) -> Outcome:
+def qp(problem: RobustnessRadius, *, backend: str = "clarabel", time_limit: float | None = None) -> Outcome:
     """Project the point on the cell of each atom by a solver, with a row for each atom of the label."""
     nn, x = problem.classifier, problem.point
     assert isinstance(nn, NearestNeighbour)
@@ -36,6 +35,7 @@ def qp(problem: RobustnessRadius, *, backend: str = "highs", time_limit: float |
     own = float(np.linalg.norm(same - x, axis=1).min())
     order = np.argsort(apart, kind="stable")
     best, radius, bound, solved = others[order[0]], float(apart[order[0]]), math.inf, 0
+    words = ""
     for j in order:
         least = max(0.0, (float(apart[j]) - own) / 2)
         if least >= radius:
@@ -55,15 +55,14 @@ def qp(problem: RobustnessRadius, *, backend: str = "highs", time_limit: float |
         model.minimize(sum_squares(move))
         said = model.solve(backend, time_limit=deadline.left)
         solved += 1
-        if said.status is Status.LIMIT:
+        if said.status is not Status.OPTIMAL:  # a program that is not solved proves no more than the triangle
             bound = min(bound, least)
-            break
-        if said.status is not Status.OPTIMAL:
-            raise DeclarationError(
-                f"{backend} did not solve a quadratic program: {said.status}, {said.message}"
-            )
+            words = f"{backend} did not solve a program: {said.status} {said.message}"
+            if said.status is Status.LIMIT:
+                break
+            continue
         moved = x + scale * said[move]
         if (size := float(np.linalg.norm(moved - x))) < radius:
             best, radius = moved, size
     done = bound >= radius
-    return Outcome(best, min(bound, radius), None if done else Status.FEASIBLE, solved)
+    return Outcome(best, min(bound, radius), None if done else Status.FEASIBLE, solved, words)

@@ -99,7 +99,9 @@ class RobustClassifier:
         out = np.zeros(len(X), dtype=np.int64)
         step = max(1, 4_000_000 // (len(point) * X.shape[1]))
         for at in range(0, len(X), step):
-            away = length(X[at : at + step, None] - self.points[point], self.norm) - self.radii[point]
+            apart = length(X[at : at + step, None] - self.points[point], self.norm)
+            # the center of an empty ball may touch another ball, and is its own all the same
+            away = np.where(apart == 0, -np.inf, apart - self.radii[point])
             out[at : at + step] = label[away.argmin(axis=1)]
         return out
 
