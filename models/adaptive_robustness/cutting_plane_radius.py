@@ -67,16 +67,24 @@ def nearest_border(
     apart, order = _nearest(other, x, count)
     best = nn.points[other_at[order[0]]].copy()
     radius = float(apart[0])
+    cells = [int(first)]
     while True:
+        atoms = nn.points[other_at[order[done:count]]]
+        tested, least = 0, np.zeros(len(atoms))
         for rank in range(done, count):
             bound = max(0.0, (float(apart[rank]) - own) / 2)
             if bound >= radius:
                 return best, radius, min(unproved, radius), programs
             if deadline.passed:
                 return best, radius, min(bound, unproved, radius), programs
-            atom = nn.points[other_at[order[rank]]]
-            move, size, steps, proved = _project(same, x, atom, float(apart[rank]), int(first), radius)
-            programs += steps
+            if tested < len(cells):  # cells that other atoms needed may put this one too far, too
+                least = np.maximum(least, _distances(x, atoms, same.data[cells[tested:]]))
+                tested = len(cells)
+            if least[rank - done] >= radius:
+                continue
+            move, size, used, proved = _project(same, x, atoms[rank - done], float(apart[rank]), cells[0], radius)
+            cells += [k for k in used if k not in cells]
+            programs += 1
             if move is not None and size < radius:
                 best, radius = x + move, size
             if not proved:
@@ -87,6 +95,17 @@ def nearest_border(
         apart, order = _nearest(other, x, count)
 
 
+def _distances(x: Array, atoms: Array, cells: Array) -> Array:
+    """The distance from x to where each atom is nearer than all cells, at least: one cell at a time."""
+    least = np.full(len(atoms), -np.inf)
+    far = ((atoms - x) ** 2).sum(axis=1)
+    for cell in cells:
+        size = np.linalg.norm(atoms - cell, axis=1)
+        ahead = (far - float((cell - x) @ (cell - x))) / 2
+        np.maximum(least, np.divide(ahead, size, out=np.zeros_like(size), where=size > 0), out=least)
+    return least
+
+
 def _nearest(tree: KDTree, x: Array, count: int) -> tuple[Array, Array]:
     apart, order = tree.query(x, k=count)
     return np.atleast_1d(apart), np.atleast_1d(order)
@@ -94,10 +113,10 @@ def _nearest(tree: KDTree, x: Array, count: int) -> tuple[Array, Array]:
 
 def _project(
     same: KDTree, x: Array, atom: Array, apart: float, first: int, best: float
-) -> tuple[Array | None, float, int, bool]:
-    """The move from x to the cell of an atom; None if it is at least `best`, and whether this is proved."""
+) -> tuple[Array | None, float, set[int], bool]:
+    """The move from x to the cell of an atom; None if it is at least `best`, the cells used, and whether this is proved."""
     if apart == 0:
-        return np.zeros_like(x), 0.0, 0, True
+        return np.zeros_like(x), 0.0, set(), True
     tried: set[int] = set()
 
     def violated(u: Array) -> tuple[Array, float] | None:
@@ -120,8 +139,8 @@ def _project(
     found = shortest_vector(len(x), violated, best / apart, 20 * len(x) + 10 * len(same.data))
     size = float(np.linalg.norm(found.vector)) * apart
     if found.beyond:
-        return None, size, found.steps, True
-    return (found.vector * apart if found.proved else None), size, found.steps, found.proved
+        return None, size, tried, True
+    return (found.vector * apart if found.proved else None), size, tried, found.proved
 
 
 def constancy_radii(

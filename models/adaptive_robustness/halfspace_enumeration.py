@@ -47,17 +47,17 @@ def enumeration(problem: AdaptiveRobustClassification, *, time_limit: float | No
         # a little above each end, so that ends that tie count as reached by label 1; label 0 has the slack
         kept = _kept(np.take_along_axis(offsets, order, axis=1), one[order], slack)
         top = kept.max(axis=1)
-        for row in np.argsort(-top)[:3]:
-            if top[row] <= n - n * loss + 1e-9:
+        for row in np.argsort(-top, kind="stable"):
+            if top[row] <= n - n * loss + 1e-9 or deadline.passed:
                 break
-            at = int(kept[row].argmax())
-            offset = float(np.take_along_axis(offsets, order, axis=1)[row, at])
-            for shift in (offset, offset + slack, offset - slack):
-                u = part[row]
-                candidate = Halfspace(u, shift - float(u @ problem.center))
-                value = float(problem.lossy(candidate).mean())
-                if value < loss - 1e-12:
-                    best, loss = candidate, value
+            # counted with slack, judged exactly: empty balls on the border may be lost all the same
+            for at in np.flatnonzero(kept[row] > n - n * loss + 1e-9):
+                offset, u = float(offsets[row, order[row, at]]), part[row]
+                for shift in (offset, offset + slack, offset - slack):
+                    candidate = Halfspace(u, shift - float(u @ problem.center))
+                    value = float(problem.lossy(candidate).mean())
+                    if value < loss - 1e-12:
+                        best, loss = candidate, value
     return Outcome(best, loss)
 
 

@@ -6,12 +6,13 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.spatial import KDTree, QhullError, Voronoi
+from scipy.spatial import QhullError, Voronoi
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_robustness.classifiers import NearestNeighbour
 from forcopt.models.adaptive_robustness.robustness_radius import RobustnessRadius
+from forcopt.models.adaptive_robustness.segment_tree import SegmentTree
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -34,49 +35,8 @@ class Border(NamedTuple):
     reach: Array
 
     def nearest(self, points: Array) -> tuple[Array, Array]:
-        """The nearest point of the border and its distance, for points of shape ``(m, 2)``.
-
-        Notes
-        -----
-        Segments are kept by length (within a factor of 2) in KD-trees of their middles; rays are tried all.
-        """
-        far, at = np.full(len(points), np.inf), np.zeros((len(points), 2))
-
-        def try_all(rows: Array, candidates: Array) -> None:
-            """Each row against its candidates, shape ``(rows, k)``."""
-            away = points[rows, None] - self.start[candidates]
-            t = np.clip((away * self.step[candidates]).sum(axis=-1), 0, self.reach[candidates])
-            ends = self.start[candidates] + t[..., None] * self.step[candidates]
-            apart = np.linalg.norm(points[rows, None] - ends, axis=-1)
-            k = apart.argmin(axis=1)
-            some = np.arange(len(rows))
-            better = apart[some, k] < far[rows]
-            far[rows[better]] = apart[some, k][better]
-            at[rows[better]] = ends[some, k][better]
-
-        rays = np.flatnonzero(np.isinf(self.reach))
-        everyone = np.arange(len(points))
-        if len(rays):
-            for part in np.array_split(everyone, -(-len(points) * len(rays) // 2_000_000)):
-                try_all(part, np.broadcast_to(rays, (len(part), len(rays))))
-        finite = np.flatnonzero(np.isfinite(self.reach))
-        size = np.frexp(self.reach[finite])[1]
-        for power in np.unique(size):
-            group = finite[size == power]
-            middle = self.start[group] + self.step[group] * self.reach[group, None] / 2
-            tree, half = KDTree(middle), float(self.reach[group].max()) / 2
-            rows, count = everyone, min(8, len(group))
-            while len(rows):
-                near, which = tree.query(points[rows], k=count)
-                near, which = near.reshape(len(rows), -1), which.reshape(len(rows), -1)
-                step = max(1, 4_000_000 // count)
-                for begin in range(0, len(rows), step):
-                    try_all(rows[begin : begin + step], group[which[begin : begin + step]])
-                if count == len(group):
-                    break
-                rows = rows[near[:, -1] - half < far[rows]]  # a segment farther on may still be nearer
-                count = min(2 * count, len(group))
-        return at, far
+        """The nearest point of the border and its distance, for points of shape ``(m, 2)``."""
+        return SegmentTree(self.start, self.step, self.reach).nearest(points)
 
 
 def border(nn: NearestNeighbour) -> Border:
