@@ -148,7 +148,7 @@ class NearestNeighbour(Classifier):
 
     def predict(self, X: Any) -> Array:
         """The label of the nearest point."""
-        return self.labels[self._tree.query(self.read(X))[1]]
+        return np.asarray(self.labels[self._tree.query(self.read(X))[1]])
 
     def margin(self, X: Any, label: int) -> Array:
         """How much farther the nearest point with another label is than the nearest with this one."""

@@ -67,9 +67,10 @@ def shortest_vector(
     >>> shortest_vector(2, lambda u: next(rows), np.inf, 10).vector.tolist()
     [2.0, 1.0]
     """
-    u = np.zeros(dimension)
-    active = np.zeros((0, dimension))
-    rights, prices = np.zeros(0), np.zeros(0)
+    u: Array = np.zeros(dimension)
+    active: Array = np.zeros((0, dimension))
+    rights: Array = np.zeros(0)
+    prices: Array = np.zeros(0)
     for steps in range(most):
         found = violated(u)
         if found is None:

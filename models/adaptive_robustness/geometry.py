@@ -109,8 +109,8 @@ def meeting_pairs(
 
     Notes
     -----
-    KD-trees over balls of similar radii (within a factor of 2), so that the search radius of a pair of trees
-    is at most twice what is needed.
+    KD-trees over balls of similar radii, so that the search radius of a pair of trees is little more than
+    what is needed.
     """
     order, slack = order_of(norm), TOUCH * float(np.abs(points).max(initial=0.0))
     found: list[tuple[Array, Array]] = []
@@ -129,16 +129,23 @@ def meeting_pairs(
     if not found:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     i, j = np.concatenate([a for a, _ in found]), np.concatenate([b for _, b in found])
-    by = np.argsort(i, kind="stable")
-    return i[by], j[by]
+    return _by_first(i, j, len(points))
+
+
+def _by_first(i: Array, j: Array, size: int) -> tuple[Array, Array]:
+    """Pairs in the order of their first index, by counting."""
+    import scipy.sparse as sp
+
+    rows = sp.csr_array((np.ones(len(i), dtype=np.int8), (i, j)), shape=(size, size))
+    return np.repeat(np.arange(size, dtype=rows.indices.dtype), np.diff(rows.indptr)), rows.indices
 
 
 def _similar(radii: Array, among: Array) -> Sequence[Array]:
-    """Indices grouped by the power of two of their radius."""
+    """Indices grouped by their radius, up to a factor of 2^(1/8)."""
     if not len(among):
         return []
-    power = np.frexp(radii[among])[1]
-    return [among[power == p] for p in np.unique(power)]
+    step = np.floor(8 * np.log2(np.maximum(radii[among], np.finfo(float).tiny)))
+    return [among[step == k] for k in np.unique(step)]
 
 
 def shared_pairs(
@@ -162,6 +169,4 @@ def shared_pairs(
         return sp.csr_array((np.ones(int(kept.sum())), (row[kept], column[kept])), shape=shape)
 
     together = sp.coo_array(inside(left) @ inside(right).T)
-    i, j = left[together.coords[0]], right[together.coords[1]]
-    by = np.argsort(i, kind="stable")
-    return i[by], j[by]
+    return _by_first(left[together.coords[0]], right[together.coords[1]], len(points))

@@ -90,7 +90,7 @@ def margin_rate(
     >>> phi(0.5), phi(0.51), round(phi.inverse(0.1), 9)
     (0.0, 1.0, 0.5)
     """
-    law = RobustBayes(points, masses, 0.0)
+    law = RobustBayes(points=points, masses=masses, radius=np.zeros(()))
     deadline = Deadline(time_limit)
     X, place = np.unique(law.points, axis=0, return_inverse=True)
     total = np.zeros((len(X), law.labels))

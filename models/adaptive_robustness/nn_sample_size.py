@@ -65,4 +65,5 @@ def nn_sample_size(d: int, phi_inverse: float, eps: float, delta: float, *, as_p
     if as_printed:
         return math.ceil(side**d / (math.e * eps * delta) - 1e-9)
     # the side of the cells, a share of phi_inverse / sqrt(d), is rounded so that they cover the unit cube
-    return math.ceil(math.ceil(side - 1e-9) ** d / (math.e * eps / 2 * delta) - 1e-9)
+    cells = int(math.ceil(side - 1e-9) ** d)
+    return math.ceil(cells / (math.e * eps / 2 * delta) - 1e-9)

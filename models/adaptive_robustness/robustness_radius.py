@@ -100,7 +100,7 @@ class RobustnessRadius(Problem):
         kind = type(self.classifier)
         default = "misocp" if kind is ReLUNetwork and self.norm == "l2" else kind.methods[0]
         chosen = super().method(name or default)
-        known = {n for c in (Classifier, *_all_kinds()) for n in c.methods}
+        known = {n for c in _all_kinds() for n in c.methods}
         if chosen.name in known and chosen.name not in kind.methods:
             raise DeclarationError(
                 f"method {chosen.name!r} does not take a {kind.__name__}; these do: {', '.join(kind.methods)}"
@@ -119,7 +119,7 @@ class RobustnessRadius(Problem):
 
     def changed(self, X: Any) -> Array:
         """Whether the classifier says another label."""
-        return self.classifier.predict(X) != self.label
+        return np.asarray(self.classifier.predict(X) != self.label)
 
     @property
     def is_misclassified(self) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numba
 import numpy as np
 
@@ -72,7 +70,7 @@ def _morton(points: Array) -> Array:
 
 
 @numba.njit(cache=True)
-def _box_distance(low: Any, high: Any, node: int, x: float, y: float) -> float:  # pragma: no cover
+def _box_distance(low, high, node, x, y):  # type: ignore[no-untyped-def]  # pragma: no cover
     dx = max(low[node, 0] - x, 0.0, x - high[node, 0])
     dy = max(low[node, 1] - y, 0.0, y - high[node, 1])
     return dx * dx + dy * dy
