@@ -19,7 +19,7 @@ from forcopt.models.adaptive_robustness.closed_form import halfspace_radii
 from forcopt.models.adaptive_robustness.cutting_plane_radius import constancy_radii
 from forcopt.models.adaptive_robustness.geometry import Norm, check_points, length
 from forcopt.models.adaptive_robustness.robustness_radius import exact_radii
-from forcopt.problem import Evaluation, Problem
+from forcopt.problem import Evaluation, Method, Problem, Solution
 
 __all__ = ["AdaptiveRobustClassification"]
 
@@ -102,9 +102,16 @@ class AdaptiveRobustClassification(Problem):
             )
         return self
 
-    def method(self, name: str | None = None) -> Any:
+    def method(self, name: str | None = None) -> Method:
         """Give a method by name; by default ``misocp`` for ``"l2"`` and ``milp`` for ``"linf"``."""
         return super().method(name or ("misocp" if self.norm == "l2" else "milp"))
+
+    def solve(self, method: str | None = None, *, backend: str | None = None, **options: Any) -> Solution:
+        """Solve the problem, see `Problem.solve`; a mixed-integer program with cones by SCIP by default."""
+        name, _, at = (method or "").partition("@")
+        if backend is None and not at and self.method(name or None).name == "misocp":
+            backend = "scip"
+        return super().solve(method, backend=backend, **options)
 
     # -- what methods build on -------------------------------------------------------------------------------
 

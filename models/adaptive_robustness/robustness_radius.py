@@ -12,7 +12,7 @@ from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_robustness.classifiers import Classifier, NearestNeighbour, ReLUNetwork, Tree
 from forcopt.models.adaptive_robustness.geometry import Norm, length
-from forcopt.problem import Evaluation, Method, Problem
+from forcopt.problem import Evaluation, Method, Problem, Solution
 
 __all__ = ["RobustnessRadius", "exact_radii"]
 
@@ -106,6 +106,13 @@ class RobustnessRadius(Problem):
                 f"method {chosen.name!r} does not take a {kind.__name__}; these do: {', '.join(kind.methods)}"
             )
         return chosen
+
+    def solve(self, method: str | None = None, *, backend: str | None = None, **options: Any) -> Solution:
+        """Solve the problem, see `Problem.solve`; a mixed-integer program with cones by SCIP by default."""
+        name, _, at = (method or "").partition("@")
+        if backend is None and not at and self.method(name or None).name == "misocp":
+            backend = "scip"
+        return super().solve(method, backend=backend, **options)
 
     @property
     def limits(self) -> tuple[Array, Array]:
