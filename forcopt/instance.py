@@ -18,11 +18,16 @@ class Instance:
 
     A package of problems lists its own in a module ``instances`` under the name ``INSTANCES``.
 
-    Attributes:
-        name: the family of the problem, a slash, and what is drawn: ``strategic/max-cover-60-40-10``.
-        make: draws the problem, with a seed of its own.
-        method: a formulation that MPS and LP files can hold: linear, one objective, no lazy families.
-        options: of the formulation.
+    Attributes
+    ----------
+    name : str
+        The family of the problem, a slash, and what is drawn: ``strategic/max-cover-60-40-10``.
+    make : Callable[[], Problem]
+        Draws the problem, with a seed of its own.
+    method : str
+        A formulation that MPS and LP files can hold: linear, one objective, no lazy families.
+    options : Mapping[str, Any], optional
+        Of the formulation.
     """
 
     name: str
@@ -38,8 +43,10 @@ class Instance:
 def by_name(instances: Iterable[Instance]) -> dict[str, Instance]:
     """The instances by their names, each of which must be new.
 
-    Raises:
-        ValueError: for a name that is taken.
+    Raises
+    ------
+    ValueError
+        For a name that is taken.
     """
     found: dict[str, Instance] = {}
     for instance in instances:

@@ -24,7 +24,7 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     import highspy
 
-__all__ = ["Highs", "HighsSession", "pass_program"]
+__all__ = ["Highs", "HighsSession", "pass_program", "silent_highs"]
 
 _ROWWISE, _TRIANGULAR, _MINIMIZE, _MAXIMIZE = 2, 1, 1, -1
 
@@ -35,10 +35,14 @@ _STAGED = 1e-9
 def pass_program(highs: highspy.Highs, program: Program, natural: bool = False) -> None:
     """Hand a program's arrays over.
 
-    Args:
-        highs: an empty solver.
-        program: its first stage becomes the objective.
-        natural: keep the model's own sense instead of minimising always.
+    Parameters
+    ----------
+    highs : highspy.Highs
+        An empty solver.
+    program : Program
+        Its first stage becomes the objective.
+    natural : bool, default False
+        Keep the model's own sense instead of minimising always.
     """
     stage, rows = program.stages[0], program.rows
     flip = natural and stage.maximize
@@ -57,6 +61,16 @@ def pass_program(highs: highspy.Highs, program: Program, natural: bool = False) 
         head = [*head, triangle.nnz, _ROWWISE, _TRIANGULAR]
         status = highs.passModel(*head, sense, offset, *body, *matrix, *q, integrality)
     _check(status, "passing the model")
+
+
+def silent_highs() -> highspy.Highs:
+    """An empty HiGHS that prints nothing."""
+    import highspy
+
+    out = highspy.Highs()
+    out.setOptionValue("log_to_console", False)
+    out.setOptionValue("log_file", os.devnull)  # HiGHS calls back with its log only if it also writes it
+    return out
 
 
 def _check(status: Any, doing: str) -> None:
@@ -188,7 +202,7 @@ def _attach(highs: highspy.Highs, monitor: SolveMonitor) -> None:
 def _read(highs: highspy.Highs, program: Program, monitor: SolveMonitor) -> RawResult:
     import highspy
 
-    said = highs.getModelStatus()
+    end = highs.getModelStatus()
     info = highs.getInfo()
     kind = highspy.HighsModelStatus
     feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
@@ -210,16 +224,16 @@ def _read(highs: highspy.Highs, program: Program, monitor: SolveMonitor) -> RawR
         kind.kInterrupt,
         kind.kObjectiveBound,
     )
-    if said in settled:
-        status = settled[said]
-    elif said in stopped:
+    if end in settled:
+        status = settled[end]
+    elif end in stopped:
         status = Status.FEASIBLE if feasible else Status.LIMIT
     else:
         status = Status.FAILED
     result = RawResult(
         status,
-        ambiguous=said == kind.kUnboundedOrInfeasible,
-        message=f"HiGHS: {highs.modelStatusToString(said)}",
+        ambiguous=end == kind.kUnboundedOrInfeasible,
+        message=f"HiGHS: {highs.modelStatusToString(end)}",
         iterations=max(info.simplex_iteration_count, 0) + max(info.ipm_iteration_count, 0),
         nodes=max(int(info.mip_node_count), 0),
         log=monitor.log,
@@ -306,6 +320,17 @@ class Highs(Backend):
     def session(self, program: Program) -> HighsSession:
         """Pass the program to a new HiGHS instance."""
         return HighsSession(program, self.algorithm)
+
+    @property
+    def native_capabilities(self) -> Capabilities:  # type: ignore[override]
+        """What HiGHS takes."""
+        return self.capabilities
+
+    def native(self, program: Program) -> highspy.Highs:
+        """Give a silent `highspy.Highs` that holds the program, not run."""
+        out = silent_highs()
+        pass_program(out, program, natural=True)
+        return out
 
 
 register_backend(Highs("highs"))

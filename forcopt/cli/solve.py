@@ -19,6 +19,8 @@ from forcopt.cli.output import (
     console,
     is_model_file,
     print_json,
+    problem_from,
+    progress_wanted,
     table,
 )
 from forcopt.errors import DeclarationError
@@ -40,6 +42,11 @@ def solve(
     ] = None,
     backend: Annotated[str | None, typer.Option("--backend", "-b", help="See 'forcopt backends'.")] = None,
     time_limit: TimeLimitOption = None,
+    gap: Annotated[
+        float | None, typer.Option("--gap", metavar="SHARE", help="Stop at this relative gap.")
+    ] = None,
+    threads: Annotated[int | None, typer.Option("--threads", metavar="N", help="Of the solver.")] = None,
+    log: Annotated[bool, typer.Option("--log", help="Show the solver's own output.")] = False,
     seed: SeedOption = None,
     option: Annotated[
         list[str] | None,
@@ -60,15 +67,17 @@ def solve(
                 raise DeclarationError(f"{name} is {value}, but {spec} holds a bare model, not a problem")
         from forcopt.loops.exchange import read
 
-        said = read(spec).solve(backend or "highs", time_limit=time_limit, seed=seed)
-        solution, known = said, _model_record(spec, said)
+        result = read(spec).solve(
+            backend or "highs", time_limit=time_limit, seed=seed, gap=gap, threads=threads, log=log
+        )
+        solution, known = result, _model_record(spec, result)
     else:
-        from forcopt.study.library import problem_of
-
         own = dict(_parsed(text) for text in option or [])
         common: dict[str, Any] = {"backend": backend, "time_limit": time_limit, "seed": seed}
-        judged = problem_of(spec).solve(method, **common, progress=sys.stderr.isatty(), **own)
-        solution, known = judged, _record(spec, judged)
+        common |= {"gap": gap, "threads": threads, "log": log}
+        progress = sys.stderr.isatty() and progress_wanted() is None
+        found = problem_from(spec).solve(method, **common, progress=progress, **own)
+        solution, known = found, _record(spec, found)
     if certify and solution.status.has_solution:
         known["certificate"] = str(solution.certify())
     if as_json:
@@ -94,7 +103,7 @@ def _parsed(text: str) -> tuple[str, Any]:
 
 def _record(spec: str, s: Solution) -> dict[str, Any]:
     """The fields of the JSON output for a problem."""
-    judged = s.evaluation
+    evaluation = s.evaluation
     return {
         "spec": spec,
         "model": type(s.problem).__name__,
@@ -105,8 +114,8 @@ def _record(spec: str, s: Solution) -> dict[str, Any]:
         "bound": s.bound,
         "gap": s.gap,
         "guarantee": s.guarantee,
-        "violations": dict(judged.violations) if judged else {},
-        "metrics": dict(judged.metrics) if judged else {},
+        "violations": dict(evaluation.violations) if evaluation else {},
+        "metrics": dict(evaluation.metrics) if evaluation else {},
         "seconds": s.seconds,
         "iterations": s.iterations,
         "bridges": list(s.bridges),

@@ -11,12 +11,16 @@ __all__ = ["Capabilities"]
 class Capabilities:
     """What a backend takes; the compiler rewrites the rest, or refuses.
 
-    Attributes:
-        kinds: of ``rows`` (linear rows; every backend), ``integer``, ``quadratic`` (a convex quadratic
-            objective), ``second_order``, ``exponential``, ``power_cone``, ``indicator``, ``lazy``, and any
-            other kind of relation that it takes as it is.
-        conflicts: sets of kinds that it cannot take together.
-        only_integer: every column must be integer and bounded.
+    Attributes
+    ----------
+    kinds : frozenset[str]
+        Of ``rows`` (linear rows; every backend), ``integer``, ``quadratic`` (a convex quadratic objective),
+        ``second_order``, ``exponential``, ``power_cone``, ``indicator``, ``lazy``, and any other kind of
+        relation that it takes as it is.
+    conflicts : tuple[frozenset[str], ...], optional
+        Sets of kinds that it cannot take together.
+    only_integer : bool, default False
+        Every column must be integer and bounded.
     """
 
     kinds: frozenset[str]
@@ -30,6 +34,8 @@ class Capabilities:
     def describe(self) -> str:
         """Say in a few words what class of model it takes, such as ``LP, MILP, QP``.
 
+        Examples
+        --------
         >>> Capabilities(frozenset({"rows", "integer", "quadratic"})).describe()
         'LP, MILP, QP, MIQP'
         """

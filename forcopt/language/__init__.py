@@ -21,7 +21,8 @@ from forcopt.language.atoms import (
     sum_squares,
 )
 from forcopt.language.constraint import Constraint, connected, implies
-from forcopt.language.expression import Expression, concatenate, stack
+from forcopt.language.expression import Expression
+from forcopt.language.joins import concatenate, stack
 from forcopt.language.model import Model, Variable
 from forcopt.language.objective import Objective, lexicographic, leximax, leximin, maximize, minimize
 

@@ -18,7 +18,8 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array, as_numbers, broadcast_shapes
 from forcopt.errors import CurvatureError, DeclarationError
-from forcopt.language.expression import Expression, stack
+from forcopt.language.expression import Expression
+from forcopt.language.joins import stack
 from forcopt.language.relations import Product
 
 __all__ = [
@@ -50,17 +51,26 @@ Operand = Any
 class Atom:
     """A convex or concave function.
 
-    Attributes:
-        name: also the kind of its relation.
-        curvature: 1 for convex, -1 for concave.
-        monotone: for each argument 1 (nondecreasing), -1 (nonincreasing), 0 (neither), or 2 (nondecreasing in
-            the absolute value, so that the sign of the argument decides). Outside the domain the value counts
-            as infinite, so that a convex function with a domain is never nondecreasing everywhere.
-        value: evaluates it: arrays of arguments within the domain and the parameter to an array.
-        reduces: whether the first argument has one more, last, axis, which the function reduces.
-        domain: positions of the arguments that must not be negative.
-        nonnegative: whether its values never are negative.
-        integral: whether integral arguments give an integral value.
+    Attributes
+    ----------
+    name : str
+        Also the kind of its relation.
+    curvature : int
+        1 for convex, -1 for concave.
+    monotone : tuple[int, ...]
+        For each argument 1 (nondecreasing), -1 (nonincreasing), 0 (neither), or 2 (nondecreasing in the
+        absolute value, so that the sign of the argument decides). Outside the domain the value counts as
+        infinite, so that a convex function with a domain is never nondecreasing everywhere.
+    value : Callable[..., Any]
+        Evaluates it: arrays of arguments within the domain and the parameter to an array.
+    reduces : bool, default False
+        Whether the first argument has one more, last, axis, which the function reduces.
+    domain : tuple[int, ...], optional
+        Positions of the arguments that must not be negative.
+    nonnegative : bool, default False
+        Whether its values never are negative.
+    integral : bool, default False
+        Whether integral arguments give an integral value.
     """
 
     name: str
@@ -203,6 +213,8 @@ def _along(x: Operand, axis: int | None, label: str) -> Any:
 def abs(x: Operand) -> Any:
     """Absolute value, elementwise; convex.
 
+    Examples
+    --------
     >>> import forcopt as fo
     >>> m = fo.Model()
     >>> x = m.variable("x", lower=-3, upper=5)
@@ -216,6 +228,8 @@ def abs(x: Operand) -> Any:
 def maximum(*arguments: Operand, axis: int | None = None) -> Any:
     """The largest of several arguments, elementwise with broadcasting; or of one, along `axis`. Convex.
 
+    Examples
+    --------
     >>> import forcopt as fo
     >>> m = fo.Model()
     >>> x = m.variable("x", shape=3)
@@ -254,6 +268,8 @@ def positive_part(x: Operand) -> Any:
 def sum_largest(x: Operand, k: int, axis: int | None = None) -> Any:
     """The sum of the `k` largest elements, of all or along an axis; convex.
 
+    Examples
+    --------
     >>> import forcopt as fo
     >>> float(fo.sum_largest([1, 5, 3], 2))
     8.0
@@ -276,6 +292,8 @@ def _sum_largest(x: Operand, k: int, axis: int | None, label: str) -> Any:
 def norm(x: Operand, p: float = 2, axis: int | None = None) -> Any:
     """The 1-, 2- or infinity-norm, of all elements or along an axis; convex.
 
+    Examples
+    --------
     >>> import forcopt as fo
     >>> float(fo.norm([3, 4])), float(fo.norm([3, -4], 1)), float(fo.norm([3, -4], float("inf")))
     (5.0, 7.0, 4.0)
@@ -294,8 +312,10 @@ def sum_squares(x: Operand, axis: int | None = None) -> Any:
 def quad_form(x: Operand, matrix: Operand) -> Any:
     """``x' P x`` for a symmetric semidefinite P (dense or sparse); convex if P >= 0, concave if P <= 0.
 
-    Raises:
-        CurvatureError: if P is neither positive nor negative semidefinite.
+    Raises
+    ------
+    CurvatureError
+        If P is neither positive nor negative semidefinite.
     """
     flat = _along(x, None, "quad_form")
     size = len(flat)
@@ -426,6 +446,8 @@ def product(binary: Expression, factor: Operand) -> Expression:
 
     Backends without products need bounds on `factor`, see the bridge ``product_rows``.
 
+    Examples
+    --------
     >>> import forcopt as fo
     >>> m = fo.Model()
     >>> x, b = m.variable("x", lower=0, upper=4), m.variable("b", binary=True)

@@ -53,9 +53,12 @@ def irreducible_subset(model: Model, backend: str = "highs") -> list[str] | None
     QuickXplain (Junker, 2004): for k names among n constraints O(k log(n / k)) feasibility checks. Bounds and
     integrality of the variables always hold.
 
-    Args:
-        model: infeasible.
-        backend: solves the checks.
+    Parameters
+    ----------
+    model : Model
+        Infeasible.
+    backend : str, default "highs"
+        Solves the checks.
     """
     items: list[Any] = [*model.constraints]
     items += [r for r in model.relations if isinstance(r, Condition)]
@@ -103,15 +106,8 @@ def _quick_explain(base: list[Any], items: list[Any], changed: bool, infeasible:
 
 def _subset_status(model: Model, chosen: list[Any], backend: str) -> Status:
     """Whether some of a model's constraints and conditions can hold together."""
-    whole = model.constraints, model.relations, model.objective, model.lazies
-    try:  # expressions belong to this model, not to a copy of it
-        model.constraints = [c for c in chosen if isinstance(c, Constraint)]
-        model.relations = [r for r in model.relations if not isinstance(r, Condition) or r in chosen]
-        model.objective, model.lazies = None, []
-        solver = get_backend(backend)
-        program = compile_model(model, solver.capabilities, backend)
-    finally:
-        model.constraints, model.relations, model.objective, model.lazies = whole
+    solver = get_backend(backend)
+    program = compile_model(model, solver.capabilities, backend, only=chosen)
     result = solver.session(program).solve(SolveOptions(time_limit=_PROBE_SECONDS))
     # Nothing is unbounded without an objective, so "infeasible or unbounded" is infeasible.
     return Status.INFEASIBLE if result.ambiguous else result.status

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,13 +10,13 @@ import numpy as np
 
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.backends.registry import all_capabilities, get_backend
-from forcopt.clock import Improvement
+from forcopt.clock import Deadline, Improvement
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program, StageCost
 from forcopt.errors import BackendError
+from forcopt.language.evaluator import read_values
 from forcopt.language.model import Model, Variable
 from forcopt.language.relations import AtomRelation
-from forcopt.loops.completion import read_values
 from forcopt.loops.cutting_planes import cutting_planes
 from forcopt.loops.diagnose import ray
 from forcopt.loops.lexicographic import lexicographic
@@ -42,28 +41,39 @@ def solve_model(
 ) -> ModelSolution:
     """Solve `model` on `backend`.
 
-    Args:
-        model: with an objective; without one any feasible point will do.
-        backend: a name that ``forcopt backends`` lists.
-        time_limit: seconds for everything together.
-        gap: the relative gap at which a search may stop.
-        seed: of the solver's randomness; an int, or a generator that draws one.
-        threads: how many.
-        log: show the solver's own output as it runs; ``s.log`` keeps it either way.
-        start: values to start a search from, for some or all variables; NaN where unknown.
-        on_improvement: called with every improvement, where the solver reports them; stop by returning True.
-        options: options of the solver by its own names.
+    Parameters
+    ----------
+    model : Model
+        With an objective; without one any feasible point will do.
+    backend : str, default "highs"
+        A name that ``forcopt backends`` lists.
+    time_limit : float, optional
+        Seconds for everything together.
+    gap : float, optional
+        The relative gap at which a search may stop.
+    seed : int or numpy.random.Generator, optional
+        Of the solver's randomness; an int, or a generator that draws one.
+    threads : int, optional
+        How many.
+    log : bool, default False
+        Show the solver's own output as it runs; ``s.log`` keeps it either way.
+    start : Mapping[Variable, Any], optional
+        Values to start a search from, for some or all variables; NaN where unknown.
+    on_improvement : Callable[[Improvement], bool | None], optional
+        Called with every improvement, where the solver reports them; stop by returning True.
+    options : Mapping[str, Any], optional
+        Options of the solver by its own names.
 
-    Raises:
-        UnknownNameError, NotInstalledError: for the backend.
-        UnsupportedError, UnboundedExpressionError: if the backend cannot take the model.
-        BackendError: if the solver crashes, or claims a point that violates the model.
+    Raises
+    ------
+    UnknownNameError, NotInstalledError
+        For the backend.
+    UnsupportedError, UnboundedExpressionError
+        If the backend cannot take the model.
+    BackendError
+        If the solver crashes, or claims a point that violates the model.
     """
-    began = time.perf_counter()
-
-    def elapsed() -> float:
-        return time.perf_counter() - began
-
+    deadline = Deadline(time_limit)
     chosen = get_backend(backend)
     if isinstance(seed, np.random.Generator):
         seed = int(seed.integers(2**31 - 1))
@@ -80,13 +90,13 @@ def solve_model(
 
     def run(current: Session, last: bool) -> RawResult:
         nonlocal settings, begun
-        if begun and time_limit is not None and elapsed() >= time_limit:
-            return RawResult(Status.LIMIT, message="the time is over")  # solvers may answer in no time, often
+        if begun and deadline.passed:  # a solver may answer in no time, again and again
+            return RawResult(Status.LIMIT, message="the time limit was reached between two solves")
         begun = True
         if model.lazies and not native_lazy:
-            result = cutting_planes(current, model, settings, elapsed, chosen.accuracy)
+            result = cutting_planes(current, model, settings, deadline, chosen.accuracy)
         else:
-            result = current.solve(settings.within(elapsed()))
+            result = current.solve(settings.within(deadline.seconds))
         if result.x is not None and program.is_integer and program.is_staged:
             # The integers are feasible in the next stage; what it adds has other values.
             settings = replace(settings, start=np.where(program.integer == 1, result.x, np.nan))
@@ -94,12 +104,12 @@ def solve_model(
 
     result, results = lexicographic(session, program, run, chosen.accuracy)
     if result.ambiguous:
-        result.status = _disambiguate(chosen, program, settings, elapsed)
+        result.status = _disambiguate(chosen, program, settings, deadline)
     if result.status is Status.INFEASIBLE and program.cones:  # conic solvers take large values for that
-        if _disambiguate(chosen, program, settings, elapsed) is Status.UNBOUNDED:
+        if _disambiguate(chosen, program, settings, deadline) is Status.UNBOUNDED:
             result.status = Status.FAILED
             result.message += "; but without the objective there is a feasible point"
-        elif _refuted(model, program, settings.within(elapsed())):
+        elif _refuted(model, program, settings.within(deadline.seconds)):
             result.status = Status.FAILED
             result.message += "; but a point of the linear rows satisfies the model"
     quadratic = program.stages[-1].quadratic is not None
@@ -115,19 +125,17 @@ def solve_model(
         # The families may bound it, but an oracle can only be asked about a point.
         result.status = Status.FAILED
         result.message += "; without its lazy families the model is unbounded: give the variables bounds"
-    return postsolve(model, chosen, program, result, results, elapsed(), gap)
+    return postsolve(model, chosen, program, result, results, deadline.seconds, gap)
 
 
 _APART = 1e-3
 """How far, relative to the larger of 1 and the value, an optimum may be from the bound that proves it."""
 
 
-def _disambiguate(
-    backend: Backend, program: Program, options: SolveOptions, elapsed: Callable[[], float]
-) -> Status:
+def _disambiguate(backend: Backend, program: Program, options: SolveOptions, deadline: Deadline) -> Status:
     """Tell infeasible from unbounded by solving without an objective."""
     empty = StageCost(np.zeros(program.columns), 0.0, False)
-    result = backend.session(program.with_stage(empty)).solve(options.within(elapsed()))
+    result = backend.session(program.with_stage(empty)).solve(options.within(deadline.seconds))
     if result.status.has_solution:
         return Status.UNBOUNDED
     # Nothing is unbounded without an objective, so a solver that still says so found no feasible point.

@@ -17,13 +17,19 @@ TELLS_ALL = 100.0
 class PrivacyBudget(Declared):
     """(epsilon, delta)-differential privacy, for methods that look at the data many times.
 
-    Attributes:
-        epsilon: the privacy loss of everything together, above 0.
-        delta: the probability with which it may be larger, from 0 to below 1.
-        floor: a **public** lower bound on how many records each cell (group, label) holds, for mechanisms
-            whose noise or guarantee depends on it; it must be known without looking at the data. Privacy
-            then is between data sets that both keep it.
+    Attributes
+    ----------
+    epsilon : float
+        The privacy loss of everything together, above 0.
+    delta : float, default 0.0
+        The probability with which it may be larger, from 0 to below 1.
+    floor : float, optional
+        A **public** lower bound on how many records each cell (group, label) holds, for mechanisms whose
+        noise or guarantee depends on it; it must be known without looking at the data. Privacy then is
+        between data sets that both keep it.
 
+    Examples
+    --------
     >>> round(PrivacyBudget(1.0).split(100), 9), round(PrivacyBudget(1.0, delta=1e-6).split(100), 5)
     (0.01, 0.02401)
     """
@@ -35,9 +41,12 @@ class PrivacyBudget(Declared):
     def split(self, mechanisms: int) -> float:
         """The epsilon of each of so many purely private mechanisms, chosen one after the other.
 
-        Raises:
-            DeclarationError: for fewer than one.
-            NotInstalledError: if delta is positive, and dp-accounting is not there.
+        Raises
+        ------
+        DeclarationError
+            For fewer than one.
+        NotInstalledError
+            If delta is positive, and dp-accounting is not there.
         """
         low = self.epsilon / _at_least_one(mechanisms)  # basic composition, which delta only improves
         if self.delta == 0 or mechanisms == 1:
@@ -62,6 +71,8 @@ def composed_epsilon(epsilon: float, mechanisms: int, delta: float) -> float:
     randomized response with the same epsilon, whose loss takes two values: on the lattice of their
     multiples, dp-accounting composes without rounding. O(k log k) for k mechanisms.
 
+    Examples
+    --------
     >>> round(composed_epsilon(0.01, 100, delta=1e-6), 4), composed_epsilon(0.01, 100, delta=0.0)
     (0.3923, 1.0)
     """

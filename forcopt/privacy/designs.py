@@ -36,20 +36,31 @@ def draw(
 ) -> DataFrame:
     """Draw a sample from a table.
 
-    Args:
-        design: how.
-        frame: one row for each record; an array or list will not do, since a sample keeps its rows.
-        seed: an int or a generator; the same int draws the same sample.
-        weight: the name of a column to add: the design weight of each row, one over the probability with
-            which the design takes it. Weighted sums over the sample estimate the table's without bias.
+    Parameters
+    ----------
+    design : Design
+        How.
+    frame : DataFrame
+        One row for each record; an array or list will not do, since a sample keeps its rows.
+    seed : int or numpy.random.Generator, optional
+        An int or a generator; the same int draws the same sample.
+    weight : str, default ""
+        The name of a column to add: the design weight of each row, one over the probability with which the
+        design takes it. Weighted sums over the sample estimate the table's without bias.
 
-    Returns:
+    Returns
+    -------
+    DataFrame
         The rows of the sample, in the order of the table and with its index.
 
-    Raises:
-        DeclarationError: for an empty table, a sample that is larger than what it is drawn from, or a
-            column that is missing, is there already, or has missing values.
+    Raises
+    ------
+    DeclarationError
+        For an empty table, a sample that is larger than what it is drawn from, or a column that is missing,
+        is there already, or has missing values.
 
+    Examples
+    --------
     >>> import pandas as pd
     >>> people = pd.DataFrame({"town": list("aaaabbbbbb"), "age": range(20, 30)})
     >>> sample = draw(StratifiedSample(by="town", sizes={"a": 1, "b": 2}), people, seed=1, weight="w")
@@ -77,8 +88,10 @@ class Design(Declared):
 class SimpleRandomSample(Design):
     """So many records, without replacement, every set of them equally likely.
 
-    Attributes:
-        size: how many.
+    Attributes
+    ----------
+    size : int
+        How many.
     """
 
     size: int = Field(ge=0)
@@ -94,8 +107,10 @@ class SimpleRandomSample(Design):
 class PoissonSample(Design):
     """Each record independently, with the same probability.
 
-    Attributes:
-        rate: the probability.
+    Attributes
+    ----------
+    rate : Rate
+        The probability.
     """
 
     rate: Rate
@@ -109,10 +124,14 @@ class PoissonSample(Design):
 class RandomizedRounding(Design):
     """A share of the records, rounded up or down at random so that the mean size is just that share.
 
-    Attributes:
-        rate: the share, from 0 to 1, read as the simplest fraction that it stands for.
+    Attributes
+    ----------
+    rate : Rate
+        The share, from 0 to 1, read as the simplest fraction that it stands for.
 
-    Reference: Bun et al. (2022), section 4.2.
+    References
+    ----------
+    Bun et al. (2022), section 4.2.
     """
 
     rate: Rate
@@ -126,11 +145,16 @@ class RandomizedRounding(Design):
 class ProportionalAllocation(Design):
     """The same share of every stratum, rounded at random in each.
 
-    Attributes:
-        by: the column that names each record's stratum.
-        rate: the share, as in `RandomizedRounding`.
+    Attributes
+    ----------
+    by : str
+        The column that names each record's stratum.
+    rate : Rate
+        The share, as in `RandomizedRounding`.
 
-    Reference: Bun et al. (2022), section 6.3.
+    References
+    ----------
+    Bun et al. (2022), section 6.3.
     """
 
     by: str
@@ -146,10 +170,13 @@ class ProportionalAllocation(Design):
 class StratifiedSample(Design):
     """So many records of each stratum, without replacement.
 
-    Attributes:
-        by: the column that names each record's stratum.
-        sizes: how many of which stratum, one entry for each stratum of the table; the allocations of
-            `forcopt.models.StratifiedAllocation` give it by ``decision.by_stratum()``.
+    Attributes
+    ----------
+    by : str
+        The column that names each record's stratum.
+    sizes : Mapping[str, Annotated[int, Field(ge=0)]]
+        How many of which stratum, one entry for each stratum of the table; the allocations of
+        `forcopt.models.StratifiedAllocation` give it by ``decision.by_stratum()``.
     """
 
     by: str
@@ -174,9 +201,12 @@ class StratifiedSample(Design):
 class ClusterSample(Design):
     """All records of so many clusters, every set of so many clusters being equally likely.
 
-    Attributes:
-        by: the column that names each record's cluster.
-        chosen: how many clusters.
+    Attributes
+    ----------
+    by : str
+        The column that names each record's cluster.
+    chosen : int
+        How many clusters.
     """
 
     by: str

@@ -17,24 +17,36 @@ def exponential_mechanism(
 ) -> int:
     """Choose a candidate of small loss, with epsilon-differential privacy.
 
-    Args:
-        losses: of the candidates, finite, shape ``(h,)``.
-        epsilon: the privacy loss of the choice, above 0.
-        sensitivity: what one person changes of any loss, at most; above 0.
-        seed: without one, OpenDP chooses, by report-noisy-min with exponential noise: "permute and flip"
-            (McKenna and Sheldon 2020), whose expected loss is never above that of the exponential mechanism.
-            With a seed (an int or a generator) numpy draws from the exponential mechanism of McSherry and
-            Talwar (2007): candidate h with probability proportional to
-            ``exp(-epsilon losses[h] / (2 sensitivity))``. That repeats, and only simulates privacy.
+    Parameters
+    ----------
+    losses : Any
+        Of the candidates, finite, shape ``(h,)``.
+    epsilon : float
+        The privacy loss of the choice, above 0.
+    sensitivity : float
+        What one person changes of any loss, at most; above 0.
+    seed : int or numpy.random.Generator, optional
+        Without one, OpenDP chooses, by report-noisy-min with exponential noise: "permute and flip" (McKenna
+        and Sheldon 2020), whose expected loss is never above that of the exponential mechanism. With a seed
+        (an int or a generator) numpy draws from the exponential mechanism of McSherry and Talwar (2007):
+        candidate h with probability proportional to ``exp(-epsilon losses[h] / (2 sensitivity))``. That
+        repeats, and only simulates privacy.
 
-    Returns:
+    Returns
+    -------
+    int
         The place of the candidate. With probability 1 - beta its loss is at most
         ``2 sensitivity / epsilon * ln(h / beta)`` above the least, either way.
 
-    Raises:
-        DeclarationError: for losses, epsilon or sensitivity out of range.
-        NotInstalledError: without a seed, if OpenDP is not there.
+    Raises
+    ------
+    DeclarationError
+        For losses, epsilon or sensitivity out of range.
+    NotInstalledError
+        Without a seed, if OpenDP is not there.
 
+    Examples
+    --------
     >>> exponential_mechanism([0.5, 0.1, 0.4], epsilon=100.0, sensitivity=0.1, seed=0)
     1
     """

@@ -17,18 +17,26 @@ __all__ = ["Laplace", "add_laplace"]
 def add_laplace(values: Any, scale: float, seed: int | np.random.Generator | None = None) -> Array:
     """Add independent Laplace noise to each number.
 
-    Args:
-        values: finite numbers of any shape.
-        scale: of the noise, above 0; its standard deviation is sqrt(2) times that.
-        seed: without one, OpenDP draws the noise, from the system's source of randomness and safe against
-            attacks on floating point. With a seed (an int or a generator) numpy draws it, so that an
-            experiment can be repeated: that is a simulation of privacy, for whoever knows the seed can
-            take the noise off again.
+    Parameters
+    ----------
+    values : Any
+        Finite numbers of any shape.
+    scale : float
+        Of the noise, above 0; its standard deviation is sqrt(2) times that.
+    seed : int or numpy.random.Generator, optional
+        Without one, OpenDP draws the noise, from the system's source of randomness and safe against attacks
+        on floating point. With a seed (an int or a generator) numpy draws it, so that an experiment can be
+        repeated: that is a simulation of privacy, for whoever knows the seed can take the noise off again.
 
-    Raises:
-        DeclarationError: for a scale that is not positive.
-        NotInstalledError: without a seed, if OpenDP is not there.
+    Raises
+    ------
+    DeclarationError
+        For a scale that is not positive.
+    NotInstalledError
+        Without a seed, if OpenDP is not there.
 
+    Examples
+    --------
     >>> add_laplace([10.0, 20.0], scale=1.0, seed=1).round(3).tolist()
     [10.024, 22.312]
     """
@@ -53,11 +61,16 @@ def add_laplace(values: Any, scale: float, seed: int | np.random.Generator | Non
 class Laplace(Declared):
     """Release numbers with pure epsilon-differential privacy (Dwork, McSherry, Nissim and Smith 2006).
 
-    Attributes:
-        epsilon: the privacy loss of one release, above 0.
-        floor: a **public** lower bound on how many records each cell (group, label) holds, for mechanisms
-            whose noise or guarantee depends on it; it must be known without looking at the data.
+    Attributes
+    ----------
+    epsilon : float
+        The privacy loss of one release, above 0.
+    floor : float, optional
+        A **public** lower bound on how many records each cell (group, label) holds, for mechanisms whose
+        noise or guarantee depends on it; it must be known without looking at the data.
 
+    Examples
+    --------
     >>> Laplace(epsilon=0.5).scale(sensitivity=2)
     4.0
     """

@@ -22,9 +22,13 @@ class RandomizedResponse(Declared):
     group with ``1 / (K - 1 + e^epsilon)``. That is epsilon-local differential privacy: no report is more than
     e^epsilon times likelier under one group than under another.
 
-    Attributes:
-        epsilon: the privacy loss of one report, above 0.
+    Attributes
+    ----------
+    epsilon : float
+        The privacy loss of one report, above 0.
 
+    Examples
+    --------
     >>> channel = RandomizedResponse(np.log(3))
     >>> channel.transition(2).round(12).tolist()
     [[0.75, 0.25], [0.25, 0.75]]
@@ -53,14 +57,22 @@ class RandomizedResponse(Declared):
     def privatize(self, codes: Any, groups: int, seed: int | np.random.Generator | None = None) -> Array:
         """What people of these groups report: each one's group sent through the channel once.
 
-        Args:
-            codes: integers from 0 to groups - 1, shape ``(n,)``.
-            groups: how many groups there are, K.
-            seed: an int or a generator.
+        Parameters
+        ----------
+        codes : Any
+            Integers from 0 to groups - 1, shape ``(n,)``.
+        groups : int
+            How many groups there are, K.
+        seed : int or numpy.random.Generator, optional
+            An int or a generator.
 
-        Raises:
-            DeclarationError: for a code out of range.
+        Raises
+        ------
+        DeclarationError
+            For a code out of range.
 
+        Examples
+        --------
         >>> RandomizedResponse(1.0).privatize([0, 0, 1, 1, 2, 2], 3, seed=0).tolist()
         [0, 2, 0, 2, 0, 2]
         """
@@ -77,6 +89,8 @@ class RandomizedResponse(Declared):
 
         The estimate is unbiased; cells may come out negative.
 
+        Examples
+        --------
         >>> reported = RandomizedResponse(1.0).transition(2) @ [30.0, 70.0]
         >>> RandomizedResponse(1.0).debias(reported).round(9).tolist()
         [30.0, 70.0]
@@ -94,9 +108,12 @@ class RandomizedResponse(Declared):
 class ObservedGroups:
     """A column of groups that was seen through a channel.
 
-    Attributes:
-        reports: the group that each record reports, shape ``(n,)``.
-        channel: what the true groups went through.
+    Attributes
+    ----------
+    reports : Any
+        The group that each record reports, shape ``(n,)``.
+    channel : RandomizedResponse
+        What the true groups went through.
     """
 
     reports: Any

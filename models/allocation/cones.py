@@ -15,7 +15,7 @@ from forcopt.language.objective import leximax
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.problem import Strata, StratifiedAllocation
 from forcopt.models.allocation.rounding import rounded
-from forcopt.models.allocation.water_filling import fill
+from forcopt.numeric import water_fill
 from forcopt.problem import Handles
 
 __all__ = ["misocp", "precise_misocp", "precise_socp", "socp"]
@@ -28,7 +28,9 @@ def socp(problem: StratifiedAllocation, model: Model) -> Handles:
     Takes what the closed form does not: several variables by leximax, and further constraints of a model that
     this is declared into.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
     """
     return _least_variance(problem, model, relaxed=True)
@@ -38,7 +40,9 @@ def socp(problem: StratifiedAllocation, model: Model) -> Handles:
 def misocp(problem: StratifiedAllocation, model: Model) -> Handles:
     """Whole sizes with second-order cones; fractional ones without `integer`.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
     """
     return _least_variance(problem, model, relaxed=False)
@@ -46,7 +50,9 @@ def misocp(problem: StratifiedAllocation, model: Model) -> Handles:
 
 def _least_variance(problem: StratifiedAllocation, model: Model, relaxed: bool) -> Handles:
     limits = problem.limits()
-    about = [fill(problem.sizes.astype(float), problem.floors, problem.sizes, c, b)[0] for c, b in limits]
+    about = [
+        water_fill(problem.sizes.astype(float), problem.floors, problem.sizes, c, b)[0] for c, b in limits
+    ]
     typical = np.maximum(np.min(about, axis=0), problem.floors)
     sizes, sums, start = _write(problem, model, typical, relaxed)
     model.subject_to(*((sizes * (costs / limit)).sum() <= 1 for costs, limit in limits))
@@ -97,7 +103,9 @@ def _sizes(problem: Strata, found: Array, relaxed: bool) -> Array:
 def precise_socp(problem: PrecisionAllocation, model: Model) -> Handles:
     """Fractional sizes by a conic solver, rounded up; the bound is that of the fractions.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
     """
     return _least_cost(problem, model, relaxed=True)
@@ -107,7 +115,9 @@ def precise_socp(problem: PrecisionAllocation, model: Model) -> Handles:
 def precise_misocp(problem: PrecisionAllocation, model: Model) -> Handles:
     """Whole sizes with second-order cones; fractional ones without `integer`.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
     """
     return _least_cost(problem, model, relaxed=False)

@@ -22,15 +22,23 @@ MOST_SHOWN = 20
 class Allocation:
     """Sizes of the samples within strata.
 
-    Attributes:
-        sizes: how many records are sampled, shape ``(k,)``; whole numbers unless fractions are allowed.
-        names: of the strata.
-        strata: how many records there are, shape ``(k,)``.
-        variances: of the estimated mean of each variable, shape ``(V,)``.
-        variance: their sum, each times its weight; of the one variable, if there is one.
-        design_effect: `variance` over that of a simple random sample of the same size; None if the means of
-            the strata are not known, or the sample is a census.
-        noise_scale: of the Laplace noise that privacy needs; None without privacy.
+    Attributes
+    ----------
+    sizes : Array
+        How many records are sampled, shape ``(k,)``; whole numbers unless fractions are allowed.
+    names : tuple[str, ...]
+        Of the strata.
+    strata : Array
+        How many records there are, shape ``(k,)``.
+    variances : Array
+        Of the estimated mean of each variable, shape ``(V,)``.
+    variance : float
+        Their sum, each times its weight; of the one variable, if there is one.
+    design_effect : float, optional
+        `variance` over that of a simple random sample of the same size; None if the means of the strata are
+        not known, or the sample is a census.
+    noise_scale : float, optional
+        Of the Laplace noise that privacy needs; None without privacy.
     """
 
     sizes: Array
@@ -63,8 +71,10 @@ class Allocation:
     def by_stratum(self) -> dict[str, int]:
         """The sizes by name, as `forcopt.privacy.StratifiedSample` takes them.
 
-        Raises:
-            ValueError: for sizes that are not whole.
+        Raises
+        ------
+        ValueError
+            For sizes that are not whole.
         """
         if (self.sizes != np.round(self.sizes)).any():
             raise ValueError("the sizes are not whole; solve with integer=True to draw a sample")
@@ -84,8 +94,10 @@ class Allocation:
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw how many records each stratum has and how many are sampled, on a logarithmic scale.
 
-        Args:
-            path: where to save the picture, if given; the ending says in which format.
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to save the picture, if given; the ending says in which format.
         """
         from matplotlib.figure import Figure
 

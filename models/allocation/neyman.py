@@ -9,7 +9,7 @@ from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import PrivateAllocation
 from forcopt.models.allocation.problem import StratifiedAllocation
 from forcopt.models.allocation.rounding import Rounding, rounded
-from forcopt.models.allocation.water_filling import fill, least
+from forcopt.numeric import least_reciprocals, water_fill
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -27,7 +27,7 @@ def proportional(
     if problem.shortage:
         return Outcome(None, status=Status.INFEASIBLE, message=problem.shortage)
     shares = problem.sizes.astype(float)
-    filled = [fill(shares, problem.floors, problem.sizes, c, limit)[0] for c, limit in problem.limits()]
+    filled = [water_fill(shares, problem.floors, problem.sizes, c, limit)[0] for c, limit in problem.limits()]
     return Outcome(problem.allocation(_whole(problem, np.min(filled, axis=0), rounding, seed)))
 
 
@@ -42,7 +42,7 @@ def neyman(
 
     The bound is the variance before rounding. Without `integer` nothing is rounded, and that is the optimum.
     """
-    filled = least(problem.gains, problem.floors, problem.sizes, problem.limits())
+    filled = least_reciprocals(problem.gains, problem.floors, problem.sizes, problem.limits())
     if filled is None:
         return Outcome(None, status=Status.INFEASIBLE, message=problem.shortage)
     bound = problem.evaluate(filled.sizes).objective
@@ -91,7 +91,7 @@ def precise_neyman(problem: PrecisionAllocation) -> Outcome:
     if varies.any():
         costs, low, high = problem.unit_costs[varies], problem.floors[varies], problem.sizes[varies]
         part = a[varies]
-        filled = least(part * costs, part / high, part / low, [(np.ones(len(part)), room)])
+        filled = least_reciprocals(part * costs, part / high, part / low, [(np.ones(len(part)), room)])
         if filled is None:
             return Outcome(None, status=Status.INFEASIBLE, message="a census misses the target")
         sizes[varies] = np.clip(part / filled.sizes, low, high)

@@ -20,19 +20,30 @@ __all__ = ["PrecisionAllocation"]
 class PrecisionAllocation(Strata):
     """Choose how many records of each stratum to sample, at the least cost for given precisions.
 
-    Attributes:
-        targets: what the variance of each variable's estimated mean may be, above 0; shape ``(V,)``, a number
-            if there is one variable.
-        costs: of sampling one record of each stratum, above 0, shape ``(k,)``; 1 by default, so that
-            the objective is the size of the sample.
+    Attributes
+    ----------
+    targets : Numbers, optional
+        What the variance of each variable's estimated mean may be, above 0; shape ``(V,)``, a number if there
+        is one variable.
+    costs : Numbers, optional
+        Of sampling one record of each stratum, above 0, shape ``(k,)``; 1 by default, so that the objective
+        is the size of the sample.
 
+    Raises
+    ------
+    DeclarationError
+        For targets or costs that are not positive, or do not fit.
+
+    References
+    ----------
+    Bethel (1989); one variable: Cochran, Sampling Techniques (1977), section 5.5.
+
+    Notes
+    -----
     The other fields are those of `Strata`. A census has variance 0, so that there always is an allocation.
 
-    Raises:
-        DeclarationError: for targets or costs that are not positive, or do not fit.
-
-    Reference: Bethel (1989); one variable: Cochran, Sampling Techniques (1977), section 5.5.
-
+    Examples
+    --------
     >>> from forcopt.models import PrecisionAllocation
     >>> p = PrecisionAllocation(sizes=[100, 50, 50], deviations=[1, 4, 2], targets=0.0725)
     >>> s = p.solve("greedy")
@@ -70,8 +81,10 @@ class PrecisionAllocation(Strata):
     def single(self) -> Array:
         """The coefficients of the one variable, shape ``(k,)``.
 
-        Raises:
-            DeclarationError: if there are several.
+        Raises
+        ------
+        DeclarationError
+            If there are several.
         """
         if self.coefficients.shape[1] != 1:
             raise DeclarationError(
@@ -83,13 +96,17 @@ class PrecisionAllocation(Strata):
     def evaluate(self, decision: Allocation | Any) -> Evaluation:
         """Judge an allocation by its cost and the variances that it has.
 
-        Args:
-            decision: an allocation, or its sizes.
+        Parameters
+        ----------
+        decision : Allocation or Any
+            An allocation, or its sizes.
 
-        Returns:
+        Returns
+        -------
+        Evaluation
             The cost; violations ``"minimum"``, ``"stratum"``, ``"whole sizes"`` and, for each variable whose
-            variance is above its target, ``"variance v"`` relative to the target; as metrics the size of
-            the sample and the variances.
+            variance is above its target, ``"variance v"`` relative to the target; as metrics the size of the
+            sample and the variances.
         """
         chosen = self.allocation(decision)
         violations = self._violations(chosen.sizes)

@@ -7,7 +7,8 @@ from typing import Literal
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.models.allocation.problem import ROUNDING, Limit
+from forcopt.models.allocation.problem import ROUNDING
+from forcopt.numeric import Limit, systematic_rounding
 
 __all__ = ["Rounding", "rounded"]
 
@@ -24,16 +25,22 @@ def rounded(
 ) -> Array:
     """Round sizes within floors and caps.
 
-    Args:
-        sizes: fractional, within floors, caps and limits; shape ``(k,)``.
-        floors, caps: whole numbers.
-        limits: on the sizes.
-        rounding: ``"largest-remainder"``: all down, then up by one in the order of the remainders, as long as
-            the limits hold. ``"ceiling"``: all up; may break the limits by as much as one record a stratum.
-            ``"nearest"``: what ``round`` does in most software (halves to even); may break the limits.
-            ``"randomized"``: up with the probability of the remainder, jointly so that the total is
-            the sum of the sizes, rounded up or down at random; may break a budget.
-        seed: for ``"randomized"``: an int or a generator.
+    Parameters
+    ----------
+    sizes : Array
+        Fractional, within floors, caps and limits; shape ``(k,)``.
+    floors, caps : Array
+        Whole numbers.
+    limits : list[Limit]
+        On the sizes.
+    rounding : Rounding
+        ``"largest-remainder"``: all down, then up by one in the order of the remainders, as long as the
+        limits hold. ``"ceiling"``: all up; may break the limits by as much as one record a stratum.
+        ``"nearest"``: what ``round`` does in most software (halves to even); may break the limits.
+        ``"randomized"``: up with the probability of the remainder, jointly so that the total is the sum of
+        the sizes, rounded up or down at random; may break a budget.
+    seed : int or numpy.random.Generator, optional
+        For ``"randomized"``: an int or a generator.
     """
     near = np.round(sizes)
     sizes = np.where(np.abs(sizes - near) < ROUNDING * np.maximum(1.0, near), near, sizes)
@@ -44,8 +51,7 @@ def rounded(
     if rounding == "nearest":
         return np.clip(np.round(sizes), floors, caps)
     if rounding == "randomized":
-        ends = np.random.default_rng(seed).random() + np.concatenate([[0.0], np.cumsum(rest)])
-        return down + np.diff(np.floor(ends + ROUNDING))
+        return down + systematic_rounding(rest, np.random.default_rng(seed))
     order = np.argsort(-rest, kind="stable")[: np.count_nonzero(rest)]
     each = np.stack([costs for costs, _ in limits], axis=1)[order]
     left = np.array([limit * (1 + ROUNDING) - costs @ down for costs, limit in limits])

@@ -9,7 +9,7 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.models.allocation.greedy import greedy_sizes
 from forcopt.models.allocation.private import PrivateAllocation
-from forcopt.models.allocation.water_filling import least
+from forcopt.numeric import least_reciprocals
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -36,7 +36,7 @@ def sweep(problem: PrivateAllocation) -> Outcome:
     def variance(step: int) -> float:
         nonlocal best, chosen, solved
         floors = problem.floors + np.bincount(raised[:step], minlength=len(caps))
-        filled = least(gains, floors, caps, limits)
+        filled = least_reciprocals(gains, floors, caps, limits)
         assert filled is not None
         sizes = greedy_sizes(gains, filled.prices, floors, caps, limits)
         value, solved = problem.evaluate(sizes).objective, solved + 1

@@ -20,7 +20,9 @@ def tight_lp(problem: TightAmplification, model: Model) -> Handles:
     Each direction has a density of its own; the likelihoods that are held fixed sum to 1 over both, so that
     the better direction gets everything. 2 S variables, 4 E + 1 rows.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``density``, shape ``(2, samples)``: of an outcome that is likelier before, and of one likelier after.
     """
     laws = np.stack([problem.before, problem.after])
@@ -45,7 +47,9 @@ def tight_lp(problem: TightAmplification, model: Model) -> Handles:
 def hypothesis_lp(problem: DPHypothesisTest, model: Model) -> Handles:
     """One probability for each count, four rows for each two neighbouring counts.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``acceptance``, shape ``(K + 1,)``.
     """
     h = model.variable(model.unused_name("acceptance"), len(problem.first), lower=0, upper=1)

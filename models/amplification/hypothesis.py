@@ -35,15 +35,24 @@ class DPHypothesisTest(Problem):
     populations, the design cannot promise a loss below ``2 artanh(advantage)``: a mechanism of that loss is
     a test of just that advantage. Proposition 4 concludes ``log(1 + advantage)``, which is weaker.
 
-    Attributes:
-        first, second: the probability of each count 0..K, shape ``(K + 1,)``.
-        epsilon: the loss of the test, if the count changes by one.
+    Attributes
+    ----------
+    first, second : Numbers
+        The probability of each count 0..K, shape ``(K + 1,)``.
+    epsilon : float
+        The loss of the test, if the count changes by one.
 
-    Raises:
-        DeclarationError: for probabilities that do not sum to 1, or of different length.
+    Raises
+    ------
+    DeclarationError
+        For probabilities that do not sum to 1, or of different length.
 
-    Reference: Bun, Drechsler, Gaboardi, McMillan, Sarathy (2022), Proposition 4.
+    References
+    ----------
+    Bun, Drechsler, Gaboardi, McMillan, Sarathy (2022), Proposition 4.
 
+    Examples
+    --------
     >>> from forcopt.models import DPHypothesisTest
     >>> s = DPHypothesisTest(first=[0, 0.6, 0.4], second=[0, 0.5, 0.5], epsilon=1.0).solve()
     >>> round(s.objective, 6), round(s.evaluation.metrics["loss"], 6)
@@ -74,10 +83,14 @@ class DPHypothesisTest(Problem):
     def evaluate(self, decision: DPTest | Any) -> Evaluation:
         """Judge a test: its advantage, and by how much it breaks privacy.
 
-        Args:
-            decision: a test, or its acceptance probabilities.
+        Parameters
+        ----------
+        decision : DPTest or Any
+            A test, or its acceptance probabilities.
 
-        Returns:
+        Returns
+        -------
+        Evaluation
             The advantage; the violations ``"privacy"`` (in probability) and ``"probability"``; as metrics the
             loss that the advantage certifies, and the one that Proposition 4 concludes.
         """

@@ -72,13 +72,20 @@ def column_generation(
 
     Meant for districts of up to about twenty nodes, on graphs of any size.
 
-    Args:
-        problem: with the objective ``cut``; a `CutLimit` only if every edge costs 1.
-        start: a feasible plan to beat, instead of the local search's.
-        backend: solves the linear and integer programs; ``highs`` by default.
-        time_limit: seconds.
-        seed: of the local search.
-        on_improvement: called with each better plan or bound; stop by returning True.
+    Parameters
+    ----------
+    problem : Districting
+        With the objective ``cut``; a `CutLimit` only if every edge costs 1.
+    start : Plan, optional
+        A feasible plan to beat, instead of the local search's.
+    backend : str, optional
+        Solves the linear and integer programs; ``highs`` by default.
+    time_limit : float, optional
+        Seconds.
+    seed : int or numpy.random.Generator, optional
+        Of the local search.
+    on_improvement : Callable[[Improvement], bool | None], optional
+        Called with each better plan or bound; stop by returning True.
     """
     began = time.perf_counter()
     problem.require_cut("column-generation")
@@ -104,12 +111,16 @@ def column_generation(
 class _Run:
     """The state of one run. Costs are those of `arrays`, doubled: a cut edge counts in two districts.
 
-    Attributes:
-        plan: the best known.
-        beat: a plan must cost less than this to be better (doubled).
-        low: no plan costs less than this (doubled).
-        linear, prizes, fee: a linear bound, and the shadow prices that prove it: no district has a negative
-            reduced cost.
+    Attributes
+    ----------
+    plan : Plan
+        The best known.
+    beat
+        A plan must cost less than this to be better (doubled).
+    low
+        No plan costs less than this (doubled).
+    linear, prizes, fee
+        A linear bound, and the shadow prices that prove it: no district has a negative reduced cost.
     """
 
     def __init__(
@@ -170,7 +181,9 @@ class _Run:
     ) -> Iterator[tuple[Array, Array]]:
         """Districts and the costs of their boundaries, where these exceed the prizes by at most `threshold`.
 
-        Yields:
+        Yields
+        ------
+        Iterator[tuple[Array, Array]]
             What was found in each step, until there are no more, or so many branches were looked at:
             `cut_short` says which.
         """

@@ -42,13 +42,20 @@ def decide(
     finely, gives for each state a bound on the cost of what is left; only states that may still beat it are
     kept.
 
-    Args:
-        problem: which.
-        program: makes the program, unless sums already tell that there is no plan.
-        start: a feasible plan to beat, instead of the local search's.
-        time_limit: seconds; looked at every moment.
-        seed: of the local search.
-        on_improvement: called with each better plan or bound; stop by returning True.
+    Parameters
+    ----------
+    problem : Districting
+        Which.
+    program : Callable[[], Program]
+        Makes the program, unless sums already tell that there is no plan.
+    start : Plan
+        A feasible plan to beat, instead of the local search's.
+    time_limit : float
+        Seconds; looked at every moment.
+    seed : int or numpy.random.Generator
+        Of the local search.
+    on_improvement : Callable[[Improvement], bool | None]
+        Called with each better plan or bound; stop by returning True.
     """
     began = time.perf_counter()
     reason = problem.infeasibility_reason()

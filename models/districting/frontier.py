@@ -21,9 +21,10 @@ __all__ = ["frontier", "sweep_of"]
 def sweep_of(problem: Districting, method: str = "frontier") -> Sweep:
     """The sweep along a short-frontier order; each problem's is planned once.
 
-    Raises:
-        DeclarationError: for another objective, a `CutLimit` with costs other than 1, or a frontier longer
-            than 16.
+    Raises
+    ------
+    DeclarationError
+        For another objective, a `CutLimit` with costs other than 1, or a frontier longer than 16.
     """
     problem.require_cut(method)
     cached = problem.__dict__.get("_sweep")
@@ -54,11 +55,17 @@ def frontier(
 
     See `forcopt.models.districting.dynamic.decide` for the bounds.
 
-    Args:
-        problem: with the objective ``cut``; a `CutLimit` only if every edge costs 1.
-        start: a feasible plan to beat, instead of a local search's.
-        time_limit: seconds.
-        seed: of the local search.
-        on_improvement: called with each better plan or bound; stop by returning True.
+    Parameters
+    ----------
+    problem : Districting
+        With the objective ``cut``; a `CutLimit` only if every edge costs 1.
+    start : Plan, optional
+        A feasible plan to beat, instead of a local search's.
+    time_limit : float, optional
+        Seconds.
+    seed : int or numpy.random.Generator, optional
+        Of the local search.
+    on_improvement : Callable[[Improvement], bool | None], optional
+        Called with each better plan or bound; stop by returning True.
     """
     return decide(problem, lambda: sweep_of(problem), start, time_limit, seed, on_improvement)

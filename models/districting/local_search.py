@@ -193,13 +193,20 @@ def local_search(
 ) -> Outcome:
     """Simulated annealing, then exact recombination of adjacent pairs of districts.
 
-    Args:
-        problem: which.
-        restarts: how many schedules to run, each from a new random plan.
-        steps: moves tried in each; 10,000 for each node if left out.
-        time_limit: seconds; checked between the schedules.
-        seed: 0 if left out.
-        on_improvement: called with each better plan; stop by returning True.
+    Parameters
+    ----------
+    problem : Districting
+        Which.
+    restarts : int, default 8
+        How many schedules to run, each from a new random plan.
+    steps : int, optional
+        Moves tried in each; 10,000 for each node if left out.
+    time_limit : float, optional
+        Seconds; checked between the schedules.
+    seed : int or numpy.random.Generator, optional
+        0 if left out.
+    on_improvement : Callable[[Improvement], bool | None], optional
+        Called with each better plan; stop by returning True.
     """
     began = time.perf_counter()
     reason = problem.infeasibility_reason()

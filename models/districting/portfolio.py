@@ -51,15 +51,21 @@ def portfolio(
     integer program ``labels-separators`` on HiGHS, started from the best plan. Other objectives are
     searched to the end, on at most 128 nodes.
 
-    Args:
-        problem: which.
-        time_limit: seconds.
-        seed: of the local search.
-        on_improvement: called with each better plan; stop by returning True.
+    Parameters
+    ----------
+    problem : Districting
+        Which.
+    time_limit : float, optional
+        Seconds.
+    seed : int or numpy.random.Generator, optional
+        Of the local search.
+    on_improvement : Callable[[Improvement], bool | None], optional
+        Called with each better plan; stop by returning True.
 
-    Raises:
-        DeclarationError: for another objective than ``cut`` on more than 128 nodes; the integer programs
-            take that.
+    Raises
+    ------
+    DeclarationError
+        For another objective than ``cut`` on more than 128 nodes; the integer programs take that.
     """
     began = time.perf_counter()
     trace: list[Improvement] = []

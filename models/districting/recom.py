@@ -39,17 +39,25 @@ def recom(
 ) -> Outcome:
     """The best plan that a ReCom chain of the package gerrychain meets.
 
-    Args:
-        problem: with a tolerance, or bounds around the mean; plans that break a side constraint are passed
-            over.
-        start: the chain's first plan; a local search's by default.
-        steps: of the chain, at most.
-        time_limit: seconds.
-        seed: 0 if left out.
-        on_improvement: called with each better plan; stop by returning True.
+    Parameters
+    ----------
+    problem : Districting
+        With a tolerance, or bounds around the mean; plans that break a side constraint are passed over.
+    start : Plan, optional
+        The chain's first plan; a local search's by default.
+    steps : int, default 1000
+        Of the chain, at most.
+    time_limit : float, optional
+        Seconds.
+    seed : int or numpy.random.Generator, optional
+        0 if left out.
+    on_improvement : Callable[[Improvement], bool | None], optional
+        Called with each better plan; stop by returning True.
 
-    Raises:
-        NotInstalledError: if the package gerrychain is missing.
+    Raises
+    ------
+    NotInstalledError
+        If the package gerrychain is missing.
     """
     began = time.perf_counter()
     reason = problem.infeasibility_reason()
@@ -82,9 +90,12 @@ def recom_chain(problem: Districting, start: Plan, steps: int, rng: np.random.Ge
 
     It ends early at a plan of which no two adjacent districts can be split anew.
 
-    Raises:
-        NotInstalledError: if the package gerrychain is missing.
-        DeclarationError: if the bounds leave no room around the mean.
+    Raises
+    ------
+    NotInstalledError
+        If the package gerrychain is missing.
+    DeclarationError
+        If the bounds leave no room around the mean.
     """
     partition = start.to_gerrychain()
     try:

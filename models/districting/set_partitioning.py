@@ -233,19 +233,31 @@ def _words(groups: Any) -> Array:
 class Cover:
     """A search for the best exact cover, advanced in steps.
 
-    Args:
-        graph: its vertices are covered in this order; at most 128.
-        low, high: inclusive bounds on the weight of a part.
-        parts: how many.
-        joined, apart: groups that share a part, and pairs that do not.
-        limit: the largest number of cut pairs, or None.
-        kind: what to minimise.
-        inertia: the matrix of moments, for that objective.
-        best: only covers of less than this are sought.
+    Parameters
+    ----------
+    graph : WeightedGraph
+        Its vertices are covered in this order; at most 128.
+    low, high : int
+        Inclusive bounds on the weight of a part.
+    parts : int
+        How many.
+    joined, apart : Any, optional
+        Groups that share a part, and pairs that do not.
+    limit : int, optional
+        The largest number of cut pairs, or None.
+    kind : int, default CUT
+        What to minimise.
+    inertia : Array, optional
+        The matrix of moments, for that objective.
+    best : float, default np.inf
+        Only covers of less than this are sought.
 
-    Attributes:
-        best: the value of the best cover so far (what was given, if there is none).
-        looked_at: how many partial districts were looked at.
+    Attributes
+    ----------
+    best : float, default np.inf
+        The value of the best cover so far (what was given, if there is none).
+    looked_at
+        How many partial districts were looked at.
     """
 
     def __init__(
@@ -319,12 +331,18 @@ def set_partitioning(
 
     Takes every objective and side constraint; graphs of at most 128 nodes.
 
-    Args:
-        problem: which.
-        start: a feasible plan to beat; a local search looks for one if the search is not done in a moment.
-        time_limit: seconds.
-        seed: of that local search.
-        on_improvement: called with each better plan; stop by returning True.
+    Parameters
+    ----------
+    problem : Districting
+        Which.
+    start : Plan, optional
+        A feasible plan to beat; a local search looks for one if the search is not done in a moment.
+    time_limit : float, optional
+        Seconds.
+    seed : int or numpy.random.Generator, optional
+        Of that local search.
+    on_improvement : Callable[[Improvement], bool | None], optional
+        Called with each better plan; stop by returning True.
     """
     began = time.perf_counter()
     reason = problem.infeasibility_reason()

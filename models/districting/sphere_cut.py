@@ -22,8 +22,10 @@ __all__ = ["sphere_cut", "tables_of"]
 def tables_of(problem: Districting) -> SphereCut:
     """The dynamic program of a problem with at least two nodes; each problem's is planned once.
 
-    Raises:
-        DeclarationError: for another objective, a `CutLimit` with costs other than 1, or a width over 16.
+    Raises
+    ------
+    DeclarationError
+        For another objective, a `CutLimit` with costs other than 1, or a width over 16.
     """
     problem.require_cut("sphere-cut")
     cached = problem.__dict__.get("_tables")
@@ -55,12 +57,18 @@ def sphere_cut(
 
     See `forcopt.models.districting.dynamic.decide` for the bounds.
 
-    Args:
-        problem: with the objective ``cut``; a `CutLimit` only if every edge costs 1.
-        start: a feasible plan to beat, instead of a local search's.
-        time_limit: seconds.
-        seed: of the local search.
-        on_improvement: called with each better plan or bound; stop by returning True.
+    Parameters
+    ----------
+    problem : Districting
+        With the objective ``cut``; a `CutLimit` only if every edge costs 1.
+    start : Plan, optional
+        A feasible plan to beat, instead of a local search's.
+    time_limit : float, optional
+        Seconds.
+    seed : int or numpy.random.Generator, optional
+        Of the local search.
+    on_improvement : Callable[[Improvement], bool | None], optional
+        Called with each better plan or bound; stop by returning True.
     """
     if len(problem.nodes) == 1 and not problem.infeasibility_reason():
         return Outcome(Plan.of(problem, [[0]]))

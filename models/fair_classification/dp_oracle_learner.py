@@ -50,19 +50,28 @@ def dp_oracle_learner(
     ``Halfspaces(search="regression")``: then the noise is on the products of features and costs, as in
     section 5 of the paper, and no bound is known.
 
-    Args:
-        problem: with `privacy` and its floor.
-        bound: B, on the sum of the multipliers: more enforces the constraint better, and needs more noise.
-        rounds: T; those with the least bound on the gap by default.
-        beta: the probability with which the bounds may fail.
-        allow_vacuous: play even if the bounds say nothing (the error may be 1 too high, or the rates differ
-            by 1).
-        as_printed: the paper's own T, step and composition (Lemma A.3), and its noise: on the gradient,
-            by the least count of the data where there is no floor, which is **not** private. For two groups.
-        seed: for an experiment that can be repeated, which simulates privacy only; without one OpenDP draws.
+    Parameters
+    ----------
+    problem : FairClassification
+        With `privacy` and its floor.
+    bound : float, default 10.0
+        B, on the sum of the multipliers: more enforces the constraint better, and needs more noise.
+    rounds : int, optional
+        T; those with the least bound on the gap by default.
+    beta : float, default 0.05
+        The probability with which the bounds may fail.
+    allow_vacuous : bool, default False
+        Play even if the bounds say nothing (the error may be 1 too high, or the rates differ by 1).
+    as_printed : bool, default False
+        The paper's own T, step and composition (Lemma A.3), and its noise: on the gradient, by the least
+        count of the data where there is no floor, which is **not** private. For two groups.
+    seed : int or numpy.random.Generator, optional
+        For an experiment that can be repeated, which simulates privacy only; without one OpenDP draws.
 
-    Raises:
-        DeclarationError: see `plan`; and if the bounds are vacuous.
+    Raises
+    ------
+    DeclarationError
+        See `plan`; and if the bounds are vacuous.
     """
     game, oracle = problem.lagrangian, problem.oracle
     if not game.size:  # nothing to keep fair, so no look at the groups

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.fairness import AllOf, GroupRates, Rate, RateParity
 from forcopt.language.constraint import Constraint
@@ -25,9 +26,12 @@ SENSITIVITY = 2.0
 class PrivacyCost(NamedTuple):
     """What privacy costs at most, with a given probability.
 
-    Attributes:
-        error: the error rate above the non-private optimum.
-        disparity: of each rate by its name, above the tolerance; infinite if the noise may empty a cell.
+    Attributes
+    ----------
+    error : float
+        The error rate above the non-private optimum.
+    disparity : dict[str, float]
+        Of each rate by its name, above the tolerance; infinite if the noise may empty a cell.
     """
 
     error: float
@@ -58,6 +62,8 @@ def privacy_cost(problem: FairPostprocessing, beta: float = 0.05) -> PrivacyCost
     The disparities depend on the fewest records that a rate is taken over. With `Laplace.floor` the bound is
     computed from that, and may be published; without, from the counts, and is as private as they are.
 
+    Examples
+    --------
     >>> from forcopt.fairness import EqualizedOdds
     >>> counts = [[[3600, 400], [900, 500]], [[400, 1600], [600, 2000]]]
     >>> p = FairPostprocessing(counts=counts, constraint=EqualizedOdds(), privacy=Laplace(1.0, floor=1500))
@@ -88,6 +94,7 @@ def dp_postprocessing(
     beta: float = 0.05,
     as_printed: bool = False,
     backend: str | None = None,
+    time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
 ) -> Outcome:
     """Add Laplace noise to the counts, and solve the linear program of the noisy table with relaxed rows.
@@ -97,18 +104,29 @@ def dp_postprocessing(
     epsilon. A rate of group a is then off by at most s_a = N / (noisy records over which it is taken), so
     that two groups may differ by the tolerance and s_a + s_b: the non-private optimum stays feasible.
 
-    Args:
-        problem: which; must have `privacy`.
-        beta: the probability with which the bounds (`privacy_cost`) may fail.
-        as_printed: compare every group with the first one only, and relax by 2 max(s_a, s_b), as the paper's
-            LP (1) does; that is looser, with the same theorem.
-        backend: for the linear program.
-        seed: for an experiment that can be repeated, which simulates privacy only; without one OpenDP draws
-            the noise.
+    Parameters
+    ----------
+    problem : FairPostprocessing
+        Which; must have `privacy`.
+    beta : float, default 0.05
+        The probability with which the bounds (`privacy_cost`) may fail.
+    as_printed : bool, default False
+        Compare every group with the first one only, and relax by 2 max(s_a, s_b), as the paper's LP (1) does;
+        that is looser, with the same theorem.
+    backend : str, optional
+        For the linear program.
+    time_limit : float, optional
+        Seconds.
+    seed : int or numpy.random.Generator, optional
+        For an experiment that can be repeated, which simulates privacy only; without one OpenDP draws the
+        noise.
 
-    Raises:
-        DeclarationError: without privacy, or for a notion other than parity of rates.
+    Raises
+    ------
+    DeclarationError
+        Without privacy, or for a notion other than parity of rates.
     """
+    deadline = Deadline(time_limit)
     parities, noise = _parities(problem), _largest_noise(problem, beta)
     noisy = _privacy(problem).release(problem.counts, SENSITIVITY, seed)
     model = Model("noisy post-processing")
@@ -130,10 +148,11 @@ def dp_postprocessing(
         model.subject_to(_anchored(notion, rates, slack) if as_printed else notion.rows(rates, slack))
     # The number of records is public, and unlike the noisy total it is surely positive.
     model.minimize(rates.total(((0, 1), (1, 0))).sum() / float(problem.counts.sum()))
-    said = model.solve(backend or "highs")
-    if not said.status.has_solution:
-        return Outcome(None, status=said.status, message=said.message)
-    return Outcome(problem.postprocessor(np.clip(said[probabilities], 0.0, 1.0)), iterations=said.iterations)
+    result = model.solve(backend or "highs", time_limit=deadline.left)
+    if not result.status.has_solution:
+        return Outcome(None, status=result.status, message=result.message)
+    decision = problem.postprocessor(np.clip(result[probabilities], 0.0, 1.0))
+    return Outcome(decision, iterations=result.iterations)
 
 
 def _parities(problem: FairPostprocessing) -> list[RateParity]:

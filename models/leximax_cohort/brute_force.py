@@ -25,8 +25,10 @@ _DECIMALS = 9
 def all_cohorts(problem: LeximaxCohort) -> Iterator[Array]:
     """Give all cohorts that meet the demands, in batches of rows of 0 and 1.
 
-    Raises:
-        DeclarationError: if there are more than 5,000,000 of the size, or it is no whole number.
+    Raises
+    ------
+    DeclarationError
+        If there are more than 5,000,000 of the size, or it is no whole number.
     """
     n, k = len(problem.utilities), round(problem.size)
     if not problem.is_whole:

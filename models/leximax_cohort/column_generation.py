@@ -58,10 +58,14 @@ def column_generation(
     carries its lottery. With candidates as their own groups (``utilities`` the identity) it is the fair
     selection of a citizens' assembly.
 
-    Args:
-        problem: with a whole size.
-        backend: takes linear and mixed-integer programs, and gives duals.
-        time_limit: seconds.
+    Parameters
+    ----------
+    problem : LeximaxCohort
+        With a whole size.
+    backend : str, default "highs"
+        Takes linear and mixed-integer programs, and gives duals.
+    time_limit : float, optional
+        Seconds.
     """
     if problem.integer or not problem.is_whole:
         raise DeclarationError("'column-generation' finds lotteries: size must be whole, and integer=False")
@@ -106,7 +110,9 @@ def _level(
 ) -> tuple[GeneratedSolution, tuple[float, Array], Array]:
     """Raise the level of all groups that are not fixed.
 
-    Returns:
+    Returns
+    -------
+    tuple[GeneratedSolution, tuple[float, Array], Array]
         What was found; the least bound on the level, with the multipliers that prove it; all cohorts known.
     """
     V = problem.utilities

@@ -10,7 +10,8 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.models.leximax_cohort.rounding import decompose, dependent_rounding
+from forcopt.models.leximax_cohort.rounding import cohort_lottery, exact_marginals
+from forcopt.numeric import dependent_rounding
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,11 +30,14 @@ _MOST_LISTED = 40
 class CohortLottery:
     """Chooses a cohort by lot; a certain cohort if all probabilities are 0 or 1.
 
-    Attributes:
-        problem: for which.
-        marginals: the probability of each candidate, shape ``(n,)``.
-        cohorts, weights: a lottery with these marginals, if the method found one; rows of 0 and 1, and their
-            probabilities.
+    Attributes
+    ----------
+    problem : LeximaxCohort
+        For which.
+    marginals : Array
+        The probability of each candidate, shape ``(n,)``.
+    cohorts, weights : Array, optional
+        A lottery with these marginals, if the method found one; rows of 0 and 1, and their probabilities.
     """
 
     problem: LeximaxCohort = field(repr=False)
@@ -58,8 +62,10 @@ class CohortLottery:
     def cohort(self) -> tuple[int, ...]:
         """The positions of the members, if there is no chance in it.
 
-        Raises:
-            DeclarationError: if some probability is neither 0 nor 1.
+        Raises
+        ------
+        DeclarationError
+            If some probability is neither 0 nor 1.
         """
         if np.abs(self.marginals - np.round(self.marginals)).max() > _WHOLE:
             raise DeclarationError("the members are drawn by lot: use sample() or distribution()")
@@ -71,19 +77,25 @@ class CohortLottery:
         Without quotas by dependent rounding (Srinivasan, 2001), which makes memberships negatively
         correlated; with quotas from `distribution`.
 
-        Args:
-            seed: an int or a generator; the same int gives the same cohort.
+        Parameters
+        ----------
+        seed : int or numpy.random.Generator, optional
+            An int or a generator; the same int gives the same cohort.
 
-        Returns:
+        Returns
+        -------
+        Array
             The positions of the members, rising.
 
-        Raises:
-            DeclarationError: for a size that is no whole number.
+        Raises
+        ------
+        DeclarationError
+            For a size that is no whole number.
         """
         rng = np.random.default_rng(seed)
         self._check_whole("dependent rounding")
         if not self.problem.quotas:
-            return np.flatnonzero(dependent_rounding(self.marginals, rng))
+            return np.flatnonzero(dependent_rounding(exact_marginals(self.marginals, self.problem.size), rng))
         cohorts, weights = self.distribution()
         return np.flatnonzero(cohorts[rng.choice(len(weights), p=weights)])
 
@@ -104,17 +116,20 @@ class CohortLottery:
         the polytope, and go on with that. Every step settles a candidate or a quota, so that there are at
         most ``n + quotas + 1`` cohorts.
 
-        Returns:
+        Returns
+        -------
+        tuple[Array, Array]
             Rows of 0 and 1, one for each cohort, and their probabilities.
 
-        Raises:
-            DeclarationError: for a size that is no whole number, or if the marginals are known to come from
-                no lottery.
+        Raises
+        ------
+        DeclarationError
+            For a size that is no whole number, or if the marginals are known to come from no lottery.
         """
         if self.cohorts is not None and self.weights is not None:
             return self.cohorts, self.weights
         self._check_whole("a lottery over cohorts")
-        return decompose(self.marginals, self.problem.classes)
+        return cohort_lottery(self.marginals, round(self.problem.size), self.problem.classes)
 
     def _check_whole(self, what: str) -> None:
         if not self.problem.is_whole:
@@ -138,8 +153,10 @@ class CohortLottery:
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw the groups' utilities from the smallest up, over those of an equal chance for all.
 
-        Args:
-            path: where to save the picture, if given; the ending says in which format.
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to save the picture, if given; the ending says in which format.
         """
         from matplotlib.figure import Figure
 

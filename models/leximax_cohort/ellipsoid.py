@@ -24,13 +24,19 @@ def ellipsoid(problem: LeximaxCohort, *, accuracy: float = 1e-3, steps: int = 10
     accuracy; the levels then are right to about the accuracy. A stage takes O(n²) steps for each digit, a
     step O(n² + n m): the other methods are faster by orders of magnitude.
 
-    Args:
-        problem: without quotas, forced or forbidden candidates, and negative utilities.
-        accuracy: of the sums.
-        steps: give up after so many in a stage.
+    Parameters
+    ----------
+    problem : LeximaxCohort
+        Without quotas, forced or forbidden candidates, and negative utilities.
+    accuracy : float, default 0.001
+        Of the sums.
+    steps : int, default 100000
+        Give up after so many in a stage.
 
-    Raises:
-        DeclarationError: for other problems, and an accuracy that is not positive.
+    Raises
+    ------
+    DeclarationError
+        For other problems, and an accuracy that is not positive.
     """
     if problem.integer or problem.signed or problem.quotas or problem.forced.size or problem.forbidden.size:
         raise DeclarationError(

@@ -26,10 +26,14 @@ Name = Annotated[str, BeforeValidator(str)]
 class Quotas(NamedTuple):
     """How many of each class of candidates a cohort may have.
 
-    Attributes:
-        members: 1 where a candidate is in a class, shape ``(classes, n)``.
-        least, most: of each class.
-        names: of the classes, such as ``"sex = female"``.
+    Attributes
+    ----------
+    members : Array
+        1 where a candidate is in a class, shape ``(classes, n)``.
+    least, most : Array
+        Of each class.
+    names : tuple[str, ...]
+        Of the classes, such as ``"sex = female"``.
     """
 
     members: Array
@@ -47,25 +51,40 @@ class LeximaxCohort(Problem):
     size, and quotas on two features at most, every such point is the mean of a lottery over cohorts of just
     that size that all meet the quotas (the rows are totally unimodular).
 
-    Attributes:
-        utilities: what each candidate is worth to each group, shape ``(n, m)``; not negative, unless
-            `signed`.
-        size: of the cohort, above 0 and at most n. A fraction is a mean size: for marginals only.
-        integer: choose one cohort instead of a lottery.
-        features: levels of features of the candidates, such as ``{"sex": ["f", "m", "f"]}``.
-        quotas: the least and the greatest number of members with a level of a feature, such as
-            ``{"sex": {"f": [1, 2]}}``.
-        forced, forbidden: positions of candidates who must, or must not, be chosen.
-        slack: by how much each level may fall short of the best that it could be, one number or one for each
-            level; only the methods ``cumulative`` and ``recursive`` make use of it.
-        groups: their names; ``"0"``, ``"1"``, ... by default.
-        signed: allow negative utilities.
+    Attributes
+    ----------
+    utilities : Numbers
+        What each candidate is worth to each group, shape ``(n, m)``; not negative, unless `signed`.
+    size : float
+        Of the cohort, above 0 and at most n. A fraction is a mean size: for marginals only.
+    integer : bool, default False
+        Choose one cohort instead of a lottery.
+    features : Mapping[str, tuple[Name, ...]], optional
+        Levels of features of the candidates, such as ``{"sex": ["f", "m", "f"]}``.
+    quotas : Mapping[str, Mapping[Name, tuple[float, float]]], optional
+        The least and the greatest number of members with a level of a feature, such as
+        ``{"sex": {"f": [1, 2]}}``.
+    forced, forbidden : Integers, optional
+        Positions of candidates who must, or must not, be chosen.
+    slack : Numbers, default 0.0
+        By how much each level may fall short of the best that it could be, one number or one for each level;
+        only the methods ``cumulative`` and ``recursive`` make use of it.
+    groups : tuple[Name, ...], optional
+        Their names; ``"0"``, ``"1"``, ... by default.
+    signed : bool, default False
+        Allow negative utilities.
 
-    Raises:
-        DeclarationError: naming the field, the value and the rule.
+    Raises
+    ------
+    DeclarationError
+        Naming the field, the value and the rule.
 
-    Reference: Henzinger, Peale, Reingold and Shen (2022), sections 2 and 3.
+    References
+    ----------
+    Henzinger, Peale, Reingold and Shen (2022), sections 2 and 3.
 
+    Examples
+    --------
     >>> from forcopt.models import LeximaxCohort
     >>> p = LeximaxCohort(utilities=[[0.3, 1, 0], [0.3, 0, 1], [0, 0.5, 0.5]], size=1)
     >>> s = p.solve()
@@ -202,10 +221,14 @@ class LeximaxCohort(Problem):
     def lottery(self, marginals: Any, cohorts: Array | None = None, weights: Array | None = None) -> Any:
         """The decision with these probabilities, shape ``(n,)``; and, if known, a lottery that has them.
 
-        Args:
-            marginals: clipped to [0, 1].
-            cohorts: rows of 0 and 1, shape ``(cohorts, n)``.
-            weights: their probabilities.
+        Parameters
+        ----------
+        marginals : Any
+            Clipped to [0, 1].
+        cohorts : Array, optional
+            Rows of 0 and 1, shape ``(cohorts, n)``.
+        weights : Array, optional
+            Their probabilities.
         """
         x = np.clip(as_numbers(marginals, "marginals"), 0.0, 1.0)
         return CohortLottery(self, x, cohorts, weights)
@@ -213,10 +236,14 @@ class LeximaxCohort(Problem):
     def evaluate(self, decision: CohortLottery | Any) -> Evaluation:
         """Judge a decision: its smallest group utility, its violations, its levels.
 
-        Args:
-            decision: a `CohortLottery` of this problem, or marginals of shape ``(n,)``.
+        Parameters
+        ----------
+        decision : CohortLottery or Any
+            A `CohortLottery` of this problem, or marginals of shape ``(n,)``.
 
-        Returns:
+        Returns
+        -------
+        Evaluation
             The smallest utility; violations of ``"probability"``, ``"size"``, quotas by name, ``"forced"``,
             ``"forbidden"`` and ``"integrality"``; as metrics the mean utility and the lowest levels.
         """
@@ -245,8 +272,10 @@ class LeximaxCohort(Problem):
     def read(self, decision: CohortLottery | Any) -> Array:
         """The marginals of a decision.
 
-        Raises:
-            DeclarationError: for another shape, or entries that are no numbers.
+        Raises
+        ------
+        DeclarationError
+            For another shape, or entries that are no numbers.
         """
         given = decision.marginals if isinstance(decision, CohortLottery) else decision
         x = as_numbers(given, "the decision")

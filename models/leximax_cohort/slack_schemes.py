@@ -50,10 +50,14 @@ def cumulative(problem: LeximaxCohort, *, backend: str = "highs", time_limit: fl
     so that the solution is max(slack)-tradeoff leximax. It need not be recursive for the given slack nor
     significant, as the paper says: the rows bound sums, not levels. Without slack it is leximax.
 
-    Args:
-        problem: which.
-        backend: takes the linear programs; for one cohort, integer programs.
-        time_limit: seconds; then the decision is that of the last stage that ended.
+    Parameters
+    ----------
+    problem : LeximaxCohort
+        Which.
+    backend : str, default "highs"
+        Takes the linear programs; for one cohort, integer programs.
+    time_limit : float, optional
+        Seconds; then the decision is that of the last stage that ended.
     """
     began = time.perf_counter()
     best: list[float] = []
@@ -84,10 +88,14 @@ def recursive(problem: LeximaxCohort, *, backend: str = "highs", time_limit: flo
     Level i is maximised where every earlier level is within its slack of its own maximum: a mixed-integer
     program for each, since which groups are lowest is open. For a dozen groups, not for a hundred.
 
-    Args:
-        problem: which.
-        backend: takes mixed-integer programs.
-        time_limit: seconds; then the decision is that of the last level that ended.
+    Parameters
+    ----------
+    problem : LeximaxCohort
+        Which.
+    backend : str, default "highs"
+        Takes mixed-integer programs.
+    time_limit : float, optional
+        Seconds; then the decision is that of the last level that ended.
     """
     began = time.perf_counter()
     every = FeasibleCohorts(problem, backend)

@@ -38,11 +38,16 @@ def largest_gaming_free_set(problem: StrategicGraph, among: Array | None = None)
     set. Pointers into the agents' lists only move forward, and a pass visits only agents whose criterion was
     just deleted: O(E) in all, after sorting.
 
-    Args:
-        problem: which.
-        among: mask of the criteria to choose from; all by default.
+    Parameters
+    ----------
+    problem : StrategicGraph
+        Which.
+    among : Array, optional
+        Mask of the criteria to choose from; all by default.
 
-    Returns:
+    Returns
+    -------
+    tuple[Array, int]
         The mask of the set, shape ``(m,)``, and how many passes deleted something (Proposition 1: at most m).
     """
     graph, m = problem.graph, problem.criteria

@@ -32,7 +32,9 @@ def lp(problem: StrategicClassification, model: Model) -> Handles:
     the support, those criteria in it that the relaxation opens most (at 20 levels), and greedy deletion's
     set.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``is_open``, shape ``(m,)``; ``true_positives`` and ``false_positives`` by group.
     """
     responses = write_responses(problem, model, integer=False)

@@ -28,10 +28,14 @@ along."""
 class Separator:
     """A linear classifier that meets all requirements.
 
-    Attributes:
-        classifier: with weight 1 for the feature along which agents move.
-        feature: that one.
-        margin: by how much rejected agents at best fall short, in units of that feature; at most 1.
+    Attributes
+    ----------
+    classifier : LinearClassifier
+        With weight 1 for the feature along which agents move.
+    feature : int
+        That one.
+    margin : float
+        By how much rejected agents at best fall short, in units of that feature; at most 1.
     """
 
     classifier: LinearClassifier
@@ -76,20 +80,32 @@ def find_separator(
     One LP for each feature that agents may be made to move along: the improvable ones if `improve` names
     anyone. Among all features the one with the largest margin is returned.
 
-    Args:
-        agents: any problem whose agents have features.
-        yes, no, improve: disjoint sets of agents, by index; others are unrestricted.
-        backend: for the LPs.
+    Parameters
+    ----------
+    agents : LinearAgents
+        Any problem whose agents have features.
+    yes, no, improve : Iterable[int]
+        Disjoint sets of agents, by index; others are unrestricted.
+    backend : str, default "highs"
+        For the LPs.
 
-    Returns:
+    Returns
+    -------
+    Separator
         The classifier, or None if there is none (with a margin above the tolerance).
 
-    Raises:
-        DeclarationError: for an index that does not exist, or sets that overlap.
+    Raises
+    ------
+    DeclarationError
+        For an index that does not exist, or sets that overlap.
 
-    Warns:
-        UserWarning: if `improve` holds agents that are qualified already: more than needed is then demanded.
+    Warns
+    -----
+    UserWarning
+        If `improve` holds agents that are qualified already: more than needed is then demanded.
 
+    Examples
+    --------
     >>> p = StrategicLinearClassifier(
     ...     X=[[6, 4], [12, 1], [8, 0], [7, 1], [2, 1], [0, 3]], truth=([1, 2], 12), costs=[0.2, 0.2],
     ...     improvable=[True, False])

@@ -30,11 +30,13 @@ def sweep(problem: TargetDesign2D, *, as_printed: bool = False) -> Outcome:
     target was discarded. Such an agent pays at most 1, its value, for gaming; taking 1 repairs both: skipping
     it lets it game, infinity discards targets that are safe.
 
-    Args:
-        problem: which.
-        as_printed: agents that cannot improve are skipped, discarded targets cost infinity, the target of a
-            qualified agent may lie before it. For comparison: the result may be worse, or have false
-            positives.
+    Parameters
+    ----------
+    problem : TargetDesign2D
+        Which.
+    as_printed : bool, default False
+        Agents that cannot improve are skipped, discarded targets cost infinity, the target of a qualified
+        agent may lie before it. For comparison: the result may be worse, or have false positives.
     """
     improves = int(np.argmax(problem.improvable))
     Y, t, s = problem.scaled()

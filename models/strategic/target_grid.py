@@ -26,9 +26,12 @@ def grid(problem: TargetDesign, *, step: float = 1.0) -> Outcome:
 
     Then it is an oracle for Algorithm 3. The number of points grows exponentially with the features.
 
-    Args:
-        problem: which.
-        step: the distance of neighbouring points along each feature, in its own units.
+    Parameters
+    ----------
+    problem : TargetDesign
+        Which.
+    step : float, default 1.0
+        The distance of neighbouring points along each feature, in its own units.
     """
     if not (np.isfinite(step) and step > 0):
         raise DeclarationError(f"step is {step!r}; it must be positive")

@@ -25,7 +25,9 @@ def milp(problem: TargetDesign, model: Model) -> Handles:
     not served). That cost must be bounded from below, which takes a binary for each feature: n^2 (d + 2) + n
     binaries in all.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``targets`` in units of effort, shape ``(n, d)``, and ``served``, shape ``(n,)``, for the agents of
         positive weight.
     """

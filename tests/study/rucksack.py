@@ -19,9 +19,12 @@ from forcopt.declaration import Numbers
 class Rucksack(fo.Problem):
     """Choose items of the largest total value within a weight limit.
 
-    Attributes:
-        values, weights: of the items.
-        capacity: what fits.
+    Attributes
+    ----------
+    values, weights : Numbers
+        Of the items.
+    capacity : float
+        The largest total weight.
     """
 
     sense = "max"

@@ -18,7 +18,7 @@ from forcopt.backends import backends
 from forcopt.models import LeximaxCohort
 from forcopt.models.leximax_cohort import CohortLottery, random_block, random_cohort, random_panel
 from forcopt.models.leximax_cohort.brute_force import all_cohorts
-from forcopt.models.leximax_cohort.rounding import dependent_rounding
+from forcopt.numeric import dependent_rounding
 
 MARGINAL = ["saturation", "compact", "cuts", "enumeration", "column-generation"]
 LINEAR = ["highs", "highs:ipm", "clarabel", "glop", "scip"]

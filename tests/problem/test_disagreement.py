@@ -5,13 +5,14 @@ from types import SimpleNamespace
 import pytest
 
 import forcopt as fo
-from forcopt.problem import Evaluation, Handles, _disagreement
+from forcopt.problem import Evaluation, Handles
+from forcopt.problem.solution import disagreement
 
 
 def verdict(judged, said, bound, status, sense="min", violations=None):
     x = fo.Model().variable("x")
     solution = SimpleNamespace(objective=said, bound=bound, status=status)
-    return _disagreement(Evaluation(judged, violations or {}), solution, Handles(x, None), sense)
+    return disagreement(Evaluation(judged, violations or {}), solution, Handles(x, None), sense)
 
 
 @pytest.mark.parametrize("sense", ["min", "max"])
