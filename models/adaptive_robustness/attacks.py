@@ -119,8 +119,8 @@ def _shrink(
     best: Array | None = None
     for _ in range(_DOUBLINGS):
         found = search(min(radius, widest))
-        if len(found):
-            best = _closest(problem, found)
+        best = _closest(problem, found)
+        if best is not None:
             break
         if trace.over or radius >= widest:
             return None
@@ -134,23 +134,31 @@ def _shrink(
         if least == 0:
             break
         found = search(least * (0.99 if misses else 0.9))
-        misses += not len(found)
-        if len(found):
-            best = _closest(problem, found)
+        nearer = _closest(problem, found)
+        misses += nearer is None
+        if nearer is not None:
+            best = nearer
             trace.add(float(problem.lengths(best)), 0.0)
     return best
 
 
-def _closest(problem: RobustnessRadius, found: Array) -> Array:
+def _closest(problem: RobustnessRadius, found: Array) -> Array | None:
     """Pull changed points back towards the point by bisection, and give the nearest."""
+    if not len(found):
+        return None
     keep = np.ones(len(found))  # the share of the move at which the label is changed
     none = np.zeros(len(found))
     for _ in range(50):
         middle = (keep + none) / 2
         changed = problem.changed(problem.point + middle[:, None] * (found - problem.point))
         keep, none = np.where(changed, middle, keep), np.where(changed, none, middle)
-    pulled = problem.point + keep[:, None] * (found - problem.point)
-    return np.asarray(pulled[int(problem.lengths(pulled).argmin())])
+    shares = np.stack([keep, np.minimum(keep * (1 + 1e-10), 1.0), np.ones(len(found))])
+    for k in problem.lengths(keep[:, None] * (found - problem.point) + problem.point).argsort():
+        for share in shares[:, k]:  # one by one: side by side, sums may be rounded otherwise
+            moved = found[k] if share == 1 else problem.point + share * (found[k] - problem.point)
+            if problem.changed(moved[None])[0]:
+                return np.asarray(moved)
+    return None
 
 
 @RobustnessRadius.algorithm("draws", exact=False, cites="Chowdhury, Urner (2022), section 6, uniform draws")
