@@ -80,7 +80,7 @@ def attack(
             if flipped.any():
                 changed.append(z[flipped])
             slopes = sign * slopes
-            size = np.array([dual_length(g, problem.norm) for g in slopes])[:, None]
+            size = np.linalg.norm(slopes, 2 if problem.norm == "l2" else 1, axis=1, keepdims=True)
             unit = np.where(size > 0, slopes / np.where(size > 0, size, 1), 0.0)
             if problem.norm == "linf":
                 unit = np.sign(slopes)

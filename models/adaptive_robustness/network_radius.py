@@ -58,7 +58,7 @@ def _write(problem: RobustnessRadius, model: Model) -> Handles:
     assert isinstance(net, ReLUNetwork)
     sign = 1.0 if problem.label == 1 else -1.0
     low, high = problem.limits
-    known = attack(problem, 10, 40, np.random.default_rng(0), Trace(Deadline(5.0)))
+    known = attack(problem, 5, 20, np.random.default_rng(0), Trace(Deadline(5.0)))
     most = math.inf if known is None else float(problem.lengths(known)) * (1 + 1e-6) + 1e-9
     low, high = np.maximum(low, x - most), np.minimum(high, x + most)
     if not np.isfinite(high - low).all():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -113,6 +114,13 @@ class RobustnessRadius(Problem):
         if backend is None and not at and self.method(name or None).name == "misocp":
             backend = "scip"
         return super().solve(method, backend=backend, **options)
+
+    @property
+    def methods(self) -> Mapping[str, Method]:
+        """The registered methods that take the classifier, by name."""
+        known = {n for c in _all_kinds() for n in c.methods}
+        own = type(self.classifier).methods
+        return {n: m for n, m in super().methods.items() if n in own or n not in known}
 
     @property
     def limits(self) -> tuple[Array, Array]:

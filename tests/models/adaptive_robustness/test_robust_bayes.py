@@ -223,7 +223,9 @@ def test_a_time_limit_leaves_a_valid_bound():
             s = RobustBayes.from_sample(X, y, 0.3).solve(name, time_limit=limit)
             assert s.evaluation.feasible and s.bound <= best.objective + 1e-12 <= s.objective + 2e-12
     seen = []
-    s = RobustBayes.from_sample(X, y, 0.3).solve(on_improvement=lambda step: seen.append(step) or len(seen) > 1)
+    s = RobustBayes.from_sample(X, y, 0.3).solve(
+        on_improvement=lambda step: seen.append(step) or len(seen) > 1
+    )
     assert len(seen) == 2 and s.evaluation.feasible and s.bound <= best.objective + 1e-12
 
 

@@ -212,7 +212,11 @@ def test_the_milp_on_every_backend(seed):
     assert len({s.status for s in answers}) == 1
     if answers[0].status == "optimal":
         assert np.ptp([s.objective for s in answers]) < 1e-6
-        l2 = p.replace(norm="l2").solve() if hasattr(p, "replace") else RobustnessRadius(net, x, p.label).solve()
+        l2 = (
+            p.replace(norm="l2").solve()
+            if hasattr(p, "replace")
+            else RobustnessRadius(net, x, p.label).solve()
+        )
         assert answers[0].objective - 1e-6 <= l2.objective <= 2 * answers[0].objective + 1e-6
 
 
@@ -233,7 +237,7 @@ def test_no_attack_is_better_than_the_milp_on_200_points():
     ]
     found = np.array([s.objective for s in attacked])
     assert all(s.evaluation is None or s.evaluation.metrics["confirmed"] == 1 for s in attacked)
-    assert (found[np.isfinite(found)] >= lower[np.isfinite(found)] - 1e-9).all()
+    assert (found[np.isfinite(found)] >= lower[np.isfinite(found)] - 1e-5).all()  # the solver's tolerance
     assert np.median(found / upper) < 1.1
 
 
