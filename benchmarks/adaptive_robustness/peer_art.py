@@ -84,16 +84,17 @@ def attack(task):
 
 def verify(task):
     """The clique verifier on a decision tree: a lower bound of the mean radius and of the error."""
-    from art.estimators.classification.scikitlearn import ScikitlearnDecisionTreeClassifier
+    from art.estimators.classification.scikitlearn import ScikitlearnRandomForestClassifier
     from art.metrics import RobustnessVerificationTreeModelsCliqueMethod
-    from sklearn.tree import DecisionTreeClassifier
+    from sklearn.ensemble import RandomForestClassifier
 
     x, y = np.array(task["train"]), np.array(task["train_labels"])
-    tree = DecisionTreeClassifier(max_depth=task["depth"], random_state=0).fit(x, y)
+    one = {"n_estimators": 1, "bootstrap": False, "max_features": None, "random_state": 0}
+    tree = RandomForestClassifier(max_depth=task["depth"], **one).fit(x, y)  # a forest of one tree
     test, labels = np.array(task["points"]), np.array(task["labels"])
     began = time.perf_counter()
     verifier = RobustnessVerificationTreeModelsCliqueMethod(
-        classifier=ScikitlearnDecisionTreeClassifier(tree), verbose=False
+        classifier=ScikitlearnRandomForestClassifier(tree), verbose=False
     )
     bound, error = verifier.verify(
         x=test, y=np.eye(2)[labels], eps_init=0.3, norm=np.inf, nb_search_steps=10, max_clique=2, max_level=2
