@@ -1,3 +1,4 @@
+# ruff: noqa: D102, B905
 """Radii of robustness by the Adversarial Robustness Toolbox; reads tasks from stdin, writes JSON.
 
 Networks: projected gradient descent with bisection over the radius, on a classifier whose gradients are

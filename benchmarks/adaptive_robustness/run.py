@@ -171,8 +171,8 @@ def constancy(quick: bool) -> tuple[str, list[Row]]:
 
 
 def networks(quick: bool) -> tuple[str, list[Row]]:
-    from sklearn.model_selection import train_test_split
     from sklearn.ensemble import RandomForestClassifier
+    from sklearn.model_selection import train_test_split
 
     X, y = breast_cancer()
     train, test, seen, labels = train_test_split(X, y, test_size=114, random_state=0, stratify=y)
@@ -278,8 +278,9 @@ def networks(quick: bool) -> tuple[str, list[Row]]:
     radii = exact_radii(tree, test, labels, "linf")[1]
     seconds = time.perf_counter() - began
     note = (
-        f"\nThe mean radius of the test points of a decision tree of depth 6, linf: exact {radii.mean():.5f} in "
-        f"{seconds:.2f} s; ART's clique verifier {theirs[-1]['mean']:.5f} (a bound) in {theirs[-1]['seconds']:.2f} s.\n"
+        f"\nThe mean radius of the test points of a tree of depth 6, linf: exact {radii.mean():.5f} in "
+        f"{seconds:.2f} s; ART's clique verifier "
+        f"{theirs[-1]['mean']:.5f} (a bound) in {theirs[-1]['seconds']:.2f} s.\n"
     )
     told.append(
         row(
@@ -390,9 +391,10 @@ def tables(quick: bool) -> tuple[str, list[Row]]:
         )
         progress(*rows[-1])
     note = (
-        "\nMeans over seeds with 95 % intervals; the second number is the binary loss. The paper's claim is an order: "
-        f"adaptive is at most original in adaptive loss for {sum(r for _, r, _ in ordered)} of {len(ordered)} sets, in "
-        f"binary loss for {sum(b for *_, b in ordered)}. On the curves, inputs are standardized for the network. It is trained for 150 epochs, as the paper does not say for how many.\n"
+        "\nMeans over seeds with 95 % intervals; the second number is the binary loss. The claim is an order: "
+        f"adaptive is at most original in adaptive loss for {sum(r for _, r, _ in ordered)} of {len(ordered)} "
+        f"sets, in binary loss for {sum(b for *_, b in ordered)}. On the curves, inputs are standardized for the "
+        "network. It is trained for 150 epochs, as the paper does not say for how many.\n"
     )
     told = [
         row(

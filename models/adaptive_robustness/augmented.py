@@ -73,7 +73,7 @@ def _read(fitted: Any, X: Array, y: Array) -> Any:
     if getattr(fitted, "n_neighbors", 0) == 1:
         return NearestNeighbour(X, y)
     raise DeclarationError(
-        f"learner is a {type(fitted).__name__}; its exact loss is known for linear ones, trees and the nearest "
+        f"learner is {type(fitted).__name__}; the exact loss is known of linear ones, trees and the nearest "
         "neighbour: fit others on the rows of augment"
     )
 

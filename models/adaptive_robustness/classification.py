@@ -93,11 +93,11 @@ class AdaptiveRobustClassification(Problem):
             check_fraction(self.fraction)
             if (self.labels == self.labels[0]).all():
                 raise DeclarationError(
-                    "labels: all are equal, so adaptive radii are infinite; give radii, or points of both labels"
+                    "labels: all are equal, so adaptive radii are infinite; give radii or both labels"
                 )
         elif self.radii.shape not in ((), (n,)) or self.radii.min() < 0:
             raise DeclarationError(
-                f"radii: the shape is {self.radii.shape}, the least {self.radii.min():g}; it must be one number "
+                f"radii: the shape is {self.radii.shape}, least {self.radii.min():g}; it must be one number "
                 f"or ({n},), and not negative"
             )
         return self

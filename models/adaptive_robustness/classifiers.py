@@ -35,7 +35,7 @@ class Classifier(Declared):
 
     @abstractmethod
     def margin(self, X: Any, label: int) -> Array:
-        """By how much the label is preferred to the others: positive inside of its region, 0 on the border."""
+        """By how much the label is preferred to the others: positive in its region, 0 on the border."""
 
     def read(self, X: Any) -> Array:
         """Check inputs, shape ``(m, d)``."""
@@ -186,22 +186,20 @@ class ReLUNetwork(Classifier):
     def _fits(self) -> Self:
         if not self.weights or len(self.weights) != len(self.biases):
             raise DeclarationError(
-                f"there are {len(self.weights)} weights and {len(self.biases)} biases; each layer has one of both"
+                f"there are {len(self.weights)} weights and {len(self.biases)} biases; a layer has both"
             )
         for k, (matrix, shift) in enumerate(zip(self.weights, self.biases, strict=True)):
             inputs = self.weights[k - 1].shape[1] if k else (matrix.shape[0] if matrix.ndim == 2 else 0)
             if matrix.ndim != 2 or 0 in matrix.shape or matrix.shape[0] != inputs:
-                raise DeclarationError(
-                    f"weights.{k}: the shape is {matrix.shape}; it must be ({inputs}, units)"
-                )
+                raise DeclarationError(f"weights.{k}: the shape is {matrix.shape}; it must be ({inputs}, k)")
             if shift.shape != matrix.shape[1:]:
                 raise DeclarationError(
                     f"biases.{k}: the shape is {shift.shape}; it must be {matrix.shape[1:]}"
                 )
         if self.weights[-1].shape[1] != 1:
             raise DeclarationError(
-                f"weights.{len(self.weights) - 1}: the network has {self.weights[-1].shape[1]} outputs; it must "
-                "have one, for two labels"
+                f"weights.{len(self.weights) - 1}: the network has {self.weights[-1].shape[1]} outputs; it "
+                "must have one, for two labels"
             )
         return self
 
@@ -353,7 +351,7 @@ class Tree(Classifier):
 
     @cached_property
     def boxes(self) -> tuple[Array, Array, Array]:
-        """The leaves: labels, shape ``(leaves,)``, and boxes ``lower < x <= upper``, shapes ``(leaves, d)``."""
+        """The leaves: labels ``(leaves,)``, and boxes ``lower < x <= upper`` of shapes ``(leaves, d)``."""
         low = np.full((len(self.left), self.dimension), -np.inf)
         high = np.full((len(self.left), self.dimension), np.inf)
         for node in range(len(self.left)):

@@ -82,7 +82,9 @@ def nearest_border(
                 tested = len(cells)
             if least[rank - done] >= radius:
                 continue
-            move, size, used, proved = _project(same, x, atoms[rank - done], float(apart[rank]), cells[0], radius)
+            move, size, used, proved = _project(
+                same, x, atoms[rank - done], float(apart[rank]), cells[0], radius
+            )
             cells += [k for k in used if k not in cells]
             programs += 1
             if move is not None and size < radius:
@@ -114,7 +116,7 @@ def _nearest(tree: KDTree, x: Array, count: int) -> tuple[Array, Array]:
 def _project(
     same: KDTree, x: Array, atom: Array, apart: float, first: int, best: float
 ) -> tuple[Array | None, float, set[int], bool]:
-    """The move from x to the cell of an atom; None if it is at least `best`, the cells used, and whether this is proved."""
+    """The move from x to the cell of an atom (None if at least `best`), its length, the cells used, if proved."""
     if apart == 0:
         return np.zeros_like(x), 0.0, set(), True
     tried: set[int] = set()

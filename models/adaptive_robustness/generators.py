@@ -13,9 +13,7 @@ CURVES = ("sines", "s-figure", "nnn", "circles", "boxes")
 """The names of the generators."""
 
 
-def draw_curves(
-    name: str, count: int, seed: int | np.random.Generator | None = None
-) -> tuple[Array, Array]:
+def draw_curves(name: str, count: int, seed: int | np.random.Generator | None = None) -> tuple[Array, Array]:
     """Draw points on the curves of two classes.
 
     Parameters

@@ -27,7 +27,7 @@ Norm = Literal["l2", "linf"]
 """The norm in which inputs are moved: Euclidean or maximum."""
 
 TOUCH = 1e-12
-"""Balls whose distance differs from the sum of their radii by less, relative to the coordinates, touch only."""
+"""Balls whose centers are nearer than the sum of radii by less, relative to coordinates, only touch."""
 
 _CHUNK = 4096
 

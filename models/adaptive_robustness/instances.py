@@ -44,7 +44,9 @@ def _network(features: int, units: int) -> RobustnessRadius:
     net = ReLUNetwork(weights=tuple(weights), biases=tuple(rng.normal(size=k) / 10 for k in sizes[1:]))
     point = rng.random(features)
     label = int(net.predict(point[None])[0])
-    return RobustnessRadius(classifier=net, point=point, label=label, norm="linf", box=(np.array(-1.0), np.array(2.0)))
+    return RobustnessRadius(
+        classifier=net, point=point, label=label, norm="linf", box=(np.array(-1.0), np.array(2.0))
+    )
 
 
 INSTANCES = by_name(
@@ -60,6 +62,9 @@ INSTANCES = by_name(
             Instance(f"robustness/halfspace-{n}-{d}", partial(_halfspace, n, d, 0.5), "milp")
             for n, d in ((20, 2), (40, 3), (60, 4))
         ),
-        *(Instance(f"robustness/network-{d}-{k}", partial(_network, d, k), "milp") for d, k in ((5, 5), (20, 10), (30, 20))),
+        *(
+            Instance(f"robustness/network-{d}-{k}", partial(_network, d, k), "milp")
+            for d, k in ((5, 5), (20, 10), (30, 20))
+        ),
     ]
 )  # fmt: skip

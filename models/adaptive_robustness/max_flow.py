@@ -286,6 +286,4 @@ def max_flow(
 
 def warm_up() -> Any:
     """Compile the kernel, before the clock of a comparison starts."""
-    return max_flow(
-        RobustBayes(points=np.eye(2)[:, :1], masses=np.eye(2) / 2, radius=np.ones(()))
-    )
+    return max_flow(RobustBayes(points=np.eye(2)[:, :1], masses=np.eye(2) / 2, radius=np.ones(())))

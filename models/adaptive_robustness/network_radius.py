@@ -151,10 +151,7 @@ def _confirmed(problem: RobustnessRadius, moved: Array) -> Array:
     size = float(np.linalg.norm(direction))
     if size == 0:
         return moved
-    if problem.norm == "linf":
-        direction = np.sign(direction)
-    else:
-        direction = direction / size
+    direction = np.sign(direction) if problem.norm == "linf" else direction / size
     reach = max(float(problem.lengths(moved)), 1e-9)
     for step in reach * np.geomspace(1e-12, 1e-4, 33):
         nearby = np.clip(moved - step * direction, *problem.limits)

@@ -113,8 +113,8 @@ class RobustBayes(Problem):
     """Find the classifier of least robust loss under a law with finite support.
 
     A point x of label y is lost if some input in the open ball around x is not classified y. Two pairs
-    (x, y) and (x', y') with different labels cannot both be safe if their balls meet. So the safe pairs are an
-    independent set of the conflict graph, and each independent set gives a classifier.
+    (x, y) and (x', y') with different labels cannot both be safe if their balls meet. So the safe pairs are
+    an independent set of the conflict graph, and each independent set gives a classifier.
 
     Parameters
     ----------
@@ -146,7 +146,8 @@ class RobustBayes(Problem):
 
     Examples
     --------
-    >>> p = RobustBayes([[0.0], [1.0], [2.0], [4.0]], [[.2, .05], [.05, .2], [.2, .05], [.05, .2]], radius=0.6)
+    >>> masses = [[.2, .05], [.05, .2], [.2, .05], [.05, .2]]
+    >>> p = RobustBayes([[0.0], [1.0], [2.0], [4.0]], masses, radius=0.6)
     >>> s = p.solve()
     >>> round(s.objective, 9), s.decision.predict([[0], [1], [2], [4]]).tolist()
     (0.35, [0, 0, 0, 1])
@@ -183,7 +184,7 @@ class RobustBayes(Problem):
             raise DeclarationError(f"masses: the sum is {self.masses.sum():.9g}; it must be 1")
         if self.radius.shape not in ((), (n,)):
             raise DeclarationError(
-                f"radius: the shape is {self.radius.shape}; it must be one number or ({n},), one for each point"
+                f"radius: the shape is {self.radius.shape}; it must be () or ({n},), one for each point"
             )
         if self.radius.min() < 0:
             raise DeclarationError(f"radius: the least is {self.radius.min():g}; it must be at least 0")

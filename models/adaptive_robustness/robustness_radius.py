@@ -18,6 +18,20 @@ from forcopt.problem import Evaluation, Method, Problem, Solution
 __all__ = ["RobustnessRadius", "exact_radii"]
 
 
+class _FittingMethods:
+    """The registered methods; of an instance, those that take its classifier."""
+
+    def __get__(
+        self, problem: RobustnessRadius | None, owner: type[RobustnessRadius]
+    ) -> Mapping[str, Method]:
+        every: Mapping[str, Method] = super(RobustnessRadius, owner).methods
+        if problem is None:
+            return every
+        bound = {name for kind in _all_kinds() for name in kind.methods}
+        own = type(problem.classifier).methods
+        return {name: m for name, m in every.items() if name in own or name not in bound}
+
+
 class RobustnessRadius(Problem):
     """Find the least move of a point after which a classifier no longer says its label.
 
@@ -63,6 +77,7 @@ class RobustnessRadius(Problem):
 
     family: ClassVar[str] = "robustness"
     default_method: ClassVar[str] = "closed-form"
+    methods: ClassVar[Mapping[str, Method]] = _FittingMethods()  # type: ignore[assignment]
 
     classifier: Classifier
     point: Numbers
@@ -100,13 +115,11 @@ class RobustnessRadius(Problem):
         """
         kind = type(self.classifier)
         default = "misocp" if kind is ReLUNetwork and self.norm == "l2" else kind.methods[0]
-        chosen = super().method(name or default)
-        known = {n for c in _all_kinds() for n in c.methods}
-        if chosen.name in known and chosen.name not in kind.methods:
+        if name in type(self).methods and name not in self.methods:
             raise DeclarationError(
-                f"method {chosen.name!r} does not take a {kind.__name__}; these do: {', '.join(kind.methods)}"
+                f"method {name!r} does not take a {kind.__name__}; these do: {', '.join(kind.methods)}"
             )
-        return chosen
+        return super().method(name or default)
 
     def solve(self, method: str | None = None, *, backend: str | None = None, **options: Any) -> Solution:
         """Solve the problem, see `Problem.solve`; a mixed-integer program with cones by SCIP by default."""
@@ -114,13 +127,6 @@ class RobustnessRadius(Problem):
         if backend is None and not at and self.method(name or None).name == "misocp":
             backend = "scip"
         return super().solve(method, backend=backend, **options)
-
-    @property
-    def methods(self) -> Mapping[str, Method]:
-        """The registered methods that take the classifier, by name."""
-        known = {n for c in _all_kinds() for n in c.methods}
-        own = type(self.classifier).methods
-        return {n: m for n, m in super().methods.items() if n in own or n not in known}
 
     @property
     def limits(self) -> tuple[Array, Array]:

@@ -20,7 +20,7 @@ __all__ = ["lp", "milp"]
     "lp", exact=True, cites="Chowdhury, Urner (2022), section 3, as a vertex cover; Bhagoji et al. (2019)"
 )
 def lp(problem: RobustBayes, model: Model, *, agree: bool = False) -> Handles:
-    """The vertex cover of least weight; its vertices are whole, as the conflict graph is bipartite. Two labels.
+    """The vertex cover of least weight, whole as the conflict graph is bipartite. Two labels.
 
     Parameters
     ----------

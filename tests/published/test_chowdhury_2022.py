@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (printed tables)
 """The worked examples, corrected claims and tables of Chowdhury and Urner, FORC 2022."""
 
 import math

@@ -59,10 +59,10 @@ def test_every_backend_finds_whole_vertices(backend):
 
 
 def by_labelings(X, P, radius):
-    """The least robust loss over all labelings of the points and the middles of their pairs (one dimension)."""
+    """The least robust loss over all labelings of the points and their middles, on a line."""
     grid = np.unique(np.concatenate([X[:, 0], (X[:, None, 0] + X[None, :, 0]).ravel() / 2]))
     inside = np.abs(X - grid) < radius - 1e-12
-    inside |= X == grid
+    inside |= grid == X
     best = np.inf
     for labels in product((0, 1), repeat=len(grid)):
         h = np.array(labels)

@@ -1,5 +1,6 @@
 """Radii of robustness: every method against every other, brute force and the geometry."""
 
+import itertools
 import warnings
 
 import numpy as np
@@ -161,7 +162,7 @@ def test_a_tree_against_scikit_learn_and_a_grid(norm):
 
 
 def random_network(rng, *sizes):
-    weights = [rng.normal(size=(a, b)) / a**0.5 for a, b in zip(sizes, sizes[1:], strict=False)]
+    weights = [rng.normal(size=(a, b)) / a**0.5 for a, b in itertools.pairwise(sizes)]
     return ReLUNetwork(weights, [rng.normal(size=k) / 2 for k in sizes[1:]])
 
 
