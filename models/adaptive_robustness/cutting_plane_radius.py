@@ -116,7 +116,7 @@ def _nearest(tree: KDTree, x: Array, count: int) -> tuple[Array, Array]:
 def _project(
     same: KDTree, x: Array, atom: Array, apart: float, first: int, best: float
 ) -> tuple[Array | None, float, set[int], bool]:
-    """The move from x to the cell of an atom (None if at least `best`), its length, the cells used, if proved."""
+    """The move from x to an atom's cell (None if at least `best`), its length, the cells used, if proved."""
     if apart == 0:
         return np.zeros_like(x), 0.0, set(), True
     tried: set[int] = set()

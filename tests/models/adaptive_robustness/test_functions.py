@@ -68,7 +68,8 @@ def test_augmentation_carries_columns():
     both = augment([[0.0], [0.0], [1.0]], [0, 1, 1], 0.5, 2, seed=0)
     assert (both.points[:3] == 0).all()  # a point with both labels has an empty ball
     for bad, words in (
-        ({"draws": 0}, "draws is 0"), ({"c": 0.0}, "c is 0"), ({"c": -1.0}, "c is -1"), ({"radii": -1.0}, "radii"),
+        ({"draws": 0}, "draws is 0"), ({"c": 0.0}, "c is 0"), ({"c": -1.0}, "c is -1"),
+        ({"radii": -1.0}, "radii"),
         ({"groups": [1]}, "groups"), ({"cap": -1.0}, "cap"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=words):
