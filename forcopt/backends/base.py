@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -251,6 +252,8 @@ class Backend(ABC):
     install: str
     capabilities: Capabilities
     accuracy: float = 1e-6
+    careful: Mapping[str, Any] = MappingProxyType({})
+    """Options, by the solver's own names, under which it solves without presolve."""
 
     @abstractmethod
     def missing(self) -> str | None:

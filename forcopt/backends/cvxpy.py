@@ -465,15 +465,18 @@ def _capabilities(solver: str) -> Capabilities:
         takes.add("integer")
         if not (direct or (quadratic is not None and quadratic.MIP_CAPABLE)):
             conflicts.append({"integer", "quadratic"})
-    return Capabilities(frozenset(takes), tuple(frozenset(c) for c in conflicts if c <= takes))
+    return Capabilities(frozenset(takes), tuple(frozenset(c) for c in conflicts if c <= takes), smallest=1e-9)
 
 
 def _members() -> list[str]:
     return [name for name, traits in _SOLVERS.items() if find_spec("cvxpy") and find_spec(traits.package)]
 
 
+_SMALLEST = 1e-7
+"""First-order and interior-point methods read every entry, but mistake rays that rest on smaller ones."""
+
 _CONIC = frozenset({"rows", "quadratic", "second_order", "exponential", "power_cone"})
-register_backend(Cvxpy("clarabel", "CLARABEL", Capabilities(_CONIC)))
-register_backend(Cvxpy("scs", "SCS", Capabilities(_CONIC)))
-register_backend(Cvxpy("osqp", "OSQP", Capabilities(frozenset({"rows", "quadratic"}))))
+register_backend(Cvxpy("clarabel", "CLARABEL", Capabilities(_CONIC, smallest=_SMALLEST)))
+register_backend(Cvxpy("scs", "SCS", Capabilities(_CONIC, smallest=_SMALLEST)))
+register_backend(Cvxpy("osqp", "OSQP", Capabilities(frozenset({"rows", "quadratic"}), smallest=_SMALLEST)))
 register_family("cvxpy", lambda name: Cvxpy(f"cvxpy:{name}", name.upper()), _members)

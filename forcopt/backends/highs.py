@@ -32,6 +32,10 @@ _STAGED = 1e-9
 """How far linear programs that are solved in stages may be off."""
 
 
+_SMALLEST = 1e-9
+"""HiGHS drops smaller matrix entries (its option ``small_matrix_value``)."""
+
+
 def pass_program(highs: highspy.Highs, program: Program, natural: bool = False) -> None:
     """Hand a program's arrays over.
 
@@ -160,6 +164,8 @@ def _set_options(highs: highspy.Highs, options: SolveOptions, integer: bool) -> 
     limit = float("inf") if options.time_limit is None else spent + options.time_limit
     values: dict[str, Any] = {"time_limit": limit, "output_flag": True, "log_to_console": False}
     values["log_file"] = os.devnull  # HiGHS calls back with its log only if it also writes it somewhere
+    # The QP solver does not look at the clock in every loop; iterations end those that cycle.
+    values["qp_iteration_limit"] = 100_000 + 100 * (highs.getNumCol() + highs.getNumRow())
     values["mip_rel_gap"] = options.gap or 0.0  # by itself HiGHS calls optimal what may be 1e-4 off
     if options.seed is not None:
         values["random_seed"] = options.seed
@@ -293,15 +299,18 @@ class Highs(Backend):
     through = "highspy"
     install = "pip install 'highspy>=1.13,<1.14'"
     capabilities = Capabilities(
-        frozenset({"rows", "integer", "quadratic"}), conflicts=(frozenset({"integer", "quadratic"}),)
+        frozenset({"rows", "integer", "quadratic"}),
+        conflicts=(frozenset({"integer", "quadratic"}),),
+        smallest=_SMALLEST,
     )
 
     def __init__(
         self, name: str, algorithm: str = "", kinds: Sequence[str] = (), accuracy: float = 1e-6
     ) -> None:
         self.name, self.algorithm, self.accuracy = name, algorithm, accuracy
+        self.careful = {"presolve": "off"}
         if kinds:
-            self.capabilities = Capabilities(frozenset(kinds))
+            self.capabilities = Capabilities(frozenset(kinds), smallest=_SMALLEST)
 
     def missing(self) -> str | None:
         """Whether highspy is there, in a version that can be trusted."""

@@ -227,7 +227,8 @@ class MathOpt(Backend):
 
     def __init__(self, name: str, solver: str, kinds: Sequence[str], accuracy: float = 1e-6) -> None:
         self.name, self.solver, self.accuracy = name, solver, accuracy
-        self.capabilities = Capabilities(frozenset(kinds))
+        self.careful = {"use_preprocessing": False} if solver == "glop" else {}
+        self.capabilities = Capabilities(frozenset(kinds), smallest=1e-9)
 
     def missing(self) -> str | None:
         """Whether ortools is there."""

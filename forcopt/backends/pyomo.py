@@ -475,7 +475,7 @@ class Pyomo(Backend):
         self.name, self.solver = name, solver
         self.traits = _SOLVERS.get(solver, _Traits())
         self.install = self.traits.install or "see the solver's own documentation"
-        self.capabilities = Capabilities(self.traits.kinds)
+        self.capabilities = Capabilities(self.traits.kinds, smallest=1e-9)
 
     def missing(self) -> str | None:
         """Whether Pyomo and the solver are there."""

@@ -326,7 +326,8 @@ class Scip(Backend):
     capabilities = Capabilities(
         frozenset(
             {"rows", "integer", "quadratic", "indicator", "second_order", "exponential", "power_cone", "lazy"}
-        )
+        ),
+        smallest=1e-9,  # SCIP's epsilon
     )
 
     def __init__(self, name: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forcopt.cli.output import console, table
+from forcopt.cli.output import console, print_table, table
 from forcopt.errors import unknown
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def models() -> None:
     out = table("model", "summary", "methods")
     for name, cls in sorted(registry.problem_classes().items()):
         out.add_row(name, _documentation(cls)[0], ", ".join(cls.methods))
-    console().print(out)
+    print_table(out)
 
 
 def examples() -> None:
@@ -39,7 +39,7 @@ def examples() -> None:
     out = table("example", "model")
     for name, path in registry.examples().items():
         out.add_row(name, type(registry.load(path)).__name__)
-    console().print(out)
+    print_table(out)
 
 
 def describe(model: ModelArgument) -> None:

@@ -33,6 +33,7 @@ __all__ = [
     "is_model_file",
     "plain",
     "print_json",
+    "print_table",
     "problem_from",
     "progress_wanted",
     "table",
@@ -52,9 +53,6 @@ TimeLimitOption = Annotated[
 SeedOption = Annotated[int | None, typer.Option(help="Of whatever is random.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON for programs.")]
 
-
-_PIPED_WIDTH = 10_000
-"""Columns of output that is no terminal: a table then takes the width of its content."""
 
 DRAWN = (".png", ".svg", ".pdf")
 """How the name of a picture may end."""
@@ -122,12 +120,12 @@ def check_target(path: Path | None, *endings: str) -> None:
         raise DeclarationError(f"cannot write {path}: there is no folder {path.parent}")
 
 
-def console() -> Console:
-    """The output; lines are not folded where there is no terminal, and NO_COLOR drops all styling."""
+def console(piped_width: int = 160) -> Console:
+    """Give the output; NO_COLOR drops all styling, and lines of a pipe have up to `piped_width` columns."""
     from rich.console import Console
 
     return Console(
-        width=None if sys.stdout.isatty() else _PIPED_WIDTH,
+        width=None if sys.stdout.isatty() else piped_width,
         highlight=False,
         color_system=None if os.environ.get("NO_COLOR") else "auto",
     )
@@ -142,6 +140,11 @@ def table(*headings: str, title: str | None = None) -> Table:
     for heading in headings:
         out.add_column(heading, overflow="fold")
     return out
+
+
+def print_table(content: Table) -> None:
+    """Write a table; without a terminal it takes the width of its content."""
+    console(piped_width=10_000).print(content, markup=False)
 
 
 def print_json(data: Any) -> None:

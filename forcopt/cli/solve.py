@@ -19,6 +19,7 @@ from forcopt.cli.output import (
     console,
     is_model_file,
     print_json,
+    print_table,
     problem_from,
     progress_wanted,
     table,
@@ -103,16 +104,16 @@ def _parsed(text: str) -> tuple[str, Any]:
 
 def _record(spec: str, s: Solution) -> dict[str, Any]:
     """The fields of the JSON output for a problem."""
-    evaluation = s.evaluation
+    evaluation = None if s.private else s.evaluation  # a release shows nothing else of the data
     return {
         "spec": spec,
         "model": type(s.problem).__name__,
         "method": s.method,
         "backend": s.backend,
         "status": str(s.status),
-        "objective": s.objective,
+        "objective": float("nan") if s.private else s.objective,
         "bound": s.bound,
-        "gap": s.gap,
+        "gap": float("nan") if s.private else s.gap,
         "guarantee": s.guarantee,
         "violations": dict(evaluation.violations) if evaluation else {},
         "metrics": dict(evaluation.metrics) if evaluation else {},
@@ -198,7 +199,7 @@ def _show_values(values: dict[str, float]) -> None:
     for name, value in nonzero[:_MOST_VALUES]:
         out.add_row(name, f"{value:.10g}")
     screen = console()
-    screen.print(out, markup=False)
+    print_table(out)
     if len(nonzero) > _MOST_VALUES:
         screen.print(f"and {len(nonzero) - _MOST_VALUES} more; --json has all")
     screen.print("variables that are not listed are 0")

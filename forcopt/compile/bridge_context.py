@@ -76,7 +76,11 @@ class BridgeContext:
             self.relations += _relations_behind(model, self.constraints, only)
         self.rows: list[Constraint] = []
         self.applied: dict[str, None] = {}
-        self.searched = only_integer or bool((columns.integer == 1).any())
+        self.searched = (
+            only_integer
+            or bool((columns.integer == 1).any())
+            or any(not isinstance(r, AtomRelation) or r.atom.curvature == 0 for r in self.relations)
+        )
         lower, upper = model.ranges() if self.searched else (columns.lower, columns.upper)
         integer = columns.integer
         unread = model.unused_columns()

@@ -21,11 +21,15 @@ class Capabilities:
         Sets of kinds that it cannot take together.
     only_integer : bool, default False
         Every column must be integer and bounded.
+    smallest : float, default 0.0
+        Matrix entries up to this size are read as zero, unless they are scaled; see
+        `forcopt.compile.scaling`.
     """
 
     kinds: frozenset[str]
     conflicts: tuple[frozenset[str], ...] = ()
     only_integer: bool = False
+    smallest: float = 0.0
 
     def conflict(self, used: frozenset[str]) -> frozenset[str] | None:
         """The first set of used kinds that it cannot take together, if any."""

@@ -30,7 +30,7 @@ from forcopt.language.relations import (
 )
 from forcopt.language.terms import mark
 
-__all__ = ["compile_model"]
+__all__ = ["compile_model", "fits"]
 
 
 def compile_model(
@@ -97,6 +97,15 @@ def compile_model(
             _refusal(model, [f"the continuous variable {name}"], backend, others() if others else {})
         )
     return _fill(draft, taken, squares, objective, drafts, () if only is not None else tuple(model.lazies))
+
+
+def fits(model: Model, capabilities: Capabilities) -> bool:
+    """Whether chains of bridges turn a model into kinds that a backend takes; writes nothing."""
+    draft = BridgeContext(model, capabilities.only_integer)
+    plan = _plan(capabilities)
+    stages = model.objective.stages if model.objective else ()
+    squares = _objective_squares(draft, stages) if "quadratic" in capabilities.kinds else []
+    return not (_missing(draft, squares, plan, capabilities) and _missing(draft, [], plan, capabilities))
 
 
 def _plan(capabilities: Capabilities) -> dict[str, tuple[float, Bridge | None]]:

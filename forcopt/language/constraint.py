@@ -108,6 +108,34 @@ class Constraint:
         size = np.maximum(low, high) + np.abs(self.expression.constant)
         return np.asarray(self.violation(point) / np.maximum(1.0, size))
 
+    def broadcast_to(self, shape: tuple[int, ...]) -> Constraint:
+        """The same rows, repeated along new or unit axes."""
+        low, high = (np.broadcast_to(b, shape) for b in (self.lower, self.upper))
+        return Constraint(self.expression.broadcast_to(shape), low, high)
+
+    def __or__(self, other: Any) -> Any:
+        from forcopt.language.logic import Disjunction, either
+
+        groups = other.alternatives if isinstance(other, Disjunction) else [other]
+        for constraint in [self, *(c for g in groups for c in (g if isinstance(g, list) else [g]))]:
+            if getattr(constraint, "shape", None) != ():
+                raise DeclarationError(
+                    "| is for single rows; fo.either(a, b) asks for all rows of a or all of b, "
+                    "fo.either(a, b, elementwise=True) for one of the two in each element"
+                )
+        return either(self, *groups)
+
+    def __ror__(self, other: Any) -> Any:
+        from forcopt.language.logic import either
+
+        return either(other, self)
+
+    def __and__(self, other: Any) -> list[Any]:
+        return [self, *other] if isinstance(other, list) else [self, other]
+
+    def __rand__(self, other: list[Any]) -> list[Any]:
+        return [*other, self]
+
     def __bool__(self) -> bool:
         raise TypeError(
             "the truth of a constraint is known only after solving; "
@@ -148,7 +176,7 @@ def gathered(constraints: Sequence[Constraint]) -> Iterator[GatheredRows]:
                 yield GatheredRows(c.expression, c.lower, c.upper, c.name, c.start, c.labels, [c])
             continue
         expressions = [c.expression for c in members]
-        counts = [sum(len(t.columns) for t in e.terms) for e in expressions]  # type: ignore[union-attr]
+        counts = [sum(t.width for t in e.terms if isinstance(t, Gather)) for e in expressions]
         held: list[Any] = [t for e in expressions for t in e.terms]
         columns = np.concatenate([t.columns for t in held]) if held else np.zeros(0, np.int32)
         values = [

@@ -92,14 +92,14 @@ def violations(model: Model, values: Array) -> dict[str, float]:
         if worst > 0:
             found[name] = max(worst, found.get(name, 0.0))
 
-    for block in model.blocks:
-        if block.curvature:
-            continue  # bounded by the atom itself
-        inside = values[block.start : block.start + block.size].reshape(block.shape)
-        note(f"bounds of {block.name}", np.maximum(block.lower - inside, inside - block.upper))
-        if np.any(block.integer == 1):
-            off = np.where(block.integer == 1, np.abs(inside - np.round(inside)), 0.0)
-            note(f"integrality of {block.name}", off)
+    columns = model.columns()
+    free = columns.curvature == 0  # the others are bounded by their atom
+    with np.errstate(invalid="ignore"):
+        beyond = np.maximum(columns.lower - values, values - columns.upper)
+        off = np.abs(values - np.round(values))
+    for what, amount, bound in (("bounds", beyond, free), ("integrality", off, columns.integer == 1)):
+        for column in np.flatnonzero(bound & ~(amount <= 0)).tolist():
+            note(f"{what} of {model.block_of(column).name}", amount[column])
     for group in gathered(model.constraints):
         over = group.relative_violation(values)
         if len(group.members) == 1:

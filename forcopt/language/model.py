@@ -42,6 +42,13 @@ def _is_several(condition: Any) -> bool:
     return isinstance(condition, Iterable) and not isinstance(condition, str | Expression)
 
 
+def _is_affine(relation: Relation) -> bool:
+    """Whether a lazy family may use the result."""
+    return isinstance(relation, Product) or (
+        isinstance(relation, AtomRelation) and not relation.atom.curvature
+    )
+
+
 def _booleans(given: Any, what: str) -> Array:
     """Read booleans, or the numbers 0 and 1 for them."""
     values = np.asarray(given)
@@ -212,6 +219,29 @@ class Model:
         block = Block(name, self.column_count, full, low, high, whole.astype(np.int8), 0, labels, named)
         return self._declare(block, bool(whole.all()))
 
+    def declare_block(
+        self,
+        name: str,
+        lower: Array,
+        upper: Array,
+        integer: Array,
+        labels: Sequence[str] | None = None,
+    ) -> Variable:
+        """Add a variable whose arrays are known to be right, as `variable` without its checks; for readers.
+
+        Parameters
+        ----------
+        name : str
+            Not in use.
+        lower, upper, integer : Array
+            Of the variable's shape.
+        labels : Sequence[str], optional
+            A name for each column.
+        """
+        kinds = integer.astype(np.int8)
+        block = Block(name, self.column_count, lower.shape, lower, upper, kinds, 0, labels)
+        return self._declare(block, bool(kinds.all()))
+
     def _declare(self, block: Block, integer: bool) -> Variable:
         self._store.add(block)
         out = Variable(self, block.name, block.shape, block.start, integer, block.axes)
@@ -357,8 +387,10 @@ class Model:
             mark(stage.expression.terms, used)
         needed: list[Relation] = []
         for relation in reversed(self.relations):  # an argument's columns are older than the result's
-            optional = AtomRelation if self.lazies else AtomRelation | Product
-            if isinstance(relation, optional) and not used[relation.result_columns].any():
+            needless = (
+                isinstance(relation, AtomRelation | Product) and not used[relation.result_columns].any()
+            )
+            if needless and not (self.lazies and _is_affine(relation)):
                 continue
             needed.append(relation)
             for operand in relation.operands:
@@ -837,13 +869,14 @@ class Model:
 
     # -- evaluation ----------------------------------------------------------------------------------------
 
-    def point(self, values: Mapping[Variable, Any]) -> Array:
+    def point(self, values: Mapping[Any, Any]) -> Array:
         """Give all columns' values from those of the variables; atoms and products are computed.
 
         Parameters
         ----------
         values : Mapping[Variable, Any]
-            For each variable an array that broadcasts to its shape; variables left out are 0.
+            For each variable, or part of one such as ``x[0]``, an array that broadcasts to its shape;
+            variables left out are 0.
         """
         return evaluator.point(self, values)
 
@@ -877,13 +910,13 @@ class Model:
 
     # -- solving and exchange (calls upwards, imported when called) -----------------------------------------
 
-    def solve(self, backend: str = "highs", **options: Any) -> ModelSolution:
+    def solve(self, backend: str | None = None, **options: Any) -> ModelSolution:
         """Solve on a backend; see `forcopt.loops.solve.solve_model` for the options.
 
         Parameters
         ----------
-        backend : str, default "highs"
-            A name that ``forcopt backends`` lists.
+        backend : str, optional
+            A name that ``forcopt backends`` lists; by default one that fits the kind of model.
         options : Any
             ``time_limit``, ``gap``, ``seed``, ``threads``, ``log``, ``start``, ...
 

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.backends.base import RawResult, Session, SolveOptions
+from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import all_capabilities, get_backend
 from forcopt.clock import Deadline, Improvement
 from forcopt.compile.compiler import compile_model
@@ -227,7 +228,7 @@ def column_generation(
         model.optimize(minimize(model.lift(0.0)))
     program = compile_model(model, chosen.capabilities, backend, all_capabilities)
     _check(model, program, total, least_cost)
-    master = _Master(chosen.session(program), model.column_count)
+    master = _Master(open_session(chosen, program), model.column_count)
     sign, bound = master.sign, -np.inf
     best: RawResult | None = None
     trace: list[Improvement] = []

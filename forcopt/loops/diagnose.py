@@ -9,6 +9,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.backends.base import SolveOptions
+from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import get_backend
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program, RowBlock, StageCost
@@ -108,7 +109,7 @@ def _subset_status(model: Model, chosen: list[Any], backend: str) -> Status:
     """Whether some of a model's constraints and conditions can hold together."""
     solver = get_backend(backend)
     program = compile_model(model, solver.capabilities, backend, only=chosen)
-    result = solver.session(program).solve(SolveOptions(time_limit=_PROBE_SECONDS))
+    result = open_session(solver, program).solve(SolveOptions(time_limit=_PROBE_SECONDS))
     # Nothing is unbounded without an objective, so "infeasible or unbounded" is infeasible.
     return Status.INFEASIBLE if result.ambiguous else result.status
 
@@ -129,7 +130,7 @@ def ray(model: Model, backend: str = "highs") -> list[str]:
             zero = np.zeros(flat.shape[0])
             cone = cone.with_rows(RowBlock(flat.indptr, flat.indices, flat.data, zero, zero))
         linear = StageCost(stage.cost, 0.0, stage.maximize)
-        result = chosen.session(cone.with_stage(linear)).solve(SolveOptions(time_limit=_PROBE_SECONDS))
+        result = open_session(chosen, cone.with_stage(linear)).solve(SolveOptions(time_limit=_PROBE_SECONDS))
         if result.x is not None and result.objective < -1e-9:
             return _names(model, result.x)
         used = np.flatnonzero(stage.cost).astype(np.int32)

@@ -283,13 +283,12 @@ def _declare(model: Model, lp: highspy.HighsLp, integer: Array) -> Expression:
     columns = np.empty(len(names), dtype=np.int32)
     for name, shape, places in _arrays(names):
         columns[places] = model.column_count + np.arange(len(places))
-        model.variable(
+        model.declare_block(
             model.unused_name(name),
-            shape,
-            lower=low[places].reshape(shape),
-            upper=high[places].reshape(shape),
-            integer=integer[places].reshape(shape),
-            labels=None if shape else [names[places[0]]],
+            low[places].reshape(shape),
+            high[places].reshape(shape),
+            integer[places].reshape(shape),
+            None if shape else [names[places[0]]],
         )
     gather = Gather(columns[:, None], np.ones((1, 1)), True)
     return Expression(model, columns.shape, (gather,), np.zeros(()))

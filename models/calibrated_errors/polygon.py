@@ -27,14 +27,14 @@ def polygon(
     backend : str, optional
         For the linear programs of stage 2.
     time_limit : float, optional
-        Seconds, for stage 2: the polygon is computed in any case.
+        Seconds.
     """
     deadline = Deadline(time_limit)
-    rates = problem.best_rates()
-    if rates is None:
-        return Outcome(None, status=Status.INFEASIBLE, message=problem.infeasibility_reason())
-    target = [float(rate) for rate in rates]
     try:
+        rates = problem.best_rates(deadline)
+        if rates is None:
+            return Outcome(None, status=Status.INFEASIBLE, message=problem.infeasibility_reason())
+        target = [float(rate) for rate in rates]
         return Outcome(problem.transported(dict.fromkeys(problem.groups, target), backend, deadline))
     except TimeoutError as error:
         return Outcome(None, status=Status.LIMIT, message=str(error))

@@ -33,6 +33,7 @@ from forcopt.models.calibrated_errors.region import (
     FeasibleRegion,
     HalfPlane,
     Point,
+    check_time,
     roc,
     simplest_fraction,
     value_at,
@@ -390,12 +391,27 @@ class CalibratedEqualErrors(Cutoffs, Problem):
     # -- exact geometry --------------------------------------------------------------------------------------
 
     @cached_property
-    def _chains(self) -> dict[str, list[Point]]:
-        return {name: roc(*self._exact(name)) for name in self.groups}
+    def _fractions(self) -> dict[str, tuple[list[Fraction], list[Fraction]]]:
+        return {}
 
     def _exact(self, name: str) -> tuple[list[Fraction], list[Fraction]]:
-        values, masses = self.scores[name]
-        return [simplest_fraction(p) for p in values], [simplest_fraction(s) for s in masses]
+        if name not in self._fractions:
+            values, masses = self.scores[name]
+            exact = [simplest_fraction(p) for p in values], [simplest_fraction(s) for s in masses]
+            self._fractions[name] = exact
+        return self._fractions[name]
+
+    @cached_property
+    def _rocs(self) -> dict[str, list[Point]]:
+        return {}
+
+    def _chains(self, deadline: Deadline | None = None) -> dict[str, list[Point]]:
+        """Give the exact ROC curve of each group."""
+        for name in self.groups:
+            check_time(deadline, "stage 1")
+            if name not in self._rocs:
+                self._rocs[name] = roc(*self._exact(name))
+        return self._rocs
 
     @cached_property
     def _exact_base_rates(self) -> dict[str, Fraction]:
@@ -419,8 +435,10 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         cutoff = simplest_fraction(self.cutoff)
         return cutoff / (1 - cutoff) * (1 - base), -base
 
-    def feasible_region(self, *, calibrated: bool = True, margin: float | None = None) -> FeasibleRegion:
-        """All equal error rates that can be had, as an exact polygon (Theorem 4).
+    def feasible_region(
+        self, *, calibrated: bool = True, margin: float | None = None, deadline: Deadline | None = None
+    ) -> FeasibleRegion:
+        """Give all attainable equal error rates, as an exact polygon (Theorem 4).
 
         Every number of the declaration is read as a fraction of small denominator that rounds to it, if any.
 
@@ -430,6 +448,13 @@ class CalibratedEqualErrors(Cutoffs, Problem):
             With scores that are calibrated within each group; else with any predictions.
         margin : float, optional
             Instead of the declared one; 0 gives the closure, whose rates need not all be attained.
+        deadline : Deadline, optional
+            The clock of the run; no time limit if left out.
+
+        Raises
+        ------
+        TimeoutError
+            If the time limit passes.
 
         Examples
         --------
@@ -439,6 +464,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         >>> [" ".join(map(str, vertex)) for vertex in p.feasible_region(margin=0).vertices]
         ['2/5 3/5', '4/19 9/19', '4/13 9/13', '10/19 15/19']
         """
+        chains = self._chains(deadline)
         lower, upper = self._exact_cutoffs(margin)
         half_planes: dict[tuple[str, str], HalfPlane] = {}
         for name, base in self._exact_base_rates.items() if calibrated else ():
@@ -449,23 +475,30 @@ class CalibratedEqualErrors(Cutoffs, Problem):
             )
             at_one = lower * (1 - base), -(1 - lower) * base
             half_planes[name, NEGATIVE_PREDICTIVE.name] = (-at_one[0], -at_one[1], sum(at_one, Fraction(0)))
-        return FeasibleRegion.build(self._chains, half_planes)
+        return FeasibleRegion.build(chains, half_planes, deadline)
 
-    def best_rates(self) -> Point | None:
-        """The equal rates of the least loss, in exact fractions; None if no equal rates can be had.
+    def best_rates(self, deadline: Deadline | None = None) -> Point | None:
+        """Give the equal rates of the least loss, in exact fractions; None if the region is empty.
 
-        Stage 1 in closed form: the best vertex of the feasible region.
+        This solves stage 1 in closed form: it takes the best vertex of the feasible region.
+
+        Parameters
+        ----------
+        deadline : Deadline, optional
+            The clock of the run; no time limit if left out.
 
         Raises
         ------
         DeclarationError
-            If something else than equal odds is asked for.
+            If the constraint is not equal odds, or there is a relaxation.
+        TimeoutError
+            If the time limit passes.
         """
         if self.relaxation is not None or self.parity != EqualizedOdds():
             raise DeclarationError(
                 "the polygon holds equal rates only: EqualizedOdds(0), without a relaxation"
             )
-        region = self.feasible_region()
+        region = self.feasible_region(deadline=deadline)
         return None if region.is_empty else region.minimize(*self._exact_loss)
 
     def apex(self, margin: float | None = None) -> Point | None:
@@ -501,7 +534,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
             return ""
         apex = self.apex()
         assert apex is not None  # now the lines' slopes lie on either side of 1
-        for name, chain in self._chains.items():
+        for name, chain in self._chains().items():
             height = value_at(chain, [apex[0]])[0]
             if height < apex[1]:
                 return (

@@ -11,18 +11,35 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forcopt.arrays import as_fraction
+from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FeasibleRegion", "HalfPlane", "Point", "clip", "least", "roc", "simplest_fraction", "value_at"]
+__all__ = [
+    "FeasibleRegion",
+    "HalfPlane",
+    "Point",
+    "check_time",
+    "clip",
+    "least",
+    "roc",
+    "simplest_fraction",
+    "value_at",
+]
 
 Point = tuple[Fraction, Fraction]
 """A false positive rate and a true positive rate."""
 
 HalfPlane = tuple[Fraction, Fraction, Fraction]
 """``(a, b, c)`` stands for all points with ``a x + b y + c >= 0``."""
+
+
+def check_time(deadline: Deadline | None, stage: str) -> None:
+    """Raise `TimeoutError` if the time limit has passed."""
+    if deadline is not None and deadline.passed:
+        raise TimeoutError(f"the time limit passed in {stage}")
 
 
 simplest_fraction = partial(as_fraction, reading="simplest")
@@ -138,7 +155,10 @@ class FeasibleRegion:
 
     @classmethod
     def build(
-        cls, chains: Mapping[str, Sequence[Point]], half_planes: Mapping[tuple[str, str], HalfPlane]
+        cls,
+        chains: Mapping[str, Sequence[Point]],
+        half_planes: Mapping[tuple[str, str], HalfPlane],
+        deadline: Deadline | None = None,
     ) -> FeasibleRegion:
         """Intersect what the groups can reach with what calibration demands.
 
@@ -149,10 +169,12 @@ class FeasibleRegion:
         first, *others = chains.values()
         upper = list(first)
         for chain in others:
+            check_time(deadline, "stage 1")
             upper = least(upper, chain)
         upper = [(Fraction(0), Fraction(0)), *upper]
         polygon = list(dict.fromkeys(upper + [(1 - x, 1 - y) for x, y in upper]))
         for half_plane in half_planes.values():
+            check_time(deadline, "stage 1")
             polygon = list(dict.fromkeys(clip(polygon, half_plane)))
         return cls(_corners(polygon), chains, half_planes)
 

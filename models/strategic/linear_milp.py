@@ -107,7 +107,9 @@ def milp(
         if best.proved:
             break
         if found.point is None or trace.over:
-            return best.outcome(f"the bound over all classifiers: {found.message or found.status.value}", cuts)
+            return best.outcome(
+                f"the bound over all classifiers: {found.message or found.status.value}", cuts
+            )
         pattern = _Pattern(
             int(np.argmax(found[handles.moves_along])),
             found[handles.accepted] > 0.5,
@@ -122,7 +124,8 @@ def milp(
         if widest is None or widest >= _THIN:
             # Attained by a margin too thin for the evaluation, or within the gap of the solver.
             return best.outcome(
-                "classifiers within the tolerance of comparisons may attain the bound; none was confirmed", cuts
+                "classifiers within the tolerance of comparisons may attain the bound; none was confirmed",
+                cuts,
             )
         binaries = [1 - handles.moves_along[pattern.feature]]
         for i in conflict.tolist():

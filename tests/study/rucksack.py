@@ -147,7 +147,7 @@ def unprepared(problem):
 
 
 @Bad.algorithm("note", exact=False)
-def note(problem, *, seed=None, extra=0):
+def note(problem, *, seed=None, extra=0, time_limit=None):
     """Take what a seed says, and leave a line for each run where the test counts them."""
     with open(os.environ["FORCOPT_TEST_RUNS"], "a") as file:
         file.write(f"{problem.capacity:g} {seed} {extra}\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from forcopt.backends.base import SolveOptions
+from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import get_backend
 from forcopt.clock import Deadline
 from forcopt.compile.capabilities import Capabilities
@@ -90,6 +91,6 @@ def _program(model: Model) -> Program | None:
 def _with_cuts(model: Model, program: Program) -> Program:
     """The program with those constraints of its lazy families that floating-point cutting planes need."""
     highs = get_backend("highs")
-    session = highs.session(program)
+    session = open_session(highs, program)
     cutting_planes(session, model, SolveOptions(), Deadline(), highs.accuracy)
     return replace(program, rows=session.program.rows, lazies=())

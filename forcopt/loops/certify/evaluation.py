@@ -199,6 +199,7 @@ def exact_values(expression: Expression, x: Sequence[Rational], constant: bool =
 _RATIONAL: dict[str, Callable[[list[Rational], Any], Rational]] = {
     "abs": lambda x, _: abs(x[0]),
     "maximum": lambda x, _: max(x),
+    "all_of": lambda x, _: min(x),
     "sum_largest": lambda x, k: sum(sorted(x)[len(x) - k :], fmpq(0)),
     "norm_1": lambda x, _: sum((abs(v) for v in x), fmpq(0)),
     "norm_inf": lambda x, _: max(abs(v) for v in x),
