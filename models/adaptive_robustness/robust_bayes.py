@@ -272,7 +272,7 @@ class RobustBayes(Problem):
     def bayes_risk(self) -> float:
         """The least loss without robustness: a lower bound."""
         kept = self.masses[np.arange(len(self.points)), self.bayes_labels]
-        return float(self.masses.sum() - kept.sum())
+        return max(0.0, float(self.masses.sum() - kept.sum()))
 
     def find_conflicts(self, deadline: Deadline | None = None) -> Array | None:
         """Pairs of (point, label) with positive mass that cannot both be safe; None if the deadline passed.

@@ -182,7 +182,7 @@ def test_the_losses_of_other_classifiers_are_exact():
         p.evaluate(ReLUNetwork([[[1.0], [1.0]]], [[0.0]]))
     from sklearn.svm import SVC
 
-    with pytest.raises(ValueError, match="learner is a SVC"):
+    with pytest.raises(ValueError, match="learner is SVC"):
         p.solve("augmented", learner=SVC())
 
 
