@@ -4,6 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from forcopt.models.adaptive_robustness import (
+        AdaptiveRobustClassification,
+        RobustBayes,
+        RobustnessRadius,
+    )
     from forcopt.models.allocation import PrecisionAllocation, PrivateAllocation, StratifiedAllocation
     from forcopt.models.amplification import DPHypothesisTest, TightAmplification
     from forcopt.models.calibrated_errors import CalibratedEqualErrors, CalibratedTransport
@@ -21,6 +26,7 @@ if TYPE_CHECKING:
     )
 
 _LATER = {
+    "AdaptiveRobustClassification": "forcopt.models.adaptive_robustness",
     "CalibratedEqualErrors": "forcopt.models.calibrated_errors",
     "CalibratedTransport": "forcopt.models.calibrated_errors",
     "DPHypothesisTest": "forcopt.models.amplification",
@@ -34,6 +40,8 @@ _LATER = {
     "LexifairClassification": "forcopt.models.lexifair",
     "LexifairRegression": "forcopt.models.lexifair",
     "ScorePostprocessing": "forcopt.models.fair_postprocessing",
+    "RobustBayes": "forcopt.models.adaptive_robustness",
+    "RobustnessRadius": "forcopt.models.adaptive_robustness",
     "StrategicClassification": "forcopt.models.strategic",
     "StrategicLinearClassifier": "forcopt.models.strategic",
     "StratifiedAllocation": "forcopt.models.allocation",
@@ -44,6 +52,7 @@ _LATER = {
 """Problems by the package that is imported when one is first used."""
 
 __all__ = [
+    "AdaptiveRobustClassification",
     "CalibratedEqualErrors",
     "CalibratedTransport",
     "DPHypothesisTest",
@@ -56,6 +65,8 @@ __all__ = [
     "LeximaxCohort",
     "PrecisionAllocation",
     "PrivateAllocation",
+    "RobustBayes",
+    "RobustnessRadius",
     "ScorePostprocessing",
     "StrategicClassification",
     "StrategicLinearClassifier",
