@@ -280,6 +280,7 @@ def _read(
             if optimal and backend.traits.duals and not program.is_integer:
                 dual = _duals(program, built)
                 result.row_dual, result.reduced_cost = np.split(dual, [program.rows.count])
+                result.cone_duals = _cone_duals(program, built)
             return result
     elif solution.status == status.INFEASIBLE:
         result.status = Status.INFEASIBLE
@@ -300,6 +301,24 @@ def _duals(program: Program, built: _Built) -> Array:
     out = np.zeros(program.rows.count + program.columns)
     for at, sign, constraint in built.linear:
         out[at] += sign * np.asarray(constraint.dual_value, dtype=float).reshape(-1)
+    return out
+
+
+def _cone_duals(program: Program, built: _Built) -> list[Array] | None:
+    """Multipliers of the entries of second-order and semidefinite cones; None if there are others."""
+    out = []
+    for cone, several in zip(program.cones, built.cones, strict=True):
+        if cone.kind == "second_order":
+            head, tail = (np.asarray(v, dtype=float) for v in several[0].dual_value)
+            out.append(np.concatenate([head.reshape(-1, 1), tail.reshape(-1, head.size).T], axis=1).ravel())
+        elif cone.kind == "semidefinite_cone":
+            rows, columns = np.tril_indices(cone.order)
+            # An entry below the diagonal stands for two of the matrix.
+            twice = np.where(rows == columns, 1.0, 2.0)
+            matrices = (np.asarray(c.dual_value, dtype=float) for c in several)
+            out.append(np.concatenate([twice * (0.5 * (z + z.T))[rows, columns] for z in matrices]))
+        else:
+            return None
     return out
 
 
@@ -453,13 +472,20 @@ def _capabilities(solver: str) -> Capabilities:
     """Read from cvxpy what a solver takes."""
     if find_spec("cvxpy") is None:
         return Capabilities(frozenset({"rows"}))
-    from cvxpy.constraints import PSD, SOC, ExpCone, PowCone3D
+    from cvxpy import constraints as kinds
     from cvxpy.reductions.solvers.defines import SOLVER_MAP_CONIC, SOLVER_MAP_QP
 
     conic, quadratic = SOLVER_MAP_CONIC.get(solver), SOLVER_MAP_QP.get(solver)
     if conic is None and quadratic is None:
         raise unknown("solver of cvxpy", solver, list({**SOLVER_MAP_CONIC, **SOLVER_MAP_QP}))
-    cones = {SOC: "second_order", ExpCone: "exponential", PowCone3D: "power_cone", PSD: "semidefinite_cone"}
+    cones = {
+        kinds.SOC: "second_order",
+        kinds.ExpCone: "exponential",
+        kinds.PowCone3D: "power_cone",
+        kinds.PSD: "semidefinite_cone",
+    }
+    if hasattr(kinds, "SvecPSD"):  # cvxpy 1.9 has two classes for the one cone
+        cones[kinds.SvecPSD] = "semidefinite_cone"
     takes = {"rows"}
     conflicts = []
     if conic is not None:

@@ -1,4 +1,4 @@
-"""Symmetric matrices of expressions: the semidefinite condition, and atoms of eigenvalues and singular values."""
+"""Matrices of expressions: the semidefinite condition, and atoms of eigenvalues and singular values."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ class Semidefinite(Condition):
         return (self.expression,)
 
     def violation(self, point: Array) -> Array:
-        """Minus the least eigenvalue, or the asymmetry, relative to the largest entry where that is above 1."""
+        """Minus the least eigenvalue, or the asymmetry, relative to the largest entry if that is above 1."""
         matrices = self.expression.evaluate(point)
         turned = matrices.transpose(0, 2, 1)
         with np.errstate(invalid="ignore"):
             size = np.maximum(1.0, np.abs(matrices).max(axis=(1, 2)))
             askew = np.abs(matrices - turned).max(axis=(1, 2))
-        finite = np.isfinite(matrices).all(axis=(1, 2))
-        safe = np.where(finite[:, None, None], matrices + turned, 0.0)
+        finite = np.asarray(np.isfinite(matrices).all(axis=(1, 2), keepdims=True))
+        safe = np.where(finite, matrices + turned, 0.0)
         least = 0.5 * np.linalg.eigvalsh(safe)[:, 0]
         worst = np.maximum(np.maximum(-least, askew), 0.0) / size
-        return np.where(finite, worst, np.inf)
+        return np.where(finite[:, 0, 0], worst, np.inf)
 
 
 def semidefinite(matrix: Operand, imaginary: Operand = None) -> Semidefinite:
@@ -268,7 +268,7 @@ def log_det(matrix: Operand) -> Any:
     >>> x = m.variable("x", 2)
     >>> _ = m.subject_to(x.sum() == 4)
     >>> m.maximize(fo.log_det(fo.diag(x)))
-    >>> m.solve()[x].round(4).tolist()
+    >>> m.solve()[x].round(3).tolist()
     [2.0, 2.0]
     """
     return _apply(LOG_DET, _flat(_symmetric(matrix, "log_det")), label="log_det")
@@ -287,7 +287,7 @@ def asymmetric_entries(matrices: Expression) -> tuple[Array, Array, Array]:
     which, rows, columns : Array
         Positions of such entries below the diagonal.
     """
-    count, order = matrices.shape[:2]
+    order = matrices.shape[1]
     i, j = np.tril_indices(order, -1)
     below, above = matrices[:, i, j].ravel(), matrices[:, j, i].ravel()
     apart = below - above
@@ -313,13 +313,12 @@ def _symmetric(matrix: Operand, label: str) -> Any:
         raise DeclarationError(f"{label} takes a square matrix, not shape {data.shape}")
     several = data.reshape(-1, *data.shape[-2:])
     if isinstance(several, Expression):
-        which, rows, columns = asymmetric_entries(several)
-        wrong = (int(which[0]), int(rows[0]), int(columns[0])) if which.size else None
+        _, *apart = asymmetric_entries(several)
     else:
         far = np.abs(several - several.transpose(0, 2, 1)) > _SAME * np.abs(several).max()
-        wrong = tuple(int(k) for k in np.argwhere(far)[0]) if far.any() else None
-    if wrong:
-        _, i, j = wrong
+        _, *apart = np.nonzero(far)
+    if apart[0].size:
+        i, j = (int(at[0]) for at in apart)
         raise DeclarationError(
             f"{label}: the matrix must be symmetric; its entries [{i}, {j}] and [{j}, {i}] differ: "
             "write fo.symmetric(entries) or (M + M.T) / 2"

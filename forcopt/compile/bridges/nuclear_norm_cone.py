@@ -1,8 +1,8 @@
 """``t >= ||M||_*`` as: ``[[U, M], [M', V]]`` is positive semidefinite and ``tr U + tr V <= 2 t``.
 
 The least such t is the sum of the singular values (Fazel, Hindi and Boyd, 2001, Lemma 1). Takes
-``nuclear_norm``, gives ``semidefinite_cone`` and rows: for each p-by-q element one cone of order p + q and one
-row, with columns for the lower triangles of U and V. Exact.
+``nuclear_norm``, gives ``semidefinite_cone`` and rows: for each p-by-q element one cone of order p + q and
+one row, with columns for the lower triangles of U and V. Exact.
 """
 
 from __future__ import annotations
