@@ -251,7 +251,10 @@ def reused(values, rng):
     return np.asarray(values) + np.random.default_rng(0).laplace(scale=1.0, size=np.shape(values))
 
 
-@pytest.mark.parametrize(
+BROKEN = [AdditiveMechanism(Laplace(scale=0.5)), twice, reused]
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=["half the noise", "twice", "reused"])
     "broken",
     [AdditiveMechanism(Laplace(scale=0.5)), twice, reused],
     ids=["half the noise", "twice", "reused"],
