@@ -275,8 +275,8 @@ def measure(job: Job, ready: Callable[[], object] = lambda: None, *, killed: boo
     except (Exception, SystemExit) as error:  # a row keeps the error's own words
         refused = isinstance(error, DeclarationError)
         what = "not for this declaration" if refused else type(error).__name__
-        said = f"{what}: {error}".removesuffix(": ")
-        return job.row(Status.FAILED, said, seconds=time.perf_counter() - began)
+        text = f"{what}: {error}".removesuffix(": ")
+        return job.row(Status.FAILED, text, seconds=time.perf_counter() - began)
 
 
 @cache
@@ -297,21 +297,21 @@ def warm_up(backend: str) -> None:
 def _row(job: Job, solution: Solution) -> Run:
     model = solution.model_solution
     secret = solution.private and job.seed is None  # a release, not a study: keep what it gave out
-    judged = None if secret else solution.evaluation
+    assessed = None if secret else solution.evaluation
     return job.row(
         solution.status,
         solution.message,
         objective=float("nan") if secret else solution.objective,
         bound=solution.bound,
         gap=float("nan") if secret else solution.gap,
-        violation=float("nan") if judged is None else judged.violation,
+        violation=float("nan") if assessed is None else assessed.violation,
         guarantee=solution.guarantee,
         build_seconds=float("nan") if model is None else solution.seconds - model.seconds,
         solve_seconds=float("nan") if model is None else model.seconds,
         seconds=solution.seconds,
         iterations=solution.iterations,
         bridges=solution.bridges,
-        metrics={} if judged is None else {k: float(v) for k, v in judged.metrics.items()},
+        metrics={} if assessed is None else {k: float(v) for k, v in assessed.metrics.items()},
         **({} if model is None else _model_size(model.model)),
         versions=_versions(solution.backend),
         trace=tuple(solution.trace),

@@ -80,8 +80,8 @@ def _write(problem: AdaptiveRobustClassification, model: Model) -> Handles:
     for i, j in _overlapping(problem):
         model.subject_to(lost[i] + lost[j] >= 1)
 
-    def decision(said: ModelSolution) -> Halfspace:
-        found, shift = np.asarray(said[w], dtype=float), float(said[b])
+    def decision(result: ModelSolution) -> Halfspace:
+        found, shift = np.asarray(result[w], dtype=float), float(result[b])
         length_ = dual_length(found, problem.norm)
         if length_ <= 10 * TOLERANCE:  # constant over the points
             return Halfspace(np.zeros(d), 1.0 if shift >= 0 else -1.0)

@@ -74,12 +74,12 @@ def _fit(
     model.subject_to(norm_of(w, 2 if problem.norm == "l2" else 1) <= size)
     model.subject_to((X * signs[:, None]) @ w + signs * b - balls / unit * size >= 1 - slack)
     model.minimize(penalty * sum_squares(w) + slack.sum() / n)
-    said = model.solve(backend, time_limit=limit)
-    if not said.status.has_solution:
-        if said.status is Status.LIMIT:
+    result = model.solve(backend, time_limit=limit)
+    if not result.status.has_solution:
+        if result.status is Status.LIMIT:
             constant = Halfspace(np.zeros(d), 1.0 if problem.labels.mean() >= 0.5 else -1.0)
             return Outcome(constant, 0.0, message="time ran out before the surrogate was solved")
-        raise BackendError(f"{backend} did not solve the surrogate: {said.status}, {said.message}")
-    found = np.asarray(said[w], dtype=float)
-    shift = float(said[b]) - float(found @ problem.center) / unit
-    return Outcome(Halfspace(found / unit, shift), 0.0, iterations=said.iterations)
+        raise BackendError(f"{backend} did not solve the surrogate: {result.status}, {result.message}")
+    found = np.asarray(result[w], dtype=float)
+    shift = float(result[b]) - float(found @ problem.center) / unit
+    return Outcome(Halfspace(found / unit, shift), 0.0, iterations=result.iterations)

@@ -83,13 +83,13 @@ def largest_fraction(
     model.subject_to(norm_of(w, 2 if norm == "l2" else 1) <= 1)
     model.subject_to(((X - center) / unit * signs[:, None]) @ w + signs * b >= c * (rho / unit))
     model.maximize(c * 1.0)
-    said = model.solve(backend or ("clarabel" if norm == "l2" else "highs"))
-    if not said.status.has_solution:
+    result = model.solve(backend or ("clarabel" if norm == "l2" else "highs"))
+    if not result.status.has_solution:
         raise BackendError(
-            f"the program of the largest fraction was not solved: {said.status}, {said.message}"
+            f"the program of the largest fraction was not solved: {result.status}, {result.message}"
         )
-    found, shift = np.asarray(said[w], dtype=float), float(said[b])
-    fraction = max(0.0, float(said[c]))
+    found, shift = np.asarray(result[w], dtype=float), float(result[b])
+    fraction = max(0.0, float(result[c]))
     size = dual_length(found, norm)
     if fraction < 1e-7 or size < 1e-7 or (rho == 0).any():
         return LargestFraction(

@@ -109,8 +109,8 @@ def _write(problem: RobustnessRadius, model: Model) -> Handles:
     else:
         model.subject_to(sign * output / scale <= 0)
 
-    def decision(said: ModelSolution) -> Array:
-        return _confirmed(problem, np.clip(x + unit * said[move], *problem.limits))
+    def decision(result: ModelSolution) -> Array:
+        return _confirmed(problem, np.clip(x + unit * result[move], *problem.limits))
 
     def start(decision: Array) -> dict[Variable, Array]:
         moved = np.asarray(decision, dtype=float)

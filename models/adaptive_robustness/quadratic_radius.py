@@ -53,15 +53,15 @@ def qp(problem: RobustnessRadius, *, backend: str = "clarabel", time_limit: floa
         if kept.any():
             model.subject_to((rows[kept] / sizes[kept, None]) @ move >= rights[kept] / sizes[kept])
         model.minimize(sum_squares(move))
-        said = model.solve(backend, time_limit=deadline.left)
+        result = model.solve(backend, time_limit=deadline.left)
         solved += 1
-        if said.status is not Status.OPTIMAL:  # a program that is not solved proves no more than the triangle
+        if result.status is not Status.OPTIMAL:  # an unsolved program proves the triangle's bound only
             bound = min(bound, least)
-            words = f"{backend} did not solve a program: {said.status} {said.message}"
-            if said.status is Status.LIMIT:
+            words = f"{backend} did not solve a program: {result.status} {result.message}"
+            if result.status is Status.LIMIT:
                 break
             continue
-        moved = x + scale * said[move]
+        moved = x + scale * result[move]
         if (size := float(np.linalg.norm(moved - x))) < radius:
             best, radius = moved, size
     done = bound >= radius

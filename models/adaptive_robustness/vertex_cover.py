@@ -87,9 +87,9 @@ def _write(problem: RobustBayes, model: Model, integer: bool, agree: bool) -> Ha
         weight = problem.masses.sum(axis=1)[pairs[:, 0]] * agrees / unit
         objective = lexicographic([minimize(loss), minimize((lost * weight).sum())])
 
-    def decision(said: ModelSolution) -> RobustClassifier:
+    def decision(result: ModelSolution) -> RobustClassifier:
         safe = np.zeros(positive.shape, dtype=bool)
-        safe[positive] = _rounded(1 - said[lost], pairs[:, 1], integer)
+        safe[positive] = _rounded(1 - result[lost], pairs[:, 1], integer)
         return problem.classifier(safe)
 
     def start(decision: RobustClassifier) -> dict[Variable, Array]:

@@ -255,10 +255,6 @@ BROKEN = [AdditiveMechanism(Laplace(scale=0.5)), twice, reused]
 
 
 @pytest.mark.parametrize("broken", BROKEN, ids=["half the noise", "twice", "reused"])
-    "broken",
-    [AdditiveMechanism(Laplace(scale=0.5)), twice, reused],
-    ids=["half the noise", "twice", "reused"],
-)
 def test_broken_mechanisms_are_caught(broken):
     found = audit(broken, ([0.0], [1.0]), 1.0, 6000)
     assert not found.passed and found.lower_epsilon > 1.2
