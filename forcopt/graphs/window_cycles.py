@@ -1,0 +1,546 @@
+"""Simple cycles of a planar dual whose enclosed weight lies in a window, the cheapest or all of them.
+
+The search meets in the middle. From a start face it lists all simple dual paths of at most half the cost, then
+joins pairs of paths by an edge if their sums of flows fit the window. The start face is deleted, and the next
+one follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from numba import njit
+
+from forcopt.arrays import Array
+from forcopt.errors import DeclarationError
+from forcopt.graphs.enclosed_weight import flow_sums, separation_codes
+from forcopt.graphs.planar_dual import PlanarDual
+
+__all__ = ["WindowCycles"]
+
+_PATHS = 2_000_000
+"""Darts to look at between two looks at the clock."""
+
+_JOINS = 20_000
+"""Paths to join between two looks at the clock."""
+
+_LARGEST = 40_000_000
+"""Paths of one start that fit in memory (about 60 bytes each)."""
+
+
+@njit(cache=True)
+def _distances(starts, darts, face, cost, gone, source, far):  # type: ignore[no-untyped-def]
+    """Set `far` to the least cost of a path from the source to each face; -1 if there is none."""
+    n = len(starts) - 1
+    far[:] = -1
+    near = np.empty(n, np.int64)  # a binary heap of faces by tentative distance
+    spot = np.full(n, -1, np.int64)
+    value = np.empty(n, np.int64)
+    near[0], spot[source], value[source] = source, 0, 0
+    size = 1
+    while size > 0:
+        g = near[0]
+        size -= 1
+        last = near[size]
+        if size > 0:
+            i = 0
+            while True:
+                child = 2 * i + 1
+                if child >= size:
+                    break
+                if child + 1 < size and value[near[child + 1]] < value[near[child]]:
+                    child += 1
+                if value[near[child]] >= value[last]:
+                    break
+                near[i] = near[child]
+                spot[near[i]] = i
+                i = child
+            near[i] = last
+            spot[last] = i
+        far[g] = value[g]
+        for a in range(starts[g], starts[g + 1]):
+            d = darts[a]
+            h = face[d ^ 1]
+            if gone[h] or far[h] >= 0:
+                continue
+            reached = value[g] + cost[d >> 1]
+            if spot[h] < 0:
+                spot[h] = size
+                near[size] = h
+                size += 1
+            elif value[h] <= reached:
+                continue
+            value[h] = reached
+            i = spot[h]
+            while i > 0 and value[near[(i - 1) >> 1]] > reached:
+                near[i] = near[(i - 1) >> 1]
+                spot[near[i]] = i
+                i = (i - 1) >> 1
+            near[i] = h
+            spot[h] = i
+
+
+@njit(cache=True)
+def _extend(  # type: ignore[no-untyped-def]
+    starts, darts, face, gain, cost, code, gone, back, most, longest,
+    at, paid, total, mask, size, parent, via, trail, pointer, used, now, budget,
+):  # fmt: skip
+    """List simple paths from the start face, depth first, until the budget or the space is used.
+
+    `now` holds the number of paths and the depth (-1: all are listed).
+    """
+    count, depth = now
+    while depth >= 0 and budget > 0 and count < len(at):
+        i = trail[depth]
+        g = at[i]
+        if pointer[depth] == starts[g + 1]:
+            used[g] = False
+            depth -= 1
+            continue
+        d = darts[pointer[depth]]
+        pointer[depth] += 1
+        budget -= 1
+        h = face[d ^ 1]
+        if used[h] or gone[h] or back[h] < 0:
+            continue
+        c = paid[i] + cost[d >> 1]
+        if 2 * c > most or c + back[h] > most or 2 * size[i] > longest:
+            continue
+        at[count], paid[count], total[count] = h, c, total[i] + gain[d]
+        mask[count], size[count], parent[count], via[count] = mask[i] ^ code[d >> 1], size[i] + 1, i, d
+        used[h] = True
+        depth += 1
+        trail[depth], pointer[depth] = count, starts[h]
+        count += 1
+    now[0], now[1] = count, depth
+
+
+@njit(cache=True)
+def _join(  # type: ignore[no-untyped-def]
+    starts, darts, face, gain, cost, code, gone, windows, target, most, longest, every,
+    at, paid, total, mask, size, parent, via, order, begins, sums, stamp, begin, end,
+):  # fmt: skip
+    """Join the paths ``order[begin:end]`` with an edge and a second path.
+
+    If `every`, all cycles are given, else only cycles each cheaper than the one before.
+
+    Returns
+    -------
+    found : ndarray of int64, shape (count, 3)
+        The first path, the middle dart, the second path.
+    most : int
+        The cost that a further cycle may have.
+    """
+    found = np.empty((16, 3), np.int64)
+    count = 0
+    for x in range(begin, end):
+        i = order[x]
+        g, a = at[i], paid[i]
+        if a > most:
+            continue
+        marked = False
+        for spot in range(starts[g], starts[g + 1]):
+            d = darts[spot]
+            h, c = face[d ^ 1], cost[d >> 1]
+            if gone[h] or a + c > most:
+                continue
+            for w in range(len(windows)):
+                low = total[i] + gain[d] - windows[w, 1]
+                high = total[i] + gain[d] - windows[w, 0]
+                y, stop = begins[h], begins[h + 1]
+                while y < stop:  # the first path of h with a sum of at least `low`
+                    middle = (y + stop) >> 1
+                    if sums[middle] < low:
+                        y = middle + 1
+                    else:
+                        stop = middle
+                while y < begins[h + 1] and sums[y] <= high:
+                    j = order[y]
+                    y += 1
+                    b = paid[j]
+                    if (
+                        b >= a + c or a > b + c or a + c + b > most
+                        or mask[i] ^ code[d >> 1] ^ mask[j] != target or size[i] + size[j] + 1 > longest
+                    ):  # fmt: skip
+                        continue
+                    if size[i] + size[j] == 1 and via[i + j] >> 1 == d >> 1:
+                        continue  # there and back by one edge
+                    if h == g and size[i] > 0:
+                        continue
+                    if not marked:
+                        marked = True
+                        p = i
+                        while parent[p] >= 0:
+                            stamp[at[p]] = i
+                            p = parent[p]
+                    simple = True
+                    p = j
+                    while parent[p] >= 0:
+                        if stamp[at[p]] == i:
+                            simple = False
+                            break
+                        p = parent[p]
+                    if not simple:
+                        continue
+                    if count == len(found):
+                        wider = np.empty((2 * count, 3), np.int64)
+                        wider[:count] = found
+                        found = wider
+                    found[count, 0], found[count, 1], found[count, 2] = i, d, j
+                    count += 1
+                    if not every:
+                        most = a + c + b - 1
+    return found[:count], most
+
+
+@njit(cache=True)
+def _root(link, v):  # type: ignore[no-untyped-def]
+    while link[v] != v:
+        link[v] = link[link[v]]
+        v = link[v]
+    return v
+
+
+@njit(cache=True)
+def _components(edge_faces, inside):  # type: ignore[no-untyped-def]
+    """The connected component of each face of a set in the dual on that set; -1 outside."""
+    link = np.arange(len(inside))
+    for e in range(len(edge_faces)):
+        g, h = edge_faces[e]
+        if inside[g] and inside[h]:
+            link[_root(link, g)] = _root(link, h)
+    out = np.full(len(inside), -1, np.int64)
+    for f in range(len(inside)):
+        if inside[f]:
+            out[f] = _root(link, f)
+    return out
+
+
+@njit(cache=True)
+def _heaviest(edges, weights, edge_faces, inside):  # type: ignore[no-untyped-def]
+    """The greatest weight of a vertex set that no cycle on a set of faces separates."""
+    link = np.arange(len(weights))
+    for e in range(len(edges)):
+        if not (inside[edge_faces[e, 0]] and inside[edge_faces[e, 1]]):
+            link[_root(link, edges[e, 0])] = _root(link, edges[e, 1])
+    total = np.zeros(len(weights), np.int64)
+    for v in range(len(weights)):
+        total[_root(link, v)] += weights[v]
+    return total.max()
+
+
+class WindowCycles:
+    """The simple dual cycles with an enclosed weight in a window, by meeting in the middle.
+
+    Parameters
+    ----------
+    dual : PlanarDual
+        The dual of a connected graph with n vertices, m edges, weights and costs.
+    low, high : int
+        Inclusive bounds on the weight of S, the side to which the darts of a directed cycle point.
+    symmetric : bool, optional
+        Whether the complement of S satisfies the bounds if S does. Then each undirected cycle is
+        given once; otherwise once for each direction that satisfies the bounds.
+    must_link, cannot_link : sequence of tuple of int, optional
+        Pairs of vertices that a cycle must not, or must, separate.
+    longest : int, optional
+        The largest number of edges of a cycle.
+
+    Attributes
+    ----------
+    paths : int
+        The number of paths listed so far, over all starts.
+
+    Raises
+    ------
+    DeclarationError
+        If the weights are too large to be refined, beyond 2**62 divided by the number of weights of 0.
+
+    Notes
+    -----
+    **Each cycle is found exactly once from a start.** Let a directed cycle of cost c through the start face be
+    given, with positive edge costs. Its longest prefix of cost a with 2 a <= c is followed by an edge of
+    cost e with 2 (a + e) > c. The rest, reversed, is a path from the start of cost b = c - a - e.
+    The two conditions are a <= b + e and b < a + e, so the prefix, the edge and the rest are unique, and a and b
+    are at most c / 2. Costs of 0 are replaced by positive ones: all costs are multiplied by m + 1, then 1 is
+    added. This preserves the order of the costs of cycles, since a cycle has at most m edges.
+
+    **The window.** The flow sums of `flow_sums` are additive along the cycle, so the second path is
+    sought by binary search among the sums at the other end of the edge. Vertices of weight 0 get a small
+    positive weight, less than 1 in sum, so no two directions of a cycle are confused. Separated pairs are compared by
+    a 64-bit hash that is additive (exclusive or); cycles are checked exactly afterwards.
+
+    **All cycles are found.** A cycle is found at the first of its faces that is a start, because deleted
+    faces precede the start. The faces that remain form components in the dual. A component is dropped
+    only if none of its cycles satisfies the bounds: no cycle of the component crosses
+    an edge with a face outside the component, so the ends of such edges are on one side together. If these
+    contractions make a vertex set of weight w, then one side of each cycle weighs at most the total
+    minus w, and the other side weighs at least w.
+
+    With branching factor q of the dual (about 2.2 on planar maps) and s starts, time and memory are
+    O(s q^(c / 2)) and O(q^(c / 2)) for unit costs.
+
+    References
+    ----------
+    .. [1] Horowitz and Sahni, Computing partitions with applications to the knapsack problem, JACM 1974.
+
+    Examples
+    --------
+    >>> from forcopt.graphs.weighted import WeightedGraph
+    >>> g = WeightedGraph.of([1] * 4, [(0, 1), (1, 2), (2, 3), (0, 3)], [1, 2, 1, 5])
+    >>> cycles = WindowCycles(PlanarDual.of(g), 2, 2, symmetric=True)
+    >>> [(cost, edges.tolist()) for cost, edges in cycles.search(20)]
+    [(7, [1, 2]), (2, [0, 3])]
+    """
+
+    def __init__(
+        self,
+        dual: PlanarDual,
+        low: int,
+        high: int,
+        *,
+        symmetric: bool = False,
+        must_link: Sequence[tuple[int, int]] = (),
+        cannot_link: Sequence[tuple[int, int]] = (),
+        longest: int | None = None,
+    ) -> None:
+        graph = dual.graph
+        total = graph.total
+        self.dual, self.low, self.high, self.symmetric = dual, int(low), int(high), symmetric
+        self.must_link, self.cannot_link = list(must_link), list(cannot_link)
+        self.paths = 0
+        # Where vertices weigh 0, weights are refined so that every vertex set weighs more than 0: then the sign
+        # of a sum of flows tells whether the root lies in S.
+        unit = 1 + int((graph.weights == 0).sum())
+        if (total + 1) * unit >= 2**62:
+            raise DeclarationError(f"the weights sum to {total}, too large beside {unit - 1} weights of 0")
+        weights = graph.weights * unit + (graph.weights == 0)
+        most = int(weights.sum())
+        least, largest = max(1, self.low * unit), min(most - 1, (self.high + 1) * unit - 1)
+        windows = [(least, largest)]
+        if not symmetric:
+            windows.append((least - most, largest - most))
+        starts, darts = dual.links
+        self._factor = len(graph.edges) + 1 if len(graph.edges) and not graph.costs.all() else 1
+        cost = graph.costs if self._factor == 1 else graph.costs * self._factor + 1
+        pairs = [*self.must_link, *self.cannot_link]
+        codes = np.random.default_rng(0).integers(1, 2**62, len(pairs))
+        code = separation_codes(dual, pairs, codes)
+        target = np.bitwise_xor.reduce(codes[len(self.must_link) :], initial=0)
+        self._cost = cost
+        self._links = (starts, darts, dual.face, flow_sums(dual, weights), cost, code)
+        self._windows = np.array(windows, np.int64)
+        self._target = int(target)
+        self._longest = len(graph.edges) + 1 if longest is None else int(longest)
+        self._edge_faces = dual.face.reshape(-1, 2)
+
+    def search(
+        self,
+        most: int,
+        *,
+        every: bool = False,
+        separator: Sequence[int] = (),
+        pause: Callable[[], None] | None = None,
+    ) -> Iterator[tuple[int, Array]]:
+        """Give the cycles that cost at most a limit.
+
+        Parameters
+        ----------
+        most : int
+            The largest cost.
+        every : bool, optional
+            Whether to give all cycles, in any order. Otherwise each is cheaper than the one before, and the
+            last is the cheapest of all.
+        separator : sequence of int, optional
+            Edges; their faces are the first starts. A balanced cycle leaves few further starts.
+        pause : callable, optional
+            Called many times a second; it may raise an exception, which ends the search.
+
+        Yields
+        ------
+        cost : int
+            The cost of the cycle.
+        edges : ndarray of int64
+            The edges that it crosses, in increasing order.
+
+        Raises
+        ------
+        MemoryError
+            If the paths of one start do not fit in memory.
+        """
+        most = int(most) * self._factor + (self._factor - 1)
+        space = _Space(self.dual.faces)
+        for start, gone in self._starts(separator):
+            if pause is not None:
+                pause()
+            for cost, edges in self._through(start, gone, most, every, space, pause):
+                if not every:
+                    if cost > most:
+                        continue
+                    most = cost // self._factor * self._factor - 1
+                yield cost // self._factor, edges
+
+    def _starts(self, separator: Sequence[int]) -> Iterator[tuple[int, Array]]:
+        """Give start faces with the faces deleted before and outside their component."""
+        faces, degree = self.dual.faces, np.diff(self.dual.links[0])
+        first = sorted(set(self._edge_faces[list(separator)].ravel().tolist()))
+        stack = [(np.ones(faces, np.bool_), first)]
+        while stack:
+            inside, wanted = stack.pop()
+            wanted = [f for f in wanted if inside[f]] or self._separator(inside)
+            if not wanted:
+                continue
+            start = max(wanted, key=lambda f: degree[f])
+            yield start, ~inside
+            inside = inside.copy()
+            inside[start] = False
+            labels = _components(self._edge_faces, inside)
+            for label in np.unique(labels[labels >= 0]):
+                part = labels == label
+                if self._alive(part):
+                    stack.append((part, [f for f in wanted if part[f]]))
+
+    def _alive(self, inside: Array) -> bool:
+        graph = self.dual.graph
+        heavy = int(_heaviest(graph.edges, graph.weights, self._edge_faces, inside))
+        return graph.total - heavy >= self.low or heavy <= self.high
+
+    def _separator(self, inside: Array) -> list[int]:
+        """The faces of the most balanced fundamental cycle of a breadth-first tree; none without a cycle."""
+        starts, darts, face, gain, *_ = self._links
+        members = np.flatnonzero(inside)
+        root = int(members[np.argmax(np.diff(starts)[members])])
+        depth, reached, sums = {root: 0}, {root: -1}, {root: 0}
+        queue = [root]
+        for g in queue:
+            for d in darts[starts[g] : starts[g + 1]].tolist():
+                h = int(face[d ^ 1])
+                if inside[h] and h not in depth:
+                    depth[h], reached[h], sums[h] = depth[g] + 1, d, sums[g] + int(gain[d])
+                    queue.append(h)
+        half = int(self._windows[0].sum()) / 2
+        best, chosen = np.inf, -1
+        tree = {d >> 1 for d in reached.values() if d >= 0}
+        for e, (g, h) in enumerate(self._edge_faces.tolist()):
+            if e not in tree and inside[g] and inside[h]:
+                value = abs(abs(sums[g] + int(gain[2 * e]) - sums[h]) - half)
+                if value < best:
+                    best, chosen = value, e
+        if chosen < 0:
+            return []
+        found = set()
+        for f in self._edge_faces[chosen].tolist():
+            at = f
+            while True:
+                found.add(at)
+                if reached[at] < 0:
+                    break
+                at = int(face[reached[at]])
+        return sorted(found)
+
+    def _through(
+        self,
+        start: int,
+        gone: Array,
+        most: int,
+        every: bool,
+        space: _Space,
+        pause: Callable[[], None] | None,
+    ) -> Iterator[tuple[int, Array]]:
+        """Cycles through a start face; the cost in scaled units, and the edges."""
+        starts, darts, face, gain, cost, code = self._links
+        back = np.empty(self.dual.faces, np.int64)
+        _distances(starts, darts, face, cost, gone, start, back)
+        space.begin(start, int(starts[start]))
+        while space.now[1] >= 0:
+            if space.now[0] == len(space.at):
+                space.grow()
+            before = int(space.now[0])
+            _extend(
+                *self._links, gone, back, most, self._longest,
+                *space.labels, space.trail, space.pointer, space.used, space.now, _PATHS,
+            )  # fmt: skip
+            self.paths += int(space.now[0]) - before
+            if pause is not None:
+                pause()
+        labels = tuple(column[: space.now[0]] for column in space.labels)
+        at, _, total, *_, parent, via = labels
+        order, begins = _by_face_and_sum(at, total, self.dual.faces)
+        sums = total[order]
+        for begin in range(0, len(order), _JOINS):
+            if pause is not None:
+                pause()
+            found, most = _join(
+                *self._links, gone, self._windows, self._target, most, self._longest, every,
+                *labels, order, begins, sums, space.stamp, begin, min(begin + _JOINS, len(order)),
+            )  # fmt: skip
+            for i, d, j in found.tolist():
+                crossed = [d >> 1]
+                for p in (i, j):
+                    while parent[p] >= 0:
+                        crossed.append(int(via[p]) >> 1)
+                        p = int(parent[p])
+                edges = np.array(sorted(crossed), np.int64)
+                if self._separates(edges):
+                    yield int(cost[edges].sum()), edges
+        space.clear()
+
+    def _separates(self, edges: Array) -> bool:
+        """Whether a cycle separates the pairs that it must, and no other: hashes may collide."""
+        if not self.must_link and not self.cannot_link:
+            return True
+        side = self.dual.sides(edges)
+        return all(side[a] == side[b] for a, b in self.must_link) and all(
+            side[a] != side[b] for a, b in self.cannot_link
+        )
+
+
+def _by_face_and_sum(at: Array, total: Array, faces: int) -> tuple[Array, Array]:
+    """The order of the paths by end face, then by sum, and the start of each face's paths in it."""
+    least, most = int(total.min()), int(total.max())
+    if faces * (most - least + 1) < 2**62:
+        order = np.argsort(at * np.int64(most - least + 1) + (total - least))
+    else:
+        order = np.lexsort((total, at))
+    return order, np.searchsorted(at[order], np.arange(faces + 1))
+
+
+class _Space:
+    """The paths of one start, in arrays that grow; `labels` holds them by column."""
+
+    def __init__(self, faces: int) -> None:
+        self.trail, self.pointer = np.zeros(faces + 1, np.int64), np.zeros(faces + 1, np.int64)
+        self.used, self.stamp = np.zeros(faces, np.bool_), np.full(faces, -1, np.int64)
+        self.now = np.zeros(2, np.int64)
+        self.labels = tuple(
+            np.empty(1 << 16, kind)
+            for kind in (np.int32, np.int64, np.int64, np.int64, np.int32, np.int32, np.int32)
+        )
+
+    @property
+    def at(self) -> Array:
+        """The end face of each path."""
+        return self.labels[0]
+
+    def begin(self, start: int, first: int) -> None:
+        """Begin with the empty path at a face whose darts begin at `first`."""
+        for column, value in zip(self.labels, (start, 0, 0, 0, 0, -1, -1), strict=True):
+            column[0] = value
+        self.used[:] = False
+        self.used[start] = True
+        self.stamp[:] = -1
+        self.now[:] = 1, 0
+        self.trail[0], self.pointer[0] = 0, first
+
+    def grow(self) -> None:
+        """Double the space."""
+        size = len(self.at)
+        if size >= _LARGEST:
+            raise MemoryError(f"more than {_LARGEST} paths of one start face do not fit in memory")
+        self.labels = tuple(np.concatenate([column, np.empty_like(column)]) for column in self.labels)
+
+    def clear(self) -> None:
+        """Give back large arrays."""
+        if len(self.at) > 1 << 22:
+            self.labels = tuple(column[: 1 << 16].copy() for column in self.labels)
