@@ -147,7 +147,7 @@ class Program(ABC):
         graph: with weights and costs.
         low, high: inclusive bounds on the weight of a part.
         parts: how many.
-        apart, joined: pairs of vertices that must not, or must, share a part.
+        cannot_link, must_link: pairs of vertices that must not, or must, share a part.
 
     Attributes:
         pieces: one for each table.
@@ -164,11 +164,11 @@ class Program(ABC):
         low: int,
         high: int,
         parts: int,
-        apart: Sequence[tuple[int, int]] = (),
-        joined: Sequence[tuple[int, int]] = (),
+        cannot_link: Sequence[tuple[int, int]] = (),
+        must_link: Sequence[tuple[int, int]] = (),
     ) -> None:
         self.graph, self.low, self.high, self.parts = graph, low, high, parts
-        self.apart, self.joined = tuple(apart), tuple(joined)
+        self.cannot_link, self.must_link = tuple(cannot_link), tuple(must_link)
         self.states = 0
 
     @abstractmethod

@@ -128,8 +128,8 @@ class _Run:
         self.order = np.argsort(-arrays.weights, kind="stable")
         self.graph = arrays.reordered(self.order.tolist())
         place = np.argsort(self.order)
-        self.joined = [(place[a], place[b]) for group in problem.together for a, b in pairwise(group)]
-        self.apart = [(place[a], place[b]) for a, b in problem.apart]
+        self.must_link = [(place[a], place[b]) for group in problem.must_link for a, b in pairwise(group)]
+        self.cannot_link = [(place[a], place[b]) for a, b in problem.cannot_link]
         self.beat = 2 * int(arrays.costs.sum()) + 2
         if problem.cut_limit is not None:
             self.beat = min(self.beat, 2 * problem.cut_limit + 2)
@@ -186,9 +186,9 @@ class _Run:
             sets, costs = search.step(most=20_000)
             self.looked_at += search.looked_at - before
             good = np.ones(len(sets), np.bool_)
-            for a, b in self.joined:
+            for a, b in self.must_link:
                 good &= sets[:, a] == sets[:, b]
-            for a, b in self.apart:
+            for a, b in self.cannot_link:
                 good &= ~(sets[:, a] & sets[:, b])
             yield sets[good], costs[good]
 

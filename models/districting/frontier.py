@@ -29,8 +29,10 @@ def sweep_of(problem: Districting, method: str = "frontier") -> Sweep:
     cached = problem.__dict__.get("_sweep")
     if cached is None:
         low, high = problem.population_bounds
-        chained = [(a, b) for group in problem.together for a, b in pairwise(group)]
-        cached = Sweep(problem.arrays, low, high, problem.districts, apart=problem.apart, joined=chained)
+        chained = [(a, b) for group in problem.must_link for a, b in pairwise(group)]
+        cached = Sweep(
+            problem.arrays, low, high, problem.districts, cannot_link=problem.cannot_link, must_link=chained
+        )
         problem.__dict__["_sweep"] = cached
     assert isinstance(cached, Sweep)
     return cached

@@ -236,11 +236,11 @@ def _one_run(problem: Districting, rng: np.random.Generator, steps: int) -> Plan
     tails = np.repeat(np.arange(g.size), np.diff(start))
     costs = g.cost_matrix[tails, ends]
     bond = np.zeros((0, 0), np.int64)
-    if problem.together or problem.apart:
+    if problem.must_link or problem.cannot_link:
         bond = np.zeros((g.size, g.size), np.int64)
-        for group in problem.together:
+        for group in problem.must_link:
             bond[np.ix_(group, group)] = 1
-        for u, v in problem.apart:
+        for u, v in problem.cannot_link:
             bond[u, v] = bond[v, u] = -1
     label = random_parts(g, problem.districts, rng)
     typical = {
@@ -322,10 +322,10 @@ def _recombined(problem: Districting, label: Array, budget: int = 200_000) -> Ar
                 [(place[int(g.edges[i, 0])], place[int(g.edges[i, 1])]) for i in inner],
                 g.costs[inner].tolist(),
             )
-            joined = [[place[v] for v in group] for group in problem.together if group[0] in place]
-            apart = [(place[u], place[v]) for u, v in problem.apart if u in place and v in place]
+            must_link = [[place[v] for v in group] for group in problem.must_link if group[0] in place]
+            cannot_link = [(place[u], place[v]) for u, v in problem.cannot_link if u in place and v in place]
             now = int(part.cut_cost(label[nodes]))
-            cover = Cover(part, low, high, 2, joined, apart, best=now)
+            cover = Cover(part, low, high, 2, must_link, cannot_link, best=now)
             cover.step(budget)
             if cover.best < now:
                 for d, members in zip((a, b), cover.parts, strict=True):

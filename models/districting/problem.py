@@ -16,7 +16,7 @@ from forcopt.arrays import Array
 from forcopt.data.graphs import graph_from_dict, graph_to_dict
 from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
-from forcopt.models.districting.side_constraints import Apart, CutLimit, Fixed, SideConstraint, Together
+from forcopt.models.districting.side_constraints import CannotLink, CutLimit, Fixed, MustLink, SideConstraint
 from forcopt.problem import Evaluation, Handles, Problem
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Districting(Problem):
         objective: ``cut`` (the cost of the cut edges), ``inertia`` (the sum over nodes of population times
             squared distance to the district's best centre node, after Hess et al. 1965; needs ``x`` and
             ``y``), or ``deviation`` (the largest distance of a district's population from the mean).
-        side: side constraints: `Together`, `Apart`, `Fixed`, `CutLimit`.
+        side_constraints: `MustLink`, `CannotLink`, `Fixed`, `CutLimit`.
 
     Source: Cohen-Addad, Klein, Marx, Wheeler, Wolfram, "On the Computational Tractability of a Geographic
     Clustering Problem Arising in Redistricting" (FORC 2021).
@@ -93,7 +93,7 @@ class Districting(Problem):
     population: str = "population"
     cost: str = "cost"
     objective: Literal["cut", "inertia", "deviation"] = "cut"
-    side: tuple[SideConstraint, ...] = ()
+    side_constraints: tuple[SideConstraint, ...] = ()
 
     @field_serializer("graph")
     def _plain_graph(self, graph: nx.Graph[Any]) -> dict[str, Any]:
@@ -113,18 +113,23 @@ class Districting(Problem):
         if self.objective == "inertia":
             _ = self.inertia
         fixed: dict[Any, int] = {}
-        for item in self.side:
+        for item in self.side_constraints:
             for node in item.named():
                 if node not in self.place:
-                    raise DeclarationError(f"side: {item!r} names the node {node!r}, which the graph lacks")
+                    raise DeclarationError(
+                        f"side_constraints: {item!r} names the node {node!r}, which the graph lacks"
+                    )
             if not isinstance(item, Fixed):
                 continue
             if item.district >= self.districts:
                 raise DeclarationError(
-                    f"side: {item!r}: district is {item.district}; it must be below {self.districts}"
+                    f"side_constraints: {item!r}: district is {item.district}; "
+                    f"it must be below {self.districts}"
                 )
             if fixed.setdefault(item.node, item.district) != item.district:
-                raise DeclarationError(f"side: {item!r}: the node is fixed to {fixed[item.node]} already")
+                raise DeclarationError(
+                    f"side_constraints: {item!r}: the node is fixed to {fixed[item.node]} already"
+                )
         return self
 
     # -- what the methods read -----------------------------------------------------------------------------
@@ -226,11 +231,11 @@ class Districting(Problem):
         return np.asarray(self.arrays.weights[:, None] * squares)
 
     @cached_property
-    def together(self) -> tuple[tuple[int, ...], ...]:
+    def must_link(self) -> tuple[tuple[int, ...], ...]:
         """Groups of nodes (positions) that share a district by the side constraints; disjoint."""
         graph: nx.Graph[int] = nx.Graph()
-        for item in self.side:
-            if isinstance(item, Together):
+        for item in self.side_constraints:
+            if isinstance(item, MustLink):
                 nx.add_path(graph, [self.place[v] for v in item.nodes])
         for fixed in self._fixed().values():
             nx.add_path(graph, fixed)
@@ -238,11 +243,11 @@ class Districting(Problem):
         return tuple(sorted(g for g in groups if len(g) > 1))
 
     @cached_property
-    def apart(self) -> tuple[tuple[int, int], ...]:
+    def cannot_link(self) -> tuple[tuple[int, int], ...]:
         """Pairs of nodes (positions) that do not share a district by the side constraints."""
         found = set()
-        for item in self.side:
-            if isinstance(item, Apart):
+        for item in self.side_constraints:
+            if isinstance(item, CannotLink):
                 spots = [self.place[v] for v in item.nodes]
                 found |= {(min(a, b), max(a, b)) for i, a in enumerate(spots) for b in spots[:i]}
         fixed = list(self._fixed().values())
@@ -254,11 +259,11 @@ class Districting(Problem):
     @cached_property
     def cut_limit(self) -> int | None:
         """The largest number of cut pairs that the side constraints allow; None without a limit."""
-        return min((item.limit for item in self.side if isinstance(item, CutLimit)), default=None)
+        return min((item.limit for item in self.side_constraints if isinstance(item, CutLimit)), default=None)
 
     def _fixed(self) -> dict[int, list[int]]:
         found: dict[int, list[int]] = {}
-        for item in self.side:
+        for item in self.side_constraints:
             if isinstance(item, Fixed):
                 found.setdefault(item.district, []).append(self.place[item.node])
         return found
@@ -295,12 +300,12 @@ class Districting(Problem):
             fewest, most = fewest + least, most + largest
         if not fewest <= k <= most:
             return f"the components take {fewest} to {most} districts, not {k}"
-        for group in self.together:
+        for group in self.must_link:
             people = int(g.weights[list(group)].sum())
             if people > high:
                 first = self.nodes[group[0]]
                 return f"the nodes kept together with {first!r} have population {people}, above {high}"
-            if set(self.apart) & {(a, b) for a in group for b in group}:
+            if set(self.cannot_link) & {(a, b) for a in group for b in group}:
                 return f"node {self.nodes[group[0]]!r} has both to be with and apart from another"
         return ""
 
@@ -365,10 +370,10 @@ class Districting(Problem):
             pieces = len(g.components(members.tolist()))
             if pieces > 1:
                 violations[f"contiguity of district {d}"] = float(pieces - 1)
-        for number, item in enumerate(self.side):
+        for number, item in enumerate(self.side_constraints):
             broken = item.violation(self, labels)
             if broken > 0:
-                violations[f"side[{number}] {item!r}"] = broken
+                violations[f"side_constraints[{number}] {item!r}"] = broken
         cut = g.cut_cost(labels) / self.cost_scale
         deviation = float(np.abs(people - self.mean).max())
         metrics = {"cut": cut, "deviation": deviation}
@@ -402,7 +407,7 @@ class Districting(Problem):
 
         Args:
             max_cost: only plans of at most this cost are counted; all if left out.
-            method: ``frontier`` or ``sphere-cut``.
+            method: ``frontier``, ``sphere-cut``, or ``dual-cycles`` for two districts.
 
         Raises:
             DeclarationError: for another objective than ``cut``, or if the graph is too wide (see

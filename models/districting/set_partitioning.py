@@ -104,8 +104,8 @@ def _search(  # type: ignore[no-untyped-def]
     near,
     weight,
     cost,
-    joined,
-    apart,
+    must_link,
+    cannot_link,
     low,
     high,
     parts,
@@ -148,12 +148,12 @@ def _search(  # type: ignore[no-untyped-def]
         if (base + spent if kind == CUT else base) >= best:
             continue
         broken = False
-        for g in range(len(joined)):
-            group = (joined[g, 0], joined[g, 1])
+        for g in range(len(must_link)):
+            group = (must_link[g, 0], must_link[g, 1])
             if has(meets(group, district)) and (has(meets(group, ruled_out)) or has(minus(group, room))):
                 broken = True
-        for g in range(len(apart)):
-            pair = (apart[g, 0], apart[g, 1])
+        for g in range(len(cannot_link)):
+            pair = (cannot_link[g, 0], cannot_link[g, 1])
             if not has(minus(pair, district)):
                 broken = True
         if broken:
@@ -193,8 +193,8 @@ def _search(  # type: ignore[no-untyped-def]
         if not complete or people < low or (limited and count + cuts > limit):
             continue
         split = False
-        for g in range(len(joined)):
-            group = (joined[g, 0], joined[g, 1])
+        for g in range(len(must_link)):
+            group = (must_link[g, 0], must_link[g, 1])
             if has(meets(group, district)) and has(minus(group, district)):
                 split = True
         if split:
@@ -237,7 +237,7 @@ class Cover:
         graph: its vertices are covered in this order; at most 128.
         low, high: inclusive bounds on the weight of a part.
         parts: how many.
-        joined, apart: groups that share a part, and pairs that do not.
+        must_link, cannot_link: groups that share a part, and pairs that do not.
         limit: the largest number of cut pairs, or None.
         kind: what to minimise.
         inertia: the matrix of moments, for that objective.
@@ -254,8 +254,8 @@ class Cover:
         low: int,
         high: int,
         parts: int,
-        joined: Any = (),
-        apart: Any = (),
+        must_link: Any = (),
+        cannot_link: Any = (),
         limit: int | None = None,
         kind: int = CUT,
         inertia: Array | None = None,
@@ -264,7 +264,7 @@ class Cover:
         n = graph.size
         moments = np.zeros((0, 0)) if inertia is None else inertia
         self.fixed = (
-            masks(graph), graph.weights, graph.cost_matrix, _words(joined), _words(apart), low, high, parts,
+            masks(graph), graph.weights, graph.cost_matrix, _words(must_link), _words(cannot_link), low, high, parts,
             kind, moments, -1 if limit is None else limit,
         )  # fmt: skip
         # Frames wait beside a chain of at most n + parts partial districts, each with at most n offspring.
@@ -385,8 +385,8 @@ def search_for(problem: Districting, plan: Plan | None) -> Cover:
         low,
         high,
         problem.districts,
-        [[place[v] for v in group] for group in problem.together],
-        [[place[v] for v in pair] for pair in problem.apart],
+        [[place[v] for v in group] for group in problem.must_link],
+        [[place[v] for v in pair] for pair in problem.cannot_link],
         problem.cut_limit,
         kind,
         problem.inertia[np.ix_(order, order)] if kind == INERTIA else None,

@@ -29,9 +29,9 @@ def tables_of(problem: Districting) -> SphereCut:
     cached = problem.__dict__.get("_tables")
     if cached is None:
         low, high = problem.population_bounds
-        chained = [(a, b) for group in problem.together for a, b in pairwise(group)]
-        decomposition = BranchDecomposition.of(problem.arrays, [*problem.apart, *chained])
-        cached = SphereCut(decomposition, low, high, problem.districts, problem.apart, chained)
+        chained = [(a, b) for group in problem.must_link for a, b in pairwise(group)]
+        decomposition = BranchDecomposition.of(problem.arrays, [*problem.cannot_link, *chained])
+        cached = SphereCut(decomposition, low, high, problem.districts, problem.cannot_link, chained)
         problem.__dict__["_tables"] = cached
     assert isinstance(cached, SphereCut)
     return cached

@@ -5,7 +5,7 @@ import pytest
 from forcopt.data import delaunay, grid
 from forcopt.errors import DeclarationError, NotInstalledError
 from forcopt.models import Districting
-from forcopt.models.districting import Apart, CutLimit, Fixed, Together, bin_packing
+from forcopt.models.districting import CannotLink, CutLimit, Fixed, MustLink, bin_packing
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,9 @@ def test_local_search_repeats_with_its_seed_and_stays_feasible():
 
 def test_local_search_takes_every_objective_and_side_constraint():
     g = delaunay(20, 4)
-    side = [Together([0, 1]), Apart([2, 3]), Fixed(4, 2), CutLimit(30)]
+    side = [MustLink([0, 1]), CannotLink([2, 3]), Fixed(4, 2), CutLimit(30)]
     for objective in ("cut", "inertia", "deviation"):
-        p = Districting(g, 3, tolerance=0.3, objective=objective, side=side)
+        p = Districting(g, 3, tolerance=0.3, objective=objective, side_constraints=side)
         s, exact = p.solve("local-search"), p.solve("set-partitioning")
         assert s.evaluation.feasible and exact.status == "optimal"
         assert exact.objective <= s.objective <= 1.3 * exact.objective + 1e-9
