@@ -7,22 +7,37 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.graphs.planar_dual import PlanarDual
 
-__all__ = ["flow_sums", "separation_codes"]
+__all__ = ["flow_sums", "separation_codes", "spanning_tree"]
 
 
-def _spanning_tree(dual: PlanarDual, root: int) -> tuple[list[int], list[int]]:
-    """Vertices in breadth-first order from the root, and the dart by which each was reached (-1: root)."""
+def spanning_tree(dual: PlanarDual, root: int = 0) -> tuple[Array, Array]:
+    """Give a breadth-first spanning tree of the primal graph.
+
+    Parameters
+    ----------
+    dual : PlanarDual
+        The dual of a connected graph with n vertices.
+    root : int, optional
+        A vertex.
+
+    Returns
+    -------
+    order : ndarray of int64, shape (n, 2)
+        Each vertex, after its parent, with its parent; the root first, with itself.
+    dart : ndarray of int64, shape (n,)
+        The dart from the parent to each vertex; -1 for the root.
+    """
     starts, ends, numbers = dual.graph.links
-    reached = [-2] * dual.graph.size
-    reached[root] = -1
-    order = [root]
-    for u in order:
+    dart = np.full(dual.graph.size, -2, np.int64)
+    dart[root] = -1
+    order = [(root, root)]
+    for u, _ in order:
         for a in range(starts[u], starts[u + 1]):
             v, e = int(ends[a]), int(numbers[a])
-            if reached[v] == -2:
-                reached[v] = 2 * e + (u > v)
-                order.append(v)
-    return order, reached
+            if dart[v] == -2:
+                dart[v] = 2 * e + (u > v)
+                order.append((v, u))
+    return np.array(order, np.int64), dart
 
 
 def flow_sums(dual: PlanarDual, weights: Array, root: int = 0) -> Array:
@@ -59,14 +74,12 @@ def flow_sums(dual: PlanarDual, weights: Array, root: int = 0) -> Array:
     >>> flow_sums(PlanarDual.of(path), path.weights).tolist()
     [6, -6, 4, -4]
     """
-    order, reached = _spanning_tree(dual, root)
+    order, dart = spanning_tree(dual, root)
     subtree = np.array(weights)
     flow = np.zeros(len(dual.face), subtree.dtype)
-    for v in reversed(order[1:]):
-        d = reached[v]
-        flow[d], flow[d ^ 1] = subtree[v], -subtree[v]
-        u, w = dual.graph.edges[d // 2].tolist()
-        subtree[u if v == w else w] += subtree[v]
+    for v, u in order[:0:-1].tolist():
+        flow[dart[v]], flow[dart[v] ^ 1] = subtree[v], -subtree[v]
+        subtree[u] += subtree[v]
     return flow
 
 
@@ -104,10 +117,9 @@ def separation_codes(dual: PlanarDual, pairs: list[tuple[int, int]], codes: Arra
     for (a, b), code in zip(pairs, codes, strict=True):
         at[a] ^= code
         at[b] ^= code
-    order, reached = _spanning_tree(dual, 0)
+    order, dart = spanning_tree(dual)
     out = np.zeros(len(dual.graph.edges), np.int64)
-    for v in reversed(order[1:]):
-        out[reached[v] // 2] = at[v]
-        u, w = dual.graph.edges[reached[v] // 2].tolist()
-        at[u if v == w else w] ^= at[v]
+    for v, u in order[:0:-1].tolist():
+        out[dart[v] // 2] = at[v]
+        at[u] ^= at[v]
     return out

@@ -1,8 +1,8 @@
 """Simple cycles of a planar dual whose enclosed weight lies in a window, the cheapest or all of them.
 
-The search meets in the middle. From a start face it lists all simple dual paths of at most half the cost, then
-joins pairs of paths by an edge if their sums of flows fit the window. The start face is deleted, and the next
-one follows.
+The search meets in the middle. From a start face it lists all simple dual paths of at most half the cost.
+Then it joins pairs of paths by an edge if their sums of flows fit the window. The start face is deleted, and
+the next one follows.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numba import njit
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.graphs.enclosed_weight import flow_sums, separation_codes
+from forcopt.graphs.enclosed_weight import flow_sums, separation_codes, spanning_tree
 from forcopt.graphs.planar_dual import PlanarDual
 
 __all__ = ["WindowCycles"]
@@ -83,8 +83,8 @@ def _distances(starts, darts, face, cost, gone, source, far):  # type: ignore[no
 
 @njit(cache=True)
 def _extend(  # type: ignore[no-untyped-def]
-    starts, darts, face, gain, cost, code, gone, back, most, longest,
-    at, paid, total, mask, size, parent, via, trail, pointer, used, now, budget,
+    starts, darts, face, gain, cost, code, prize, gone, back, most, longest,
+    at, paid, total, mask, won, size, parent, via, trail, pointer, used, now, budget,
 ):  # fmt: skip
     """List simple paths from the start face, depth first, until the budget or the space is used.
 
@@ -109,6 +109,7 @@ def _extend(  # type: ignore[no-untyped-def]
             continue
         at[count], paid[count], total[count] = h, c, total[i] + gain[d]
         mask[count], size[count], parent[count], via[count] = mask[i] ^ code[d >> 1], size[i] + 1, i, d
+        won[count] = won[i] + prize[d]
         used[h] = True
         depth += 1
         trail[depth], pointer[depth] = count, starts[h]
@@ -118,8 +119,8 @@ def _extend(  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _join(  # type: ignore[no-untyped-def]
-    starts, darts, face, gain, cost, code, gone, windows, target, most, longest, every,
-    at, paid, total, mask, size, parent, via, order, begins, sums, stamp, begin, end,
+    starts, darts, face, gain, cost, code, prize, gone, windows, target, most, longest, every, threshold,
+    at, paid, total, mask, won, size, parent, via, order, begins, sums, stamp, begin, end,
 ):  # fmt: skip
     """Join the paths ``order[begin:end]`` with an edge and a second path.
 
@@ -166,6 +167,8 @@ def _join(  # type: ignore[no-untyped-def]
                         continue
                     if size[i] + size[j] == 1 and via[i + j] >> 1 == d >> 1:
                         continue  # there and back by one edge
+                    if a + c + b - (won[i] + prize[d] - won[j]) > threshold[w]:
+                        continue
                     if h == g and size[i] > 0:
                         continue
                     if not marked:
@@ -192,6 +195,32 @@ def _join(  # type: ignore[no-untyped-def]
                     if not every:
                         most = a + c + b - 1
     return found[:count], most
+
+
+@njit(cache=True)
+def _enclosed(found, gain, cost, parent, via, order, above, total, sets, costs):  # type: ignore[no-untyped-def]
+    """Write the vertex set S of each cycle, and its cost; `above` holds the dart to each vertex of a tree."""
+    crossed = np.zeros(len(cost), np.bool_)
+    for x in range(len(found)):
+        i, d, j = found[x]
+        crossed[d >> 1] = True
+        costs[x] = cost[d >> 1]
+        for end in (i, j):
+            p = end
+            while parent[p] >= 0:
+                crossed[via[p] >> 1] = True
+                costs[x] += cost[via[p] >> 1]
+                p = parent[p]
+        sets[x, order[0, 0]] = total[i] + gain[d] - total[j] < 0
+        for y in range(1, len(order)):
+            v, u = order[y]
+            sets[x, v] = sets[x, u] != crossed[above[v] >> 1]
+        crossed[d >> 1] = False
+        for end in (i, j):
+            p = end
+            while parent[p] >= 0:
+                crossed[via[p] >> 1] = False
+                p = parent[p]
 
 
 @njit(cache=True)
@@ -259,17 +288,17 @@ class WindowCycles:
 
     Notes
     -----
-    **Each cycle is found exactly once from a start.** Let a directed cycle of cost c through the start face be
-    given, with positive edge costs. Its longest prefix of cost a with 2 a <= c is followed by an edge of
+    **Each cycle is found exactly once from a start.** Let a directed cycle of cost c through the start face
+    be given, with positive edge costs. Its longest prefix of cost a with 2 a <= c is followed by an edge of
     cost e with 2 (a + e) > c. The rest, reversed, is a path from the start of cost b = c - a - e.
-    The two conditions are a <= b + e and b < a + e, so the prefix, the edge and the rest are unique, and a and b
-    are at most c / 2. Costs of 0 are replaced by positive ones: all costs are multiplied by m + 1, then 1 is
+    The two conditions are a <= b + e and b < a + e, so the prefix, the edge and the rest are unique, and
+    a and b are at most c / 2. Costs of 0 are replaced by positive ones: all costs are multiplied by m + 1, then 1 is
     added. This preserves the order of the costs of cycles, since a cycle has at most m edges.
 
     **The window.** The flow sums of `flow_sums` are additive along the cycle, so the second path is
     sought by binary search among the sums at the other end of the edge. Vertices of weight 0 get a small
-    positive weight, less than 1 in sum, so no two directions of a cycle are confused. Separated pairs are compared by
-    a 64-bit hash that is additive (exclusive or); cycles are checked exactly afterwards.
+    positive weight, less than 1 in sum, so no two directions of a cycle are confused. Separated pairs are
+    compared by a 64-bit hash that is additive (exclusive or); cycles are checked exactly afterwards.
 
     **All cycles are found.** A cycle is found at the first of its faces that is a start, because deleted
     faces precede the start. The faces that remain form components in the dual. A component is dropped
@@ -310,8 +339,8 @@ class WindowCycles:
         self.dual, self.low, self.high, self.symmetric = dual, int(low), int(high), symmetric
         self.must_link, self.cannot_link = list(must_link), list(cannot_link)
         self.paths = 0
-        # Where vertices weigh 0, weights are refined so that every vertex set weighs more than 0: then the sign
-        # of a sum of flows tells whether the root lies in S.
+        # Where vertices weigh 0, weights are refined so that every vertex set weighs more than 0: then the
+        # sign of a sum of flows tells whether the root lies in S.
         unit = 1 + int((graph.weights == 0).sum())
         if (total + 1) * unit >= 2**62:
             raise DeclarationError(f"the weights sum to {total}, too large beside {unit - 1} weights of 0")
@@ -330,6 +359,7 @@ class WindowCycles:
         target = np.bitwise_xor.reduce(codes[len(self.must_link) :], initial=0)
         self._cost = cost
         self._links = (starts, darts, dual.face, flow_sums(dual, weights), cost, code)
+        self._tree = spanning_tree(dual)
         self._windows = np.array(windows, np.int64)
         self._target = int(target)
         self._longest = len(graph.edges) + 1 if longest is None else int(longest)
@@ -370,16 +400,87 @@ class WindowCycles:
             If the paths of one start do not fit in memory.
         """
         most = int(most) * self._factor + (self._factor - 1)
+        cost = self._links[4]
         space = _Space(self.dual.faces)
         for start, gone in self._starts(separator):
-            if pause is not None:
-                pause()
-            for cost, edges in self._through(start, gone, most, every, space, pause):
-                if not every:
-                    if cost > most:
+            for found in self._through(start, gone, most, every, space, pause):
+                parent, via = space.labels[-2:]
+                for i, d, j in found.tolist():
+                    crossed = [d >> 1]
+                    for p in (i, j):
+                        while parent[p] >= 0:
+                            crossed.append(int(via[p]) >> 1)
+                            p = int(parent[p])
+                    edges = np.array(sorted(crossed), np.int64)
+                    paid = int(cost[edges].sum())
+                    if paid > most or not self._separates(edges):
                         continue
-                    most = cost // self._factor * self._factor - 1
-                yield cost // self._factor, edges
+                    if not every:
+                        most = paid // self._factor * self._factor - 1
+                    yield paid // self._factor, edges
+
+    def sets(
+        self,
+        most: int,
+        prizes: Array | None = None,
+        threshold: float = np.inf,
+        *,
+        pause: Callable[[], None] | None = None,
+    ) -> Iterator[tuple[Array, Array]]:
+        """Give the enclosed vertex sets S with ``cost(S) <= most`` and ``cost(S) - prizes(S) <= threshold``.
+
+        Parameters
+        ----------
+        most : int
+            The largest cost of the cycle around S.
+        prizes : ndarray, shape (n,), optional
+            One for each vertex, of any sign; 0 if left out.
+        threshold : float, optional
+            The largest reduced cost; compared with 1e-6 to spare.
+        pause : callable, optional
+            See `search`.
+
+        Yields
+        ------
+        sets : ndarray of bool, shape (count, n)
+            Each S is given once, over all batches.
+        costs : ndarray of int64, shape (count,)
+            Their costs.
+
+        Raises
+        ------
+        MemoryError
+            If the paths of one start do not fit in memory.
+        """
+        graph, factor = self.dual.graph, self._factor
+        most = int(most) * factor + (factor - 1)
+        gains = None if prizes is None else flow_sums(self.dual, np.asarray(prizes, float) * factor)
+        room = (threshold + 1e-6) * factor + (factor - 1)
+        # If the root lies in S, the sum of the prizes' flows lacks the total.
+        more = 0.0 if prizes is None else float(np.sum(prizes)) * factor
+        space = _Space(self.dual.faces)
+        order, above = self._tree
+        for start, gone in self._starts(()):
+            for found in self._through(
+                start, gone, most, True, space, pause, gains, np.array([room, room + more])
+            ):
+                if not len(found):
+                    continue
+                _, _, total, *_, parent, via = space.labels
+                sets = np.zeros((len(found), graph.size), np.bool_)
+                costs = np.zeros(len(found), np.int64)
+                _enclosed(
+                    found, self._links[3], self._links[4], parent, via, order, above, total, sets, costs
+                )
+                costs //= factor
+                good = np.ones(len(found), np.bool_)
+                if prizes is not None:
+                    good = costs - sets @ prizes <= threshold + 1e-6
+                for a, b in self.must_link:
+                    good &= sets[:, a] == sets[:, b]
+                for a, b in self.cannot_link:
+                    good &= sets[:, a] != sets[:, b]
+                yield sets[good], costs[good]
 
     def _starts(self, separator: Sequence[int]) -> Iterator[tuple[int, Array]]:
         """Give start faces with the faces deleted before and outside their component."""
@@ -447,9 +548,15 @@ class WindowCycles:
         every: bool,
         space: _Space,
         pause: Callable[[], None] | None,
-    ) -> Iterator[tuple[int, Array]]:
-        """Cycles through a start face; the cost in scaled units, and the edges."""
-        starts, darts, face, gain, cost, code = self._links
+        prize: Array | None = None,
+        threshold: Array | None = None,
+    ) -> Iterator[Array]:
+        """Join the paths from a start face; pairs of paths and the dart between them, see `_join`."""
+        starts, darts, face, _, cost, _ = self._links
+        if prize is None or threshold is None:
+            prize, threshold = np.zeros(len(face)), np.full(2, np.inf)
+        if pause is not None:
+            pause()
         back = np.empty(self.dual.faces, np.int64)
         _distances(starts, darts, face, cost, gone, start, back)
         space.begin(start, int(starts[start]))
@@ -458,32 +565,23 @@ class WindowCycles:
                 space.grow()
             before = int(space.now[0])
             _extend(
-                *self._links, gone, back, most, self._longest,
+                *self._links, prize, gone, back, most, self._longest,
                 *space.labels, space.trail, space.pointer, space.used, space.now, _PATHS,
             )  # fmt: skip
             self.paths += int(space.now[0]) - before
             if pause is not None:
                 pause()
         labels = tuple(column[: space.now[0]] for column in space.labels)
-        at, _, total, *_, parent, via = labels
-        order, begins = _by_face_and_sum(at, total, self.dual.faces)
-        sums = total[order]
+        order, begins = _by_face_and_sum(labels[0], labels[2], self.dual.faces)
+        sums = labels[2][order]
         for begin in range(0, len(order), _JOINS):
             if pause is not None:
                 pause()
             found, most = _join(
-                *self._links, gone, self._windows, self._target, most, self._longest, every,
+                *self._links, prize, gone, self._windows, self._target, most, self._longest, every, threshold,
                 *labels, order, begins, sums, space.stamp, begin, min(begin + _JOINS, len(order)),
             )  # fmt: skip
-            for i, d, j in found.tolist():
-                crossed = [d >> 1]
-                for p in (i, j):
-                    while parent[p] >= 0:
-                        crossed.append(int(via[p]) >> 1)
-                        p = int(parent[p])
-                edges = np.array(sorted(crossed), np.int64)
-                if self._separates(edges):
-                    yield int(cost[edges].sum()), edges
+            yield found
         space.clear()
 
     def _separates(self, edges: Array) -> bool:
@@ -515,7 +613,7 @@ class _Space:
         self.now = np.zeros(2, np.int64)
         self.labels = tuple(
             np.empty(1 << 16, kind)
-            for kind in (np.int32, np.int64, np.int64, np.int64, np.int32, np.int32, np.int32)
+            for kind in (np.int32, np.int64, np.int64, np.int64, np.float64, np.int32, np.int32, np.int32)
         )
 
     @property
@@ -525,7 +623,7 @@ class _Space:
 
     def begin(self, start: int, first: int) -> None:
         """Begin with the empty path at a face whose darts begin at `first`."""
-        for column, value in zip(self.labels, (start, 0, 0, 0, 0, -1, -1), strict=True):
+        for column, value in zip(self.labels, (start, 0, 0, 0, 0.0, 0, -1, -1), strict=True):
             column[0] = value
         self.used[:] = False
         self.used[start] = True

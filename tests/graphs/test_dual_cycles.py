@@ -108,3 +108,27 @@ def test_paths_beyond_memory_are_an_error(monkeypatch):
     weighted = WeightedGraph.of([1] * 196, graph.edges, [1] * graph.number_of_edges())
     with pytest.raises(MemoryError, match="one start face"):
         list(WindowCycles(PlanarDual.of(weighted), 98, 98, symmetric=True).search(60, every=True))
+
+
+@pytest.mark.parametrize("block", range(5))
+def test_sets_of_small_reduced_cost_are_those_of_the_bonds(block):
+    for seed in range(20 * block, 20 * block + 20):
+        rng = random.Random(seed)
+        graph = planar_graph(rng)
+        low = rng.randint(0, graph.total)
+        high = rng.randint(low, graph.total)
+        prizes = np.array([rng.uniform(-1, 3) for _ in graph])
+        threshold, most = rng.uniform(-4, 8), rng.randint(0, int(graph.costs.sum()))
+        expected = set()
+        for side, cut in bonds(graph):
+            for half in (side, 1 - side):
+                cost = int(graph.costs[cut].sum())
+                fits = low <= graph.weights[half == 1].sum() <= high
+                if fits and cost <= most and cost - prizes[half == 1].sum() <= threshold:
+                    expected.add((cost, tuple(np.flatnonzero(half).tolist())))
+        found = [
+            (int(c), tuple(np.flatnonzero(s).tolist()))
+            for sets, costs in WindowCycles(PlanarDual.of(graph), low, high).sets(most, prizes, threshold)
+            for s, c in zip(sets, costs, strict=True)
+        ]
+        assert len(found) == len(set(found)) and set(found) == expected, seed
