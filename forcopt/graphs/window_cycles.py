@@ -16,6 +16,7 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.graphs.enclosed_weight import flow_sums, separation_codes, spanning_tree
 from forcopt.graphs.planar_dual import PlanarDual
+from forcopt.graphs.walk_bounds import bucket_count, completion_bounds
 
 __all__ = ["WindowCycles"]
 
@@ -24,6 +25,12 @@ _PATHS = 2_000_000
 
 _JOINS = 20_000
 """Paths to join between two looks at the clock."""
+
+_MANY = 200_000
+"""From more paths of one start on, bounds on reduced costs are computed."""
+
+_BUCKETS = 100
+"""The total weight is divided into this number of buckets for bounds on reduced costs."""
 
 _LARGEST = 40_000_000
 """Paths of one start that fit in memory (about 60 bytes each)."""
@@ -83,8 +90,8 @@ def _distances(starts, darts, face, cost, gone, source, far):  # type: ignore[no
 
 @njit(cache=True)
 def _extend(  # type: ignore[no-untyped-def]
-    starts, darts, face, gain, cost, code, prize, gone, back, most, longest,
-    at, paid, total, mask, won, size, parent, via, trail, pointer, used, now, budget,
+    starts, darts, face, gain, cost, code, prize, gone, back, most, longest, first, last, width, half,
+    at, paid, total, mask, won, role, size, parent, via, trail, pointer, used, now, budget,
 ):  # fmt: skip
     """List simple paths from the start face, depth first, until the budget or the space is used.
 
@@ -107,6 +114,16 @@ def _extend(  # type: ignore[no-untyped-def]
         c = paid[i] + cost[d >> 1]
         if 2 * c > most or c + back[h] > most or 2 * size[i] > longest:
             continue
+        mark = role[i]
+        if len(first) > 0:  # may a cycle begin with the path, and may one end with its reverse?
+            b = min(max((total[i] + gain[d]) // width + half, 0), 2 * half)
+            if c - won[i] - prize[d] + first[h, b] > 0.0:
+                mark &= ~1
+            if c + won[i] + prize[d] + last[h, b] > 0.0:
+                mark &= ~2
+            if mark == 0:
+                continue
+        role[count] = mark
         at[count], paid[count], total[count] = h, c, total[i] + gain[d]
         mask[count], size[count], parent[count], via[count] = mask[i] ^ code[d >> 1], size[i] + 1, i, d
         won[count] = won[i] + prize[d]
@@ -120,7 +137,7 @@ def _extend(  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _join(  # type: ignore[no-untyped-def]
     starts, darts, face, gain, cost, code, prize, gone, windows, target, most, longest, every, threshold,
-    at, paid, total, mask, won, size, parent, via, order, begins, sums, stamp, begin, end,
+    at, paid, total, mask, won, role, size, parent, via, order, begins, sums, stamp, begin, end,
 ):  # fmt: skip
     """Join the paths ``order[begin:end]`` with an edge and a second path.
 
@@ -138,7 +155,7 @@ def _join(  # type: ignore[no-untyped-def]
     for x in range(begin, end):
         i = order[x]
         g, a = at[i], paid[i]
-        if a > most:
+        if a > most or role[i] & 1 == 0:
             continue
         marked = False
         for spot in range(starts[g], starts[g + 1]):
@@ -161,7 +178,7 @@ def _join(  # type: ignore[no-untyped-def]
                     y += 1
                     b = paid[j]
                     if (
-                        b >= a + c or a > b + c or a + c + b > most
+                        role[j] & 2 == 0 or b >= a + c or a > b + c or a + c + b > most
                         or mask[i] ^ code[d >> 1] ^ mask[j] != target or size[i] + size[j] + 1 > longest
                     ):  # fmt: skip
                         continue
@@ -553,6 +570,9 @@ class WindowCycles:
     ) -> Iterator[Array]:
         """Join the paths from a start face; pairs of paths and the dart between them, see `_join`."""
         starts, darts, face, _, cost, _ = self._links
+        first = last = np.zeros((0, 0))
+        width = half = 1
+        bounded = threshold is not None and bool(np.isfinite(threshold).all())
         if prize is None or threshold is None:
             prize, threshold = np.zeros(len(face)), np.full(2, np.inf)
         if pause is not None:
@@ -561,11 +581,21 @@ class WindowCycles:
         _distances(starts, darts, face, cost, gone, start, back)
         space.begin(start, int(starts[start]))
         while space.now[1] >= 0:
+            if bounded and space.now[0] > _MANY:  # so many paths that bounds pay
+                bounded = False
+                whole = int(self._windows[0, 0] - self._windows[1, 0])
+                width = max(1, whole // _BUCKETS)
+                half = bucket_count(whole, width)
+                first, last = completion_bounds(
+                    self._links, prize, gone, start, self._windows, threshold, width, half,
+                    min(self._longest, most // int(cost.min())),
+                )  # fmt: skip
+                space.begin(start, int(starts[start]))
             if space.now[0] == len(space.at):
                 space.grow()
             before = int(space.now[0])
             _extend(
-                *self._links, prize, gone, back, most, self._longest,
+                *self._links, prize, gone, back, most, self._longest, first, last, width, half,
                 *space.labels, space.trail, space.pointer, space.used, space.now, _PATHS,
             )  # fmt: skip
             self.paths += int(space.now[0]) - before
@@ -613,7 +643,7 @@ class _Space:
         self.now = np.zeros(2, np.int64)
         self.labels = tuple(
             np.empty(1 << 16, kind)
-            for kind in (np.int32, np.int64, np.int64, np.int64, np.float64, np.int32, np.int32, np.int32)
+            for kind in (np.int32, np.int64, np.int64, np.int64, np.float64, np.int8, np.int32, np.int32, np.int32)
         )
 
     @property
@@ -623,7 +653,7 @@ class _Space:
 
     def begin(self, start: int, first: int) -> None:
         """Begin with the empty path at a face whose darts begin at `first`."""
-        for column, value in zip(self.labels, (start, 0, 0, 0, 0.0, 0, -1, -1), strict=True):
+        for column, value in zip(self.labels, (start, 0, 0, 0, 0.0, 3, 0, -1, -1), strict=True):
             column[0] = value
         self.used[:] = False
         self.used[start] = True

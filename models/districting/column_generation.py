@@ -125,17 +125,21 @@ class _Run:
         self.began, self.time_limit, self.on_improvement = began, time_limit, on_improvement
         arrays = problem.arrays
         # Districts grow from their heaviest node: few are left to grow from the light ones.
+        import os
         self.order = np.argsort(-arrays.weights, kind="stable")
         self.graph = arrays.reordered(self.order.tolist())
         place = np.argsort(self.order)
         self.must_link = [(place[a], place[b]) for group in problem.must_link for a, b in pairwise(group)]
         self.cannot_link = [(place[a], place[b]) for a, b in problem.cannot_link]
+        from forcopt.models.districting.cycle_districts import CycleDistricts
+        self.cycles = CycleDistricts(self.graph, *problem.population_bounds, problem.districts) if os.environ.get("CYC") else None
         self.beat = 2 * int(arrays.costs.sum()) + 2
         if problem.cut_limit is not None:
             self.beat = min(self.beat, 2 * problem.cut_limit + 2)
         if plan is not None:
             self.beat = 2 * arrays.cut_cost(plan.labels)
         self.low = self.linear = 0.0
+        self.cap = int(2.0 * self.beat / problem.districts * 0.65 + 4)
         self.prizes, self.fee = np.zeros(arrays.size), 0.0
         self.trace: list[Improvement] = []
         self.looked_at = 0
@@ -175,8 +179,11 @@ class _Run:
             `cut_short` says which.
         """
         low, high = self.problem.population_bounds
-        search = ConnectedSets(self.graph, low, high, self.problem.districts, threshold, prizes)
         self.cut_short = False
+        if self.cycles is not None:
+            yield from self.by_cycles(threshold, np.zeros(self.graph.size) if prizes is None else prizes, branches)
+            return
+        search = ConnectedSets(self.graph, low, high, self.problem.districts, threshold, prizes)
         while not search.done:
             self.left()
             self.cut_short = search.looked_at > branches
@@ -185,6 +192,20 @@ class _Run:
             before = search.looked_at
             sets, costs = search.step(most=20_000)
             self.looked_at += search.looked_at - before
+            good = np.ones(len(sets), np.bool_)
+            for a, b in self.must_link:
+                good &= sets[:, a] == sets[:, b]
+            for a, b in self.cannot_link:
+                good &= ~(sets[:, a] & sets[:, b])
+            yield sets[good], costs[good]
+
+    def by_cycles(self, threshold, prizes, branches):
+        before = self.cycles.paths
+        def pause():
+            self.left()
+            if self.cycles.paths - before > branches:
+                raise StopIteration
+        for sets, costs in self.cycles.sets(threshold, prizes, self.left):
             good = np.ones(len(sets), np.bool_)
             for a, b in self.must_link:
                 good &= sets[:, a] == sets[:, b]
@@ -222,10 +243,14 @@ class _Run:
         guess = self.beat if self.plan is not None else k * float(costs.mean())
         self.prizes = guess * self.graph.weights / max(self.graph.total, 1)
         box, branches = max(guess / n / 4, 1e-3), _BRANCHES
+        self.sets_most = 1000
         while not self.settled:
             sets, costs = self.bound_within(box, sets, costs)
             self.list_and_choose(branches)
+            import sys
+            print("BOX", box, self.linear, round(time.perf_counter()-self.began,2), self.looked_at, file=sys.stderr)
             box, branches = 2 * box, 3 * branches
+            self.sets_most *= 4
 
     def bound_within(self, box: float, sets: Array, costs: Array) -> tuple[Array, Array]:
         """Solve the master with shadow prices in a box around the best ones; add to its districts."""
@@ -243,6 +268,22 @@ class _Run:
             tiny = 1e-4 * self.beat / k
             found: list[Column] = []
             least, complete = -tiny, True
+            if self.cycles is not None:
+                import sys
+                t0=time.perf_counter(); p0=self.cycles.paths
+                for some, paid in self.cycles.sets(fee - tiny, prizes, self.left, self.cap):
+                    reduced = paid - some @ prizes - fee
+                    least = min(least, float(reduced.min(initial=0.0)))
+                    for members, cost in zip(some, paid.tolist(), strict=True):
+                        ones = {cover: members.astype(float), count: 1.0}
+                        found.append(Column(float(cost), ones, data=members))
+                    if len(found) > _ROUND:
+                        break
+                print("CAP", self.cap, self.cycles._most(fee-tiny,prizes), len(found), round(time.perf_counter()-t0,3), self.cycles.paths-p0, file=sys.stderr)
+                if len(found) > 20 or (found and least < -0.5):
+                    return Pricing(found, -np.inf)
+                found.clear()
+            t0=time.perf_counter()
             for some, paid in self.districts(fee - tiny, prizes):
                 reduced = paid - some @ prizes - fee
                 least = min(least, float(reduced.min(initial=0.0)))
@@ -253,6 +294,8 @@ class _Run:
                     complete = False
                     break
             linear = float(prizes.sum()) + k * (fee + least)
+            import sys
+            print("FULL", len(found), complete, round(time.perf_counter()-t0,3), linear, file=sys.stderr)
             if complete and linear > self.linear:
                 self.linear, self.prizes, self.fee = linear, prizes, fee + least
                 self.low = max(self.low, linear)
@@ -278,11 +321,14 @@ class _Run:
             for some, paid in self.districts(self.fee + target - self.linear, self.prizes, branches):
                 sets.append(some)
                 costs.append(paid)
-                if sum(map(len, sets)) > _MOST:
+                if sum(map(len, sets)) > self.sets_most:
                     return
             if self.cut_short:
                 return
+            import sys
+            print("LIST", target, self.linear, sum(map(len, sets)), "at", round(time.perf_counter()-self.began,2), file=sys.stderr)
             self.best_of(np.concatenate(sets), np.concatenate(costs), target)
+            print("IP", round(time.perf_counter()-self.began,2), file=sys.stderr)
             self.low = max(self.low, min(self.beat, target + 2))
             self.note()
             slack = 1.5 * (target - self.linear)
