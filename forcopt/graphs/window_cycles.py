@@ -23,8 +23,11 @@ __all__ = ["WindowCycles"]
 _PATHS = 2_000_000
 """Darts to look at between two looks at the clock."""
 
-_JOINS = 20_000
+_JOINS = 50_000
 """Paths to join between two looks at the clock."""
+
+_CLASSES = 64
+"""Paths are grouped by this number of intervals of their cost."""
 
 _MANY = 200_000
 """From more paths of one start on, bounds on reduced costs are computed."""
@@ -137,7 +140,8 @@ def _extend(  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _join(  # type: ignore[no-untyped-def]
     starts, darts, face, gain, cost, code, prize, gone, windows, target, most, longest, every, threshold,
-    at, paid, total, mask, won, role, size, parent, via, order, begins, sums, stamp, begin, end,
+    at, paid, total, mask, won, role, size, parent, via, order, begins, sums, ordered, classes, step, stamp,
+    begin, end,
 ):  # fmt: skip
     """Join the paths ``order[begin:end]`` with an edge and a second path.
 
@@ -152,9 +156,24 @@ def _join(  # type: ignore[no-untyped-def]
     """
     found = np.empty((16, 3), np.int64)
     count = 0
+    room = np.empty(len(windows))
+    paid2, mask2, won2, role2, size2 = ordered  # contiguous in the order of the search
+    widest = 0
+    for g in range(len(starts) - 1):
+        widest = max(widest, starts[g + 1] - starts[g])
+    # Sums of first paths rise within a group, so the search in another group goes on at its last position.
+    place = np.zeros((widest, len(windows), classes), np.int64)
+    before = -1
     for x in range(begin, end):
         i = order[x]
         g, a = at[i], paid[i]
+        if g * classes + a // step != before:
+            before = g * classes + a // step
+            for spot in range(starts[g], starts[g + 1]):
+                h = face[darts[spot] ^ 1]
+                for w in range(len(windows)):
+                    for group in range(classes):
+                        place[spot - starts[g], w, group] = begins[h * classes + group]
         if a > most or role[i] & 1 == 0:
             continue
         marked = False
@@ -164,53 +183,53 @@ def _join(  # type: ignore[no-untyped-def]
             if gone[h] or a + c > most:
                 continue
             for w in range(len(windows)):
+                room[w] = threshold[w] - a - c + won[i] + prize[d]
+            least, largest = max(0, a - c) // step, min(a + c - 1, most - a - c) // step
+            for w in range(len(windows)):
                 low = total[i] + gain[d] - windows[w, 1]
                 high = total[i] + gain[d] - windows[w, 0]
-                y, stop = begins[h], begins[h + 1]
-                while y < stop:  # the first path of h with a sum of at least `low`
-                    middle = (y + stop) >> 1
-                    if sums[middle] < low:
-                        y = middle + 1
-                    else:
-                        stop = middle
-                while y < begins[h + 1] and sums[y] <= high:
-                    j = order[y]
-                    y += 1
-                    b = paid[j]
-                    if (
-                        role[j] & 2 == 0 or b >= a + c or a > b + c or a + c + b > most
-                        or mask[i] ^ code[d >> 1] ^ mask[j] != target or size[i] + size[j] + 1 > longest
-                    ):  # fmt: skip
-                        continue
-                    if size[i] + size[j] == 1 and via[i + j] >> 1 == d >> 1:
-                        continue  # there and back by one edge
-                    if a + c + b - (won[i] + prize[d] - won[j]) > threshold[w]:
-                        continue
-                    if h == g and size[i] > 0:
-                        continue
-                    if not marked:
-                        marked = True
-                        p = i
+                for group in range(least, min(largest, classes - 1) + 1):
+                    y, stop = place[spot - starts[g], w, group], begins[h * classes + group + 1]
+                    while y < stop and sums[y] < low:
+                        y += 1
+                    place[spot - starts[g], w, group] = y
+                    while y < stop and sums[y] <= high:
+                        z, b = y, paid2[y]
+                        y += 1
+                        if (
+                            b + won2[z] > room[w] or b >= a + c or a > b + c or a + c + b > most
+                            or role2[z] & 2 == 0 or mask[i] ^ code[d >> 1] ^ mask2[z] != target
+                            or size[i] + size2[z] + 1 > longest
+                        ):  # fmt: skip
+                            continue
+                        j = order[z]
+                        if size[i] + size[j] == 1 and via[i + j] >> 1 == d >> 1:
+                            continue  # there and back by one edge
+                        if h == g and size[i] > 0:
+                            continue
+                        if not marked:
+                            marked = True
+                            p = i
+                            while parent[p] >= 0:
+                                stamp[at[p]] = i
+                                p = parent[p]
+                        simple = True
+                        p = j
                         while parent[p] >= 0:
-                            stamp[at[p]] = i
+                            if stamp[at[p]] == i:
+                                simple = False
+                                break
                             p = parent[p]
-                    simple = True
-                    p = j
-                    while parent[p] >= 0:
-                        if stamp[at[p]] == i:
-                            simple = False
-                            break
-                        p = parent[p]
-                    if not simple:
-                        continue
-                    if count == len(found):
-                        wider = np.empty((2 * count, 3), np.int64)
-                        wider[:count] = found
-                        found = wider
-                    found[count, 0], found[count, 1], found[count, 2] = i, d, j
-                    count += 1
-                    if not every:
-                        most = a + c + b - 1
+                        if not simple:
+                            continue
+                        if count == len(found):
+                            wider = np.empty((2 * count, 3), np.int64)
+                            wider[:count] = found
+                            found = wider
+                        found[count, 0], found[count, 1], found[count, 2] = i, d, j
+                        count += 1
+                        if not every:
+                            most = a + c + b - 1
     return found[:count], most
 
 
@@ -602,14 +621,18 @@ class WindowCycles:
             if pause is not None:
                 pause()
         labels = tuple(column[: space.now[0]] for column in space.labels)
-        order, begins = _by_face_and_sum(labels[0], labels[2], self.dual.faces)
+        step = 1 + max(0, most) // 2 // _CLASSES
+        classes = max(0, most) // 2 // step + 1
+        group = labels[0] * np.int64(classes) + labels[1] // step
+        order, begins = _grouped(group, labels[2], self.dual.faces * classes)
         sums = labels[2][order]
+        ordered = tuple(labels[c][order] for c in (1, 3, 4, 5, 6))
         for begin in range(0, len(order), _JOINS):
             if pause is not None:
                 pause()
             found, most = _join(
                 *self._links, prize, gone, self._windows, self._target, most, self._longest, every, threshold,
-                *labels, order, begins, sums, space.stamp, begin, min(begin + _JOINS, len(order)),
+                *labels, order, begins, sums, ordered, classes, step, space.stamp, begin, min(begin + _JOINS, len(order)),
             )  # fmt: skip
             yield found
         space.clear()
@@ -624,14 +647,14 @@ class WindowCycles:
         )
 
 
-def _by_face_and_sum(at: Array, total: Array, faces: int) -> tuple[Array, Array]:
-    """The order of the paths by end face, then by sum, and the start of each face's paths in it."""
+def _grouped(group: Array, total: Array, groups: int) -> tuple[Array, Array]:
+    """The order of the paths by group, then by sum, and the start of each group in it."""
     least, most = int(total.min()), int(total.max())
-    if faces * (most - least + 1) < 2**62:
-        order = np.argsort(at * np.int64(most - least + 1) + (total - least))
+    if groups * (most - least + 1) < 2**62:
+        order = np.argsort(group * np.int64(most - least + 1) + (total - least))
     else:
-        order = np.lexsort((total, at))
-    return order, np.searchsorted(at[order], np.arange(faces + 1))
+        order = np.lexsort((total, group))
+    return order, np.searchsorted(group[order], np.arange(groups + 1))
 
 
 class _Space:
@@ -643,7 +666,17 @@ class _Space:
         self.now = np.zeros(2, np.int64)
         self.labels = tuple(
             np.empty(1 << 16, kind)
-            for kind in (np.int32, np.int64, np.int64, np.int64, np.float64, np.int8, np.int32, np.int32, np.int32)
+            for kind in (
+                np.int32,
+                np.int64,
+                np.int64,
+                np.int64,
+                np.float64,
+                np.int8,
+                np.int32,
+                np.int32,
+                np.int32,
+            )
         )
 
     @property

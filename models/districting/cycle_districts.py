@@ -141,10 +141,12 @@ class CycleDistricts:
         pieces = []
         for j, (sets, costs, values) in bonds.items():
             near = values <= budget - least[self.parts - 1 - j]
-            pieces += [(v, j, s, int(c)) for v, s, c in zip(values[near], sets[near], costs[near], strict=True)]
+            pieces += [
+                (v, j, s, int(c)) for v, s, c in zip(values[near], sets[near], costs[near], strict=True)
+            ]
         pieces.sort(key=lambda piece: (piece[0], piece[1]))
         u, w = self.graph.edges.T
-        found: dict[bytes, tuple[Array, int]] = {}
+        found: dict[bytes, tuple[Array, int]] = {}  # by the set: weights may fit several numbers of districts
 
         def combine(first: int, union: Array, value: float, cost: int, left: int) -> None:
             """Add bonds with `left` districts together, from the position `first` on, apart from the union."""
@@ -172,6 +174,37 @@ class CycleDistricts:
         combine(0, np.zeros(self.graph.size, np.bool_), 0.0, 0, self.parts - 1)
         if found:
             yield np.array([s for s, _ in found.values()]), np.array([c for _, c in found.values()], np.int64)
+
+    def least_cost(self, pause: Callable[[], None] | None = None) -> Iterator[int]:
+        """Give rising lower bounds on the cost of a district; the last is the least cost of a simple one.
+
+        Parameters
+        ----------
+        pause : callable, optional
+            See `sets`.
+
+        Yields
+        ------
+        int
+            No district costs less.
+
+        Notes
+        -----
+        A limit rises until a simple cycle encloses a district. A district with a disconnected complement costs
+        at least twice the least cost of a bond of whole districts.
+        """
+        costs = self.graph.costs
+        step, limit, bond = max(1, int(costs.mean())), 0, None
+        while limit <= costs.sum():
+            limit += step
+            district = min((c for c, _ in self.simple.search(limit, pause=pause)), default=None)
+            if bond is None:
+                found = [c for search in self.others.values() for c, _ in search.search(limit, pause=pause)]
+                bond = min(found, default=None)
+            several = 2 * (limit + 1 if bond is None else bond) if self.others else np.inf
+            yield int(min(limit + 1 if district is None else district, several))
+            if district is not None or several <= limit:
+                return
 
     def _most(self, threshold: float, prizes: Array) -> int:
         """The greatest cost of a district of a reduced cost of at most a threshold."""
