@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
 
-from forcopt.clock import Improvement
+from forcopt.clock import OnImprovement
 from forcopt.graphs.frontier import Sweep
 from forcopt.models.districting.dynamic import decide
 from forcopt.models.districting.jit_warmup import jit_warmup
@@ -21,8 +20,10 @@ __all__ = ["frontier", "sweep_of"]
 def sweep_of(problem: Districting, method: str = "frontier") -> Sweep:
     """The sweep along a short-frontier order; each problem's is planned once.
 
-    Raises:
-        DeclarationError: for another objective, a `CutLimit` with costs other than 1, or a frontier longer
+    Raises
+    ------
+    DeclarationError
+        For another objective, a `CutLimit` with costs other than 1, or a frontier longer
             than 16.
     """
     problem.require_cut(method)
@@ -50,17 +51,28 @@ def frontier(
     start: Plan | None = None,
     time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
-    on_improvement: Callable[[Improvement], bool | None] | None = None,
+    on_improvement: OnImprovement | None = None,
 ) -> Outcome:
     """Dynamic programming over the frontier of a vertex order, bounded by coarser runs of itself.
 
     See `forcopt.models.districting.dynamic.decide` for the bounds.
 
-    Args:
-        problem: with the objective ``cut``; a `CutLimit` only if every edge costs 1.
-        start: a feasible plan to beat, instead of a local search's.
-        time_limit: seconds.
-        seed: of the local search.
-        on_improvement: called with each better plan or bound; stop by returning True.
+    Parameters
+    ----------
+    problem : Districting
+        With the objective ``cut``; a `CutLimit` only if every edge costs 1.
+    start : Plan, optional
+        A feasible plan; only cheaper ones are sought. A local search gives one by default.
+    time_limit : float, optional
+        Seconds.
+    seed : int or numpy.random.Generator, optional
+        Of the local search.
+    on_improvement : callable, optional
+        Called with each better plan or bound; it stops the method by returning True.
+
+    Returns
+    -------
+    Outcome
+        With the bound of the last relaxation, if the time limit ends the method.
     """
     return decide(problem, lambda: sweep_of(problem), start, time_limit, seed, on_improvement)

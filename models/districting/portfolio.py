@@ -27,7 +27,7 @@ __all__ = ["portfolio"]
 _FEW = 20
 """Districts of this number of nodes on average are listed by reduced cost on nonplanar graphs."""
 
-_ROUNDS = ((1, 2_000, 0.25), (8, 10_000, 5.0))
+_ROUNDS = ((1, 2_000, 0.25), (8, 10_000, 2.0))
 """Annealing schedules, their steps for each node, seconds of search; then the proof begins."""
 
 _SMALL = 16

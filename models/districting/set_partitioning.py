@@ -8,15 +8,13 @@ already cost too much is dropped.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import njit, uint64
 
 from forcopt.arrays import Array
-from forcopt.clock import Improvement
+from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
 from forcopt.graphs.bits import (
     LARGEST,
@@ -264,8 +262,8 @@ class Cover:
         n = graph.size
         moments = np.zeros((0, 0)) if inertia is None else inertia
         self.fixed = (
-            masks(graph), graph.weights, graph.cost_matrix, _words(must_link), _words(cannot_link), low, high, parts,
-            kind, moments, -1 if limit is None else limit,
+            masks(graph), graph.weights, graph.cost_matrix, _words(must_link), _words(cannot_link), low, high,
+            parts, kind, moments, -1 if limit is None else limit,
         )  # fmt: skip
         # Frames wait beside a chain of at most n + parts partial districts, each with at most n offspring.
         frames = n * (n + parts) + parts + 1
@@ -313,20 +311,35 @@ def set_partitioning(
     start: Plan | None = None,
     time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
-    on_improvement: Callable[[Improvement], bool | None] | None = None,
+    on_improvement: OnImprovement | None = None,
 ) -> Outcome:
     """Exact cover by connected districts, grown from the first uncovered node and bounded by cost.
 
-    Takes every objective and side constraint; graphs of at most 128 nodes.
+    Parameters
+    ----------
+    problem : Districting
+        With any objective and side constraints, and at most 128 nodes.
+    start : Plan, optional
+        A feasible plan; only cheaper ones are sought. A local search seeks one if the method takes long.
+    time_limit : float, optional
+        Seconds.
+    seed : int or numpy.random.Generator, optional
+        Of that local search.
+    on_improvement : callable, optional
+        Called with each better plan; it stops the method by returning True.
 
-    Args:
-        problem: which.
-        start: a feasible plan to beat; a local search looks for one if the search is not done in a moment.
-        time_limit: seconds.
-        seed: of that local search.
-        on_improvement: called with each better plan; stop by returning True.
+    Returns
+    -------
+    Outcome
+        The method gives no bound before it ends.
+
+    Raises
+    ------
+    DeclarationError
+        On larger graphs, or if the start is not feasible.
     """
-    began = time.perf_counter()
+    deadline = Deadline(time_limit)
+    trace = Trace(deadline, on_improvement)
     reason = problem.infeasibility_reason()
     if reason:
         return Outcome(None, status=Status.INFEASIBLE, message=reason)
@@ -338,31 +351,29 @@ def set_partitioning(
     if start is not None and not problem.evaluate(start).feasible:
         raise DeclarationError("start: the plan is not feasible; see evaluate(start).violations")
     plan = start
-    trace: list[Improvement] = []
     cover = search_for(problem, plan)
-    stopped = False
     sought = start is not None
-    while not cover.done and not stopped:
+    while not cover.done:
         if cover.step():
             plan = Plan.of(problem, [[problem_order(problem)[v] for v in part] for part in cover.parts])
-            trace.append(
-                Improvement(time.perf_counter() - began, problem.evaluate(plan).objective, float("-inf"))
-            )
-            stopped = bool(on_improvement and on_improvement(trace[-1]))
+            trace.add(problem.evaluate(plan).objective, float("-inf"))
         elif not cover.done and not sought:  # not done in a moment: now a good plan to beat pays
             sought = True
-            found = _quick_plan(problem, time_limit, seed)
+            share = None if deadline.left is None else deadline.left / 2
+            found = _quick_plan(problem, share, seed)
             if found is not None and _in_units(problem, found) < cover.best:
                 plan, cover.best = found, _in_units(problem, found)
-        if time_limit is not None and time.perf_counter() - began > time_limit:
-            stopped = not cover.done
+                trace.add(problem.evaluate(plan).objective, float("-inf"))
+        if trace.over:
+            break
     if not cover.done:
         status = Status.LIMIT if plan is None else Status.FEASIBLE
-        return Outcome(plan, float("-inf"), status, cover.looked_at, "stopped", trace)
+        message = "stopped by on_improvement" if trace.stopped else "stopped by the time limit"
+        return Outcome(plan, float("-inf"), status, cover.looked_at, message, trace.steps)
     if plan is None:
         message = "no exact cover by connected districts exists"
-        return Outcome(None, float("inf"), Status.INFEASIBLE, cover.looked_at, message, trace)
-    return Outcome(plan, iterations=cover.looked_at, trace=trace)
+        return Outcome(None, float("inf"), Status.INFEASIBLE, cover.looked_at, message, trace.steps)
+    return Outcome(plan, iterations=cover.looked_at, trace=trace.steps)
 
 
 def problem_order(problem: Districting) -> list[int]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
 
-from forcopt.clock import Improvement
+from forcopt.clock import OnImprovement
 from forcopt.graphs.branch_decomposition import BranchDecomposition
 from forcopt.graphs.sphere_cut import SphereCut
 from forcopt.models.districting.dynamic import decide
@@ -22,8 +21,10 @@ __all__ = ["sphere_cut", "tables_of"]
 def tables_of(problem: Districting) -> SphereCut:
     """The dynamic program of a problem with at least two nodes; each problem's is planned once.
 
-    Raises:
-        DeclarationError: for another objective, a `CutLimit` with costs other than 1, or a width over 16.
+    Raises
+    ------
+    DeclarationError
+        For another objective, a `CutLimit` with costs other than 1, or a width over 16.
     """
     problem.require_cut("sphere-cut")
     cached = problem.__dict__.get("_tables")
@@ -49,18 +50,29 @@ def sphere_cut(
     start: Plan | None = None,
     time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
-    on_improvement: Callable[[Improvement], bool | None] | None = None,
+    on_improvement: OnImprovement | None = None,
 ) -> Outcome:
     """Dynamic programming along a branch decomposition from the radial graph, bounded by coarser runs.
 
     See `forcopt.models.districting.dynamic.decide` for the bounds.
 
-    Args:
-        problem: with the objective ``cut``; a `CutLimit` only if every edge costs 1.
-        start: a feasible plan to beat, instead of a local search's.
-        time_limit: seconds.
-        seed: of the local search.
-        on_improvement: called with each better plan or bound; stop by returning True.
+    Parameters
+    ----------
+    problem : Districting
+        With the objective ``cut``; a `CutLimit` only if every edge costs 1.
+    start : Plan, optional
+        A feasible plan; only cheaper ones are sought. A local search gives one by default.
+    time_limit : float, optional
+        Seconds.
+    seed : int or numpy.random.Generator, optional
+        Of the local search.
+    on_improvement : callable, optional
+        Called with each better plan or bound; it stops the method by returning True.
+
+    Returns
+    -------
+    Outcome
+        With the bound of the last relaxation, if the time limit ends the method.
     """
     if len(problem.nodes) == 1 and not problem.infeasibility_reason():
         return Outcome(Plan.of(problem, [[0]]))
