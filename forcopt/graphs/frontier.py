@@ -194,9 +194,10 @@ class Sweep(Program):
                 rows, values = np.zeros_like(f.store[0][:1]), np.ones_like(f.store[1][:1]) * (f.mode == COUNT)
                 estimate = np.ones((1, 1))
             at, f.store, f.arcs, f.count, f.arc_count = _step(
-                rows, values, estimate, length, weight, layer.near, layer.costs, layer.cannot_link, layer.must_link,
-                layer.kept, piece.distance, piece.coming, f.mode, f.most, f.room, f.primes, f.bound, f.exact,
-                f.coarse, self.parts, f.store, f.arcs, f.count, f.arc_count, at, BUDGET, len(f.arcs) > 0,
+                rows, values, estimate, length, weight, layer.near, layer.costs, layer.cannot_link,
+                layer.must_link, layer.kept, piece.distance, piece.coming, f.mode, f.most, f.room, f.primes,
+                f.bound, f.exact, f.coarse, self.parts, f.store, f.arcs, f.count, f.arc_count, at, BUDGET,
+                len(f.arcs) > 0,
             )  # fmt: skip
             return int(at)
 

@@ -217,8 +217,8 @@ class SphereCut(Program):
         decomposition: of a graph with weights and costs.
         low, high: inclusive bounds on the weight of a part.
         parts: how many.
-        cannot_link, must_link: pairs of vertices that must not, or must, share a part; each must be an edge of the
-            decomposition.
+        cannot_link, must_link: pairs of vertices that must not, or must, share a part; each must be an edge
+            of the decomposition.
 
     Raises:
         DeclarationError: if a boundary is longer than 16, or a pair is no edge.

@@ -1,4 +1,4 @@
-"""Lower bounds on the reduced cost of completing a dual path to a cycle, by dynamic programming over walks."""
+"""Lower bounds on the reduced cost of the cycles that continue a dual path, by a relaxation to walks."""
 
 from __future__ import annotations
 

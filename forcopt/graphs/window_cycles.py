@@ -328,8 +328,8 @@ class WindowCycles:
     be given, with positive edge costs. Its longest prefix of cost a with 2 a <= c is followed by an edge of
     cost e with 2 (a + e) > c. The rest, reversed, is a path from the start of cost b = c - a - e.
     The two conditions are a <= b + e and b < a + e, so the prefix, the edge and the rest are unique, and
-    a and b are at most c / 2. Costs of 0 are replaced by positive ones: all costs are multiplied by m + 1, then 1 is
-    added. This preserves the order of the costs of cycles, since a cycle has at most m edges.
+    a and b are at most c / 2. Costs of 0 are replaced by positive ones: all costs are multiplied by
+    m + 1, then 1 is added. This preserves the order of the costs of cycles, which have at most m edges.
 
     **The window.** The flow sums of `flow_sums` are additive along the cycle, so the second path is
     sought by binary search among the sums at the other end of the edge. Vertices of weight 0 get a small
@@ -623,7 +623,7 @@ class WindowCycles:
         labels = tuple(column[: space.now[0]] for column in space.labels)
         step = 1 + max(0, most) // 2 // _CLASSES
         classes = max(0, most) // 2 // step + 1
-        group = labels[0] * np.int64(classes) + labels[1] // step
+        group = labels[0].astype(np.int64) * classes + labels[1] // step
         order, begins = _grouped(group, labels[2], self.dual.faces * classes)
         sums = labels[2][order]
         ordered = tuple(labels[c][order] for c in (1, 3, 4, 5, 6))
@@ -632,7 +632,8 @@ class WindowCycles:
                 pause()
             found, most = _join(
                 *self._links, prize, gone, self._windows, self._target, most, self._longest, every, threshold,
-                *labels, order, begins, sums, ordered, classes, step, space.stamp, begin, min(begin + _JOINS, len(order)),
+                *labels, order, begins, sums, ordered, classes, step, space.stamp,
+                begin, min(begin + _JOINS, len(order)),
             )  # fmt: skip
             yield found
         space.clear()

@@ -47,13 +47,13 @@ class CycleDistricts:
 
     Notes
     -----
-    Let S be a district, and let C_1 to C_r be the components of its complement. The cut of each C_i is a bond:
-    C_i is connected, and so is its complement, which consists of S and components adjacent to S.
+    Let S be a district, and let C_1 to C_r be the components of its complement. The cut of each C_i is a
+    bond: C_i is connected, and so is its complement, which consists of S and components adjacent to S.
     So the cut of S is the disjoint union of r simple cycles of the dual. Sets with r = 1 are listed
     by `WindowCycles.sets`. For r >= 2, each C_i is a union of j whole districts, 1 <= j <= parts - 2, and
     the reduced cost of S is the sum of ``cost(C_i) + prizes(C_i)``, less all prizes. So bonds
-    C are listed with this value as a reduced cost, and disjoint ones are combined. The sum of the costs is
-    at most the threshold plus the greatest ``prizes(S)``, so one of the bonds costs at most half of that.
+    C are listed with this value as a reduced cost, and disjoint ones are combined. The sum of the costs
+    is at most the threshold plus the greatest ``prizes(S)``, so one bond costs at most half of that.
 
     Examples
     --------
@@ -118,19 +118,22 @@ class CycleDistricts:
     ) -> Iterator[tuple[Array, Array]]:
         """Give the districts among them whose complement is disconnected; as `sets`."""
         budget, most = threshold + float(prizes.sum()) + 1e-6, self._most(threshold, prizes)
+        # Bonds are disjoint, so the prizes of the others sum to at least the sum of the negative prizes.
+        below = float(prizes.clip(max=0).sum())
         cheap = [
             int(costs.min())
             for search in self.others.values()
-            for _, costs in search.sets(most // 2, -prizes, budget, pause=pause)
+            for _, costs in search.sets(most // 2, -prizes, budget - below, pause=pause)
             if len(costs)
         ]
         if not cheap:
             return
         bonds = {}
         for j, search in self.others.items():
-            batches = list(search.sets(most - min(cheap), -prizes, budget, pause=pause))
-            sets, costs = (np.concatenate([b[i] for b in batches]) for i in (0, 1)) if batches else ([], [])
-            if len(sets):
+            batches = list(search.sets(most - min(cheap), -prizes, budget - below, pause=pause))
+            if sum(len(costs) for _, costs in batches):
+                sets = np.concatenate([sets for sets, _ in batches])
+                costs = np.concatenate([costs for _, costs in batches])
                 bonds[j] = (sets, costs, costs + sets @ prizes)
         # least[q]: of the sums of values of bonds with q districts together.
         least = [0.0] + [np.inf] * (self.parts - 1)
@@ -149,7 +152,7 @@ class CycleDistricts:
         found: dict[bytes, tuple[Array, int]] = {}  # by the set: weights may fit several numbers of districts
 
         def combine(first: int, union: Array, value: float, cost: int, left: int) -> None:
-            """Add bonds with `left` districts together, from the position `first` on, apart from the union."""
+            """Add bonds with `left` districts in sum, from the position `first` on, apart from the union."""
             if pause is not None:
                 pause()
             if left == 0:
@@ -163,7 +166,7 @@ class CycleDistricts:
             border[w[union[u]]] = True
             for i in range(first, len(pieces)):
                 v, j, members, paid = pieces[i]
-                if value + v > budget:
+                if value + v + below > budget:
                     break
                 if (
                     j <= left and value + v + least[left - j] <= budget and cost + paid <= most
@@ -190,8 +193,8 @@ class CycleDistricts:
 
         Notes
         -----
-        A limit rises until a simple cycle encloses a district. A district with a disconnected complement costs
-        at least twice the least cost of a bond of whole districts.
+        A limit rises until a simple cycle encloses a district. A district with a disconnected complement
+        costs at least twice the least cost of a bond of whole districts.
         """
         costs = self.graph.costs
         step, limit, bond = max(1, int(costs.mean())), 0, None

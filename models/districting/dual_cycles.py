@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
 
@@ -135,15 +134,16 @@ def dual_cycles(
         return Outcome(None, status=Status.INFEASIBLE, message=reason)
     pieces = problem.arrays.components()
     if problem.districts == len(pieces):  # the components are the only plan
-        plan = Plan.of(problem, pieces)
-        violations = problem.evaluate(plan).violations
+        only = Plan.of(problem, pieces)
+        violations = problem.evaluate(only).violations
         if not violations:
-            return Outcome(plan)
+            return Outcome(only)
         message = f"the components of the graph are the only plan, and it breaks: {', '.join(violations)}"
         return Outcome(None, status=Status.INFEASIBLE, message=message)
     search = cycles_of(problem)
     costs, scale = problem.arrays.costs, problem.cost_scale
-    plan, best = start, int(costs.sum()) + 1
+    plan: Plan | None = start
+    best = int(costs.sum()) + 1
     if start is not None:
         best = problem.arrays.cut_cost(start.labels)
     bound, paths = 0, search.paths
@@ -157,7 +157,7 @@ def dual_cycles(
 
     step = max(1.0, _STEP * float(costs.mean()))
     limit = 2 * step
-    cut: Sequence[int] | Array = ()
+    cut: list[int] = []
     try:
         while bound < best:
             pause()
@@ -168,7 +168,7 @@ def dual_cycles(
                     note()
             most = min(int(limit), best - 1)
             for cost, edges in search.search(most, separator=cut, pause=pause):
-                plan, best, cut = Plan.from_labels(problem, search.dual.sides(edges)), cost, edges
+                plan, best, cut = Plan.from_labels(problem, search.dual.sides(edges)), cost, edges.tolist()
                 note()
             bound = min(most + 1, best)
             note()

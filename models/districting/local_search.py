@@ -1,9 +1,9 @@
 """Simulated annealing over single moves of border nodes, then exact recombination of adjacent districts.
 
 The annealer moves a node to an adjacent district if its own district stays connected and not empty.
-Populations outside the bounds and broken side constraints are penalized, so infeasible plans occur on the way.
-Then pairs of adjacent districts are cut anew until no pair improves: by the exact search for dual cycles where
-the pair is planar, and by exact covers where it has at most 128 nodes.
+Populations outside the bounds and broken side constraints are penalized, so infeasible plans occur on the
+way. Then pairs of adjacent districts are cut anew until no pair improves: by exact covers where a pair has
+at most 128 nodes, and by the exact search for dual cycles where it is planar.
 """
 
 from __future__ import annotations
@@ -349,7 +349,7 @@ def _recombined(problem: Districting, label: Array, deadline: Deadline) -> Array
 
 
 def _cut_anew(problem: Districting, nodes: Array, second: Array, deadline: Deadline) -> Array | None:
-    """A cheaper way to split a connected node set into two districts, as a mask of one of them; None: none."""
+    """Split a connected node set into two districts more cheaply: a mask of one; None if none is found."""
     from forcopt.graphs.bits import LARGEST
     from forcopt.models.districting.set_partitioning import Cover
 
@@ -382,7 +382,7 @@ def _cut_anew(problem: Districting, nodes: Array, second: Array, deadline: Deadl
             raise TimeoutError
 
     best: Array | None = None
-    separator = np.flatnonzero(second[part.edges[:, 0]] != second[part.edges[:, 1]])
+    separator = np.flatnonzero(second[part.edges[:, 0]] != second[part.edges[:, 1]]).tolist()
     with suppress(TimeoutError, MemoryError):
         for slack in (0.7, 1.0):
             for _, edges in search.search(int(slack * (now - 1)), separator=separator, pause=pause):

@@ -16,6 +16,7 @@ from forcopt.data import delaunay, grid
 from forcopt.errors import DeclarationError
 from forcopt.models import Districting
 from forcopt.models.districting import CannotLink, CutLimit, Fixed, MustLink, Plan
+from forcopt.models.districting.cycle_districts import CycleDistricts
 
 EXACT = ["set-partitioning", "frontier", "sphere-cut", "column-generation"]
 COUNTING = ["frontier", "sphere-cut"]
@@ -408,3 +409,58 @@ def test_dual_cycles_beat_a_start_and_report_memory(monkeypatch):
     )
     s = wide.solve("dual-cycles")
     assert s.status in ("limit", "feasible") and "stopped at cost" in s.message and s.bound > 0
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_all_districts_of_small_reduced_cost_even_with_disconnected_complements(block):
+    several = 0
+    for seed in range(15 * block, 15 * block + 15):
+        rng = random.Random(seed)
+        n, k = rng.randint(4, 9), rng.randint(2, 5)
+        g = delaunay(n, seed, keep=0.4, population=(0, 4))
+        tree = {frozenset(e) for e in nx.minimum_spanning_edges(g, data=False)}
+        g.remove_edges_from([e for e in list(g.edges) if set(e) not in tree and rng.random() < 0.5])
+        for e in g.edges:
+            g.edges[e]["cost"] = rng.choice([1, 1, 2, 0])
+        k = min(k, n)
+        p = Districting(g, k, tolerance=rng.choice([0.3, 0.6, 1.0]))
+        low, high = p.population_bounds
+        if p.infeasibility_reason():
+            continue
+        graph = p.arrays
+        prizes = np.array([rng.uniform(-1, 3) for _ in range(n)])
+        threshold = rng.uniform(-3, 4)
+        batches = list(CycleDistricts(graph, low, high, k).sets(threshold, prizes))
+        found = [tuple(np.flatnonzero(s).tolist()) for sets, _ in batches for s in sets]
+        costs = [c for _, some in batches for c in some.tolist()]
+        assert len(found) == len(set(found))
+        for members, cost in zip(found, costs, strict=True):
+            inside = np.isin(np.arange(n), members)
+            assert graph.cut_cost(inside) == cost <= threshold + prizes[inside].sum() + 2e-6
+            assert low <= graph.weights[inside].sum() <= high and len(graph.components(members)) == 1
+        needed = {tuple(sorted(part)) for parts in all_plans(p) for part in parts}
+        for members in needed:
+            inside = np.isin(np.arange(n), members)
+            if graph.cut_cost(inside) - prizes[inside].sum() <= threshold:
+                assert members in found, seed
+                several += len(graph.components(set(range(n)) - set(members))) > 1
+    assert several > 0
+
+
+def test_a_cut_limit_with_edge_costs():
+    for seed in range(12):
+        rng = random.Random(seed)
+        g = delaunay(9, seed, population=(1, 5))
+        for e in g.edges:
+            g.edges[e]["cost"] = rng.choice([1, 4, 9])
+        k = rng.choice([2, 3])
+        free = Districting(g, k, tolerance=0.6)
+        best = free.solve("set-partitioning").decision
+        limit = len(best.cut_edges) - 1
+        p = Districting(g, k, tolerance=0.6, side_constraints=[CutLimit(limit)])
+        plans = [Plan.of(p, parts) for parts in all_plans(p)]
+        costs = [plan.cost for plan in plans if len(plan.cut_edges) <= limit]
+        for method in ["portfolio", "column-generation", "set-partitioning", *["dual-cycles"] * (k == 2)]:
+            s = p.solve(method)
+            assert s.status == ("optimal" if costs else "infeasible"), (seed, method)
+            assert not costs or s.objective == min(costs), (seed, method)

@@ -175,9 +175,7 @@ def test_bounds_rise_from_the_start():
     s = p.solve("column-generation", seed=1)
     bounds = [step.bound for step in s.trace]
     assert s.status == "optimal" and bounds == sorted(bounds) and len(set(bounds)) > 3
-    early = p.solve(
-        "column-generation", seed=1, on_improvement=lambda step: step.bound >= s.objective / 2
-    )
+    early = p.solve("column-generation", seed=1, on_improvement=lambda step: step.bound >= s.objective / 2)
     assert s.objective / 2 <= early.bound <= s.objective
 
 
