@@ -623,7 +623,7 @@ class WindowCycles:
         labels = tuple(column[: space.now[0]] for column in space.labels)
         step = 1 + max(0, most) // 2 // _CLASSES
         classes = max(0, most) // 2 // step + 1
-        group = labels[0].astype(np.int64) * classes + labels[1] // step
+        group = np.asarray(labels[0], np.int64) * classes + np.asarray(labels[1], np.int64) // step
         order, begins = _grouped(group, labels[2], self.dual.faces * classes)
         sums = labels[2][order]
         ordered = tuple(labels[c][order] for c in (1, 3, 4, 5, 6))
