@@ -1,5 +1,7 @@
 """forcopt: optimization modelling for responsible computing.
 
+Examples
+--------
 >>> import forcopt as fo
 >>> m = fo.Model("diet")
 >>> x = m.variable("x", shape=2, lower=0)
@@ -31,13 +33,16 @@ if TYPE_CHECKING:
     from forcopt.loops.exchange import read
     from forcopt.problem import Evaluation, Handles, Method, Outcome, Problem, Solution, examples, load
     from forcopt.study.compare import compare
-    from forcopt.study.report import Comparison
+    from forcopt.study.comparison import Comparison
+    from forcopt.study.estimates import Estimates
+    from forcopt.study.replicate import replicate
     from forcopt.study.sweep import sweep
 
 __version__ = "0.1.0"
 
 _LATER = {
     "Comparison": "forcopt.study",
+    "Estimates": "forcopt.study",
     "Evaluation": "forcopt.problem",
     "Handles": "forcopt.problem",
     "Method": "forcopt.problem",
@@ -48,6 +53,7 @@ _LATER = {
     "examples": "forcopt.problem",
     "load": "forcopt.problem",
     "read": "forcopt.loops.exchange",
+    "replicate": "forcopt.study",
     "sweep": "forcopt.study",
 }
 """Names that are imported when first used, so that ``import forcopt`` stays quick."""
@@ -61,6 +67,7 @@ __all__ = [
     "Comparison",
     "CurvatureError",
     "DeclarationError",
+    "Estimates",
     "Evaluation",
     "ForcoptError",
     "Handles",
@@ -81,6 +88,7 @@ __all__ = [
     "models",
     "privacy",
     "read",
+    "replicate",
     "sweep",
 ]
 

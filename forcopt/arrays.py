@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from fractions import Fraction
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from forcopt.errors import DeclarationError
 __all__ = [
     "Array",
     "as_bounds",
+    "as_fraction",
     "as_numbers",
     "broadcast_shapes",
     "check_order",
@@ -31,17 +33,25 @@ def describe_entry(shape: tuple[int, ...], flat: int) -> str:
 def as_numbers(data: Any, what: str, *, infinite: bool = False) -> Array:
     """Read numbers into a fresh float array that the caller cannot change behind our back.
 
-    Args:
-        data: anything numpy reads as an array of numbers.
-        what: what to call it in an error.
-        infinite: whether infinite entries are allowed.
+    Parameters
+    ----------
+    data : Any
+        Anything numpy reads as an array of numbers.
+    what : str
+        What to call it in an error.
+    infinite : bool, default False
+        Whether infinite entries are allowed.
 
-    Raises:
-        DeclarationError: for entries that are not numbers, NaN, or infinite, naming the first such entry.
+    Raises
+    ------
+    DeclarationError
+        For entries that are not numbers, NaN, or infinite, naming the first such entry.
     """
     try:
         given = np.asarray(data)
         check_real(given.dtype, what)
+        if given.dtype == object and any(isinstance(entry, str | bytes) for entry in given.flat):
+            raise DeclarationError(f"{what} must be numbers, not strings")
         values = np.array(given, dtype=float)
     except DeclarationError:
         raise
@@ -60,8 +70,10 @@ def as_numbers(data: Any, what: str, *, infinite: bool = False) -> Array:
 def refuse_entry(shape: tuple[int, ...], flat: int, value: float, what: str, rule: str) -> NoReturn:
     """Refuse one entry of an array.
 
-    Raises:
-        DeclarationError: always; it names the entry, its value and the rule.
+    Raises
+    ------
+    DeclarationError
+        Always; it names the entry, its value and the rule.
     """
     raise DeclarationError(f"{what}{describe_entry(shape, flat)} is {value}; it must be {rule}")
 
@@ -69,8 +81,10 @@ def refuse_entry(shape: tuple[int, ...], flat: int, value: float, what: str, rul
 def check_real(dtype: np.dtype[Any], what: str) -> None:
     """Refuse an array type that holds no real numbers.
 
-    Raises:
-        DeclarationError: naming `what` and the type.
+    Raises
+    ------
+    DeclarationError
+        Naming `what` and the type.
     """
     if dtype.kind not in "biufO":
         raise DeclarationError(f"{what} must be numbers, not {dtype}")
@@ -85,8 +99,10 @@ def _holds_expressions(data: Any) -> bool:
 def as_bounds(lower: Any, upper: Any, what: str) -> tuple[Array, Array]:
     """Read lower and upper bounds, which may be infinite, but not on the wrong side.
 
-    Raises:
-        DeclarationError: naming the bound and its entry; see `as_numbers`.
+    Raises
+    ------
+    DeclarationError
+        Naming the bound and its entry; see `as_numbers`.
     """
     low = as_numbers(lower, f"{what}lower", infinite=True)
     high = as_numbers(upper, f"{what}upper", infinite=True)
@@ -101,8 +117,10 @@ def as_bounds(lower: Any, upper: Any, what: str) -> tuple[Array, Array]:
 def check_order(lower: Array, upper: Array, shape: tuple[int, ...], what: str) -> None:
     """Check that no lower bound is above its upper bound; both must broadcast to the shape.
 
-    Raises:
-        DeclarationError: naming the first entry where one is.
+    Raises
+    ------
+    DeclarationError
+        Naming the first entry where one is.
     """
     if (lower > upper).any():
         low, high = np.broadcast_to(lower, shape), np.broadcast_to(upper, shape)
@@ -111,11 +129,55 @@ def check_order(lower: Array, upper: Array, shape: tuple[int, ...], what: str) -
         raise DeclarationError(f"{what}{entry}: lower {low.flat[at]:g} is above upper {high.flat[at]:g}")
 
 
+def as_fraction(
+    value: Any, reading: Literal["exact", "decimal", "simplest", "nearest"] = "exact", largest: int = 10**7
+) -> Fraction:
+    """Read a number as a fraction.
+
+    Parameters
+    ----------
+    value : float, int, str or Fraction
+        Finite.
+    reading : {"exact", "decimal", "simplest", "nearest"}, default "exact"
+        ``exact``: the rational number that a float is. ``decimal``: the decimal number that it prints as.
+        ``simplest``: a fraction of small denominator that rounds to the float, if there is one, else exact.
+        ``nearest``: the nearest fraction, which may round to another float.
+    largest : int, default 10**7
+        The largest denominator of ``simplest`` (a power of ten) and ``nearest``.
+
+    Raises
+    ------
+    ValueError, OverflowError
+        If the value is not finite.
+
+    Examples
+    --------
+    >>> as_fraction(0.5), as_fraction(0.2, "decimal"), as_fraction(2 / 3, "simplest")
+    (Fraction(1, 2), Fraction(1, 5), Fraction(2, 3))
+    >>> as_fraction(0.1 + 0.2, "nearest", 10**9), as_fraction(0.1 + 0.2, "decimal")
+    (Fraction(3, 10), Fraction(7500000000000001, 25000000000000000))
+    """
+    if reading == "decimal":
+        return Fraction(str(value))
+    exact = Fraction(value)
+    if reading == "nearest":
+        return exact.limit_denominator(largest)
+    denominator = 10
+    while reading == "simplest" and denominator <= largest:
+        near = exact.limit_denominator(denominator)
+        if float(near) == value:
+            return near
+        denominator *= 10
+    return exact
+
+
 def broadcast_shapes(shapes: Sequence[tuple[int, ...]], what: str) -> tuple[int, ...]:
     """The shape that all broadcast to.
 
-    Raises:
-        DeclarationError: showing all shapes, after `what` needs them.
+    Raises
+    ------
+    DeclarationError
+        Showing all shapes, after `what` needs them.
     """
     if len(set(shapes)) == 1:
         return shapes[0]

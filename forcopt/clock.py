@@ -49,12 +49,19 @@ class Deadline:
 
     Examples
     --------
+
+    Examples
+    --------
     >>> Deadline(60.0).passed, Deadline(0.0).passed, Deadline().left
     (False, True, None)
     """
 
     def __init__(self, limit: float | None = None) -> None:
-        if limit is not None and not float(limit) >= 0:
+        try:
+            valid = limit is None or float(limit) >= 0
+        except (TypeError, ValueError):
+            valid = False
+        if not valid:
             raise DeclarationError(f"time_limit is {limit!r}; it must be a number >= 0")
         self.limit = limit
         self.began = time.perf_counter()
@@ -91,6 +98,9 @@ class Trace:
         All improvements so far.
     stopped : bool
         Whether the caller asked to stop.
+
+    Examples
+    --------
 
     Examples
     --------

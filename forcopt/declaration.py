@@ -1,14 +1,16 @@
-"""Frozen, validated declarations that know how to go to a file and come back.
+"""Frozen, validated declarations that can be written to a file and read back.
 
-Problems, fairness notions, privacy mechanisms and side constraints are all `Declared`: arguments by keyword
-or position, checked at the door by pydantic, immutable afterwards, equal if their fields are.
+Problems, fairness notions, privacy mechanisms and side constraints are all `Declared`. They take arguments by
+keyword or position, pydantic validates these, and the object is immutable afterwards. Two declarations are
+equal if their class and their fields are equal; then their hashes are equal too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from inspect import isabstract
-from typing import Annotated, Any, ClassVar, Self, dataclass_transform
+from typing import Annotated, Any, ClassVar, Self, dataclass_transform, get_args
 
 import numpy as np
 from pydantic import (
@@ -59,7 +61,7 @@ Numbers = Annotated[
     PlainSerializer(_plain),
     WithJsonSchema(_ARRAY_SCHEMA),
 ]
-"""A field of finite floats of any shape, read-only; anything numpy reads is accepted."""
+"""A field of finite floats of any shape, read-only; it accepts whatever numpy reads as numbers."""
 
 Integers = Annotated[
     np.ndarray[Any, np.dtype[np.int64]],
@@ -67,17 +69,25 @@ Integers = Annotated[
     PlainSerializer(_plain),
     WithJsonSchema(_ARRAY_SCHEMA),
 ]
-"""A field of integers of any shape, read-only; floats are accepted if they are whole."""
+"""A field of integers of any shape, read-only; it accepts floats with integer values."""
 
 
 @dataclass_transform(field_specifiers=(Field,))  # for type checkers: arguments also go by position
 class Declared(BaseModel):
     """The base of everything that is declared.
 
-    Subclasses state their fields; a file names the class under the key `tag`.
+    Subclasses state their fields. A file names the class under the key `tag`.
 
-    Raises:
-        DeclarationError: on construction, naming the field, the value and the rule.
+    Raises
+    ------
+    DeclarationError
+        On construction, naming the field, the value and the rule.
+
+    Notes
+    -----
+    A declaration never changes, so its properties may be cached in its ``__dict__``
+    (`functools.cached_property`). Every copy starts without caches: `replace`, `model_copy`, `copy.copy`,
+    `copy.deepcopy`, `copy.replace` (Python 3.13) and pickle carry the fields only.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
@@ -101,7 +111,7 @@ class Declared(BaseModel):
         try:
             super().__init__(**fields)
         except ValidationError as error:
-            raise DeclarationError(_explain(type(self).__name__, error)) from None
+            raise DeclarationError(_explain(type(self), error)) from None
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -111,27 +121,40 @@ class Declared(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _from_plain(cls, value: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
-        """Let a field of a base class be given as a dict that names the subclass, as in a file."""
+        """Read a field of a base class from a dict that names the subclass, as in a file."""
         if isinstance(value, Mapping) and (cls.tag in value or isabstract(cls)):
             return cls.from_dict(value)
         return validate(value)
 
     @classmethod
     def _kinds(cls) -> list[type[Declared]]:
-        """The classes that may stand where this one is asked for. Names need not differ between bases."""
-        return [c for c in Declared._classes if issubclass(c, cls) and not isabstract(c)]
+        """Give the classes that may stand where this one is asked for.
 
-    @staticmethod
-    def _named(name: str) -> type[Declared] | None:
-        """The last class of this name."""
-        return next((c for c in reversed(Declared._classes) if c.__name__ == name), None)
+        Two bases may have subclasses of one name; of subclasses of one base with one name the last counts.
+        """
+        kinds = {c.__name__: c for c in Declared._classes if issubclass(c, cls) and not isabstract(c)}
+        return list(kinds.values())
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Make a declaration from plain data whose key `tag` names the class.
 
-        Raises:
-            UnknownNameError: for a class that does not exist or is not one of these.
+        Parameters
+        ----------
+        data : Mapping[str, Any]
+            The fields, as `to_dict` gives them. The key `tag` may be missing if this class is meant.
+
+        Returns
+        -------
+        Self
+            An object of the named class.
+
+        Raises
+        ------
+        UnknownNameError
+            If the name is not one of this class and its subclasses.
+        DeclarationError
+            If the key `tag` is missing and this class is abstract, or for a malformed field.
         """
         known = {c.__name__: c for c in cls._kinds()}
         if cls.tag not in data and isabstract(cls):
@@ -145,46 +168,53 @@ class Declared(BaseModel):
 
     @classmethod
     def file_schema(cls) -> dict[str, Any]:
-        """The JSON schema of a file that declares this class; a subclass may stand wherever its base may."""
-        top, todo = cls._own_schema()
+        """Give the JSON schema of a file that declares this class.
+
+        Returns
+        -------
+        dict[str, Any]
+            The schema. Where a class is asked for, its subclasses are accepted too.
+        """
+        names = _DefinitionNames()
+        top, todo = cls._own_schema(names)
         definitions: dict[str, Any] = {}
         while todo:
-            name = todo.pop()
+            base = todo.pop()
+            name = names[base]
             if name in definitions:
                 continue
-            base = cls._named(name)
-            assert base is not None
             kinds = base._kinds()
-            schemas = [c._own_schema() for c in kinds]
+            schemas = [c._own_schema(names) for c in kinds]
             todo = todo.union(*(needed for _, needed in schemas))
             if kinds == [base]:
                 definitions[name] = schemas[0][0]
-            else:  # then a file has to say which
+            else:  # then a file has to name the class
                 own = [{**s, "required": [base.tag, *s.get("required", [])]} for s, _ in schemas]
                 definitions[name] = {"anyOf": own}
         top["required"] = [cls.tag, *top.get("required", [])]
         return {**top, "$defs": {**top.get("$defs", {}), **definitions}} if definitions else top
 
     @classmethod
-    def _own_schema(cls) -> tuple[dict[str, Any], set[str]]:
-        """The schema of this class alone, and the declared classes that it refers to by name."""
+    def _own_schema(cls, names: _DefinitionNames) -> tuple[dict[str, Any], set[type[Declared]]]:
+        """Give the schema of this class alone, and the declared classes that it refers to."""
         schema = cls.model_json_schema(schema_generator=_OneClass)
         named = {f"#/$defs/{name}": item for name, item in schema.pop("$defs", {}).items()}
         if "$ref" in schema:  # a class that refers to itself
             own = schema["$ref"]
-            schema, named[own] = named[own], {"$declared": cls.__name__}
-        needed: set[str] = set()
+            schema, named[own] = named[own], {"$declared": Declared._classes.index(cls)}
+        needed: set[type[Declared]] = set()
 
         def link(node: Any) -> Any:
             if isinstance(node, list):
                 return [link(item) for item in node]
             if not isinstance(node, dict):
                 return node
-            name = node.get("$declared") or named.get(node.get("$ref", ""), {}).get("$declared")
-            if name is None:
+            index = node.get("$declared", named.get(node.get("$ref", ""), {}).get("$declared"))
+            if index is None:
                 return {key: link(item) for key, item in node.items()}
-            needed.add(name)
-            return {**{k: v for k, v in node.items() if k != "$declared"}, "$ref": f"#/$defs/{name}"}
+            needed.add(Declared._classes[index])
+            reference = f"#/$defs/{names[Declared._classes[index]]}"
+            return {**{k: v for k, v in node.items() if k != "$declared"}, "$ref": reference}
 
         out = link(schema)
         out["properties"] = {cls.tag: {"const": cls.__name__}, **out.get("properties", {})}
@@ -194,26 +224,145 @@ class Declared(BaseModel):
         return out | ({"$defs": others} if others else {}), needed
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the declaration as plain data, ready for JSON."""
+        """Give the declaration as plain data, ready for JSON.
+
+        Returns
+        -------
+        dict[str, Any]
+            The name of the class under the key `tag`, and the fields; `from_dict` reads it.
+        """
         nested = {n: v for n in type(self).model_fields if _holds_declared(v := getattr(self, n))}
         flat = self.model_dump(mode="json", exclude=set(nested))
         fields = {n: _nested(nested[n]) if n in nested else flat[n] for n in type(self).model_fields}
         return {self.tag: type(self).__name__, **fields}
 
+    # -- copies ----------------------------------------------------------------------------------------------
+
+    def replace(self, /, **fields: Any) -> Self:
+        """Rebuild the declaration with other values of some fields.
+
+        The constructor validates the result. A field that was not given when this object was made gets its
+        default again, also one that a validator derived from other fields.
+
+        Parameters
+        ----------
+        fields : Any
+            New values by field. A name with dots is a field of a field's declaration: it goes by
+            ``**{"constraint.tolerance": 0.1}``.
+
+        Returns
+        -------
+        Self
+            A new object, without any cached value of this one.
+
+        Raises
+        ------
+        UnknownNameError
+            For a name that is not a field.
+        DeclarationError
+            For a value that the constructor refuses.
+
+        Examples
+        --------
+        >>> from forcopt.fairness import EqualizedOdds
+        >>> from forcopt.models import FairPostprocessing
+        >>> counts = [[[36, 4], [9, 5]], [[4, 16], [6, 20]]]
+        >>> p = FairPostprocessing(counts=counts, constraint=EqualizedOdds(0.1))
+        >>> p.replace(constraint=EqualizedOdds(0.3)).constraint
+        EqualizedOdds(tolerance=0.3)
+        >>> p.replace(**{"constraint.tolerance": 0.2}).constraint
+        EqualizedOdds(tolerance=0.2)
+        """
+        known = list(type(self).model_fields)
+        values = {name: getattr(self, name) for name in known if name in self.model_fields_set}
+        nested: dict[str, dict[str, Any]] = {}
+        for path, value in fields.items():
+            name, dot, rest = path.partition(".")
+            if name not in known:
+                raise unknown(f"field of {type(self).__name__}", name, known)
+            if dot:
+                nested.setdefault(name, {})[rest] = value
+            else:
+                values[name] = value
+        for name, changes in nested.items():
+            holder = values.get(name, getattr(self, name))
+            if not isinstance(holder, Declared):
+                raise DeclarationError(
+                    f"{name}.{next(iter(changes))}: {name} is {_short(holder)}, which has no fields"
+                )
+            values[name] = holder.replace(**changes)
+        return type(self)(**values)
+
+    def __replace__(self, /, **fields: Any) -> Self:
+        return self.replace(**fields)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Copy the declaration: see `replace`, which validates too.
+
+        Parameters
+        ----------
+        update : Mapping[str, Any], optional
+            New values by field.
+        deep : bool, default False
+            Whether to copy the values of the fields too.
+        """
+        made = self.replace(**update) if update else self
+        return deepcopy(made) if deep else made.__copy__()
+
+    def copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:  # type: ignore[override]
+        """Copy the declaration: see `model_copy`."""
+        return self.model_copy(update=update, deep=deep)
+
+    def __getstate__(self) -> dict[Any, Any]:
+        fields = {name: self.__dict__[name] for name in type(self).model_fields if name in self.__dict__}
+        return {**super().__getstate__(), "__dict__": fields}
+
+    def __copy__(self) -> Self:
+        made = type(self).__new__(type(self))
+        made.__setstate__(self.__getstate__())
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        made = type(self).__new__(type(self))
+        memo = {} if memo is None else memo
+        memo[id(self)] = made
+        made.__setstate__(deepcopy(self.__getstate__(), memo))
+        return made
+
+    # -- equality --------------------------------------------------------------------------------------------
+
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         return type(other) is type(self) and isinstance(other, Declared) and self.to_dict() == other.to_dict()
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        found = self.__dict__.get("_hash")
+        if found is None:
+            found = self.__dict__["_hash"] = hash((type(self), _hashable(self.to_dict())))
+        return int(found)
+
+
+class _DefinitionNames(dict[type[Declared], str]):
+    """The names of classes in one schema: the bare name, or with the module if that is taken."""
+
+    def __missing__(self, cls: type[Declared]) -> str:
+        taken = cls.__name__ in self.values()
+        self[cls] = f"{cls.__module__}.{cls.__qualname__}" if taken else cls.__name__
+        return self[cls]
 
 
 class _OneClass(GenerateJsonSchema):
-    """Writes the schema of one class, and a mark in place of each declared class within it."""
+    """Writes the schema of one class, with a mark in place of each declared class within it.
+
+    The mark holds the position of the class in `Declared._classes`, since two classes may have one name.
+    """
 
     inside = False
 
     def model_schema(self, schema: Any) -> dict[str, Any]:
         if self.inside and issubclass(schema["cls"], Declared):
-            return {"$declared": schema["cls"].__name__}
+            return {"$declared": Declared._classes.index(schema["cls"])}
         self.inside = True
         return super().model_schema(schema)
 
@@ -234,26 +383,47 @@ def _nested(value: Any) -> Any:
     return [_nested(item) for item in value] if isinstance(value, tuple | list) else value
 
 
-def _explain(name: str, error: ValidationError) -> str:
-    """Say which field has which value and which rule it breaks."""
+def _hashable(value: Any) -> Any:
+    """Give plain data in a form that can be hashed; equal data give equal forms."""
+    if isinstance(value, Mapping):
+        return frozenset((key, _hashable(item)) for key, item in value.items())
+    return tuple(map(_hashable, value)) if isinstance(value, tuple | list) else value
+
+
+def _declared_in(annotation: Any) -> Iterator[type[Declared]]:
+    """Give the declared classes that an annotation names."""
+    if isinstance(annotation, type) and issubclass(annotation, Declared):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _declared_in(part)
+
+
+def _explain(cls: type[Declared], error: ValidationError) -> str:
+    """Name each malformed field with its value and the violated rule."""
     lines = []
     for item in error.errors():
         field = ".".join(str(part) for part in item["loc"] if not str(part).startswith("function-"))
         message = item["msg"].removeprefix("Value error, ")
-        if item["type"] == "model_type" and (base := Declared._named(item["ctx"]["class_name"])):
-            message = f"it must be one of {', '.join(kind.__name__ for kind in base._kinds())}"
+        if item["type"] == "model_type":
+            asked = [
+                c
+                for c in _declared_in(cls.model_fields[str(item["loc"][0])].annotation)
+                if c.__name__ == item["ctx"]["class_name"]
+            ]
+            if asked:
+                message = f"it must be one of {', '.join(kind.__name__ for kind in asked[0]._kinds())}"
         given = item["input"]
         if item["type"] == "missing":
-            lines.append(f"{name}: {field} is missing")
+            lines.append(f"{cls.__name__}: {field} is missing")
         elif isinstance(given, np.ndarray | dict | list) or not field:
-            lines.append(f"{name}: {field + ': ' if field else ''}{message}")
+            lines.append(f"{cls.__name__}: {field + ': ' if field else ''}{message}")
         else:
-            lines.append(f"{name}: {field} is {_short(given)}; {message[:1].lower()}{message[1:]}")
+            lines.append(f"{cls.__name__}: {field} is {_short(given)}; {message[:1].lower()}{message[1:]}")
     return "; ".join(lines)
 
 
 def _short(value: Any) -> str:
-    """The value, or what it is if that takes several lines, as a frame of pandas does."""
+    """Give a value as text, or its type and shape if the text has several lines."""
     text = repr(value)
     if "\n" not in text:
         return text

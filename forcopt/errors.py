@@ -49,11 +49,21 @@ class BackendError(ForcoptError, RuntimeError):
 def unknown(kind: str, name: str, known: list[str]) -> UnknownNameError:
     """Build the error for an unknown `name`, with the nearest of the `known` ones as a suggestion.
 
+    Examples
+    --------
     >>> str(unknown("backend", "hihgs", ["highs", "scs"]))
     "unknown backend 'hihgs'; did you mean 'highs'? known: highs, scs"
     """
     from difflib import get_close_matches
 
-    near = get_close_matches(name, known, n=1)
-    hint = f" did you mean '{near[0]}'?" if near else ""
+    near = get_close_matches(name, known, n=_SUGGESTED if len(known) > _LISTED else 1)
+    hint = f" did you mean {' or '.join(map(repr, near))}?" if near else ""
+    if len(known) > _LISTED:
+        return UnknownNameError(
+            f"unknown {kind} '{name}';{hint or ' nothing is similar among'} {len(known)} known"
+        )
     return UnknownNameError(f"unknown {kind} '{name}';{hint} known: {', '.join(sorted(known)) or 'none'}")
+
+
+_LISTED, _SUGGESTED = 40, 3
+"""An error lists all known names up to the first number; beyond it suggests up to the second."""

@@ -1,4 +1,4 @@
-"""Seeded instances: what `forcopt instances` lists and exports."""
+"""Seeded instances, which `forcopt instances` lists and exports."""
 
 from __future__ import annotations
 
@@ -14,15 +14,20 @@ __all__ = ["Instance", "by_name"]
 
 @dataclass(frozen=True)
 class Instance:
-    """A problem that is drawn the same way everywhere, and the formulation whose model solvers are given.
+    """A problem drawn with a fixed seed, and the formulation that writes its model to a file.
 
-    A package of problems lists its own in a module ``instances`` under the name ``INSTANCES``.
+    A package of problems lists its instances in a module ``instances`` under the name ``INSTANCES``.
 
-    Attributes:
-        name: the family of the problem, a slash, and what is drawn: ``strategic/max-cover-60-40-10``.
-        make: draws the problem, with a seed of its own.
-        method: a formulation that MPS and LP files can hold: linear, one objective, no lazy families.
-        options: of the formulation.
+    Attributes
+    ----------
+    name : str
+        The family of the problem, a slash, and the kind and sizes: ``strategic/max-cover-60-40-10``.
+    make : Callable[[], Problem]
+        Draws the problem with its own seed.
+    method : str
+        A formulation that MPS and LP files can hold: linear, one objective, no lazy families.
+    options : Mapping[str, Any], optional
+        Options of the formulation.
     """
 
     name: str
@@ -31,15 +36,27 @@ class Instance:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def model(self) -> Model:
-        """The model that the formulation writes."""
+        """Give the model that the formulation writes."""
         return self.make().to_model(self.method, **self.options)
 
 
 def by_name(instances: Iterable[Instance]) -> dict[str, Instance]:
-    """The instances by their names, each of which must be new.
+    """Give instances by name.
 
-    Raises:
-        ValueError: for a name that is taken.
+    Parameters
+    ----------
+    instances : Iterable[Instance]
+        Instances with distinct names.
+
+    Returns
+    -------
+    dict[str, Instance]
+        Name to instance.
+
+    Raises
+    ------
+    ValueError
+        If two instances have one name.
     """
     found: dict[str, Instance] = {}
     for instance in instances:

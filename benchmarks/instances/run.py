@@ -35,7 +35,7 @@ from benchmarks.report import ROOT, Page, Row, parser, progress, row, table
 from forcopt.instance import Instance
 from forcopt.status import Status
 from forcopt.study import Run, library
-from forcopt.study.compare import facts
+from forcopt.study.compare import metadata
 
 HERE = Path(__file__).resolve().parent
 ROUNDING = 1e-6
@@ -89,7 +89,7 @@ def certified(instance: Instance, limit: float, store: Path) -> dict[str, Any]:
     if any(r.status is None for r in runs):
         raise SystemExit("interrupted; what has ended is kept, a second call goes on")
     better, worse = (min, max) if problem.sense == "min" else (max, min)
-    fingerprint = facts(problem)["fingerprint"]
+    fingerprint = metadata(problem)["fingerprint"]
     before = library.known().get(instance.name, {})
     if before.get("fingerprint") != fingerprint:
         before = {}

@@ -76,7 +76,7 @@ def learning(quick: bool) -> str:
         equal = problem.best_response(np.full(count, 1 / count))
         models: list[tuple[str, Any]] = [("least mean loss", equal)]
         began = time.perf_counter()
-        models.append(("minimax only", problem.model_copy(update={"levels": 1}).solve()))
+        models.append(("minimax only", problem.replace(levels=1).solve()))
         models += [(f"no-regret, α = {a}", problem.solve("no-regret", alpha=a)) for a in alphas]
         if isinstance(problem, LexifairClassification):
             models += [
@@ -193,10 +193,10 @@ def real(quick: bool, picture: Path) -> str:
             order = np.random.default_rng(seed).permutation(n)
             train_rows, test_rows = np.sort(order[: 2 * n // 3]), np.sort(order[2 * n // 3 :])
             train, test = part_of(problem, train_rows, X), part_of(problem, test_rows, X)
-            everyone = train.model_copy(update={"groups": (tuple(range(len(train_rows))),), "names": ()})
+            everyone = train.replace(groups=(tuple(range(len(train_rows))),), names=())
             models: dict[str, Any] = {"unconstrained": everyone.best_response(np.ones(1))}
             for name, levels in (("minimax", 1), ("lexicographically fair", None)):
-                s = train.model_copy(update={"levels": levels}).solve()
+                s = train.replace(levels=levels).solve()
                 models[name] = s.decision
                 seconds.setdefault(name, []).append(s.seconds)
             for name, model in models.items():

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from forcopt.arrays import Array
 from forcopt.clock import Improvement
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.program import Cone, Program, RowBlock, StageCost
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, UnsupportedError
 from forcopt.status import Status
 
 __all__ = ["Backend", "RawResult", "Session", "SolveOptions", "without_solver"]
@@ -29,15 +30,24 @@ _LARGEST_SEED = 2**31 - 1
 class SolveOptions:
     """Options that mean the same on every backend.
 
-    Attributes:
-        time_limit: seconds; None for none.
-        gap: the relative gap at which a search may stop; None to go on until the proof.
-        seed: of the solver's randomness; None for the backend's default.
-        threads: how many; None for the backend's default.
-        log: show the solver's own output as it runs.
-        start: a point (all columns) to start from; NaN where unknown.
-        on_improvement: called with each `Improvement` where the solver reports them; stop by returning True.
-        extra: options of the solver by its own names.
+    Attributes
+    ----------
+    time_limit : float, optional
+        Seconds; None for none.
+    gap : float, optional
+        The relative gap at which a search may stop; None to go on until the proof.
+    seed : int, optional
+        Of the solver's randomness; None for the backend's default.
+    threads : int, optional
+        How many; None for the backend's default.
+    log : bool, default False
+        Show the solver's own output as it runs.
+    start : Array, optional
+        A point (all columns) to start from; NaN where unknown.
+    on_improvement : Callable[[Improvement], bool | None], optional
+        Called with each `Improvement` where the solver reports them; stop by returning True.
+    extra : Mapping[str, Any], optional
+        Options of the solver by its own names.
     """
 
     time_limit: float | None = None
@@ -72,20 +82,33 @@ class SolveOptions:
 class RawResult:
     """What a solver said of a program, in the program's terms (everything is minimised).
 
-    Attributes:
-        status: see `Status`.
-        x: the best point, or None.
-        objective: its value, NaN without a point.
-        bound: a lower bound on the optimum, -inf if none is known.
-        row_dual: for each row the change of the optimum per unit of its right-hand side, or None.
-        reduced_cost: for each column likewise, or None.
-        ambiguous: the solver only said "infeasible or unbounded".
-        loose: it got stuck before the tolerance for programs that are solved in stages, but not before the
-            usual one.
-        message: the solver's own words.
-        iterations, nodes: as the solver counts them.
-        log: what the solver printed.
-        trace: its improvements, in minimised terms.
+    Attributes
+    ----------
+    status : Status
+        See `Status`.
+    x : Array, optional
+        The best point, or None.
+    objective : float, default float("nan")
+        Its value, NaN without a point.
+    bound : float, default float("-inf")
+        A lower bound on the optimum, -inf if none is known.
+    row_dual : Array, optional
+        For each row the change of the optimum per unit of its right-hand side, or None.
+    reduced_cost : Array, optional
+        For each column likewise, or None.
+    ambiguous : bool, default False
+        The solver only said "infeasible or unbounded".
+    loose : bool, default False
+        It got stuck before the tolerance for programs that are solved in stages, but not before the usual
+        one.
+    message : str, default ""
+        The solver's own words.
+    iterations, nodes : int, default 0
+        As the solver counts them.
+    log : str, default ""
+        What the solver printed.
+    trace : list[Improvement], optional
+        Its improvements, in minimised terms.
     """
 
     status: Status
@@ -117,8 +140,10 @@ class Session(ABC):
     def solve(self, options: SolveOptions) -> RawResult:
         """Minimise the first stage of the program.
 
-        Raises:
-            BackendError: if the solver crashes or refuses, with its own words.
+        Raises
+        ------
+        BackendError
+            If the solver crashes or refuses, with its own words.
         """
 
     def add_rows(self, rows: RowBlock) -> None:
@@ -156,11 +181,16 @@ class Session(ABC):
 def without_solver(program: Program, accuracy: float) -> RawResult | None:
     """Decide what other libraries stumble over: rows without columns that cannot hold, and nothing to decide.
 
-    Args:
-        program: any.
-        accuracy: by how much a row may be violated.
+    Parameters
+    ----------
+    program : Program
+        Any.
+    accuracy : float
+        By how much a row may be violated.
 
-    Returns:
+    Returns
+    -------
+    RawResult
         The answer, or None if a solver is needed.
     """
     rows = program.rows
@@ -203,12 +233,18 @@ def _widened(cone: Cone, columns: int) -> Cone:
 class Backend(ABC):
     """A solver, or one algorithm of it, under a name.
 
-    Attributes:
-        name: what ``solve(...)`` takes.
-        through: the package that it is called through.
-        install: the command that installs it.
-        capabilities: what it takes.
-        accuracy: the violation of a constraint, relative to its size, that its answers may have.
+    Attributes
+    ----------
+    name : str
+        What ``solve(...)`` takes.
+    through : str
+        The package that it is called through.
+    install : str
+        The command that installs it.
+    capabilities : Capabilities
+        What it takes.
+    accuracy : float, default 1e-06
+        The violation of a constraint, relative to its size, that its answers may have.
     """
 
     name: str
@@ -216,6 +252,8 @@ class Backend(ABC):
     install: str
     capabilities: Capabilities
     accuracy: float = 1e-6
+    careful: Mapping[str, Any] = MappingProxyType({})
+    """Options, by the solver's own names, under which it solves without presolve."""
 
     @abstractmethod
     def missing(self) -> str | None:
@@ -228,6 +266,19 @@ class Backend(ABC):
     @abstractmethod
     def session(self, program: Program) -> Session:
         """Translate a program to the solver."""
+
+    native_capabilities: Capabilities | None = None
+    """What the library's own model object can hold; None if there is no such object."""
+
+    def native(self, program: Program) -> Any:
+        """Give a program's first stage as the library's own model object, in the model's own sense.
+
+        Raises
+        ------
+        UnsupportedError
+            If the library has no such object.
+        """
+        raise UnsupportedError(f"backend {self.name!r} has no model object to hand over")
 
     def __repr__(self) -> str:
         return f"<backend {self.name}: {self.capabilities.describe()}>"

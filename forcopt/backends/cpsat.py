@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, as_fraction
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.backends.finite_domains import finite_domains, loosened
 from forcopt.backends.monitor import SolveMonitor
@@ -42,22 +42,26 @@ _LARGEST = 2**62
 def rational(value: float) -> Fraction | None:
     """Read a float as the decimal or the ratio of small integers that it stands for; None if it is neither.
 
+    Examples
+    --------
     >>> rational(0.19), rational(1 / 3), rational(2.0 ** 0.5)
     (Fraction(19, 100), Fraction(1, 3), None)
     """
-    decimal = Fraction(repr(value))
+    decimal = as_fraction(value, "decimal")
     if decimal.denominator <= _PLACES:
         return decimal
     # The denominators of ratios must be smaller: up to 1e9 every float would be close enough to some ratio.
-    ratio = Fraction(value).limit_denominator(_DENOMINATOR)
-    return ratio if float(ratio) == value else None
+    ratio = as_fraction(value, "simplest", _DENOMINATOR)
+    return ratio if ratio.denominator <= _DENOMINATOR else None
 
 
 def _scaled(values: list[float], name: Callable[[], str]) -> tuple[list[int], int]:
     """Multiply coefficients by the least integer that makes them integers, and give it.
 
-    Raises:
-        UnsupportedError: if one is not rational; `name` says whose it is.
+    Raises
+    ------
+    UnsupportedError
+        If one is not rational; `name` says whose it is.
     """
     ratios = [rational(v) for v in values]
     known = [r for r in ratios if r is not None]
@@ -194,7 +198,7 @@ class _Run:
                 with monitor.capture(self.stop_search):
                     monitor.improved(unscaled(self.objective_value), unscaled(self.best_objective_bound))
 
-        def said(line: str) -> None:
+        def logged(line: str) -> None:
             with monitor.capture():
                 monitor.log_text(line + "\n")
 
@@ -202,12 +206,12 @@ class _Run:
             self.bound = max(self.bound, unscaled(bound))
 
         self.callback = Callback()
-        solver.log_callback, solver.best_bound_callback = said, bounded
+        solver.log_callback, solver.best_bound_callback = logged, bounded
 
     def _unscaled(self, value: float) -> float:
         return value / self.scale + self.program.stages[0].offset
 
-    def read(self, said: str) -> RawResult:
+    def read(self, end: str) -> RawResult:
         """Translate the answer."""
         known = {
             "OPTIMAL": Status.OPTIMAL,
@@ -217,9 +221,9 @@ class _Run:
         }
         answer = self.solver.response_proto
         result = RawResult(
-            known.get(said, Status.FAILED),
+            known.get(end, Status.FAILED),
             bound=self.bound,
-            message=f"CP-SAT: {said} {self.solver.solution_info()}".rstrip(),
+            message=f"CP-SAT: {end} {self.solver.solution_info()}".rstrip(),
             iterations=answer.num_conflicts,
             nodes=answer.num_branches,
             log=self.monitor.log,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import operator
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ import scipy.sparse as sp
 from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions, without_solver
 from forcopt.backends.registry import register_backend, register_family
+from forcopt.clock import Deadline
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.program import Cone, Program
 from forcopt.errors import BackendError, UnsupportedError, unknown
@@ -33,7 +33,7 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     import cvxpy
 
-__all__ = ["CONVEX", "Cvxpy", "CvxpySession", "native"]
+__all__ = ["CONVEX", "Cvxpy", "CvxpySession"]
 
 # cvxpy tells at every import of solvers that it cannot load, also of those nobody asked for.
 logging.getLogger("__cvxpy__").addFilter(lambda record: "importing solver" not in record.getMessage())
@@ -48,16 +48,25 @@ CONVEX = Capabilities(
 class _Traits:
     """What cvxpy does not know about a solver.
 
-    Attributes:
-        package: what brings it, as pip and Python call it.
-        accuracy: see `Backend`.
-        own: our options by the solver's own names; ``group.name`` is nested in a dictionary.
-        defaults: options that make its answers as accurate as stated.
-        staged: further ones for programs that are solved in stages: later stages build on the rounding of
-            earlier ones. If they tell of two tolerances, it may end at the second, and says so by `loose`.
-        loose: what it says then.
-        printed: it prints through Python, where its words can be kept.
-        duals: those that cvxpy reads from it can be trusted.
+    Attributes
+    ----------
+    package : str
+        What brings it, as pip and Python call it.
+    accuracy : float, default 1e-06
+        See `Backend`.
+    own : Mapping[str, str], optional
+        Our options by the solver's own names; ``group.name`` is nested in a dictionary.
+    defaults : Mapping[str, Any], optional
+        Options that make its answers as accurate as stated.
+    staged : Mapping[str, Any], optional
+        Further ones for programs that are solved in stages: later stages build on the rounding of earlier
+        ones. If they tell of two tolerances, it may end at the second, and says so by `loose`.
+    loose : str, default ""
+        What it says then.
+    printed : bool, default False
+        It prints through Python, where its words can be kept.
+    duals : bool, default True
+        Those that cvxpy reads from it can be trusted.
     """
 
     package: str
@@ -78,7 +87,7 @@ _SOLVERS = {
         own={"time_limit": "time_limit", "threads": "max_threads"},
         defaults={
             "accept_unknown": True
-        },  # where it got stuck it still gives its point, which is then judged
+        },  # where it got stuck it still gives its point, which is then checked
         staged={
             **dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-11),
             **dict.fromkeys(("reduced_tol_gap_abs", "reduced_tol_gap_rel", "reduced_tol_feas"), 1e-8),
@@ -137,19 +146,16 @@ _SOLVERS = {
 class _Built:
     """A `cvxpy.Problem` and its parts.
 
-    Attributes:
-        linear: each constraint's positions among the rows and then the columns, the sign that turns its dual
-            into the change of the optimum per unit of right-hand side, and the constraint.
+    Attributes
+    ----------
+    linear : tuple[tuple[Array, float, cvxpy.Constraint], ...]
+        Each constraint's positions among the rows and then the columns, the sign that turns its dual into the
+        change of the optimum per unit of right-hand side, and the constraint.
     """
 
     problem: cvxpy.Problem
     x: cvxpy.Variable
     linear: tuple[tuple[Array, float, cvxpy.Constraint], ...]
-
-
-def native(program: Program) -> cvxpy.Problem:
-    """Give a program's first stage as a `cvxpy.Problem` in the model's own sense, over one vector ``x``."""
-    return _build(program, natural=True).problem
 
 
 def _build(program: Program, natural: bool = False) -> _Built:
@@ -166,14 +172,14 @@ def _build(program: Program, natural: bool = False) -> _Built:
     lower = np.concatenate([program.rows.lower, program.lower])
     upper = np.concatenate([program.rows.upper, program.upper])
     equal = lower == upper
-    told = (np.diff(matrix.indptr) > 0) | natural  # cvxpy's SCIP stumbles over empty rows
+    passed = (np.diff(matrix.indptr) > 0) | natural  # cvxpy's SCIP stumbles over empty rows
     linear = []
     for mask, side, relate, sign in (
         (equal, lower, operator.eq, -1.0),
         (np.isfinite(lower) & ~equal, lower, operator.ge, 1.0),
         (np.isfinite(upper) & ~equal, upper, operator.le, -1.0),
     ):
-        at = np.flatnonzero(mask & told)
+        at = np.flatnonzero(mask & passed)
         if at.size:
             linear.append((at, sign, relate(matrix[at] @ x, side[at])))
     constraints = [*(c for _, _, c in linear), *(_cone(cone, x) for cone in program.cones)]
@@ -209,7 +215,7 @@ class CvxpySession(Session):
 
     def solve(self, options: SolveOptions) -> RawResult:
         """Translate, solve and read the answer; the time limit covers all three."""
-        began = time.perf_counter()
+        deadline = Deadline(options.time_limit)
         backend, solver = self.backend, self.backend.solver
         known = without_solver(self.program, backend.accuracy)
         if known is not None:
@@ -220,7 +226,7 @@ class CvxpySession(Session):
             data, chain, inverse = built.problem.get_problem_data(
                 solver, ignore_dpp=True, solver_opts=settings
             )
-            left = options.within(time.perf_counter() - began)
+            left = options.within(deadline.seconds)
             if left.time_limit == 0:  # to some solvers 0 means no limit
                 return RawResult(Status.LIMIT, message=f"{solver}: no time was left to call it")
             verbose = options.log or backend.traits.printed
@@ -231,7 +237,7 @@ class CvxpySession(Session):
             solution = chain.invert(raw, inverse)
         except Exception as error:  # whatever a solver throws is its own words
             raise BackendError(f"{solver} through cvxpy: {type(error).__name__}: {error}") from error
-        late = options.time_limit is not None and time.perf_counter() - began >= 0.99 * options.time_limit
+        late = options.time_limit is not None and deadline.seconds >= 0.99 * options.time_limit
         result = _read(self.program, backend, built, raw, solution, late, self.staged)
         result.log = "".join(lines)
         return result
@@ -246,14 +252,14 @@ def _read(
     is feasible; an "inaccurate" certificate is none. An unbounded ray proves nothing until some point is
     feasible, so "unbounded" is ambiguous.
     """
-    import cvxpy.settings as said
+    import cvxpy.settings as status
 
     words = _words(raw) or solution.status
     result = RawResult(Status.FAILED, message=f"{backend.solver}: {words}")
-    result.iterations = int(np.max(solution.attr.get(said.NUM_ITERS, 0)))
+    result.iterations = int(np.max(solution.attr.get(status.NUM_ITERS, 0)))
     result.loose = staged and words == backend.traits.loose
-    optimal = solution.status == said.OPTIMAL or words == "gaplimit" or result.loose
-    if solution.status in said.SOLUTION_PRESENT:
+    optimal = solution.status == status.OPTIMAL or words == "gaplimit" or result.loose
+    if solution.status in status.SOLUTION_PRESENT:
         built.problem.unpack(solution)
         x = np.asarray(built.x.value, dtype=float).reshape(-1)
         if optimal or program.violation(x) <= backend.accuracy:
@@ -265,16 +271,16 @@ def _read(
                 dual = _duals(program, built)
                 result.row_dual, result.reduced_cost = np.split(dual, [program.rows.count])
             return result
-    elif solution.status == said.INFEASIBLE:
+    elif solution.status == status.INFEASIBLE:
         result.status = Status.INFEASIBLE
         return result
     elif (
-        solution.status in (said.UNBOUNDED, said.INFEASIBLE_OR_UNBOUNDED)
+        solution.status in (status.UNBOUNDED, status.INFEASIBLE_OR_UNBOUNDED)
         or "unbounded or infeasible" in words
     ):
         result.status, result.ambiguous = Status.UNBOUNDED, True
         return result
-    if late or solution.status == said.USER_LIMIT or "reached" in words:
+    if late or solution.status == status.USER_LIMIT or "reached" in words:
         result.status = Status.LIMIT
     return result
 
@@ -303,18 +309,22 @@ def _words(raw: Any) -> str:
 def _bound(program: Program, raw: Any, optimum: float) -> float:
     """The bound that a search proved, or the dual objective, plus the constant that the solver was not told.
 
-    Args:
-        program: was solved.
-        raw: the solver's answer.
-        optimum: infinite if none is proved; the bound where the solver tells none.
+    Parameters
+    ----------
+    program : Program
+        Was solved.
+    raw : Any
+        The solver's answer.
+    optimum : float
+        Infinite if none is proved; the bound where the solver tells none.
     """
     if program.is_integer:
-        told = [_dig(raw, "info.mip_dual_bound"), _dig(raw, "mip_dual_bound")]
+        bounds = [_dig(raw, "info.mip_dual_bound"), _dig(raw, "mip_dual_bound")]
         if _dig(raw, "scip_status") is not None:
-            told.append(raw["model"].getDualbound())
+            bounds.append(raw["model"].getDualbound())
     else:
-        told = [_dig(raw, "obj_val_dual"), _dig(raw, "info.dobj"), _dig(raw, "info.dual_obj_val")]
-    for bound in told:
+        bounds = [_dig(raw, "obj_val_dual"), _dig(raw, "info.dobj"), _dig(raw, "info.dual_obj_val")]
+    for bound in bounds:
         if bound is not None:
             return min(float(bound) + program.stages[0].offset, optimum)
     return optimum if np.isfinite(optimum) else -np.inf
@@ -351,10 +361,14 @@ def _printed(show: bool) -> Iterator[list[str]]:
 class Cvxpy(Backend):
     """A solver that cvxpy calls.
 
-    Args:
-        name: of the backend.
-        solver: its name in cvxpy.
-        capabilities: read from cvxpy if left out, which imports it.
+    Parameters
+    ----------
+    name : str
+        Of the backend.
+    solver : str
+        Its name in cvxpy.
+    capabilities : Capabilities, optional
+        Read from cvxpy if left out, which imports it.
     """
 
     through = "cvxpy"
@@ -383,13 +397,21 @@ class Cvxpy(Backend):
         """Hold the program; it is translated when solved."""
         return CvxpySession(program, self)
 
+    native_capabilities = CONVEX
+
+    def native(self, program: Program) -> cvxpy.Problem:
+        """Give a `cvxpy.Problem` over one vector ``x``."""
+        return _build(program, natural=True).problem
+
     def settings(self, options: SolveOptions, staged: bool = False) -> dict[str, Any]:
         """Spell the options as the solver does, with those for programs in stages if it is one.
 
         A gap, a seed or a thread count that changes nothing in a known solver is left out.
 
-        Raises:
-            UnsupportedError: for a time limit that the solver cannot keep, or any of an unknown solver.
+        Raises
+        ------
+        UnsupportedError
+            For a time limit that the solver cannot keep, or any of an unknown solver.
         """
         out: dict[str, Any] = {**self.traits.defaults, **(self.traits.staged if staged else {})}
         for option in ("time_limit", "gap", "seed", "threads"):
@@ -443,15 +465,18 @@ def _capabilities(solver: str) -> Capabilities:
         takes.add("integer")
         if not (direct or (quadratic is not None and quadratic.MIP_CAPABLE)):
             conflicts.append({"integer", "quadratic"})
-    return Capabilities(frozenset(takes), tuple(frozenset(c) for c in conflicts if c <= takes))
+    return Capabilities(frozenset(takes), tuple(frozenset(c) for c in conflicts if c <= takes), smallest=1e-9)
 
 
 def _members() -> list[str]:
     return [name for name, traits in _SOLVERS.items() if find_spec("cvxpy") and find_spec(traits.package)]
 
 
+_SMALLEST = 1e-7
+"""First-order and interior-point methods read every entry, but mistake rays that rest on smaller ones."""
+
 _CONIC = frozenset({"rows", "quadratic", "second_order", "exponential", "power_cone"})
-register_backend(Cvxpy("clarabel", "CLARABEL", Capabilities(_CONIC)))
-register_backend(Cvxpy("scs", "SCS", Capabilities(_CONIC)))
-register_backend(Cvxpy("osqp", "OSQP", Capabilities(frozenset({"rows", "quadratic"}))))
+register_backend(Cvxpy("clarabel", "CLARABEL", Capabilities(_CONIC, smallest=_SMALLEST)))
+register_backend(Cvxpy("scs", "SCS", Capabilities(_CONIC, smallest=_SMALLEST)))
+register_backend(Cvxpy("osqp", "OSQP", Capabilities(frozenset({"rows", "quadratic"}), smallest=_SMALLEST)))
 register_family("cvxpy", lambda name: Cvxpy(f"cvxpy:{name}", name.upper()), _members)

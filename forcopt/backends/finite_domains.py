@@ -31,10 +31,14 @@ def loosened(bound: Array, sign: float, scale: float = 1.0) -> Array:
     """Move bounds outwards (up for sign 1) by what rounding errors may have cost them, not to another
     integer.
 
-    Args:
-        bound: on something that, multiplied by `scale`, is an integer.
-        sign: 1 for upper bounds, -1 for lower.
-        scale: see `bound`.
+    Parameters
+    ----------
+    bound : Array
+        On something that, multiplied by `scale`, is an integer.
+    sign : float
+        1 for upper bounds, -1 for lower.
+    scale : float, default 1.0
+        See `bound`.
     """
     slack = np.minimum(_NOISE * np.maximum(1.0, np.abs(bound)), 0.01 / scale)
     return np.asarray(bound + sign * slack)
@@ -75,8 +79,10 @@ class _Entries:
 def finite_domains(program: Program) -> tuple[Array, Array]:
     """Give integral lower and upper bounds of all columns that some optimum of the first stage keeps.
 
-    Raises:
-        UnboundedExpressionError: naming the first column that is left without a bound.
+    Raises
+    ------
+    UnboundedExpressionError
+        Naming the first column that is left without a bound.
     """
     lower = np.ceil(loosened(program.lower, -1.0))
     upper = np.floor(loosened(program.upper, 1.0))

@@ -24,7 +24,7 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     import highspy
 
-__all__ = ["Highs", "HighsSession", "pass_program"]
+__all__ = ["Highs", "HighsSession", "pass_program", "silent_highs"]
 
 _ROWWISE, _TRIANGULAR, _MINIMIZE, _MAXIMIZE = 2, 1, 1, -1
 
@@ -32,13 +32,21 @@ _STAGED = 1e-9
 """How far linear programs that are solved in stages may be off."""
 
 
+_SMALLEST = 1e-9
+"""HiGHS drops smaller matrix entries (its option ``small_matrix_value``)."""
+
+
 def pass_program(highs: highspy.Highs, program: Program, natural: bool = False) -> None:
     """Hand a program's arrays over.
 
-    Args:
-        highs: an empty solver.
-        program: its first stage becomes the objective.
-        natural: keep the model's own sense instead of minimising always.
+    Parameters
+    ----------
+    highs : highspy.Highs
+        An empty solver.
+    program : Program
+        Its first stage becomes the objective.
+    natural : bool, default False
+        Keep the model's own sense instead of minimising always.
     """
     stage, rows = program.stages[0], program.rows
     flip = natural and stage.maximize
@@ -57,6 +65,16 @@ def pass_program(highs: highspy.Highs, program: Program, natural: bool = False) 
         head = [*head, triangle.nnz, _ROWWISE, _TRIANGULAR]
         status = highs.passModel(*head, sense, offset, *body, *matrix, *q, integrality)
     _check(status, "passing the model")
+
+
+def silent_highs() -> highspy.Highs:
+    """An empty HiGHS that prints nothing."""
+    import highspy
+
+    out = highspy.Highs()
+    out.setOptionValue("log_to_console", False)
+    out.setOptionValue("log_file", os.devnull)  # HiGHS calls back with its log only if it also writes it
+    return out
 
 
 def _check(status: Any, doing: str) -> None:
@@ -146,6 +164,8 @@ def _set_options(highs: highspy.Highs, options: SolveOptions, integer: bool) -> 
     limit = float("inf") if options.time_limit is None else spent + options.time_limit
     values: dict[str, Any] = {"time_limit": limit, "output_flag": True, "log_to_console": False}
     values["log_file"] = os.devnull  # HiGHS calls back with its log only if it also writes it somewhere
+    # The QP solver does not look at the clock in every loop; iterations end those that cycle.
+    values["qp_iteration_limit"] = 100_000 + 100 * (highs.getNumCol() + highs.getNumRow())
     values["mip_rel_gap"] = options.gap or 0.0  # by itself HiGHS calls optimal what may be 1e-4 off
     if options.seed is not None:
         values["random_seed"] = options.seed
@@ -160,13 +180,22 @@ def _set_options(highs: highspy.Highs, options: SolveOptions, integer: bool) -> 
 
 
 def _check_run(highs: highspy.Highs) -> None:
+    """Run HiGHS; where it stumbles over the basis that it continued from, run once more from scratch.
+
+    Raises
+    ------
+    BackendError
+        If it fails from scratch too, with its own words.
+    """
     import highspy
 
-    nothing = (highspy.HighsModelStatus.kNotset, highspy.HighsModelStatus.kModelError)
-    if highs.run() != highspy.HighsStatus.kError or highs.getModelStatus() not in nothing:
+    kind = highspy.HighsModelStatus
+    broken = (kind.kNotset, kind.kModelError)
+    ended, status = highs.run(), highs.getModelStatus()
+    if status != kind.kUnknown and (ended != highspy.HighsStatus.kError or status not in broken):
         return
-    highs.clearSolver()  # it may have stumbled over the basis that it continued from
-    if highs.run() == highspy.HighsStatus.kError and (status := highs.getModelStatus()) in nothing:
+    highs.clearSolver()
+    if highs.run() == highspy.HighsStatus.kError and (status := highs.getModelStatus()) in broken:
         raise BackendError(f"HiGHS: {highs.modelStatusToString(status)}")
 
 
@@ -188,7 +217,7 @@ def _attach(highs: highspy.Highs, monitor: SolveMonitor) -> None:
 def _read(highs: highspy.Highs, program: Program, monitor: SolveMonitor) -> RawResult:
     import highspy
 
-    said = highs.getModelStatus()
+    end = highs.getModelStatus()
     info = highs.getInfo()
     kind = highspy.HighsModelStatus
     feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
@@ -210,16 +239,16 @@ def _read(highs: highspy.Highs, program: Program, monitor: SolveMonitor) -> RawR
         kind.kInterrupt,
         kind.kObjectiveBound,
     )
-    if said in settled:
-        status = settled[said]
-    elif said in stopped:
+    if end in settled:
+        status = settled[end]
+    elif end in stopped:
         status = Status.FEASIBLE if feasible else Status.LIMIT
     else:
         status = Status.FAILED
     result = RawResult(
         status,
-        ambiguous=said == kind.kUnboundedOrInfeasible,
-        message=f"HiGHS: {highs.modelStatusToString(said)}",
+        ambiguous=end == kind.kUnboundedOrInfeasible,
+        message=f"HiGHS: {highs.modelStatusToString(end)}",
         iterations=max(info.simplex_iteration_count, 0) + max(info.ipm_iteration_count, 0),
         nodes=max(int(info.mip_node_count), 0),
         log=monitor.log,
@@ -279,15 +308,18 @@ class Highs(Backend):
     through = "highspy"
     install = "pip install 'highspy>=1.13,<1.14'"
     capabilities = Capabilities(
-        frozenset({"rows", "integer", "quadratic"}), conflicts=(frozenset({"integer", "quadratic"}),)
+        frozenset({"rows", "integer", "quadratic"}),
+        conflicts=(frozenset({"integer", "quadratic"}),),
+        smallest=_SMALLEST,
     )
 
     def __init__(
         self, name: str, algorithm: str = "", kinds: Sequence[str] = (), accuracy: float = 1e-6
     ) -> None:
         self.name, self.algorithm, self.accuracy = name, algorithm, accuracy
+        self.careful = {"presolve": "off"}
         if kinds:
-            self.capabilities = Capabilities(frozenset(kinds))
+            self.capabilities = Capabilities(frozenset(kinds), smallest=_SMALLEST)
 
     def missing(self) -> str | None:
         """Whether highspy is there, in a version that can be trusted."""
@@ -306,6 +338,17 @@ class Highs(Backend):
     def session(self, program: Program) -> HighsSession:
         """Pass the program to a new HiGHS instance."""
         return HighsSession(program, self.algorithm)
+
+    @property
+    def native_capabilities(self) -> Capabilities:  # type: ignore[override]
+        """What HiGHS takes."""
+        return self.capabilities
+
+    def native(self, program: Program) -> highspy.Highs:
+        """Give a silent `highspy.Highs` that holds the program, not run."""
+        out = silent_highs()
+        pass_program(out, program, natural=True)
+        return out
 
 
 register_backend(Highs("highs"))

@@ -29,28 +29,21 @@ if TYPE_CHECKING:
     from ortools.math_opt.result_pb2 import SolveResultProto
     from ortools.math_opt.sparse_containers_pb2 import SparseDoubleVectorProto
 
-__all__ = ["NATIVE", "MathOpt", "MathOptSession", "model_proto", "native"]
+__all__ = ["NATIVE", "MathOpt", "MathOptSession", "model_proto"]
 
 NATIVE = Capabilities(frozenset({"rows", "integer", "quadratic", "indicator"}))
 """What a MathOpt model can hold, whichever solver may take it then."""
 
 
-def native(program: Program) -> Any:
-    """Give a program as an MathOpt `Model`, with its names and in the model's own sense."""
-    from ortools.math_opt.python import mathopt
-
-    proto = model_proto(program, natural=True)
-    proto.variables.names.extend(map(program.column_name, range(program.columns)))
-    proto.linear_constraints.names.extend(map(program.row_name, range(program.rows.count)))
-    return mathopt.Model.from_model_proto(proto)
-
-
 def model_proto(program: Program, natural: bool = False) -> ModelProto:
     """Fill MathOpt's protocol buffer.
 
-    Args:
-        program: its first stage becomes the objective.
-        natural: keep the model's own sense instead of minimising always.
+    Parameters
+    ----------
+    program : Program
+        Its first stage becomes the objective.
+    natural : bool, default False
+        Keep the model's own sense instead of minimising always.
     """
     from ortools.math_opt.model_pb2 import ModelProto
 
@@ -234,7 +227,8 @@ class MathOpt(Backend):
 
     def __init__(self, name: str, solver: str, kinds: Sequence[str], accuracy: float = 1e-6) -> None:
         self.name, self.solver, self.accuracy = name, solver, accuracy
-        self.capabilities = Capabilities(frozenset(kinds))
+        self.careful = {"use_preprocessing": False} if solver == "glop" else {}
+        self.capabilities = Capabilities(frozenset(kinds), smallest=1e-9)
 
     def missing(self) -> str | None:
         """Whether ortools is there."""
@@ -249,6 +243,17 @@ class MathOpt(Backend):
     def session(self, program: Program) -> MathOptSession:
         """Hold the program for MathOpt."""
         return MathOptSession(program, self.solver)
+
+    native_capabilities = NATIVE
+
+    def native(self, program: Program) -> Any:
+        """Give a MathOpt `Model` with the program's names."""
+        from ortools.math_opt.python import mathopt
+
+        proto = model_proto(program, natural=True)
+        proto.variables.names.extend(map(program.column_name, range(program.columns)))
+        proto.linear_constraints.names.extend(map(program.row_name, range(program.rows.count)))
+        return mathopt.Model.from_model_proto(proto)
 
 
 _SCIP = ("rows", "integer", "quadratic", "indicator")

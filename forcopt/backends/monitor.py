@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from forcopt.backends.base import SolveOptions
-from forcopt.clock import Improvement
+from forcopt.clock import Deadline, Improvement
 from forcopt.compile.program import Program
 
 if TYPE_CHECKING:
@@ -23,10 +22,14 @@ class SolveMonitor:
     Solvers call back from their own code, which often cannot carry a Python exception: what is raised within
     `capture` is kept, stops the run, and is raised again by `reraise`.
 
-    Attributes:
-        log: what the solver printed.
-        trace: improvements in minimised terms.
-        stop: the run should end as soon as it can.
+    Attributes
+    ----------
+    log
+        What the solver printed.
+    trace
+        Improvements in minimised terms.
+    stop
+        The run should end as soon as it can.
     """
 
     def __init__(self, program: Program, options: SolveOptions) -> None:
@@ -34,7 +37,7 @@ class SolveMonitor:
         self.log = ""
         self.trace: list[Improvement] = []
         self.stop = False
-        self.started = time.perf_counter()
+        self.deadline = Deadline(options.time_limit)
         self._error: BaseException | None = None
 
     def log_text(self, text: str) -> None:
@@ -47,11 +50,11 @@ class SolveMonitor:
         """Note a point of this (minimised) value, if it is the best so far."""
         if self.trace and objective >= self.trace[-1].objective:
             return
-        step = Improvement(time.perf_counter() - self.started, objective, bound)
+        step = Improvement(self.deadline.seconds, objective, bound)
         self.trace.append(step)
         if self.options.on_improvement is not None:
-            told = Improvement(step.seconds, self.sign * objective, self.sign * bound)
-            self.stop = bool(self.options.on_improvement(told)) or self.stop
+            shown = Improvement(step.seconds, self.sign * objective, self.sign * bound)
+            self.stop = bool(self.options.on_improvement(shown)) or self.stop
 
     @contextmanager
     def capture(self, interrupt: Callable[[], object] | None = None) -> Iterator[None]:

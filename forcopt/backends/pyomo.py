@@ -10,7 +10,6 @@ import math
 import re
 import shutil
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions, without_solver
 from forcopt.backends.registry import register_backend, register_family
+from forcopt.clock import Deadline
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.program import Cone, Program
 from forcopt.errors import BackendError, DeclarationError, UnsupportedError, unknown
@@ -31,7 +31,7 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     import pyomo.environ as pyo
 
-__all__ = ["SMOOTH", "Pyomo", "PyomoSession", "native"]
+__all__ = ["SMOOTH", "Pyomo", "PyomoSession"]
 
 SMOOTH = Capabilities(
     frozenset({"rows", "integer", "quadratic", "second_order", "exponential", "power_cone"})
@@ -43,18 +43,30 @@ SMOOTH = Capabilities(
 class _Traits:
     """What Pyomo does not know about a solver.
 
-    Attributes:
-        program: the executable, if it is one.
-        package: else the package that brings it.
-        install: the command that installs it.
-        kinds: see `Capabilities`.
-        own: our options by the solver's own names; a time limit is Pyomo's to pass on unless named here.
-        defaults: options that make its answers as accurate as stated.
-        whole_seconds: it counts time in integers.
-        ends: lines of its log that tell better than Pyomo how it ended: `TerminationCondition` by text.
-        bound: finds in its log the bounds that a search proved; the last one counts.
-        refuses: what it says of an option that it does not know, and then goes on without.
-        local: it proves things near its last point only; of linear rows that is enough.
+    Attributes
+    ----------
+    program : str, default ""
+        The executable, if it is one.
+    package : str, default ""
+        Else the package that brings it.
+    install : str, default ""
+        The command that installs it.
+    kinds : frozenset[str], optional
+        See `Capabilities`.
+    own : Mapping[str, str], optional
+        Our options by the solver's own names; a time limit is Pyomo's to pass on unless named here.
+    defaults : Mapping[str, Any], optional
+        Options that make its answers as accurate as stated.
+    whole_seconds : bool, default False
+        It counts time in integers.
+    ends : Mapping[str, str], optional
+        Lines of its log that tell better than Pyomo how it ended: `TerminationCondition` by text.
+    bound : str, default ""
+        Finds in its log the bounds that a search proved; the last one counts.
+    refuses : str, default ""
+        What it says of an option that it does not know, and then goes on without.
+    local : bool, default False
+        It proves things near its last point only; of linear rows that is enough.
     """
 
     program: str = ""
@@ -97,7 +109,7 @@ _SOLVERS = {
         install="conda install -c conda-forge ipopt",
         kinds=SMOOTH.kinds - {"integer"},
         own={"time_limit": "max_cpu_time"},
-        # Unless told it may violate a constraint by 1e-4, and a bound by 1e-8, where a logarithm ends.
+        # By default it may violate a constraint by 1e-4, and a bound by 1e-8, where a logarithm ends.
         defaults={"constr_viol_tol": 1e-7, "bound_relax_factor": 0.0},
         local=True,
     ),
@@ -113,34 +125,20 @@ _SOLVERS = {
 class _Built:
     """A `ConcreteModel` and its parts.
 
-    Attributes:
-        columns: its variables, one for each column.
-        rows: a constraint for each row, None for rows without bounds or columns.
-        entries: for each cone, the constraint that defines each of its entries, None where it is a constant.
+    Attributes
+    ----------
+    columns : list[Any]
+        Its variables, one for each column.
+    rows : list[Any]
+        A constraint for each row, None for rows without bounds or columns.
+    entries : list[list[Any]]
+        For each cone, the constraint that defines each of its entries, None where it is a constant.
     """
 
     model: pyo.ConcreteModel
     columns: list[Any]
     rows: list[Any]
     entries: list[list[Any]]
-
-
-def native(program: Program) -> pyo.ConcreteModel:
-    """Give a program's first stage as a `ConcreteModel` in the model's own sense.
-
-    Its columns are ``x[name]``, its rows ``rows[name]``, its objective is ``objective``; cones come as
-    variables ``cone0``, ``cone1``, ... with constraints of their own.
-
-    Raises:
-        DeclarationError: if two columns or two rows have the same name.
-    """
-    names = [program.column_name(j) for j in range(program.columns)]
-    row_names = [program.row_name(i) for i in range(program.rows.count)]
-    for what, given in (("columns", names), ("rows", row_names)):
-        for name, times in Counter(given).items():
-            if times > 1:
-                raise DeclarationError(f"{times} {what} are called {name!r}; in Pyomo names must differ")
-    return _build(program, names, row_names, natural=True).model
 
 
 def _build(program: Program, names: Sequence[Any], row_names: Sequence[Any], natural: bool = False) -> _Built:
@@ -310,7 +308,7 @@ class PyomoSession(Session):
         import pyomo.environ as pyo
         from pyomo.common.errors import InfeasibleConstraintException
 
-        began = time.perf_counter()
+        deadline = Deadline(options.time_limit)
         program, backend = self.program, self.backend
         known = without_solver(program, backend.accuracy)
         if known is not None:
@@ -326,7 +324,7 @@ class PyomoSession(Session):
                     variable.set_value(value, skip_validation=True)
             if solver.warm_start_capable():
                 arguments["warmstart"] = True
-        left = options.within(time.perf_counter() - began)
+        left = options.within(deadline.seconds)
         if left.time_limit == 0:
             return RawResult(Status.LIMIT, message=f"{backend.solver}: no time was left to call it")
         if left.time_limit is not None:
@@ -341,9 +339,9 @@ class PyomoSession(Session):
         except InfeasibleConstraintException as error:
             return RawResult(Status.INFEASIBLE, message=f"Pyomo: {error}")
         except Exception as error:  # whatever a solver or its interface throws is its own words
-            said = f"; it printed: {_log(solver)[-2000:]}" if _log(solver) else ""
+            printed = f"; it printed: {_log(solver)[-2000:]}" if _log(solver) else ""
             raise BackendError(
-                f"{backend.solver} through Pyomo: {type(error).__name__}: {error}{said}"
+                f"{backend.solver} through Pyomo: {type(error).__name__}: {error}{printed}"
             ) from error
         result = _read(program, backend, built, answer, _log(solver))
         result.log = _log(solver)
@@ -363,24 +361,24 @@ def _read(program: Program, backend: Pyomo, built: _Built, answer: Any, log: str
     """
     from pyomo.opt import SolverStatus, TerminationCondition
 
-    end, traits = TerminationCondition, backend.traits
+    kind, traits = TerminationCondition, backend.traits
     if traits.refuses and traits.refuses in log:
         line = next(line for line in log.splitlines() if traits.refuses in line)
         raise BackendError(f"{backend.solver} through Pyomo refuses an option: {line}")
-    told = next((text for text in traits.ends if text in log), "")
-    said = end(traits.ends[told]) if told else answer.solver.termination_condition
-    words = told or f"{said} {_given(answer.solver.message)}".strip()
+    phrase = next((text for text in traits.ends if text in log), "")
+    condition = kind(traits.ends[phrase]) if phrase else answer.solver.termination_condition
+    words = phrase or f"{condition} {_given(answer.solver.message)}".strip()
     nodes = _given(answer.solver.statistics.branch_and_bound.number_of_bounded_subproblems)
     result = RawResult(Status.FAILED, message=f"{backend.solver}: {words}", nodes=int(nodes or 0))
-    if said == end.infeasible and "unbounded" in log:  # CBC's presolve thought so; CBC itself does not tell
-        said = end.infeasibleOrUnbounded
-    if said in (end.unbounded, end.infeasibleOrUnbounded):
+    if condition == kind.infeasible and "unbounded" in log:  # from CBC's presolve
+        condition = kind.infeasibleOrUnbounded
+    if condition in (kind.unbounded, kind.infeasibleOrUnbounded):
         result.status, result.ambiguous = Status.UNBOUNDED, True
         return result
-    if said == end.infeasible:
+    if condition == kind.infeasible:
         result.status = Status.FAILED if traits.local and program.cones else Status.INFEASIBLE
         return result
-    optimal = said in (end.optimal, end.locallyOptimal, end.globallyOptimal)
+    optimal = condition in (kind.optimal, kind.locallyOptimal, kind.globallyOptimal)
     if len(answer.solution):
         answer.solver.status = SolverStatus.ok  # so that Pyomo loads the point without a warning
         built.model.solutions.load_from(answer)
@@ -392,13 +390,13 @@ def _read(program: Program, backend: Pyomo, built: _Built, answer: Any, log: str
             if optimal and not program.is_integer:
                 result.row_dual, result.reduced_cost = _duals(program, built, x)
     limits = (
-        end.maxTimeLimit,
-        end.maxIterations,
-        end.maxEvaluations,
-        end.feasible,
-        end.intermediateNonInteger,
+        kind.maxTimeLimit,
+        kind.maxIterations,
+        kind.maxEvaluations,
+        kind.feasible,
+        kind.intermediateNonInteger,
     )
-    if result.x is None and said in limits:
+    if result.x is None and condition in limits:
         result.status = Status.LIMIT
     result.bound = _bound(program, traits, answer, log, result.objective if optimal else math.inf)
     return result
@@ -411,20 +409,26 @@ def _given(value: Any) -> str:
 
 
 def _bound(program: Program, traits: _Traits, answer: Any, log: str, optimum: float) -> float:
-    """The bound that a search proved, plus the constant that the solver was not told.
+    """The bound that a search proved, plus the constant that the solver does not know.
 
-    Args:
-        program: was solved.
-        traits: of the solver.
-        answer: Pyomo's.
-        log: what the solver printed.
-        optimum: infinite if none is proved; the bound of a convex program.
+    Parameters
+    ----------
+    program : Program
+        Was solved.
+    traits : _Traits
+        Of the solver.
+    answer : Any
+        Pyomo's.
+    log : str
+        What the solver printed.
+    optimum : float
+        Infinite if none is proved; the bound of a convex program.
     """
     if program.is_integer:
         printed = re.findall(traits.bound, log)[-1:] if traits.bound else []
-        for told in (*printed, _given(answer.problem.lower_bound)):
-            if re.fullmatch(r"-?[\d.]+(e[+-]?\d+)?", told):
-                return min(float(told) + program.stages[0].offset, optimum)
+        for bound in (*printed, _given(answer.problem.lower_bound)):
+            if re.fullmatch(r"-?[\d.]+(e[+-]?\d+)?", bound):
+                return min(float(bound) + program.stages[0].offset, optimum)
     return optimum if math.isfinite(optimum) else -math.inf
 
 
@@ -450,12 +454,17 @@ def _duals(program: Program, built: _Built, x: Array) -> tuple[Array | None, Arr
 class Pyomo(Backend):
     """A solver that Pyomo calls.
 
-    Args:
-        name: of the backend.
-        solver: its name in Pyomo, or an executable that speaks AMPL.
+    Parameters
+    ----------
+    name : str
+        Of the backend.
+    solver : str
+        Its name in Pyomo, or an executable that speaks AMPL.
 
-    Raises:
-        UnknownNameError: if there is neither.
+    Raises
+    ------
+    UnknownNameError
+        If there is neither.
     """
 
     through = "pyomo"
@@ -466,7 +475,7 @@ class Pyomo(Backend):
         self.name, self.solver = name, solver
         self.traits = _SOLVERS.get(solver, _Traits())
         self.install = self.traits.install or "see the solver's own documentation"
-        self.capabilities = Capabilities(self.traits.kinds)
+        self.capabilities = Capabilities(self.traits.kinds, smallest=1e-9)
 
     def missing(self) -> str | None:
         """Whether Pyomo and the solver are there."""
@@ -492,13 +501,36 @@ class Pyomo(Backend):
         """Hold the program; it is translated when solved."""
         return PyomoSession(program, self)
 
+    native_capabilities = SMOOTH
+
+    def native(self, program: Program) -> pyo.ConcreteModel:
+        """Give a program's first stage as a `ConcreteModel` in the model's own sense.
+
+        Its columns are ``x[name]``, its rows ``rows[name]``, its objective is ``objective``; cones come as
+        variables ``cone0``, ``cone1``, ... with constraints of their own.
+
+        Raises
+        ------
+        DeclarationError
+            If two columns or two rows have the same name.
+        """
+        names = [program.column_name(j) for j in range(program.columns)]
+        row_names = [program.row_name(i) for i in range(program.rows.count)]
+        for what, given in (("columns", names), ("rows", row_names)):
+            for name, times in Counter(given).items():
+                if times > 1:
+                    raise DeclarationError(f"{times} {what} are called {name!r}; in Pyomo names must differ")
+        return _build(program, names, row_names, natural=True).model
+
     def settings(self, options: SolveOptions) -> dict[str, Any]:
         """Spell the options as the solver does.
 
         A gap, a seed or a thread count that changes nothing in a known solver is left out.
 
-        Raises:
-            UnsupportedError: for such an option of an unknown solver.
+        Raises
+        ------
+        UnsupportedError
+            For such an option of an unknown solver.
         """
         out: dict[str, Any] = dict(self.traits.defaults)
         for option in ("time_limit", "gap", "seed", "threads"):

@@ -192,7 +192,7 @@ class _Run:
     def read(self) -> RawResult:
         """Translate the answer."""
         scip, program = self.scip, self.program
-        said = scip.getStatus()
+        end = scip.getStatus()
         settled = {
             "optimal": Status.OPTIMAL,
             "gaplimit": Status.OPTIMAL,
@@ -200,15 +200,15 @@ class _Run:
             "inforunbd": Status.INFEASIBLE,
             "unbounded": Status.UNBOUNDED,
         }
-        status = settled.get(said) or (Status.FEASIBLE if scip.getNSols() else Status.LIMIT)
+        status = settled.get(end) or (Status.FEASIBLE if scip.getNSols() else Status.LIMIT)
         x = self.point(scip.getBestSol()) if status.has_solution else np.zeros(0)
         if np.abs(x).max(initial=0.0) >= _HUGE:  # no optimum, but no ray that would prove it either
-            status, said = Status.FAILED, f"{said}, at a point beyond its range of numbers"
+            status, end = Status.FAILED, f"{end}, at a point beyond its range of numbers"
         result = RawResult(
             status,
             bound=self.bound(),
-            ambiguous=said == "inforunbd",
-            message=f"SCIP: {said}",
+            ambiguous=end == "inforunbd",
+            message=f"SCIP: {end}",
             iterations=scip.getNLPIterations(),
             nodes=scip.getNTotalNodes(),
             log=self.monitor.log,
@@ -326,7 +326,8 @@ class Scip(Backend):
     capabilities = Capabilities(
         frozenset(
             {"rows", "integer", "quadratic", "indicator", "second_order", "exponential", "power_cone", "lazy"}
-        )
+        ),
+        smallest=1e-9,  # SCIP's epsilon
     )
 
     def __init__(self, name: str) -> None:

@@ -28,10 +28,14 @@ def register_backend(backend: Backend) -> Backend:
 def register_family(prefix: str, make: Callable[[str], Backend], members: Callable[[], list[str]]) -> None:
     """Make every name ``prefix:NAME`` known.
 
-    Args:
-        prefix: before the colon.
-        make: is given NAME.
-        members: gives the NAMEs that are found here; must be quick and import nothing heavy.
+    Parameters
+    ----------
+    prefix : str
+        Before the colon.
+    make : Callable[[str], Backend]
+        Is given NAME.
+    members : Callable[[], list[str]]
+        Gives the NAMEs that are found here; must be quick and import nothing heavy.
     """
     _FAMILIES[prefix] = make, members
 
@@ -57,9 +61,12 @@ def families() -> dict[str, list[str]]:
 def get_backend(name: str) -> Backend:
     """Give the backend of that name, ready to run.
 
-    Raises:
-        UnknownNameError: if there is none, with the nearest name.
-        NotInstalledError: if it lacks something, with the command that installs it.
+    Raises
+    ------
+    UnknownNameError
+        If there is none, with the nearest name.
+    NotInstalledError
+        If it lacks something, with the command that installs it.
     """
     _load()
     prefix, _, rest = name.partition(":")

@@ -6,16 +6,21 @@ Commands import what they need when they run, so that help comes quickly.
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from forcopt import __version__
-from forcopt.cli import backends, benchmark, catalogue, compare, export, instances, solve
-from forcopt.errors import BackendError, ForcoptError
+from forcopt.cli import backends, benchmark, catalogue, compare, export, instances, solve, sweep
+from forcopt.cli.output import Screen
+from forcopt.errors import BackendError, DeclarationError, ForcoptError
 
 __all__ = ["app", "main"]
 
@@ -41,14 +46,14 @@ class _Commands(TyperGroup):
 
 def _warn(message: Warning | str, *where: Any, **more: Any) -> None:
     """Say what is odd with the input, without the line of ours that noticed it."""
-    print(f"warning: {message}", file=sys.stderr)
+    if not Screen.quiet:
+        print(f"warning: {message}", file=sys.stderr)
 
 
 app = typer.Typer(
     cls=_Commands,
     name="forcopt",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -66,10 +71,39 @@ def _show_version(wanted: bool) -> None:
 )
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+        bool, typer.Option("--version", "-V", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
+    modules: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--import",
+            "-I",
+            metavar="MODULE",
+            help="A module or file that registers your problems.",
+        ),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars and no warnings.")] = False,
 ) -> None:
     """Optimization for responsible computing: declare a problem, solve it, compare the methods."""
+    Screen.quiet = quiet
+    for module in modules or []:
+        _import(module)
+
+
+def _import(module: str) -> None:
+    """Import a module by its name, or a file by its path."""
+    try:
+        if not module.endswith(".py"):
+            sys.path.insert(0, os.getcwd())
+            import_module(module)
+            return
+        spec = spec_from_file_location(Path(module).stem, module)
+        assert spec is not None and spec.loader is not None
+        loaded = module_from_spec(spec)
+        sys.modules[spec.name] = loaded
+        spec.loader.exec_module(loaded)
+    except (ImportError, FileNotFoundError) as error:
+        raise DeclarationError(f"--import is {module!r}: {error}") from None
 
 
 app.command("models")(catalogue.models)
@@ -79,6 +113,7 @@ app.command("describe")(catalogue.describe)
 app.command("schema")(catalogue.schema)
 app.command("solve")(solve.solve)
 app.command("compare")(compare.compare)
+app.command("sweep")(sweep.sweep)
 app.command("export")(export.export)
 app.command("benchmark")(benchmark.benchmark)
 app.add_typer(instances.app, name="instances")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from forcopt.cli.output import JsonOption, console, print_json, table
+from forcopt.cli.output import JsonOption, console, print_json, print_table, table
 
 __all__ = ["backends"]
 
@@ -30,7 +30,7 @@ def backends(as_json: JsonOption = False) -> None:
     for row in rows:
         here = row["version"] or f"{row['missing']}; install it with: {row['install']}"
         out.add_row(row["backend"], row["through"], row["takes"], here, style="dim" if row["missing"] else "")
-    console().print(out, markup=False)
+    print_table(out)
     for prefix, found in registry.families().items():
         console().print(
             f"{prefix}:NAME is any solver that {prefix} finds; here: {', '.join(found) or 'none'}",

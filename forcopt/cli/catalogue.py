@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forcopt.cli.output import console, table
+from forcopt.cli.output import console, print_table, table
 from forcopt.errors import unknown
 
 if TYPE_CHECKING:
@@ -24,30 +24,30 @@ ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="A name that
 
 def models() -> None:
     """List the models: the classes of problems that can be declared."""
-    from forcopt.problem import problem_classes
+    from forcopt.problem import registry
 
-    out = table("model", "what", "methods")
-    for name, cls in sorted(problem_classes().items()):
-        out.add_row(name, _text(cls)[0], ", ".join(cls._methods))
-    console().print(out)
+    out = table("model", "summary", "methods")
+    for name, cls in sorted(registry.problem_classes().items()):
+        out.add_row(name, _documentation(cls)[0], ", ".join(cls.methods))
+    print_table(out)
 
 
 def examples() -> None:
-    """List the examples that ship with the models; solve and compare take their names."""
-    from forcopt import problem
+    """List the shipped examples; solve and compare take their names."""
+    from forcopt.problem import registry
 
     out = table("example", "model")
-    for name, path in problem.examples().items():
-        out.add_row(name, type(problem.load(path)).__name__)
-    console().print(out)
+    for name, path in registry.examples().items():
+        out.add_row(name, type(registry.load(path)).__name__)
+    print_table(out)
 
 
 def describe(model: ModelArgument) -> None:
-    """Describe a model: what it is, its fields with their types and rules, its methods and their options."""
-    from forcopt import problem
+    """Describe a model: its fields with types and rules, its methods with their options, its examples."""
+    from forcopt.problem import registry
 
     cls = _class(model)
-    _, text, meanings = _text(cls)
+    _, text, meanings = _documentation(cls)
     screen = console()
     screen.print(f"[bold]{model}[/bold]", end="\n\n")
     screen.print(text, markup=False)
@@ -61,19 +61,20 @@ def describe(model: ModelArgument) -> None:
             _entry(screen, name, [_type(field, layout), _rule(field), default], meanings.get(name, ""))
 
     screen.print("\n[bold]Methods[/bold] (* is the default)")
-    for name, method in cls._methods.items():
+    for name, method in cls.methods.items():
         star = "*" if name == cls.default_method else ""
         proof = "exact" if method.exact else "approximate" if method.guarantee is None else "with a guarantee"
         options = ", ".join(f"{k}={v!r}" for k, v in method.options.items())
-        facts = [method.kind, proof, f"options: {options}" if options else ""]
+        takes = f"takes {', '.join(method.common)}" if method.kind == "algorithm" and method.common else ""
+        facts = [method.kind, proof, f"options: {options}" if options else "", takes]
         _entry(screen, name + star, facts, method.summary, method.cites)
 
-    known = [name for name, path in problem.examples().items() if isinstance(problem.load(path), cls)]
+    known = [name for name, path in registry.examples().items() if isinstance(registry.load(path), cls)]
     screen.print(f"\n[bold]Examples[/bold]\n  {', '.join(known) or 'none'}")
 
 
 def _entry(screen: Console, name: str, facts: list[str], *lines: str) -> None:
-    """A name, the facts beside it, and lines below."""
+    """Print a name with facts beside it and lines below."""
     from rich.padding import Padding
     from rich.text import Text
 
@@ -90,31 +91,44 @@ def schema(model: ModelArgument) -> None:
 
 
 def _class(name: str) -> type[Problem]:
-    from forcopt.problem import problem_classes
+    from forcopt.problem import registry
 
-    known = problem_classes()
+    known = registry.problem_classes()
     if name not in known:
         raise unknown("model", name, list(known))
     return known[name]
 
 
-def _text(cls: type) -> tuple[str, str, dict[str, str]]:
-    """A class's documentation: first sentence, paragraphs, and what it or its base says of each field."""
-    first, _, rest = (inspect.getdoc(cls) or "").replace("`", "").partition("\n\n")
-    paragraphs = [first := " ".join(first.split())]
-    meanings = {} if cls.__base__ in (None, object) else _text(cls.__base__)[2]
-    for block in re.split(r"\n\s*\n", rest.strip()):
-        if re.match(r"(Attributes|Args):\n", block):
-            for entry in re.split(r"\n {4}(?=\S)", block)[1:]:
-                name, _, meaning = entry.partition(":")
-                meanings |= dict.fromkeys(name.split(", "), " ".join(meaning.split()))
-        elif not re.match(r"\w+:\n|>>>", block):
-            paragraphs.append(" ".join(block.split()))
-    return first, "\n\n".join(filter(None, paragraphs)), meanings
+_NUMPY_SECTION = re.compile(r"(?m)^(\w[\w ]*)\n-{3,}\n")
+_GOOGLE_SECTION = re.compile(r"(?m)^(Attributes|Args|Raises|Returns|References|Examples|Notes):\n")
+
+
+def _documentation(cls: type) -> tuple[str, str, dict[str, str]]:
+    """Read a class's docstring, in numpy's or Google's form.
+
+    Returns
+    -------
+    tuple[str, str, dict[str, str]]
+        The first sentence; the paragraphs before the first section; the meaning of each field, of this class
+        or its bases.
+    """
+    text = (inspect.getdoc(cls) or "").replace("`", "")
+    _, *sections = _NUMPY_SECTION.split(text)
+    form = _NUMPY_SECTION if sections else _GOOGLE_SECTION
+    head, *sections = form.split(text)
+    paragraphs = [" ".join(block.split()) for block in re.split(r"\n\s*\n", head.partition(">>>")[0].strip())]
+    meanings = {} if cls.__base__ in (None, object) else _documentation(cls.__base__)[2]
+    for title, body in zip(sections[::2], sections[1::2], strict=True):
+        if title in ("Attributes", "Args", "Parameters"):
+            for entry in re.split(r"\n(?=\S)", inspect.cleandoc(body)):
+                name, _, rest = entry.partition(":")
+                meaning = rest.partition("\n")[2] if form is _NUMPY_SECTION else rest
+                meanings |= dict.fromkeys(name.strip().split(", "), " ".join(meaning.split()))
+    return paragraphs[0], "\n\n".join(filter(None, paragraphs)), meanings
 
 
 def _type(field: dict[str, Any], layout: dict[str, Any]) -> str:
-    """A JSON schema's type in words."""
+    """Give a JSON schema's type in words."""
     if "$ref" in field:
         name = str(field["$ref"]).rpartition("/")[2]
         kinds = layout["$defs"][name].get("anyOf", [])

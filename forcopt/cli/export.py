@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from forcopt.cli.output import SpecArgument, is_model_file
+from forcopt.cli.output import SpecArgument, is_model_file, problem_from
 from forcopt.errors import DeclarationError
 
 __all__ = ["export"]
@@ -32,7 +32,6 @@ def export(
 ) -> None:
     """Write the model of a formulation as an MPS or LP file."""
     from forcopt.loops.exchange import read, write
-    from forcopt.study.library import problem_of
 
     if form is not None and output.suffix != f".{form}":
         raise DeclarationError(f"the output is {output}; for the format {form} its name must end in .{form}")
@@ -41,7 +40,7 @@ def export(
             raise DeclarationError(f"{spec} holds a bare model, which has no method {method!r}")
         model = read(spec)
     else:
-        model, handles = problem_of(spec).formulate(method)
+        model, handles = problem_from(spec).formulate(method)
         if handles.unit != 1:
             print(f"1 of the file's objective is {handles.unit:.10g} of the problem's", file=sys.stderr)
     write(model, output)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from forcopt.cli.export import Format
-from forcopt.cli.output import JsonOption, console, print_json, table
+from forcopt.cli.output import JsonOption, print_json, print_table, table
 
 __all__ = ["app"]
 
@@ -37,7 +37,7 @@ def list_(names: NamesArgument = None, as_json: JsonOption = False) -> None:
         forms = {"objective": ".8g", "bound": ".8g", "seconds": ".3g"}
         numbers = ["-" if row[k] is None else f"{row[k]:{form}}" for k, form in forms.items()]
         out.add_row(row["name"], *numbers, _brief(row["certified"]))
-    console().print(out, markup=False)
+    print_table(out)
     return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -18,9 +19,12 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from forcopt.problem import Problem
+
 __all__ = [
     "DRAWN",
     "JsonOption",
+    "Screen",
     "SeedOption",
     "SpecArgument",
     "TimeLimitOption",
@@ -29,6 +33,9 @@ __all__ = [
     "is_model_file",
     "plain",
     "print_json",
+    "print_table",
+    "problem_from",
+    "progress_wanted",
     "table",
 ]
 
@@ -36,7 +43,8 @@ SpecArgument = Annotated[
     str,
     typer.Argument(
         metavar="SPEC",
-        help="A declaration (JSON or TOML), an .mps or .lp file, or the name of an example or instance.",
+        help="A declaration (JSON or TOML, - for standard input), an .mps or .lp file, or the name of an "
+        "example or instance.",
     ),
 ]
 TimeLimitOption = Annotated[
@@ -55,11 +63,54 @@ def is_model_file(spec: str) -> bool:
     return spec.lower().endswith((".mps", ".lp", ".mps.gz", ".lp.gz"))
 
 
+def problem_from(spec: str) -> Problem:
+    """Give the problem that a word of the command line stands for; ``-`` reads JSON from standard input.
+
+    Raises
+    ------
+    FileNotFoundError
+        If it is no file, example or instance.
+    DeclarationError
+        If it declares no problem.
+    """
+    from forcopt.problem import Problem
+    from forcopt.study.library import problem_of
+
+    if spec != "-":
+        return problem_of(spec)
+    try:
+        data = json.loads(sys.stdin.read())
+    except ValueError as error:
+        raise DeclarationError(f"standard input is not valid JSON: {error}") from None
+    if not isinstance(data, dict) or "model" not in data:
+        raise DeclarationError("standard input lacks the key 'model', which names the problem")
+    return Problem.from_dict(data)
+
+
+class Screen:
+    """How much the commands say; the root command sets it.
+
+    Attributes
+    ----------
+    quiet : bool
+        No progress bars and no warnings.
+    """
+
+    quiet = False
+
+
+def progress_wanted() -> bool | None:
+    """Give the argument `progress` of `compare` and `sweep`: False under ``forcopt -q``, else None."""
+    return False if Screen.quiet else None
+
+
 def check_target(path: Path | None, *endings: str) -> None:
     """Say what keeps a file from being written before hours go into what it shall hold.
 
-    Raises:
-        DeclarationError: for another ending than those given, or a folder that does not exist.
+    Raises
+    ------
+    DeclarationError
+        For another ending than those given, or a folder that does not exist.
     """
     if path is None:
         return
@@ -69,11 +120,15 @@ def check_target(path: Path | None, *endings: str) -> None:
         raise DeclarationError(f"cannot write {path}: there is no folder {path.parent}")
 
 
-def console() -> Console:
-    """The output; text is not folded to a terminal's width where there is no terminal."""
+def console(piped_width: int = 160) -> Console:
+    """Give the output; NO_COLOR drops all styling, and lines of a pipe have up to `piped_width` columns."""
     from rich.console import Console
 
-    return Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+    return Console(
+        width=None if sys.stdout.isatty() else piped_width,
+        highlight=False,
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
+    )
 
 
 def table(*headings: str, title: str | None = None) -> Table:
@@ -85,6 +140,11 @@ def table(*headings: str, title: str | None = None) -> Table:
     for heading in headings:
         out.add_column(heading, overflow="fold")
     return out
+
+
+def print_table(content: Table) -> None:
+    """Write a table; without a terminal it takes the width of its content."""
+    console(piped_width=10_000).print(content, markup=False)
 
 
 def print_json(data: Any) -> None:

@@ -19,6 +19,9 @@ from forcopt.cli.output import (
     console,
     is_model_file,
     print_json,
+    print_table,
+    problem_from,
+    progress_wanted,
     table,
 )
 from forcopt.errors import DeclarationError
@@ -40,6 +43,11 @@ def solve(
     ] = None,
     backend: Annotated[str | None, typer.Option("--backend", "-b", help="See 'forcopt backends'.")] = None,
     time_limit: TimeLimitOption = None,
+    gap: Annotated[
+        float | None, typer.Option("--gap", metavar="SHARE", help="Stop at this relative gap.")
+    ] = None,
+    threads: Annotated[int | None, typer.Option("--threads", metavar="N", help="Of the solver.")] = None,
+    log: Annotated[bool, typer.Option("--log", help="Show the solver's own output.")] = False,
     seed: SeedOption = None,
     option: Annotated[
         list[str] | None,
@@ -60,15 +68,17 @@ def solve(
                 raise DeclarationError(f"{name} is {value}, but {spec} holds a bare model, not a problem")
         from forcopt.loops.exchange import read
 
-        said = read(spec).solve(backend or "highs", time_limit=time_limit, seed=seed)
-        solution, known = said, _model_record(spec, said)
+        result = read(spec).solve(
+            backend or "highs", time_limit=time_limit, seed=seed, gap=gap, threads=threads, log=log
+        )
+        solution, known = result, _model_record(spec, result)
     else:
-        from forcopt.study.library import problem_of
-
         own = dict(_parsed(text) for text in option or [])
         common: dict[str, Any] = {"backend": backend, "time_limit": time_limit, "seed": seed}
-        judged = problem_of(spec).solve(method, **common, progress=sys.stderr.isatty(), **own)
-        solution, known = judged, _record(spec, judged)
+        common |= {"gap": gap, "threads": threads, "log": log}
+        progress = sys.stderr.isatty() and progress_wanted() is None
+        found = problem_from(spec).solve(method, **common, progress=progress, **own)
+        solution, known = found, _record(spec, found)
     if certify and solution.status.has_solution:
         known["certificate"] = str(solution.certify())
     if as_json:
@@ -94,19 +104,19 @@ def _parsed(text: str) -> tuple[str, Any]:
 
 def _record(spec: str, s: Solution) -> dict[str, Any]:
     """The fields of the JSON output for a problem."""
-    judged = s.evaluation
+    evaluation = None if s.private else s.evaluation  # a release shows nothing else of the data
     return {
         "spec": spec,
         "model": type(s.problem).__name__,
         "method": s.method,
         "backend": s.backend,
         "status": str(s.status),
-        "objective": s.objective,
+        "objective": float("nan") if s.private else s.objective,
         "bound": s.bound,
-        "gap": s.gap,
+        "gap": float("nan") if s.private else s.gap,
         "guarantee": s.guarantee,
-        "violations": dict(judged.violations) if judged else {},
-        "metrics": dict(judged.metrics) if judged else {},
+        "violations": dict(evaluation.violations) if evaluation else {},
+        "metrics": dict(evaluation.metrics) if evaluation else {},
         "seconds": s.seconds,
         "iterations": s.iterations,
         "bridges": list(s.bridges),
@@ -189,7 +199,7 @@ def _show_values(values: dict[str, float]) -> None:
     for name, value in nonzero[:_MOST_VALUES]:
         out.add_row(name, f"{value:.10g}")
     screen = console()
-    screen.print(out, markup=False)
+    print_table(out)
     if len(nonzero) > _MOST_VALUES:
         screen.print(f"and {len(nonzero) - _MOST_VALUES} more; --json has all")
     screen.print("variables that are not listed are 0")

@@ -33,9 +33,12 @@ def _repeats(gathers: Sequence[Gather]) -> bool:
 def _merge_singles(columns: Array, values: Array, singles: Sequence[int]) -> bool:
     """Merge single-column terms into equal columns of their rows, in place; say whether there were any.
 
-    Args:
-        columns, values: one row for each element, shape ``(n, width)``.
-        singles: where in the rows the single-column terms stand; the others repeat nothing among themselves.
+    Parameters
+    ----------
+    columns, values : Array
+        One row for each element, shape ``(n, width)``.
+    singles : Sequence[int]
+        Where in the rows the single-column terms stand; the others repeat nothing among themselves.
     """
     found = False
     for single in singles:

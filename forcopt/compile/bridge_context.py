@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -12,43 +12,79 @@ import numpy as np
 from forcopt.arrays import Array, describe_entry
 from forcopt.errors import UnboundedExpressionError
 from forcopt.language.columns import Growing, consecutive
-from forcopt.language.constraint import Constraint
+from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.intervals import integral, interval
 from forcopt.language.model import Model
 from forcopt.language.relations import AtomRelation, Product
+from forcopt.language.terms import mark
 
 __all__ = ["BridgeContext"]
+
+
+def _relations_behind(model: Model, constraints: Sequence[Constraint], chosen: Collection[Any]) -> list[Any]:
+    """The chosen conditions of a model, and the atoms and products that they or the constraints read."""
+    used = np.zeros(model.column_count, dtype=bool)
+    for constraint in constraints:
+        mark(constraint.expression.terms, used)
+    needed: list[Any] = []
+    for relation in reversed(model.relations):  # an argument's columns are older than the result's
+        if isinstance(relation, Condition):
+            if not any(relation is item for item in chosen):
+                continue
+        elif not used[relation.result_columns].any():
+            continue
+        needed.append(relation)
+        for operand in relation.operands:
+            mark(operand.terms, used)
+    return needed[::-1]
 
 
 class BridgeContext:
     """What bridges write to.
 
-    Attributes:
-        model: where it comes from; it is not changed.
-        relations: what is still to be rewritten or taken by the backend.
-        rows: rows that bridges added.
-        applied: names of the bridges applied, each once.
-        searched: whether columns must be integer; only then helper columns get bounds, see `reach`.
+    Attributes
+    ----------
+    model : Model
+        Is not changed.
+    constraints : list of Constraint
+        The linear rows that are compiled.
+    relations : list
+        Still to be rewritten or taken by the backend.
+    rows
+        Rows that bridges added.
+    applied
+        Names of the bridges applied, each once.
+    searched
+        Whether columns must be integer; only then helper columns get bounds, see `reach`.
     """
 
-    def __init__(self, model: Model, only_integer: bool = False) -> None:
+    def __init__(
+        self,
+        model: Model,
+        only_integer: bool = False,
+        only: Collection[Constraint | Condition] | None = None,
+    ) -> None:
         columns = model.columns()
         self.model = model
-        self.relations: list[Any] = list(model.needed_relations())
+        self.constraints = list(model.constraints)
+        self.relations: list[Any] = []
+        if only is None:
+            self.relations += model.needed_relations()
+        else:
+            self.constraints = [c for c in only if isinstance(c, Constraint)]
+            self.relations += _relations_behind(model, self.constraints, only)
         self.rows: list[Constraint] = []
         self.applied: dict[str, None] = {}
-        self.searched = only_integer or bool((columns.integer == 1).any())
+        self.searched = (
+            only_integer
+            or bool((columns.integer == 1).any())
+            or any(not isinstance(r, AtomRelation) or r.atom.curvature == 0 for r in self.relations)
+        )
         lower, upper = model.ranges() if self.searched else (columns.lower, columns.upper)
         integer = columns.integer
-        needed = {id(r) for r in self.relations}
-        idle = [
-            r.result_columns
-            for r in model.relations
-            if isinstance(r, AtomRelation | Product) and id(r) not in needed
-        ]
-        if idle:
-            unread = np.concatenate(idle)
+        unread = model.unused_columns()
+        if unread.size:
             lower, upper, integer = lower.copy(), upper.copy(), integer.copy()
             lower[unread] = upper[unread] = 0.0
             integer[unread] = 2
@@ -82,12 +118,18 @@ class BridgeContext:
     ) -> Expression:
         """Add columns and give the expression that reads them.
 
-        Args:
-            label: for names in files and messages.
-            shape: of the expression.
-            lower, upper: numbers that broadcast to the shape.
-            integer: only integers.
-            implied_integer: integer at some optimum without being told.
+        Parameters
+        ----------
+        label : str
+            For names in files and messages.
+        shape : int | tuple[int, ...]
+            Of the expression.
+        lower, upper
+            Numbers that broadcast to the shape.
+        integer : bool, default False
+            Only integers.
+        implied_integer : bool, default False
+            Integer at some optimum without being told.
         """
         full = (shape,) if isinstance(shape, int) else shape
         start = len(self.lower)
@@ -121,8 +163,10 @@ class BridgeContext:
     def greatest(self, expression: Expression, bridge: str) -> Array:
         """The upper ends of `interval`, where a bridge needs them finite.
 
-        Raises:
-            UnboundedExpressionError: naming the first column that lacks a bound, and which.
+        Raises
+        ------
+        UnboundedExpressionError
+            Naming the first column that lacks a bound, and which.
         """
         upper = self.interval(expression)[1]
         if not np.isfinite(upper).all():

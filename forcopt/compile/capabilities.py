@@ -11,17 +11,25 @@ __all__ = ["Capabilities"]
 class Capabilities:
     """What a backend takes; the compiler rewrites the rest, or refuses.
 
-    Attributes:
-        kinds: of ``rows`` (linear rows; every backend), ``integer``, ``quadratic`` (a convex quadratic
-            objective), ``second_order``, ``exponential``, ``power_cone``, ``indicator``, ``lazy``, and any
-            other kind of relation that it takes as it is.
-        conflicts: sets of kinds that it cannot take together.
-        only_integer: every column must be integer and bounded.
+    Attributes
+    ----------
+    kinds : frozenset[str]
+        Of ``rows`` (linear rows; every backend), ``integer``, ``quadratic`` (a convex quadratic objective),
+        ``second_order``, ``exponential``, ``power_cone``, ``indicator``, ``lazy``, and any other kind of
+        relation that it takes as it is.
+    conflicts : tuple[frozenset[str], ...], optional
+        Sets of kinds that it cannot take together.
+    only_integer : bool, default False
+        Every column must be integer and bounded.
+    smallest : float, default 0.0
+        Matrix entries up to this size are read as zero, unless they are scaled; see
+        `forcopt.compile.scaling`.
     """
 
     kinds: frozenset[str]
     conflicts: tuple[frozenset[str], ...] = ()
     only_integer: bool = False
+    smallest: float = 0.0
 
     def conflict(self, used: frozenset[str]) -> frozenset[str] | None:
         """The first set of used kinds that it cannot take together, if any."""
@@ -30,6 +38,8 @@ class Capabilities:
     def describe(self) -> str:
         """Say in a few words what class of model it takes, such as ``LP, MILP, QP``.
 
+        Examples
+        --------
         >>> Capabilities(frozenset({"rows", "integer", "quadratic"})).describe()
         'LP, MILP, QP, MIQP'
         """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,11 @@ from forcopt.compile.assemble import assemble, cost_vector
 from forcopt.compile.bridge_context import BridgeContext
 from forcopt.compile.bridges import Bridge, bridges
 from forcopt.compile.capabilities import Capabilities
-from forcopt.compile.leximin import LeximinStages, write_sorted
+from forcopt.compile.leximin import LeximinStages, write_leximin
 from forcopt.compile.program import Cone, IndicatorRows, Program, StageCost
 from forcopt.errors import UnsupportedError
-from forcopt.language.expression import concatenate, stack
+from forcopt.language.constraint import Condition, Constraint, Lazy, gathered
+from forcopt.language.joins import concatenate, stack
 from forcopt.language.model import Model
 from forcopt.language.objective import Objective, Sorted, Stage
 from forcopt.language.relations import (
@@ -29,7 +30,7 @@ from forcopt.language.relations import (
 )
 from forcopt.language.terms import mark
 
-__all__ = ["compile_model"]
+__all__ = ["compile_model", "fits"]
 
 
 def compile_model(
@@ -38,22 +39,35 @@ def compile_model(
     backend: str = "",
     others: Callable[[], Mapping[str, Capabilities]] | None = None,
     sorted_by: str | None = None,
+    only: Collection[Constraint | Condition] | None = None,
 ) -> Program:
     """Rewrite `model` until only kinds that the backend takes are left, and fill its arrays.
 
-    Args:
-        model: is not changed.
-        capabilities: of the backend.
-        backend: its name, for messages.
-        others: gives the capabilities of all backends, so that a refusal can name those that would do.
-        sorted_by: the method for leximin objectives, instead of their own.
+    Parameters
+    ----------
+    model : Model
+        Is not changed.
+    capabilities : Capabilities
+        Of the backend.
+    backend : str, default ""
+        Its name, for messages.
+    others : Callable[[], Mapping[str, Capabilities]], optional
+        Gives the capabilities of all backends, so that a refusal can name those that would do.
+    sorted_by : str, optional
+        The method for leximin objectives, instead of their own.
+    only : Collection[Constraint or Condition], optional
+        Compile these alone, without objective and lazy families, to ask whether they can hold together.
 
-    Raises:
-        UnsupportedError: if no chain of bridges fits.
-        UnboundedExpressionError: if a bridge needs a bound that cannot be derived.
+    Raises
+    ------
+    UnsupportedError
+        If no chain of bridges fits.
+    UnboundedExpressionError
+        If a bridge needs a bound that cannot be derived.
     """
-    draft = BridgeContext(model, capabilities.only_integer)
-    stages = model.objective.stages if model.objective else ()
+    draft = BridgeContext(model, capabilities.only_integer, only)
+    objective = model.objective if only is None else None
+    stages = objective.stages if objective else ()
     plan = _plan(capabilities)
     squares = _objective_squares(draft, stages) if "quadratic" in capabilities.kinds else []
     missing = _missing(draft, squares, plan, capabilities)
@@ -76,13 +90,22 @@ def compile_model(
         assert chosen is not None
         chosen.rewrite(relation, draft)
         draft.applied[chosen.name] = None
-    drafts = [write_sorted(s, draft, sorted_by) for s in stages if isinstance(s, Sorted)]
+    drafts = [write_leximin(s, draft, sorted_by) for s in stages if isinstance(s, Sorted)]
     if capabilities.only_integer and (draft.integer == 0).any():
         name = draft.name_of(int(np.argmax(draft.integer == 0)))
         raise UnsupportedError(
             _refusal(model, [f"the continuous variable {name}"], backend, others() if others else {})
         )
-    return _fill(draft, taken, squares, model.objective, drafts)
+    return _fill(draft, taken, squares, objective, drafts, () if only is not None else tuple(model.lazies))
+
+
+def fits(model: Model, capabilities: Capabilities) -> bool:
+    """Whether chains of bridges turn a model into kinds that a backend takes; writes nothing."""
+    draft = BridgeContext(model, capabilities.only_integer)
+    plan = _plan(capabilities)
+    stages = model.objective.stages if model.objective else ()
+    squares = _objective_squares(draft, stages) if "quadratic" in capabilities.kinds else []
+    return not (_missing(draft, squares, plan, capabilities) and _missing(draft, [], plan, capabilities))
 
 
 def _plan(capabilities: Capabilities) -> dict[str, tuple[float, Bridge | None]]:
@@ -146,7 +169,7 @@ def _objective_squares(draft: BridgeContext, stages: Sequence[Stage]) -> list[At
     elsewhere = np.zeros(draft.model.column_count, dtype=bool)
     if squares:
         for expression in [
-            *(c.expression for c in draft.model.constraints),
+            *(c.expression for c in draft.constraints),
             *(s.expression for s in stages if s is not stages[-1] or isinstance(s, Sorted)),
             *(e for r in draft.relations for e in r.operands),
         ]:
@@ -160,9 +183,10 @@ def _fill(
     squares: Sequence[AtomRelation],
     objective: Objective | None,
     drafts: Sequence[LeximinStages],
+    lazies: tuple[Lazy, ...],
 ) -> Program:
     model = draft.model
-    everything = [(c.expression, *c.row_bounds()) for c in [*model.constraints, *draft.rows]]
+    everything = [(c.expression, *c.row_bounds()) for c in gathered([*draft.constraints, *draft.rows])]
     width = len(draft.lower)
     lower, upper = draft.lower, draft.upper
     listed: list[StageCost] = []
@@ -192,7 +216,7 @@ def _fill(
         tolerance=objective.tolerance if objective else 1e-7,
         cones=tuple(_cone(r, width) for r in taken if not isinstance(r, Indicator)),
         indicators=tuple(_indicator(r) for r in taken if isinstance(r, Indicator)),
-        lazies=tuple(model.lazies),
+        lazies=lazies,
         bridges=tuple(draft.applied),
     )
 

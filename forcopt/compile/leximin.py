@@ -1,53 +1,79 @@
-"""Write a leximin objective into a program: utilities as columns, and what its method needs beside them.
+"""Write a leximin objective into a program, by the strategy that the model names.
 
-A leximax of losses is a leximin of the losses with their signs changed. See `forcopt.leximin` for the methods
-and their sources; `forcopt.loops.leximin` and `forcopt.loops.lexicographic` run them.
+A leximax of losses is a leximin of the losses with their signs changed. See `forcopt.leximin` for the
+strategies and their sources. Each strategy is one file of `forcopt.loops.leximin`, which writes its columns
+and rows, runs its stages, and registers its writer here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.sparse as sp
 
 from forcopt.arrays import Array
 from forcopt.compile.assemble import assemble, cost_vector
 from forcopt.compile.bridge_context import BridgeContext
 from forcopt.compile.program import LeximinLayout, RowBlock, StageCost
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, UnsupportedError
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.objective import Sorted
 from forcopt.language.relations import only_columns
 
-__all__ = ["LeximinStages", "write_sorted"]
+__all__ = ["LeximinStages", "Utilities", "register_leximin", "write_leximin"]
 
-_MOST_OUTCOMES = 1000
-"""More values than this that integral utilities could take are not few."""
+
+@dataclass(frozen=True, eq=False)
+class Utilities:
+    """The utilities of a leximin objective, as a strategy's writer sees them.
+
+    Attributes
+    ----------
+    stage : Sorted
+        The objective.
+    values : Expression
+        Flat; columns held at or below the utilities.
+    lower, upper : Array
+        Bounds on the utilities, infinite where none are worth having.
+    integral : bool
+        Whether all utilities can only be integers.
+    """
+
+    stage: Sorted
+    values: Expression
+    lower: Array
+    upper: Array
+    integral: bool
 
 
 @dataclass(frozen=True, eq=False)
 class LeximinStages:
     """The stages of a leximin objective, before the number of columns is known.
 
-    Attributes:
-        utilities: what is sorted.
-        levels: without its matrix.
-        targets: what each stage maximises.
-        rows: what each stage adds; those of the first are in the program already.
+    Attributes
+    ----------
+    layout : LeximinLayout
+        Without its matrix.
+    targets : list of Expression
+        The scalar that each stage maximizes.
+    rows : list of list of Constraint
+        The rows that each stage adds; those of the first are in the program already.
+    utilities : Expression, optional
+        The sorted expression; `write_leximin` fills it in.
     """
 
-    utilities: Expression
-    levels: LeximinLayout
+    layout: LeximinLayout
     targets: list[Expression]
     rows: list[list[Constraint]]
+    utilities: Expression | None = None
 
     def stages(self, maximize: bool, width: int) -> list[StageCost]:
         """Give the stages over `width` columns."""
-        levels = replace(
-            self.levels,
+        assert self.utilities is not None
+        layout = replace(
+            self.layout,
             matrix=self.utilities.linear_rows().matrix(width),
             offset=np.array(self.utilities.constant),
         )
@@ -57,7 +83,7 @@ class LeximinStages:
                 -float(target.constant),
                 maximize,
                 rows=_assembled(rows),
-                levels=levels,
+                leximin=layout,
                 rank=rank,
             )
             for rank, (target, rows) in enumerate(zip(self.targets, self.rows, strict=True), 1)
@@ -68,130 +94,64 @@ def _assembled(rows: Sequence[Constraint]) -> RowBlock | None:
     return assemble([(c.expression, *c.row_bounds()) for c in rows]) if rows else None
 
 
-def write_sorted(stage: Sorted, draft: BridgeContext, method: str | None) -> LeximinStages:
+Writer = Callable[[Utilities, BridgeContext], LeximinStages]
+
+_WRITERS: dict[str, tuple[Writer, bool]] = {}
+
+
+def register_leximin(method: str, *, convex_only: bool = False) -> Callable[[Writer], Writer]:
+    """Register the writer of a leximin strategy under its name.
+
+    Parameters
+    ----------
+    method : str
+        The name that `forcopt.leximin` takes.
+    convex_only : bool, default False
+        Whether the strategy is wrong for integer models.
+    """
+
+    def register(writer: Writer) -> Writer:
+        _WRITERS[method] = writer, convex_only
+        return writer
+
+    return register
+
+
+def write_leximin(stage: Sorted, context: BridgeContext, method: str | None = None) -> LeximinStages:
     """Write columns and rows for a leximin objective.
 
-    Args:
-        stage: which.
-        draft: to write to; integer columns are known.
-        method: instead of the stage's own, if given.
+    Parameters
+    ----------
+    stage : Sorted
+        The objective.
+    context : BridgeContext
+        Receives the columns and rows; its integer columns are known.
+    method : str, optional
+        The strategy, instead of the objective's own.
 
-    Raises:
-        DeclarationError: if the method does not fit the model.
+    Raises
+    ------
+    DeclarationError
+        If the strategy does not fit the model.
+    UnsupportedError
+        If no strategy of that name is registered: `forcopt.loops.leximin` is not imported.
     """
-    chosen = method or stage.method
-    integer = bool((draft.integer == 1).any())
-    if chosen is None:
-        chosen = "compact" if integer else "saturation"
-    if chosen == "saturation" and integer:
-        name = draft.name_of(int(np.argmax(draft.integer == 1)))
+    integer = bool((context.integer == 1).any())
+    chosen = method or stage.method or ("compact" if integer else "saturation")
+    if chosen not in _WRITERS:
+        raise UnsupportedError(
+            f"no leximin strategy {chosen!r} is registered; known: {', '.join(sorted(_WRITERS)) or 'none'}"
+        )
+    writer, convex_only = _WRITERS[chosen]
+    if convex_only and integer:
+        name = context.name_of(int(np.argmax(context.integer == 1)))
         raise DeclarationError(
-            f"leximin by 'saturation' needs a convex model, and {name} is integer; use 'compact' or 'cuts'"
+            f"leximin by {chosen!r} needs a convex model, and {name} is integer; use 'compact' or 'cuts'"
         )
     utilities = stage.expression if stage.maximize else -stage.expression
-    low, high = draft.reach(utilities)
-    whole = draft.is_integral(utilities)
-    values = draft.column("value", utilities.shape, low, high, implied_integer=whole)
-    draft.row(values <= utilities)
-    out = _WRITERS[chosen](stage, draft, values, low, high, whole)
-    return replace(out, utilities=utilities, levels=replace(out.levels, values=only_columns(values)))
-
-
-def _levels(method: str, sums: Expression | None = None) -> LeximinLayout:
-    """LeximinLayout whose utilities are filled in later."""
-    columns = np.empty(0, dtype=np.int32) if sums is None else only_columns(sums)
-    return LeximinLayout(method, sp.csr_array((0, 0)), np.empty(0), np.empty(0), columns)
-
-
-def _sums(draft: BridgeContext, low: Array, high: Array, whole: bool) -> Expression:
-    """Columns for the sums of the 1, 2, ... smallest values."""
-    return draft.column(
-        "sum", low.size, np.cumsum(np.sort(low)), np.cumsum(np.sort(high)), implied_integer=whole
-    )
-
-
-def _compact(
-    stage: Sorted, draft: BridgeContext, values: Expression, low: Array, high: Array, whole: bool
-) -> LeximinStages:
-    """The sum of the k smallest is the greatest ``k q - sum_j d_j`` with ``d_j >= q - value_j, d >= 0``."""
-    count = values.size
-    sums = _sums(draft, low, high, whole)
-    draft.row(values >= sums[0])
-    rows: list[list[Constraint]] = [[]]
-    for k in range(2, count):
-        most = np.maximum(high.max() - low, 0.0)
-        floor = draft.column("threshold", (), low.min(), high.max(), implied_integer=whole)
-        short = draft.column("shortfall", count, 0.0, most, implied_integer=whole)
-        rows.append([short + values >= floor, k * floor - short.sum() >= sums[k - 1]])
-    if count > 1:
-        rows.append([values.sum() >= sums[count - 1]])
-    return LeximinStages(values, _levels("compact", sums), [sums[k] for k in range(count)], rows)
-
-
-def _cuts(
-    stage: Sorted, draft: BridgeContext, values: Expression, low: Array, high: Array, whole: bool
-) -> LeximinStages:
-    """Sums below those of all subsets of their size: singletons and the full set now, others when needed."""
-    count = values.size
-    sums = _sums(draft, low, high, whole)
-    draft.row(values >= sums[0])
-    rows: list[list[Constraint]] = [[] for _ in range(count)]
-    if count > 1:
-        rows[-1] = [values.sum() >= sums[count - 1]]
-    return LeximinStages(values, _levels("cuts", sums), [sums[k] for k in range(count)], rows)
-
-
-def _saturation(
-    stage: Sorted, draft: BridgeContext, values: Expression, low: Array, high: Array, whole: bool
-) -> LeximinStages:
-    """A common level below all values; a spare lets a value out of that once it is fixed."""
-    level = draft.column("level", ())
-    spare = draft.column("spare", values.size, 0.0, 0.0)
-    first = draft.model.row_count + sum(row.expression.size for row in draft.rows)
-    draft.row(values + spare - level >= 0)
-    levels = replace(
-        _levels("saturation"), level=int(only_columns(level)[0]), spares=only_columns(spare), rows=first
-    )
-    return LeximinStages(values, levels, [level], [[]])
-
-
-def _ordered_values(
-    stage: Sorted, draft: BridgeContext, values: Expression, low: Array, high: Array, whole: bool
-) -> LeximinStages:
-    """The total shortfall from each outcome but the least; few at the least outcome matters first."""
-    if stage.outcomes is not None:
-        outcomes = stage.outcomes if stage.maximize else -stage.outcomes[::-1]
-    elif whole and np.isfinite(low).all() and np.isfinite(high).all():
-        outcomes = np.arange(low.min(), high.max() + 1)
-    else:
-        raise DeclarationError(
-            "leximin by 'ordered-values' needs all values that can be taken: give outcomes=..., or make the "
-            "expression integral and bounded"
-        )
-    if len(outcomes) > _MOST_OUTCOMES:
-        raise DeclarationError(
-            f"leximin by 'ordered-values': there are {len(outcomes)} outcomes; more than {_MOST_OUTCOMES} "
-            "are not few, use 'compact'"
-        )
-    whole = whole and bool((outcomes == np.round(outcomes)).all())
-    targets: list[Expression] = []
-    rows: list[list[Constraint]] = []
-    for outcome in outcomes[1:]:
-        short = draft.column("shortfall", values.size, 0.0, outcome - outcomes[0], implied_integer=whole)
-        rows.append([short + values >= outcome])
-        targets.append(-short.sum())
-    for row in rows[0] if rows else ():
-        draft.row(row)
-    rows[:1] = [[]]
-    levels = replace(_levels("ordered-values"), outcomes=outcomes)
-    if not targets:  # only one value can be taken
-        return LeximinStages(values, levels, [values[0] * 0.0], [[]])
-    return LeximinStages(values, levels, targets, rows)
-
-
-_WRITERS = {
-    "saturation": _saturation,
-    "compact": _compact,
-    "cuts": _cuts,
-    "ordered-values": _ordered_values,
-}
+    low, high = context.reach(utilities)
+    whole = context.is_integral(utilities)
+    values = context.column("value", utilities.shape, low, high, implied_integer=whole)
+    context.row(values <= utilities)
+    out = writer(Utilities(stage, values, low, high, whole), context)
+    return replace(out, utilities=utilities, layout=replace(out.layout, values=only_columns(values)))

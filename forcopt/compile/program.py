@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -57,28 +57,23 @@ class RowBlock:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeximinLayout:
-    """How the utilities of a leximin objective (losses with their signs changed) stand in a program.
+    """Where the utilities of a leximin objective (losses with their signs changed) stand in a program.
 
-    Attributes:
-        method: by which it is solved, see `forcopt.leximin`.
-        matrix, offset: give the utilities at a point, ``matrix @ x + offset``.
-        values: columns held at or below the utilities.
-        sums: columns held at or below the sums of the 1, 2, ... smallest values (``compact``, ``cuts``).
-        level: a column, and
-        spares: columns, in the rows `rows` (from the first of them), ``values + spares >= level``
-            (``saturation``).
-        outcomes: what values there are (``ordered-values``).
+    Each strategy of `forcopt.loops.leximin` adds its own columns in a subclass.
+
+    Attributes
+    ----------
+    matrix : sp.csr_array
+        With `offset`, the utilities at a point: ``matrix @ x + offset``.
+    offset : Array
+        Shape ``(n,)``.
+    values : Array
+        Columns held at or below the utilities, shape ``(n,)``.
     """
 
-    method: str
-    matrix: sp.csr_array
-    offset: Array
-    values: Array
-    sums: Array
-    level: int = -1
-    spares: Array | None = None
-    rows: int = -1
-    outcomes: Array | None = None
+    matrix: sp.csr_array = field(default_factory=lambda: sp.csr_array((0, 0)))
+    offset: Array = field(default_factory=lambda: np.empty(0))
+    values: Array = field(default_factory=lambda: np.empty(0, dtype=np.int32))
 
     def at(self, x: Array) -> Array:
         """The utilities at a point of the program."""
@@ -90,11 +85,16 @@ class LeximinLayout:
 class StageCost:
     """One objective, always to be minimised: ``cost @ x + offset``; negated if the model maximises.
 
-    Attributes:
-        quadratic: if any, adds ``x' Q x / 2`` (symmetric, positive semidefinite, CSC).
-        rows: those that this stage and later ones need.
-        levels: if it is a stage of a leximin objective.
-        rank: it then aims at the sum of so many smallest utilities.
+    Attributes
+    ----------
+    quadratic : sp.csc_array, optional
+        If any, adds ``x' Q x / 2`` (symmetric, positive semidefinite, CSC).
+    rows : RowBlock, optional
+        Those that this stage and later ones need.
+    leximin : LeximinLayout, optional
+        If it is a stage of a leximin objective.
+    rank : int, default 0
+        The number of that stage, from 1.
     """
 
     cost: Array
@@ -102,7 +102,7 @@ class StageCost:
     maximize: bool
     quadratic: sp.csc_array | None = None
     rows: RowBlock | None = None
-    levels: LeximinLayout | None = None
+    leximin: LeximinLayout | None = None
     rank: int = 0
 
     @property
@@ -120,13 +120,19 @@ class StageCost:
 class Cone:
     """Many cones of one kind and size: every `size` consecutive entries of ``A x + offset`` are in the cone.
 
-    Attributes:
-        kind: ``second_order`` (t, x: norm2(x) <= t), ``exponential`` (x, y, z: y exp(x / y) <= z),
-            ``power_cone`` (x, y, z: x**alpha y**(1 - alpha) >= |z|).
-        size: entries of each cone.
-        matrix: CSR.
-        offset: the constant part.
-        alpha: of a power cone.
+    Attributes
+    ----------
+    kind : str
+        ``second_order`` (t, x: norm2(x) <= t), ``exponential`` (x, y, z: y exp(x / y) <= z), ``power_cone``
+        (x, y, z: x**alpha y**(1 - alpha) >= |z|).
+    size : int
+        Entries of each cone.
+    matrix : sp.csr_array
+        CSR.
+    offset : Array
+        The constant part.
+    alpha : float, default 0.0
+        Of a power cone.
     """
 
     kind: str
@@ -166,16 +172,26 @@ class IndicatorRows:
 class Program:
     """Minimise the stages in order, subject to bounds, integrality, rows, cones, indicators, lazy families.
 
-    Attributes:
-        name: the model's.
-        lower, upper: column bounds.
-        integer: int8; 1 integer, 2 implied integer (see `forcopt.language.columns.Columns`).
-        rows: the model's own rows first, then those that bridges added.
-        stages: objectives in order of priority; at least one.
-        tolerance: by how much later stages may worsen earlier ones, relative to max(1, value).
-        cones, indicators, lazies: what else constrains the columns.
-        bridges: names of the rewritings applied.
-        column_name, row_name: give names on demand.
+    Attributes
+    ----------
+    name : str
+        The model's.
+    lower, upper : Array
+        Column bounds.
+    integer : Array
+        int8; 1 integer, 2 implied integer (see `forcopt.language.columns.Columns`).
+    rows : RowBlock
+        The model's own rows first, then those that bridges added.
+    stages : tuple[StageCost, ...]
+        Objectives in order of priority; at least one.
+    tolerance : float, default 1e-07
+        By how much later stages may worsen earlier ones, relative to max(1, value).
+    cones, indicators, lazies
+        What else constrains the columns.
+    bridges : tuple[str, ...], optional
+        Names of the rewritings applied.
+    column_name, row_name : Callable[[int], str]
+        Give names on demand.
     """
 
     name: str
@@ -205,7 +221,7 @@ class Program:
     @property
     def is_staged(self) -> bool:
         """Whether it takes more than one solve."""
-        return len(self.stages) > 1 or self.stages[0].levels is not None
+        return len(self.stages) > 1 or self.stages[0].leximin is not None
 
     def matrix(self) -> sp.csr_array:
         """The linear rows as a scipy matrix; shares memory."""
@@ -224,6 +240,49 @@ class Program:
         parts += [cone.excess(x) for cone in self.cones]
         parts += [i.rows.excess(x)[np.round(x[i.columns]) == i.active] for i in self.indicators]
         return float(np.max(np.concatenate(parts), initial=0.0))
+
+    def without(self, columns: Array) -> Program:
+        """The program without columns that are fixed at 0 and free of cost; the others keep their order.
+
+        For files and other libraries' objects, which nothing translates back; not for leximin objectives.
+        """
+        if not columns.size:
+            return self
+        keep = np.ones(self.columns, dtype=bool)
+        keep[columns] = False
+        left = np.flatnonzero(keep)
+
+        def renumbered(rows: RowBlock) -> RowBlock:
+            taken = sp.csr_array(rows.matrix(self.columns)[:, left])
+            return RowBlock(
+                taken.indptr.astype(np.int32),
+                taken.indices.astype(np.int32),
+                taken.data,
+                rows.lower,
+                rows.upper,
+            )
+
+        place = np.cumsum(keep) - 1
+        return replace(
+            self,
+            lower=self.lower[left],
+            upper=self.upper[left],
+            integer=self.integer[left],
+            rows=renumbered(self.rows),
+            stages=tuple(
+                replace(
+                    s,
+                    cost=s.cost[left],
+                    quadratic=None if s.quadratic is None else sp.csc_array(s.quadratic[left][:, left]),
+                )
+                for s in self.stages
+            ),
+            cones=tuple(replace(c, matrix=sp.csr_array(c.matrix[:, left])) for c in self.cones),
+            indicators=tuple(
+                IndicatorRows(place[i.columns], i.active, renumbered(i.rows)) for i in self.indicators
+            ),
+            column_name=lambda column: self.column_name(int(left[column])),
+        )
 
     def with_rows(self, rows: RowBlock) -> Program:
         """The program with more rows."""

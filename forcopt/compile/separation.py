@@ -14,14 +14,20 @@ __all__ = ["violated_constraints"]
 def violated_constraints(model: Model, x: Array, tolerance: float) -> list[Constraint]:
     """Ask all lazy families of a model for what a point violates.
 
-    Args:
-        model: its lazy families are asked in order.
-        x: the values of all columns (those of bridges may follow).
-        tolerance: a constraint violated by no more than this, relative to the larger of 1 and its bound, is
-            left out: a solver of that accuracy could give the same point again.
+    Parameters
+    ----------
+    model : Model
+        Its lazy families are asked in order.
+    x : Array
+        The values of all columns (those of bridges may follow).
+    tolerance : float
+        A constraint violated by no more than this, relative to the larger of 1 and its bound, is left out: a
+        solver of that accuracy could give the same point again.
 
-    Raises:
-        DeclarationError: if an oracle yields something else than an affine constraint of the model.
+    Raises
+    ------
+    DeclarationError
+        If an oracle yields something else than an affine constraint of the model.
     """
     point = model.complete(x[: model.column_count])
 

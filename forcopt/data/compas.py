@@ -28,17 +28,24 @@ _NEEDED = (
 def load_compas(path: str | Path, *, filtered: bool = True) -> Dataset:
     """Read the defendants of Broward County whom ProPublica followed for two years.
 
-    Args:
-        path: of compas-scores-two-years.csv, from https://github.com/propublica/compas-analysis.
-        filtered: with ProPublica's filter, which leaves 6172 of 7214: arrested within 30 days of the
-            screening, a known outcome, not an ordinary traffic offence, a score.
+    Parameters
+    ----------
+    path : str or Path
+        Of compas-scores-two-years.csv, from https://github.com/propublica/compas-analysis.
+    filtered : bool, default True
+        With ProPublica's filter, which leaves 6172 of 7214: arrested within 30 days of the screening, a known
+        outcome, not an ordinary traffic offence, a score.
 
-    Returns:
+    Returns
+    -------
+    Dataset
         Labels: a new offence within two years. Groups: race. Features: age, counts of earlier offences, sex
         and the degree of the charge. The scores are ``data.frame["decile_score"]``.
 
-    Raises:
-        DeclarationError: if a column is missing, or nobody is left.
+    Raises
+    ------
+    DeclarationError
+        If a column is missing, or nobody is left.
     """
     import pandas as pd
 

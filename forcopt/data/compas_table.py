@@ -55,14 +55,21 @@ published are those of ``COMPAS_DECILES["all"]``.
 def compas_counts(cutoff: int = 5, *, filtered: bool = True) -> tuple[Array, tuple[str, ...]]:
     """Count COMPAS by prediction, race and label.
 
-    Args:
-        cutoff: 1 (recidivates) is predicted from this decile on.
-        filtered: with ProPublica's filter.
+    Parameters
+    ----------
+    cutoff : int, default 5
+        1 (recidivates) is predicted from this decile on.
+    filtered : bool, default True
+        With ProPublica's filter.
 
-    Returns:
+    Returns
+    -------
+    tuple[Array, tuple[str, ...]]
         Counts, indexed ``[prediction, group, label]``, shape ``(2, 2, 2)``, where label 1 is a new offence
         within two years; and the names of the two groups.
 
+    Examples
+    --------
     >>> counts, groups = compas_counts()
     >>> counts.tolist(), groups
     ([[[873, 473], [999, 408]], [[641, 1188], [282, 414]]], ('African-American', 'Caucasian'))

@@ -20,13 +20,20 @@ __all__ = ["Dataset"]
 class Dataset:
     """n records of people.
 
-    Attributes:
-        name: of the data.
-        frame: all columns of the file for these records, index 0 to n - 1.
-        features: to learn from, without group and label; floats of shape ``(n, d)``.
-        feature_names: of its d columns.
-        labels: 0 or 1, shape ``(n,)``.
-        groups: the name of each record's group, shape ``(n,)``.
+    Attributes
+    ----------
+    name : str
+        Of the data.
+    frame : pd.DataFrame
+        All columns of the file for these records, index 0 to n - 1.
+    features : Array
+        To learn from, without group and label; floats of shape ``(n, d)``.
+    feature_names : tuple[str, ...]
+        Of its d columns.
+    labels : Array
+        0 or 1, shape ``(n,)``.
+    groups : Array
+        The name of each record's group, shape ``(n,)``.
     """
 
     name: str
@@ -42,8 +49,10 @@ class Dataset:
     def of_groups(self, *names: str) -> Dataset:
         """Keep the records of these groups only.
 
-        Raises:
-            UnknownNameError: for a group that no record has.
+        Raises
+        ------
+        UnknownNameError
+            For a group that no record has.
         """
         known = sorted(set(self.groups.tolist()))
         for name in names:

@@ -25,8 +25,10 @@ def load_graph(path: str | Path) -> nx.Graph[Any]:
     neighbours of each node (what `networkx.adjacency_data` writes). Other keys of the file become
     attributes of the graph.
 
-    Raises:
-        DeclarationError: if the file is neither, or an edge names a node that is not listed.
+    Raises
+    ------
+    DeclarationError
+        If the file is neither, or an edge names a node that is not listed.
     """
     try:
         data = json.loads(Path(path).read_text())
@@ -127,11 +129,17 @@ def _hashable(value: Any) -> Any:
 def grid(rows: int, columns: int, population: Sequence[int] | int = 1) -> nx.Graph[Any]:
     """Make a grid graph; nodes are numbered row by row from 0.
 
-    Args:
-        rows: at least 1.
-        columns: at least 1.
-        population: of all atoms, or of each.
+    Parameters
+    ----------
+    rows : int
+        At least 1.
+    columns : int
+        At least 1.
+    population : Sequence[int] | int, default 1
+        Of all atoms, or of each.
 
+    Examples
+    --------
     >>> g = grid(2, 3, population=[1, 2, 3, 4, 5, 6])
     >>> len(g), g.number_of_edges(), g.nodes[5]
     (6, 7, {'population': 6, 'x': 2, 'y': -1})
@@ -161,12 +169,19 @@ def delaunay(
 ) -> nx.Graph[Any]:
     """Make a random planar, 2-connected graph: a Delaunay triangulation with edges removed.
 
-    Args:
-        nodes: at least 4; points uniform in the unit square.
-        seed: repeats it.
-        keep: the share of edges to keep, as far as that leaves the graph 2-connected.
-        population: the range, inclusive, from which populations are drawn uniformly.
+    Parameters
+    ----------
+    nodes : int
+        At least 4; points uniform in the unit square.
+    seed : int or numpy.random.Generator, default 0
+        Repeats it.
+    keep : float, default 0.8
+        The share of edges to keep, as far as that leaves the graph 2-connected.
+    population : tuple[int, int], default (20000, 34000)
+        The range, inclusive, from which populations are drawn uniformly.
 
+    Examples
+    --------
     >>> g = delaunay(12, seed=1)
     >>> len(g), g.number_of_edges()
     (12, 19)

@@ -50,18 +50,26 @@ def _read(path: str | Path, what: str, columns: tuple[str, ...]) -> pd.DataFrame
 def load_adult(path: str | Path, *, groups: str = "sex") -> Dataset:
     """Read the UCI Adult table: a sample of the 1994 census of the United States.
 
-    Args:
-        path: of a CSV with a header, in UCI's column names (https://archive.ics.uci.edu/dataset/2/adult);
-            records with a missing value ("?" or empty) are left out.
-        groups: the column that tells the groups: "sex", "race" or "race-sex".
+    Parameters
+    ----------
+    path : str or Path
+        Of a CSV with a header, in UCI's column names (https://archive.ics.uci.edu/dataset/2/adult); records
+        with a missing value ("?" or empty) are left out.
+    groups : str, default "sex"
+        The column that tells the groups: "sex", "race" or "race-sex".
 
-    Returns:
-        Labels: an income above 50,000 dollars a year. Features: the numeric columns as they are, then one
-        0/1 column for each value of the others; neither sex nor race is among them.
+    Returns
+    -------
+    Dataset
+        Labels: an income above 50,000 dollars a year. Features: the numeric columns as they are, then one 0/1
+        column for each value of the others; neither sex nor race is among them.
 
-    Raises:
-        DeclarationError: if a column is missing, or nobody is left.
-        UnknownNameError: for another column of groups.
+    Raises
+    ------
+    DeclarationError
+        If a column is missing, or nobody is left.
+    UnknownNameError
+        For another column of groups.
     """
     if groups not in _ADULT_GROUPS:
         raise unknown("column of groups", groups, list(_ADULT_GROUPS))
@@ -91,17 +99,23 @@ def load_adult(path: str | Path, *, groups: str = "sex") -> Dataset:
 def load_communities(path: str | Path) -> Dataset:
     """Read UCI Communities and Crime with its last column made binary: 1,994 communities.
 
-    Args:
-        path: of a CSV with a header, all columns scaled to [0, 1], the last one 0 or 1
-            (https://archive.ics.uci.edu/dataset/183/communities+and+crime).
+    Parameters
+    ----------
+    path : str or Path
+        Of a CSV with a header, all columns scaled to [0, 1], the last one 0 or 1
+        (https://archive.ics.uci.edu/dataset/183/communities+and+crime).
 
-    Returns:
+    Returns
+    -------
+    Dataset
         Labels: a high rate of violent crime. Groups: whether the share of Black residents, a scaled column,
-        is above its median, "high" or "low". Features: all columns but the label and
-        the races of the residents and of the police.
+        is above its median, "high" or "low". Features: all columns but the label and the races of the
+        residents and of the police.
 
-    Raises:
-        DeclarationError: if a column is missing, or there are no records.
+    Raises
+    ------
+    DeclarationError
+        If a column is missing, or there are no records.
     """
     frame = _read(path, "communities.csv", ("racepctblack", "racePctWhite", "ViolentCrimesPerPop"))
     names = [
@@ -123,15 +137,21 @@ def load_communities(path: str | Path) -> Dataset:
 def load_lawschool(path: str | Path) -> Dataset:
     """Read the sample of the LSAC's national study of bar passage: 1,823 law students.
 
-    Args:
-        path: of a CSV with a header: grades, test scores and 0/1 columns race1 to race8 as in the study.
+    Parameters
+    ----------
+    path : str or Path
+        Of a CSV with a header: grades, test scores and 0/1 columns race1 to race8 as in the study.
 
-    Returns:
+    Returns
+    -------
+    Dataset
         Labels: the bar passed at the first attempt. Groups: race, eight values. Features: the school's
         cluster, test score, grades, full-time study, family income, age and gender.
 
-    Raises:
-        DeclarationError: if a column is missing, there are no records, or one is of no race or several.
+    Raises
+    ------
+    DeclarationError
+        If a column is missing, there are no records, or one is of no race or several.
     """
     frame = _read(path, "lawschool.csv", (*_LAW_FEATURES, *_LAW_RACES, "bar1"))
     races = frame[list(_LAW_RACES)].to_numpy(dtype=float)

@@ -15,15 +15,23 @@ def calibration_gaps(joint: Any, values: Array, outputs: Array) -> Any:
     A score is calibrated within a group if all gaps are zero: of the people with output q, a share q has
     label 1.
 
-    Args:
-        joint: how much of the group has each old score (rows) and each output (columns), shape ``(N, M)``;
-            numbers or an expression.
-        values: the share with label 1 among those of each old score, shape ``(N,)``.
-        outputs: the outputs, shape ``(M,)``.
+    Parameters
+    ----------
+    joint : Any
+        How much of the group has each old score (rows) and each output (columns), shape ``(N, M)``; numbers
+        or an expression.
+    values : Array
+        The share with label 1 among those of each old score, shape ``(N,)``.
+    outputs : Array
+        The outputs, shape ``(M,)``.
 
-    Returns:
+    Returns
+    -------
+    Any
         For each output the mass with label 1 minus output times mass, shape ``(M,)``.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> joint = np.array([[0.25, 0.25], [0.0, 0.5]])
     >>> calibration_gaps(joint, np.array([0.2, 0.5]), np.array([0.2, 0.4])).round(9).tolist()

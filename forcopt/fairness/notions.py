@@ -84,12 +84,14 @@ class RateParity(Notion):
     Subclasses say which `rates`. (Some papers compare every group with one anchor group, which lets two
     others differ by twice as much.)
 
-    Attributes:
-        tolerance: from 0 (equal) to 1 (anything goes); gamma in Jagielski et al. (2019).
-
     The rows are ``0 <= rate_a - level <= tolerance`` with one free column `level` for each rate: K rows,
     where the pairs would take K (K - 1) / 2. Each group then has one multiplier, the price of its rate, and
     those of one rate sum to zero.
+
+    Attributes
+    ----------
+    tolerance : float, default 0.0
+        From 0 (equal) to 1 (anything goes); gamma in Jagielski et al. (2019).
     """
 
     tolerance: float = Field(default=0.0, ge=0.0, le=1.0, allow_inf_nan=False)
@@ -97,11 +99,14 @@ class RateParity(Notion):
     def rows(self, rates: GroupRates, slack: Mapping[Rate, Array] | None = None) -> list[Constraint]:
         """One constraint of K rows for each rate, named after it; none for a single group.
 
-        Args:
-            rates: of the predictor.
-            slack: for each rate, by how much that of each group may be misjudged, shape ``(K,)``. The rows
-                then are ``-slack_a <= rate_a - level <= tolerance + slack_a``: two groups may differ by the
-                tolerance and both their slacks, so that no such error makes a fair predictor look unfair.
+        Parameters
+        ----------
+        rates : GroupRates
+            Of the predictor.
+        slack : Mapping[Rate, Array], optional
+            For each rate, by how much that of each group may be misjudged, shape ``(K,)``. The rows then are
+            ``-slack_a <= rate_a - level <= tolerance + slack_a``: two groups may differ by the tolerance and
+            both their slacks, so that no such error makes a fair predictor look unfair.
         """
         if len(rates.groups) == 1:
             return []
@@ -142,6 +147,8 @@ class RateParity(Notion):
     def disparity(self, rates: GroupRates) -> dict[str, Any]:
         """For each rate by its name: the largest minus the smallest over the groups.
 
+        Examples
+        --------
         >>> r = GroupRates(positives=[[4, 16], [6, 20]], mass=[[40, 20], [15, 25]])
         >>> {name: round(d, 6) for name, d in EqualizedOdds().disparity(r).items()}
         {'false positive rate': 0.3, 'true positive rate': 0.0}
@@ -161,6 +168,8 @@ class RateParity(Notion):
 class EqualizedOdds(RateParity):
     """Equal false positive and true positive rates (Hardt, Price and Srebro 2016).
 
+    Examples
+    --------
     >>> EqualizedOdds(0.02)
     EqualizedOdds(tolerance=0.02)
     """
@@ -197,9 +206,13 @@ class BoundedGroupLoss(Notion):
 
     Unlike parity it never asks to do worse for a group so that all are equal; but it may be infeasible.
 
-    Attributes:
-        bound: on the error rate of every group, from 0 to 1.
+    Attributes
+    ----------
+    bound : float
+        On the error rate of every group, from 0 to 1.
 
+    Examples
+    --------
     >>> r = GroupRates(positives=[[4, 16], [6, 20]], mass=[[40, 20], [15, 25]])
     >>> {name: round(v, 6) for name, v in BoundedGroupLoss(0.25).violation(r).items()}
     {'largest error rate': 0.025}
@@ -234,12 +247,19 @@ class PredictiveValues(Notion):
     predictive values are at least c and 1 - d (Reich and Vijaykumar 2021, Proposition 3).
     Where nobody is predicted 1 (or 0), nothing is demanded of them.
 
-    Attributes:
-        positive: the least P(label = 1 | prediction = 1), from 0 to 1.
-        negative: the least P(label = 0 | prediction = 0), from 0 to 1.
+    Attributes
+    ----------
+    positive : float
+        The least P(label = 1 | prediction = 1), from 0 to 1.
+    negative : float
+        The least P(label = 0 | prediction = 0), from 0 to 1.
 
+    Notes
+    -----
     The rows are the quotients multiplied out, so they are linear, and met where nobody has the prediction.
 
+    Examples
+    --------
     >>> r = GroupRates(positives=[[4, 16], [6, 20]], mass=[[40, 20], [15, 25]])
     >>> {name: round(v, 6) for name, v in PredictiveValues(0.8, 0.7).violation(r).items()}
     {'positive predictive value': 0.030769, 'negative predictive value': 0.057143}
@@ -280,6 +300,8 @@ class PredictiveValues(Notion):
 class AllOf(Notion):
     """Several notions at once; made by ``&``.
 
+    Examples
+    --------
     >>> EqualOpportunity(0.02) & DemographicParity(0.1)
     AllOf(notions=(EqualOpportunity(tolerance=0.02), DemographicParity(tolerance=0.1)))
     """

@@ -36,17 +36,27 @@ class PairwiseFairness(Notion):
     pairs, each with its weight, must be at most `budget`. With a budget of 0, every pair of positive weight
     must hold.
 
-    Attributes:
-        pairs: positions of records, rows ``(i, j)``, shape ``(q, 2)``; a row that occurs twice counts twice.
-        gamma: how much better i may be treated, >= 0; from 1 on, no pair demands anything.
-        budget: the mean violation that is allowed, >= 0; eta in the paper.
-        weights: the share of stakeholders who hold each pair, from 0 to 1, shape ``(q,)``; 1 each by default.
-        presented: how many ordered pairs the stakeholders were shown, if more than q (they may have answered
-            that there is no constraint); q by default. The budget is a mean over these.
+    Attributes
+    ----------
+    pairs : Integers
+        Positions of records, rows ``(i, j)``, shape ``(q, 2)``; a row that occurs twice counts twice.
+    gamma : float, default 0.0
+        How much better i may be treated, >= 0; from 1 on, no pair demands anything.
+    budget : float, default 0.0
+        The mean violation that is allowed, >= 0; eta in the paper.
+    weights : Numbers, optional
+        The share of stakeholders who hold each pair, from 0 to 1, shape ``(q,)``; 1 each by default.
+    presented : int, optional
+        How many ordered pairs the stakeholders were shown, if more than q (they may have answered that there
+        is no constraint); q by default. The budget is a mean over these.
 
-    Reference: Jung et al. (FORC 2021), equations (1) to (3). (Section 2 there once states the pairs the other
-    way round; section 2.1 and equation (2) are as here.)
+    References
+    ----------
+    Jung et al. (FORC 2021), equations (1) to (3). (Section 2 there once states the pairs the other way round;
+    section 2.1 and equation (2) are as here.).
 
+    Examples
+    --------
     >>> notion = PairwiseFairness(pairs=[(0, 1)], gamma=0.1, budget=0.05)
     >>> rates = GroupRates.from_records([0.8, 0.5], ["a", "a"], [1, 0])
     >>> round(notion.violation(rates)["pairwise unfairness"], 6)
@@ -102,20 +112,30 @@ class PairwiseFairness(Notion):
     ) -> Self:
         """Count what stakeholders answered to the pairs that they were shown.
 
-        Args:
-            answers: one ``(stakeholder, i, j, answer)`` for each pair shown; the answer is ``"none"`` (no
-                constraint), ``"second_at_least"`` (j must be treated at least as well as i),
-                ``"first_at_least"`` or ``"same"`` (both).
-            gamma: see the class.
-            budget: see the class.
+        Parameters
+        ----------
+        answers : Iterable[tuple[Any, int, int, str]]
+            One ``(stakeholder, i, j, answer)`` for each pair shown; the answer is ``"none"`` (no constraint),
+            ``"second_at_least"`` (j must be treated at least as well as i), ``"first_at_least"`` or
+            ``"same"`` (both).
+        gamma : float, default 0.0
+            See the class.
+        budget : float, default 0.0
+            See the class.
 
-        Returns:
-            Each pair that anybody holds, once, with the share of all stakeholders who hold it. Both orders
-            of each pair shown count as presented.
+        Returns
+        -------
+        Self
+            Each pair that anybody holds, once, with the share of all stakeholders who hold it. Both orders of
+            each pair shown count as presented.
 
-        Raises:
-            DeclarationError: for another answer, or if nobody holds any pair.
+        Raises
+        ------
+        DeclarationError
+            For another answer, or if nobody holds any pair.
 
+        Examples
+        --------
         >>> asked = [("u", 0, 1, "same"), ("v", 0, 1, "second_at_least"), ("w", 0, 1, "none")]
         >>> notion = PairwiseFairness.from_answers(asked)
         >>> notion.pairs.tolist(), notion.weights.round(3).tolist(), notion.presented

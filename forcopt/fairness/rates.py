@@ -35,6 +35,8 @@ class Rate:
     look at the prediction is linear in the predictor, so that it may be constrained (the moments of Agarwal
     et al. 2018); the others, such as precision, can be measured.
 
+    Examples
+    --------
     >>> POSITIVE_PREDICTIVE.is_linear, FALSE_POSITIVE.is_linear
     (False, True)
     """
@@ -70,13 +72,20 @@ class GroupRates:
     Everything is a linear map of `positives`: an expression of a model gives rates that are expressions,
     numbers give numbers.
 
-    Attributes:
-        positives: how much of each cell (group, label) is predicted 1, in expectation; shape ``(K, 2)``.
-        mass: how much there is in each cell: records, weights or probabilities; shape ``(K, 2)``.
-        groups: their names; ``"0"``, ``"1"``, ... if left out.
-        predicted: the probability that each record is predicted 1, shape ``(n,)``, for notions that compare
-            records; None if only the cells are known.
+    Attributes
+    ----------
+    positives : Any
+        How much of each cell (group, label) is predicted 1, in expectation; shape ``(K, 2)``.
+    mass : Array
+        How much there is in each cell: records, weights or probabilities; shape ``(K, 2)``.
+    groups : tuple[str, ...], optional
+        Their names; ``"0"``, ``"1"``, ... if left out.
+    predicted : Any, optional
+        The probability that each record is predicted 1, shape ``(n,)``, for notions that compare records;
+        None if only the cells are known.
 
+    Examples
+    --------
     >>> r = GroupRates(positives=[[4, 16], [6, 20]], mass=[[40, 20], [15, 25]], groups=("a", "b"))
     >>> r.rate(FALSE_POSITIVE).tolist(), r.rate(TRUE_POSITIVE).tolist(), r.overall(ERROR).item()
     ([0.1, 0.4], [0.8, 0.8], 0.19)
@@ -106,13 +115,20 @@ class GroupRates:
     def from_records(cls, predicted: Any, groups: Any, labels: Any, weights: Any = None) -> GroupRates:
         """Take records one by one.
 
-        Args:
-            predicted: the probability that each record is predicted 1, shape ``(n,)``: numbers or an
-                expression, such as ``predictions @ mixture`` for a mixture of classifiers.
-            groups: the group of each record, see `read_groups`.
-            labels: 0 or 1 for each record.
-            weights: of the records; 1 each by default.
+        Parameters
+        ----------
+        predicted : Any
+            The probability that each record is predicted 1, shape ``(n,)``: numbers or an expression, such as
+            ``predictions @ mixture`` for a mixture of classifiers.
+        groups : Any
+            The group of each record, see `read_groups`.
+        labels : Any
+            0 or 1 for each record.
+        weights : Any, optional
+            Of the records; 1 each by default.
 
+        Examples
+        --------
         >>> GroupRates.from_records([1, 0.5, 0], ["a", "b", "b"], [1, 1, 0]).rate(SELECTION).tolist()
         [1.0, 0.25]
         """
@@ -142,9 +158,12 @@ class GroupRates:
     def rate(self, rate: Rate) -> Any:
         """A rate in each group, shape ``(K,)``.
 
-        Raises:
-            DeclarationError: if a group has nobody to take the rate over, naming the group and the labels.
-            CurvatureError: if the rate is not linear and the predictor is an expression.
+        Raises
+        ------
+        DeclarationError
+            If a group has nobody to take the rate over, naming the group and the labels.
+        CurvatureError
+            If the rate is not linear and the predictor is an expression.
         """
         given = self.total(rate.given)
         if not isinstance(given, Expression) and (given <= 0).any():

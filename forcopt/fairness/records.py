@@ -21,17 +21,26 @@ def is_missing(value: Any) -> bool:
 def read_groups(values: Any, names: Sequence[str] | None = None) -> tuple[Array, tuple[str, ...]]:
     """Read a column that says which group each record belongs to.
 
-    Args:
-        values: one value a record: strings, integers, a pandas column, ...
-        names: of the groups, if they are known already.
+    Parameters
+    ----------
+    values : Any
+        One value a record: strings, integers, a pandas column, ...
+    names : Sequence[str], optional
+        Of the groups, if they are known already.
 
-    Returns:
+    Returns
+    -------
+    tuple[Array, tuple[str, ...]]
         The position of each record's group, shape ``(n,)``, and the names of the groups: `names`, or all
         values that occur, in their own order, as text.
 
-    Raises:
-        DeclarationError: for a missing value, or a group that is not among `names`.
+    Raises
+    ------
+    DeclarationError
+        For a missing value, or a group that is not among `names`.
 
+    Examples
+    --------
     >>> codes, names = read_groups(["b", "a", "b"])
     >>> codes.tolist(), names
     ([1, 0, 1], ('a', 'b'))
@@ -59,9 +68,13 @@ def read_groups(values: Any, names: Sequence[str] | None = None) -> tuple[Array,
 def read_binary(values: Any, what: str) -> Array:
     """Read a column of 0 and 1, or of truth values, as int64 of shape ``(n,)``.
 
-    Raises:
-        DeclarationError: for any other value, naming `what` and the first such entry.
+    Raises
+    ------
+    DeclarationError
+        For any other value, naming `what` and the first such entry.
 
+    Examples
+    --------
     >>> read_binary([True, False], "labels").tolist()
     [1, 0]
     """
@@ -78,14 +91,22 @@ def read_binary(values: Any, what: str) -> Array:
 def tabulate(predictions: Any, groups: Any, labels: Any) -> tuple[Array, tuple[str, ...]]:
     """Count records by prediction, group and label.
 
-    Args:
-        predictions: 0 or 1 for each record.
-        groups: see `read_groups`.
-        labels: 0 or 1 for each record.
+    Parameters
+    ----------
+    predictions : Any
+        0 or 1 for each record.
+    groups : Any
+        See `read_groups`.
+    labels : Any
+        0 or 1 for each record.
 
-    Returns:
+    Returns
+    -------
+    tuple[Array, tuple[str, ...]]
         Counts, indexed ``[prediction, group, label]``, shape ``(2, K, 2)``, and the names of the groups.
 
+    Examples
+    --------
     >>> counts, names = tabulate([0, 1, 1], ["a", "a", "b"], [0, 0, 1])
     >>> counts[1].tolist(), names
     ([[1, 0], [0, 1]], ('a', 'b'))

@@ -21,11 +21,17 @@ class ExponentiatedGradient:
     If no gain is larger than 2, the regret after T rounds is at most
     ``bound ln(size + 1) / (step T) + 4 step bound`` a round (Jagielski et al. 2019, Lemma 4.2).
 
-    Attributes:
-        bound: on the sum of each play.
-        step: the learning rate.
-        theta: `step` times the gains so far, shape ``(size,)``.
+    Attributes
+    ----------
+    bound : float
+        On the sum of each play.
+    step : float
+        The learning rate.
+    theta
+        `step` times the gains so far, shape ``(size,)``.
 
+    Examples
+    --------
     >>> player = ExponentiatedGradient(size=2, bound=3.0, step=1.0)
     >>> player.play().tolist()
     [1.0, 1.0]

@@ -20,12 +20,19 @@ class GradientDescent:
     ``D / sqrt(sum of the squared lengths so far)`` (Streeter and McMahan, 2010), which needs neither T nor G:
     the regret is at most ``3/2 D sqrt(sum of the squared lengths)``.
 
-    Args:
-        start: the first point.
-        project: to the set.
-        rate: of all steps.
-        diameter: D, if there is no rate; positive.
+    Parameters
+    ----------
+    start : Array
+        The first point.
+    project : Callable[[Array], Array]
+        To the set.
+    rate : float, optional
+        Of all steps.
+    diameter : float, optional
+        D, if there is no rate; positive.
 
+    Examples
+    --------
     >>> player = GradientDescent(np.zeros(1), lambda x: np.clip(x, 0, 1), rate=0.5)
     >>> for _ in range(3):
     ...     player.learn(np.array([-1.0]))

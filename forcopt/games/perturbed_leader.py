@@ -19,16 +19,25 @@ class PerturbedLeader:
     [0, 1 / rate]. With losses in [-M, M]^d and the rate ``1 / (M sqrt(d T))`` the expected regret after T
     rounds is at most ``2 M d^(3/2) sqrt(T)`` (Diana et al., 2021, Theorem 19).
 
-    Args:
-        best: the oracle: for costs of shape ``(m, d)`` a best vector each, in whatever form; the costs are
-            those of the 1s.
-        dimension: d.
-        rate: positive.
-        seed: an int or a generator.
+    Parameters
+    ----------
+    best : Callable[[Array], Array]
+        The oracle: for costs of shape ``(m, d)`` a best vector each, in whatever form; the costs are those of
+        the 1s.
+    dimension : int
+        D.
+    rate : float
+        Positive.
+    seed : int or numpy.random.Generator, optional
+        An int or a generator.
 
-    Attributes:
-        rate: may be changed between rounds.
+    Attributes
+    ----------
+    rate : float
+        May be changed between rounds.
 
+    Examples
+    --------
     >>> leader = PerturbedLeader(lambda costs: costs.argmin(axis=1), 3, rate=10.0, seed=0)
     >>> leader.learn(np.array([5.0, 1.0, 3.0]))
     >>> leader.play(4).tolist()

@@ -31,11 +31,16 @@ _ROOTS = 6
 class Cluster:
     """A set of edges in the decomposition.
 
-    Attributes:
-        edges: bit i for edge i of the decomposition.
-        boundary: the vertices with an edge inside and one outside.
-        children: two clusters, or none for a single edge.
-        edge: its number, for a single edge.
+    Attributes
+    ----------
+    edges : int
+        Bit i for edge i of the decomposition.
+    boundary : tuple[int, ...]
+        The vertices with an edge inside and one outside.
+    children : tuple[Cluster, Cluster], optional
+        Two clusters, or none for a single edge.
+    edge : int, default -1
+        Its number, for a single edge.
     """
 
     edges: int
@@ -48,15 +53,23 @@ class Cluster:
 class BranchDecomposition:
     """A rooted branch decomposition.
 
-    Attributes:
-        graph: which it decomposes.
-        edges: the ends of its edges; those from `real` on are phantoms, which connect nothing and cost
-            nothing.
-        real: the number of the graph's own edges.
-        root: the cluster of all edges.
-        planar: whether it comes from the radial graph.
-        hops: the largest distance from the root of the radial graph; 0 if not planar.
+    Attributes
+    ----------
+    graph : WeightedGraph
+        Which it decomposes.
+    edges : list[tuple[int, int]]
+        The ends of its edges; those from `real` on are phantoms, which connect nothing and cost nothing.
+    real : int
+        The number of the graph's own edges.
+    root : Cluster
+        The cluster of all edges.
+    planar : bool
+        Whether it comes from the radial graph.
+    hops : int, default 0
+        The largest distance from the root of the radial graph; 0 if not planar.
 
+    Examples
+    --------
     >>> from forcopt.data import grid
     >>> g = grid(4, 4)
     >>> d = BranchDecomposition.of(WeightedGraph.of([1] * 16, list(g.edges), [1] * 24))
@@ -89,10 +102,12 @@ class BranchDecomposition:
     def of(cls, graph: WeightedGraph, extra: Iterable[tuple[int, int]] = ()) -> BranchDecomposition:
         """Decompose a graph with at least two vertices.
 
-        Args:
-            graph: any.
-            extra: pairs of vertices that some cluster must hold as well; those that are no edges become
-                phantoms.
+        Parameters
+        ----------
+        graph : WeightedGraph
+            Any.
+        extra : Iterable[tuple[int, int]], optional
+            Pairs of vertices that some cluster must hold as well; those that are no edges become phantoms.
         """
         plain: nx.Graph[int] = nx.Graph()
         plain.add_nodes_from(graph)

@@ -214,13 +214,21 @@ class ConnectedSets:
     Of these only sets are given whose complement could be split into ``parts - 1`` connected parts within
     the bounds, by the weights of its components.
 
-    Args:
-        graph: with weights and costs. Each set grows from its first vertex.
-        low, high: inclusive bounds on the weight.
-        parts: how many parts a partition has.
-        threshold: see above.
-        prizes: of the vertices; none if left out.
+    Parameters
+    ----------
+    graph : WeightedGraph
+        With weights and costs. Each set grows from its first vertex.
+    low, high : int
+        Inclusive bounds on the weight.
+    parts : int
+        How many parts a partition has.
+    threshold : float
+        See above.
+    prizes : Array, optional
+        Of the vertices; none if left out.
 
+    Examples
+    --------
     >>> g = WeightedGraph.of([1] * 4, [(0, 1), (1, 2), (2, 3), (0, 3)], [1] * 4)
     >>> sets, costs = ConnectedSets(g, 2, 2, 2, 2).step()
     >>> sorted(np.flatnonzero(s).tolist() for s in sets), costs.tolist()
@@ -263,7 +271,9 @@ class ConnectedSets:
     def step(self, budget: int = 1_000_000, most: int = 100_000) -> tuple[Array, Array]:
         """Look at up to `budget` branches.
 
-        Returns:
+        Returns
+        -------
+        tuple[Array, Array]
             The sets found, bool, shape (count, n), at most `most` of them, and the costs of their boundaries.
         """
         found = np.zeros((most, len(self._state[0])), np.bool_)

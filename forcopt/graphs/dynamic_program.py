@@ -33,12 +33,16 @@ BUDGET = 2_000_000
 class Piece:
     """What is decided after a step.
 
-    Attributes:
-        boundary: its vertices with edges to what is left.
-        outside: bool, shape (n,): vertices whose weight is still to come.
-        coming: the number of vertices not met yet.
-        distance: for each pair of the boundary the least weight that connects them outside; 2**60 if
-            nothing does.
+    Attributes
+    ----------
+    boundary : tuple[int, ...]
+        Its vertices with edges to what is left.
+    outside : Array
+        Bool, shape (n,): vertices whose weight is still to come.
+    coming : int
+        The number of vertices not met yet.
+    distance : Array
+        For each pair of the boundary the least weight that connects them outside; 2**60 if nothing does.
     """
 
     boundary: tuple[int, ...]
@@ -88,13 +92,19 @@ def _distances(boundary, starts, ends, numbers, open_, weight):  # type: ignore[
 class Table:
     """All states of a piece.
 
-    Attributes:
-        rows: their keys.
-        values: least costs, or counts as residues modulo `primes`.
-        estimate: counts as floats.
-        back: where a least cost comes from: the two numbers of an arc.
-        arcs: if tracked, all ways into the states: a state of the first table that feeds this one; the
-            choice made, or a state of the second; the state.
+    Attributes
+    ----------
+    rows : Array
+        Their keys.
+    values : Array
+        Least costs, or counts as residues modulo `primes`.
+    estimate : Array
+        Counts as floats.
+    back : Array
+        Where a least cost comes from: the two numbers of an arc.
+    arcs : Array
+        If tracked, all ways into the states: a state of the first table that feeds this one; the choice made,
+        or a state of the second; the state.
     """
 
     rows: Array
@@ -108,10 +118,14 @@ class Table:
 class Bound:
     """For every state of a relaxed program, by table, the least cost of what is left.
 
-    Attributes:
-        weights, low, high: of the relaxation.
-        rows, slots, costs: the states, a hash index of them, and their bounds.
-        least: no partition costs less.
+    Attributes
+    ----------
+    weights, low, high
+        Of the relaxation.
+    rows, slots, costs : list[Array]
+        The states, a hash index of them, and their bounds.
+    least : int
+        No partition costs less.
     """
 
     weights: Array
@@ -143,16 +157,25 @@ class Filling:
 class Program(ABC):
     """A dynamic program: tables in an order, each fed by up to two earlier ones.
 
-    Args:
-        graph: with weights and costs.
-        low, high: inclusive bounds on the weight of a part.
-        parts: how many.
-        cannot_link, must_link: pairs of vertices that must not, or must, share a part.
+    Parameters
+    ----------
+    graph : WeightedGraph
+        With weights and costs.
+    low, high : int
+        Inclusive bounds on the weight of a part.
+    parts : int
+        The number of parts.
+    cannot_link, must_link : sequence of tuple of int, optional
+        Pairs of vertices that must not, or must, share a part.
 
-    Attributes:
-        pieces: one for each table.
-        feeds: the numbers of the tables that feed each table.
-        states: how many the last run made.
+    Attributes
+    ----------
+    pieces : list of Piece
+        One for each table.
+    feeds : list of tuple of int
+        The numbers of the tables that feed each table.
+    states : int
+        The number of states of the last run.
     """
 
     pieces: list[Piece]
@@ -211,20 +234,32 @@ class Program(ABC):
     ) -> list[Table]:
         """Fill all tables.
 
-        Args:
-            mode: COUNT or LEAST.
-            most: states that cost more (with the bound on what is left) are dropped.
-            bound: of a relaxation of this program.
-            track: keep all arcs, and the rows and values of all tables.
-            stop: asked every moment.
-            digits: residues of a count; more are taken if they do not suffice.
+        Parameters
+        ----------
+        mode : int
+            COUNT or LEAST.
+        most : int, optional
+            States that cost more (with the bound on what is left) are dropped.
+        bound : Bound, optional
+            Of a relaxation of this program.
+        track : bool, default False
+            Keep all arcs, and the rows and values of all tables.
+        stop : Callable[[], bool], optional
+            Asked every moment.
+        digits : int, default 2
+            Residues of a count; more are taken if they do not suffice.
 
-        Raises:
-            TimeoutError: if `stop` said so.
-            MemoryError: if a table would hold more than 30 million states.
-
-        Returns:
+        Returns
+        -------
+        list[Table]
             The tables; without `track` only the last has rows and values.
+
+        Raises
+        ------
+        TimeoutError
+            If `stop` said so.
+        MemoryError
+            If a table would hold more than 30 million states.
         """
         primes = largest_primes(digits)
         rough = np.zeros_like(self.graph.weights) if bound is None else bound.weights
@@ -275,15 +310,23 @@ class Program(ABC):
         Weights are rounded, and the bounds on parts widened by the most that rounding can change the weight
         of a part; without a unit weights are left out altogether.
 
-        Args:
-            unit: see above.
-            most: a cost; None is returned if no partition of the relaxation costs so little.
-            bound: of a coarser relaxation.
-            stop: asked every moment.
+        Parameters
+        ----------
+        unit : int
+            See above.
+        most : int, optional
+            A cost; None is returned if no partition of the relaxation costs so little.
+        bound : Bound, optional
+            Of a coarser relaxation.
+        stop : Callable[[], bool], optional
+            Asked every moment.
 
-        Raises:
-            TimeoutError: if `stop` said so.
-            MemoryError: see `run`.
+        Raises
+        ------
+        TimeoutError
+            If `stop` said so.
+        MemoryError
+            See `run`.
         """
         w = self.graph.weights
         if unit is None:
@@ -326,9 +369,12 @@ class Program(ABC):
 
         Of several the first in the order of the tables is given.
 
-        Raises:
-            TimeoutError: if `stop` said so.
-            MemoryError: see `run`.
+        Raises
+        ------
+        TimeoutError
+            If `stop` said so.
+        MemoryError
+            See `run`.
         """
         tables = self.run(LEAST, most, bound, stop=stop)
         if len(tables[-1].rows) == 0:
@@ -355,10 +401,14 @@ class Program(ABC):
         The corrected Algorithm 2 of the paper: at each state the arcs share the ranks in their order, and an
         arc's ranks are split between the tables that feed it.
 
-        Args:
-            tables: of a tracked count.
-            into: of `arcs_into` for them.
-            cost, rank: of a partition that exists.
+        Parameters
+        ----------
+        tables : list[Table]
+            Of a tracked count.
+        into : list[tuple[Array, Array]]
+            Of `arcs_into` for them.
+        cost, rank : int
+            Of a partition that exists.
         """
         picks = {}
         stack = [(len(tables) - 1, int(np.flatnonzero(tables[-1].rows[:, 3] == cost)[0]), rank)]

@@ -27,11 +27,16 @@ __all__ = ["Sweep"]
 class _Layer:
     """What the step of one vertex does to the frontier.
 
-    Attributes:
-        vertex: which is processed.
-        near, costs: positions of its neighbours in the frontier before, and the costs of the edges to them.
-        cannot_link, must_link: positions in the frontier of vertices that must not share its part, or must.
-        kept: positions, in the frontier before plus the vertex itself, of the frontier after.
+    Attributes
+    ----------
+    vertex : int
+        The vertex of the step.
+    near, costs : ndarray
+        Positions of its neighbours in the frontier before, and the costs of the edges to them.
+    cannot_link, must_link : ndarray
+        Positions in the frontier of vertices that must not, or must, share its part.
+    kept : ndarray
+        Positions, in the frontier before plus the vertex itself, of the frontier after.
     """
 
     vertex: int
@@ -122,16 +127,26 @@ def _step(  # type: ignore[no-untyped-def]
 class Sweep(Program):
     """The dynamic program along an order of the vertices.
 
-    Args:
-        graph: with weights and costs.
-        low, high: inclusive bounds on the weight of a part.
-        parts: how many.
-        order: of the vertices; a short-frontier order by default.
-        cannot_link, must_link: pairs of vertices that must not, or must, share a part.
+    Parameters
+    ----------
+    graph : WeightedGraph
+        With weights and costs.
+    low, high : int
+        Inclusive bounds on the weight of a part.
+    parts : int
+        The number of parts.
+    order : sequence of int, optional
+        Of the vertices; a short-frontier order by default.
+    cannot_link, must_link : sequence of tuple of int, optional
+        Pairs of vertices that must not, or must, share a part.
 
-    Raises:
-        DeclarationError: if a frontier is longer than 16.
+    Raises
+    ------
+    DeclarationError
+        If a frontier is longer than 16.
 
+    Examples
+    --------
     >>> g = WeightedGraph.of([1] * 4, [(0, 1), (1, 2), (2, 3), (0, 3)], [1] * 4)
     >>> Sweep(g, 2, 2, 2).histogram()
     {2: 2}

@@ -16,10 +16,15 @@ def frontier_order(graph: WeightedGraph, beam: int = 64) -> list[int]:
     search keeps the sets of processed vertices with the least sum of 3 to the frontier sizes so far, a
     measure of the number of states of a dynamic program along the order.
 
-    Args:
-        graph: any.
-        beam: how many sets to keep at each length.
+    Parameters
+    ----------
+    graph : WeightedGraph
+        Any.
+    beam : int, default 64
+        How many sets to keep at each length.
 
+    Examples
+    --------
     >>> g = WeightedGraph.of([1] * 6, [(0, 1), (1, 2), (3, 4), (4, 5), (0, 3), (1, 4), (2, 5)], [1] * 7)
     >>> max(frontier_sizes(g, frontier_order(g)))
     2
@@ -72,6 +77,8 @@ def frontier_sizes(graph: WeightedGraph, order: list[int]) -> list[int]:
 def spectral_order(graph: WeightedGraph) -> list[int]:
     """The vertices along the Fiedler vector of each component: from one end of the graph to the other.
 
+    Examples
+    --------
     >>> g = WeightedGraph.of([1] * 4, [(2, 0), (0, 3), (3, 1)], [1] * 3)
     >>> spectral_order(g)
     [1, 3, 0, 2]

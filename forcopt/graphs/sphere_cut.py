@@ -213,16 +213,25 @@ def _join(  # type: ignore[no-untyped-def]
 class SphereCut(Program):
     """The dynamic program along a branch decomposition.
 
-    Args:
-        decomposition: of a graph with weights and costs.
-        low, high: inclusive bounds on the weight of a part.
-        parts: how many.
-        cannot_link, must_link: pairs of vertices that must not, or must, share a part; each must be an edge
-            of the decomposition.
+    Parameters
+    ----------
+    decomposition : BranchDecomposition
+        Of a graph with weights and costs.
+    low, high : int
+        Inclusive bounds on the weight of a part.
+    parts : int
+        The number of parts.
+    cannot_link, must_link : sequence of tuple of int, optional
+        Pairs of vertices that must not, or must, share a part; each must be an edge of the
+        decomposition.
 
-    Raises:
-        DeclarationError: if a boundary is longer than 16, or a pair is no edge.
+    Raises
+    ------
+    DeclarationError
+        If a boundary is longer than 16, or a pair is no edge.
 
+    Examples
+    --------
     >>> from forcopt.graphs.weighted import WeightedGraph
     >>> g = WeightedGraph.of([1] * 4, [(0, 1), (1, 2), (2, 3), (0, 3)], [1] * 4)
     >>> SphereCut(BranchDecomposition.of(g), 2, 2, 2).histogram()

@@ -17,11 +17,17 @@ __all__ = ["WeightedGraph"]
 class WeightedGraph:
     """A simple undirected graph with integer vertex weights and edge costs.
 
-    Attributes:
-        weights: int64, shape (n,), not negative.
-        edges: int64, shape (m, 2), positions of the ends, the smaller first; no loops, no parallels.
-        costs: int64, shape (m,), not negative.
+    Attributes
+    ----------
+    weights : Array
+        int64, shape (n,), not negative.
+    edges : Array
+        int64, shape (m, 2), positions of the ends, the smaller first; no loops, no parallels.
+    costs : Array
+        int64, shape (m,), not negative.
 
+    Examples
+    --------
     >>> g = WeightedGraph.of([1, 1, 1], [(0, 1), (2, 1), (1, 2)], [1, 2, 3])
     >>> g.edges.tolist(), g.costs.tolist()
     ([[0, 1], [1, 2]], [1, 5])

@@ -1,12 +1,16 @@
 """What a modeller writes: models, variables, expressions, atoms, constraints and objectives."""
 
+from forcopt.language.affine import cumsum, diag, trace
 from forcopt.language.atoms import (
     abs,
     entropy,
     exp,
+    geometric_mean,
+    huber,
     inverse,
     kl_div,
     log,
+    log_sum_exp,
     logistic,
     maximum,
     minimum,
@@ -21,9 +25,13 @@ from forcopt.language.atoms import (
     sum_squares,
 )
 from forcopt.language.constraint import Constraint, connected, implies
-from forcopt.language.expression import Expression, concatenate, stack
+from forcopt.language.expression import Expression
+from forcopt.language.joins import concatenate, stack
+from forcopt.language.logic import all_of, any_of, at_least, at_most, either, exactly, iff
 from forcopt.language.model import Model, Variable
 from forcopt.language.objective import Objective, lexicographic, leximax, leximin, maximize, minimize
+from forcopt.language.piecewise import piecewise_linear
+from forcopt.language.special_sets import all_different, semicontinuous, sos1, sos2
 
 __all__ = [
     "Constraint",
@@ -32,10 +40,22 @@ __all__ = [
     "Objective",
     "Variable",
     "abs",
+    "all_different",
+    "all_of",
+    "any_of",
+    "at_least",
+    "at_most",
     "concatenate",
     "connected",
+    "cumsum",
+    "diag",
+    "either",
     "entropy",
+    "exactly",
     "exp",
+    "geometric_mean",
+    "huber",
+    "iff",
     "implies",
     "inverse",
     "kl_div",
@@ -43,19 +63,25 @@ __all__ = [
     "leximax",
     "leximin",
     "log",
+    "log_sum_exp",
     "logistic",
     "maximize",
     "maximum",
     "minimize",
     "minimum",
     "norm",
+    "piecewise_linear",
     "positive_part",
     "power",
     "product",
     "quad_form",
     "quad_over_lin",
+    "semicontinuous",
+    "sos1",
+    "sos2",
     "stack",
     "sum_largest",
     "sum_smallest",
     "sum_squares",
+    "trace",
 ]

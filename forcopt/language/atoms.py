@@ -18,7 +18,8 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array, as_numbers, broadcast_shapes
 from forcopt.errors import CurvatureError, DeclarationError
-from forcopt.language.expression import Expression, stack
+from forcopt.language.expression import Expression
+from forcopt.language.joins import stack
 from forcopt.language.relations import Product
 
 __all__ = [
@@ -26,9 +27,12 @@ __all__ = [
     "abs",
     "entropy",
     "exp",
+    "geometric_mean",
+    "huber",
     "inverse",
     "kl_div",
     "log",
+    "log_sum_exp",
     "logistic",
     "maximum",
     "minimum",
@@ -50,17 +54,30 @@ Operand = Any
 class Atom:
     """A convex or concave function.
 
-    Attributes:
-        name: also the kind of its relation.
-        curvature: 1 for convex, -1 for concave.
-        monotone: for each argument 1 (nondecreasing), -1 (nonincreasing), 0 (neither), or 2 (nondecreasing in
-            the absolute value, so that the sign of the argument decides). Outside the domain the value counts
-            as infinite, so that a convex function with a domain is never nondecreasing everywhere.
-        value: evaluates it: arrays of arguments within the domain and the parameter to an array.
-        reduces: whether the first argument has one more, last, axis, which the function reduces.
-        domain: positions of the arguments that must not be negative.
-        nonnegative: whether its values never are negative.
-        integral: whether integral arguments give an integral value.
+    Attributes
+    ----------
+    name : str
+        Also the kind of its relation.
+    curvature : int
+        1 for convex, -1 for concave; 0 for neither, if its bridge gives the value itself, which any
+        constraint may then use.
+    monotone : tuple[int, ...]
+        For each argument 1 (nondecreasing), -1 (nonincreasing), 0 (neither), or 2 (nondecreasing in the
+        absolute value, so that the sign of the argument decides). Outside the domain the value counts as
+        infinite, so that a convex function with a domain is never nondecreasing everywhere.
+    value : Callable[..., Any]
+        Evaluates it: arrays of arguments within the domain and the parameter to an array.
+    reduces : bool, default False
+        Whether the first argument has one more, last, axis, which the function reduces.
+    domain : tuple[int, ...], optional
+        Positions of the arguments that must not be negative.
+    nonnegative : bool, default False
+        Whether its values never are negative.
+    integral : bool, default False
+        Whether integral arguments give an integral value.
+    span : Callable[..., tuple[Array, Array]], optional
+        Gives the least and the greatest value between two arrays of arguments, where monotonicity tells
+        nothing.
     """
 
     name: str
@@ -71,6 +88,7 @@ class Atom:
     domain: tuple[int, ...] = ()
     nonnegative: bool = False
     integral: bool = False
+    span: Callable[..., tuple[Array, Array]] | None = None
 
     def evaluate(self, arguments: Sequence[Array], parameter: Any) -> Array:
         """Evaluate at arguments, moved into the domain where they are outside; infinite or NaN at poles."""
@@ -82,10 +100,15 @@ class Atom:
 
     def outside(self, arguments: Sequence[Array]) -> Array:
         """By how much the arguments are outside the domain."""
-        return reduce(np.maximum, (-arguments[i] for i in self.domain), np.zeros(()))
+        below = [-arguments[i] for i in self.domain]
+        if self.reduces and 0 in self.domain:
+            below[0] = below[0].max(axis=-1)
+        return reduce(np.maximum, below, np.zeros(()))
 
     def bounds(self, ends: Sequence[tuple[Array, Array]], parameter: Any) -> tuple[Array, Array]:
         """Bounds on the value for arguments between `ends`; infinite where monotonicity tells nothing."""
+        if self.span is not None:
+            return self.span(*ends[0], parameter)
         least, most = [], []
         for position, monotone in enumerate(self.monotone):
             lower, upper = (self._inside(position, end) for end in ends[position])
@@ -149,6 +172,36 @@ CONCAVE_POWER = Atom("concave_power", -1, (1,), lambda x, p: x**p, domain=(0,), 
 NEGATIVE_POWER = Atom("negative_power", 1, (-1,), lambda x, p: x**p, domain=(0,), nonnegative=True)
 
 
+def _log_sum_exp_value(x: Array, _: None) -> Any:
+    top = x.max(axis=-1, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    return top[..., 0] + np.log(np.exp(x - top).sum(axis=-1))
+
+
+def _geometric_mean_value(x: Array, weights: Array) -> Any:
+    return np.exp((np.log(x) * weights).sum(axis=-1))
+
+
+def _huber_value(x: Array, threshold: float) -> Any:
+    size = np.abs(x)
+    return np.where(size <= threshold, x * x, 2 * threshold * size - threshold**2)
+
+
+def _norm_p_value(x: Array, p: float) -> Any:
+    size = np.abs(x)
+    top = size.max(axis=-1, keepdims=True, initial=0.0)
+    scale = np.where((top > 0) & np.isfinite(top), top, 1.0)
+    return scale[..., 0] * ((size / scale) ** p).sum(axis=-1) ** (1 / p)
+
+
+LOG_SUM_EXP = Atom("log_sum_exp", 1, (1,), _log_sum_exp_value, reduces=True)
+GEOMETRIC_MEAN = Atom(
+    "geometric_mean", -1, (1,), _geometric_mean_value, reduces=True, domain=(0,), nonnegative=True
+)
+HUBER = Atom("huber", 1, (2,), _huber_value, nonnegative=True)
+NORM_P = Atom("norm_p", 1, (2,), _norm_p_value, reduces=True, nonnegative=True)
+
+
 def _apply(atom: Atom, *arguments: Operand, parameter: Any = None, label: str = "") -> Any:
     """Apply an atom to arguments that already have the shapes of its relation, plus any leading axes.
 
@@ -203,6 +256,8 @@ def _along(x: Operand, axis: int | None, label: str) -> Any:
 def abs(x: Operand) -> Any:
     """Absolute value, elementwise; convex.
 
+    Examples
+    --------
     >>> import forcopt as fo
     >>> m = fo.Model()
     >>> x = m.variable("x", lower=-3, upper=5)
@@ -216,6 +271,8 @@ def abs(x: Operand) -> Any:
 def maximum(*arguments: Operand, axis: int | None = None) -> Any:
     """The largest of several arguments, elementwise with broadcasting; or of one, along `axis`. Convex.
 
+    Examples
+    --------
     >>> import forcopt as fo
     >>> m = fo.Model()
     >>> x = m.variable("x", shape=3)
@@ -254,6 +311,8 @@ def positive_part(x: Operand) -> Any:
 def sum_largest(x: Operand, k: int, axis: int | None = None) -> Any:
     """The sum of the `k` largest elements, of all or along an axis; convex.
 
+    Examples
+    --------
     >>> import forcopt as fo
     >>> float(fo.sum_largest([1, 5, 3], 2))
     8.0
@@ -274,16 +333,121 @@ def _sum_largest(x: Operand, k: int, axis: int | None, label: str) -> Any:
 
 
 def norm(x: Operand, p: float = 2, axis: int | None = None) -> Any:
-    """The 1-, 2- or infinity-norm, of all elements or along an axis; convex.
+    """The p-norm ``(sum |x|**p)**(1/p)``, of all elements or along an axis; convex.
 
+    Parameters
+    ----------
+    x : Operand
+        An expression or numbers.
+    p : float, default 2
+        At least 1; infinity for the largest absolute value. 1 and infinity become rows, 2 a second-order
+        cone, any other p power cones.
+    axis : int, optional
+        All elements by default.
+
+    Raises
+    ------
+    DeclarationError
+        For p below 1.
+
+    Examples
+    --------
     >>> import forcopt as fo
     >>> float(fo.norm([3, 4])), float(fo.norm([3, -4], 1)), float(fo.norm([3, -4], float("inf")))
     (5.0, 7.0, 4.0)
+    >>> round(float(fo.norm([1, 1, 1], 3)) ** 3, 6)
+    3.0
     """
     atoms = {1: NORM_1, 2: NORM_2, np.inf: NORM_INF, "inf": NORM_INF}
-    if p not in atoms:
-        raise DeclarationError(f"norm: p is {p}; it must be 1, 2 or inf")
-    return _apply(atoms[p], _along(x, axis, "norm"))
+    along = _along(x, axis, "norm")
+    if np.ndim(p) == 0 and p in atoms:
+        return _apply(atoms[p], along)
+    if not isinstance(p, int | float | np.number) or not p >= 1:
+        raise DeclarationError(f"norm: p is {p}; it must be a number >= 1, or inf")
+    return _apply(NORM_P, along, parameter=float(p), label="norm")
+
+
+def log_sum_exp(x: Operand, axis: int | None = None) -> Any:
+    """``log(sum(exp(x)))``, of all elements or along an axis; convex, a smooth maximum.
+
+    Becomes one exponential cone for each element of `x`.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> round(float(fo.log_sum_exp([0.0, 0.0])), 6)
+    0.693147
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 2)
+    >>> _ = m.subject_to(x.sum() == 2)
+    >>> m.minimize(fo.log_sum_exp(x))
+    >>> m.solve("clarabel")[x].round(4).tolist()
+    [1.0, 1.0]
+    """
+    along = _along(x, axis, "log_sum_exp")
+    if along.shape[-1] == 0:
+        raise DeclarationError("log_sum_exp of no elements")
+    return _apply(LOG_SUM_EXP, along)
+
+
+def geometric_mean(x: Operand, axis: int | None = None, weights: Operand = None) -> Any:
+    """The geometric mean ``prod(x**w)`` for ``x >= 0``, of all elements or along an axis; concave.
+
+    Becomes ``d - 1`` power cones for d elements.
+
+    Parameters
+    ----------
+    x : Operand
+        An expression or numbers.
+    axis : int, optional
+        All elements by default.
+    weights : Operand, optional
+        Nonnegative numbers, one for each element along the axis, divided by their sum; equal by default.
+
+    Raises
+    ------
+    DeclarationError
+        For weights of another length, negative ones, or none that is positive.
+
+    Examples
+    --------
+    The largest box of a given total length has equal sides.
+
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 3)
+    >>> _ = m.subject_to(x.sum() <= 6)
+    >>> m.maximize(fo.geometric_mean(x))
+    >>> round(m.solve("clarabel").objective, 5)
+    2.0
+    """
+    along = _along(x, axis, "geometric_mean")
+    count = along.shape[-1]
+    if count == 0:
+        raise DeclarationError("geometric_mean of no elements")
+    w = np.ones(count) if weights is None else as_numbers(weights, "geometric_mean: weights")
+    if w.shape != (count,) or (w < 0).any() or not w.any():
+        raise DeclarationError(
+            f"geometric_mean: weights must be {count} numbers >= 0 that are not all 0, not {weights!r}"
+        )
+    kept = np.flatnonzero(w)
+    return _apply(GEOMETRIC_MEAN, along[..., kept], parameter=w[kept] / w.sum(), label="geometric_mean")
+
+
+def huber(x: Operand, threshold: float = 1.0) -> Any:
+    """``x**2`` where ``|x| <= threshold``, ``2 threshold |x| - threshold**2`` beyond; elementwise, convex.
+
+    Becomes one second-order cone for each element.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> fo.huber([0.5, -3.0]).tolist()
+    [0.25, 5.0]
+    """
+    if np.ndim(threshold) != 0 or not 0 < threshold < np.inf:
+        raise DeclarationError(f"huber: the threshold is {threshold}; it must be one positive number")
+    return _elementwise(HUBER, x, parameter=float(threshold))
 
 
 def sum_squares(x: Operand, axis: int | None = None) -> Any:
@@ -294,8 +458,10 @@ def sum_squares(x: Operand, axis: int | None = None) -> Any:
 def quad_form(x: Operand, matrix: Operand) -> Any:
     """``x' P x`` for a symmetric semidefinite P (dense or sparse); convex if P >= 0, concave if P <= 0.
 
-    Raises:
-        CurvatureError: if P is neither positive nor negative semidefinite.
+    Raises
+    ------
+    CurvatureError
+        If P is neither positive nor negative semidefinite.
     """
     flat = _along(x, None, "quad_form")
     size = len(flat)
@@ -426,6 +592,8 @@ def product(binary: Expression, factor: Operand) -> Expression:
 
     Backends without products need bounds on `factor`, see the bridge ``product_rows``.
 
+    Examples
+    --------
     >>> import forcopt as fo
     >>> m = fo.Model()
     >>> x, b = m.variable("x", lower=0, upper=4), m.variable("b", binary=True)

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.errors import DeclarationError
+from forcopt.language.intervals import interval
+from forcopt.language.labels import Axes, describe_labels
 from forcopt.language.terms import Gather
 
-__all__ = ["Block", "Columns", "Growing", "consecutive"]
+if TYPE_CHECKING:
+    from forcopt.language.relations import AtomRelation
+
+__all__ = ["Block", "ColumnStore", "Columns", "Growing", "consecutive"]
+
+_START = attrgetter("start")
+_FIELDS: dict[str, type] = {"lower": float, "upper": float, "integer": np.int8, "curvature": np.int8}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +38,7 @@ class Block:
     integer: int | Array  # see Columns.integer; compact like the bounds
     curvature: int
     labels: Sequence[str] | None = None  # names of the columns, if they have their own
+    axes: Axes | None = None  # the labels of the axes, if they have any
 
     @property
     def size(self) -> int:
@@ -37,6 +49,8 @@ class Block:
 class Growing:
     """A one-dimensional array that grows in amortised constant time for each element.
 
+    Examples
+    --------
     >>> grown = Growing(np.array([1.0, 2.0]))
     >>> grown.extend((3,), 0.5)
     >>> grown.view.tolist()
@@ -67,11 +81,15 @@ class Growing:
 class Columns:
     """All columns of a model as arrays.
 
-    Attributes:
-        lower, upper: float bounds.
-        integer: int8; 0 continuous, 1 integer, 2 integer at some optimum without being told (an implied
-            integer: backends that only take integers may declare it so, others need not).
-        curvature: int8; 1 where only convex uses are exact, -1 for concave, 0 for any.
+    Attributes
+    ----------
+    lower, upper : Array
+        Float bounds.
+    integer : Array
+        int8; 0 continuous, 1 integer, 2 integer at some optimum without being told (an implied integer:
+        backends that only take integers may declare it so, others need not).
+    curvature : Array
+        int8; 1 where only convex uses are exact, -1 for concave, 0 for any.
     """
 
     lower: Array
@@ -84,3 +102,119 @@ def consecutive(start: int, shape: tuple[int, ...]) -> Gather:
     """The linear part of an expression of that shape whose elements are the columns from `start` on."""
     columns = np.arange(start, start + prod(shape), dtype=np.int32).reshape(*shape, 1)
     return Gather(columns, np.ones((1,) * columns.ndim), True)
+
+
+class ColumnStore:
+    """All columns of a model, added in blocks; bounds and integrality can be changed and restored.
+
+    Attributes
+    ----------
+    blocks : list[Block]
+        In order; as the columns are now.
+    count : int
+        The number of columns.
+    has_integer : bool
+        Whether any column was declared integer.
+    """
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self.count = 0
+        self.has_integer = False
+        self._declared: dict[int, Block] = {}  # what changed blocks were, by position
+        self._grown = {f: Growing(np.empty(0, t)) for f, t in _FIELDS.items()}
+        self._ranges = Growing(np.empty(0)), Growing(np.empty(0))
+
+    def add(self, block: Block) -> None:
+        """Add a block that starts where the columns end.
+
+        Raises
+        ------
+        DeclarationError
+            For more columns than 32-bit indices can tell apart.
+        """
+        if self.count + block.size > np.iinfo(np.int32).max:
+            raise DeclarationError(f"{block.name}: a model holds at most {np.iinfo(np.int32).max} columns")
+        self.blocks.append(block)
+        self.has_integer |= bool(np.any(block.integer))
+        self.count += block.size
+
+    def position(self, column: int) -> int:
+        """The position of the block that holds a column."""
+        return bisect_right(self.blocks, column, key=_START) - 1
+
+    def name(self, column: int) -> str:
+        """Name a column, such as ``x[1,2]`` or ``x[a]``."""
+        block = self.blocks[self.position(column)]
+        if block.labels is not None:
+            return block.labels[column - block.start]
+        return block.name + describe_labels(block.axes, block.shape, column - block.start)
+
+    def arrays(self) -> Columns:
+        """Give bounds, integrality and curvature of all columns as they are now."""
+        filled = len(self._grown["lower"].view)
+        for block in self.blocks[bisect_left(self.blocks, filled, key=_START) :]:
+            for field, grown in self._grown.items():
+                grown.extend(block.shape, getattr(block, field))
+        return Columns(**{field: grown.view for field, grown in self._grown.items()})
+
+    def declared_ranges(self, atoms: Mapping[int, AtomRelation]) -> tuple[Array, Array]:
+        """Give the bounds that were declared, those on atoms' results derived from their arguments.
+
+        Parameters
+        ----------
+        atoms : Mapping[int, AtomRelation]
+            By the first column of the result.
+        """
+        if not atoms and not self._declared:
+            columns = self.arrays()
+            return columns.lower, columns.upper
+        least, greatest = self._ranges
+        first = bisect_left(self.blocks, len(least.view), key=_START)
+        for position in range(first, len(self.blocks)):
+            block = self._declared.get(position, self.blocks[position])
+            relation = atoms.get(block.start) if block.size else None
+            if relation is None:
+                low, high, shape = block.lower, block.upper, block.shape
+            else:
+                ends = [interval(a, least.view, greatest.view) for a in relation.arguments]
+                low, high = relation.atom.bounds(ends, relation.parameter)
+                shape = relation.result.shape
+            least.extend(shape, low)
+            greatest.extend(shape, high)
+        return least.view, greatest.view
+
+    def ranges(self, atoms: Mapping[int, AtomRelation]) -> tuple[Array, Array]:
+        """As `declared_ranges`, tightened to the bounds that changed columns have now."""
+        low, high = self.declared_ranges(atoms)
+        if not self._declared:
+            return low, high
+        low, high = low.copy(), high.copy()
+        for position in self._declared:
+            block = self.blocks[position]
+            place = slice(block.start, block.start + block.size)
+            low[place].reshape(block.shape)[...] = block.lower
+            high[place].reshape(block.shape)[...] = block.upper
+        return low, high
+
+    def declared(self, position: int) -> Block:
+        """A block as it was declared."""
+        return self._declared.get(position, self.blocks[position])
+
+    def change(self, position: int, **fields: Any) -> None:
+        """Give a block other bounds or another integrality; arrays that were given out stay as they are."""
+        block = self.blocks[position]
+        self.arrays()  # so that what follows changes arrays that hold every block
+        self._declared.setdefault(position, block)
+        changed = replace(block, **fields)
+        self.blocks[position] = changed
+        place = slice(block.start, block.start + block.size)
+        for field, values in fields.items():
+            array = self._grown[field].view.copy()
+            array[place].reshape(block.shape)[...] = values
+            self._grown[field] = Growing(array)
+        original = self._declared[position]
+        if all(
+            np.array_equal(getattr(changed, f), getattr(original, f)) for f in ("lower", "upper", "integer")
+        ):
+            self.blocks[position] = self._declared.pop(position)

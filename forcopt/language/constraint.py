@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from forcopt.arrays import Array, describe_entry
 from forcopt.errors import DeclarationError
 from forcopt.language.expression import Expression
+from forcopt.language.terms import Gather, Rows
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -28,12 +30,18 @@ Separator = Callable[[Callable[[Expression], Array]], Iterable["Constraint"]]
 class Constraint:
     """Rows ``lower <= expression <= upper``; made by comparing expressions.
 
-    Attributes:
-        expression: affine, of any shape; one row for each element.
-        lower, upper: bounds that broadcast to the shape.
-        name: given when it joins a model.
-        start: its first row in the model, or -1 before it joins one.
-        labels: a name for each row, if they have their own.
+    Attributes
+    ----------
+    expression : Expression
+        Affine, of any shape; one row for each element.
+    lower, upper : Array
+        Bounds that broadcast to the shape.
+    name : str, default ""
+        Given when it joins a model.
+    start : int, default -1
+        Its first row in the model, or -1 before it joins one.
+    labels : Sequence[str], optional
+        A name for each row, if they have their own.
     """
 
     expression: Expression
@@ -72,12 +80,18 @@ class Constraint:
     def check(self, place: str) -> None:
         """Check that it bounds convex expressions from above and concave ones from below only.
 
-        Args:
-            place: where it stands, for the message.
+        Parameters
+        ----------
+        place : str
+            Where it stands, for the message.
 
-        Raises:
-            CurvatureError: naming the atom and the place.
+        Raises
+        ------
+        CurvatureError
+            Naming the atom and the place.
         """
+        if self.model.is_linear:
+            return
         has_lower, has_upper = bool(np.isfinite(self.lower).any()), bool(np.isfinite(self.upper).any())
         if has_lower or has_upper:
             self.model.check_curvature(self.expression, has_upper - has_lower, place)
@@ -93,6 +107,34 @@ class Constraint:
         low, high = (np.where(np.isfinite(b), np.abs(b), 0.0) for b in (self.lower, self.upper))
         size = np.maximum(low, high) + np.abs(self.expression.constant)
         return np.asarray(self.violation(point) / np.maximum(1.0, size))
+
+    def broadcast_to(self, shape: tuple[int, ...]) -> Constraint:
+        """The same rows, repeated along new or unit axes."""
+        low, high = (np.broadcast_to(b, shape) for b in (self.lower, self.upper))
+        return Constraint(self.expression.broadcast_to(shape), low, high)
+
+    def __or__(self, other: Any) -> Any:
+        from forcopt.language.logic import Disjunction, either
+
+        groups = other.alternatives if isinstance(other, Disjunction) else [other]
+        for constraint in [self, *(c for g in groups for c in (g if isinstance(g, list) else [g]))]:
+            if getattr(constraint, "shape", None) != ():
+                raise DeclarationError(
+                    "| is for single rows; fo.either(a, b) asks for all rows of a or all of b, "
+                    "fo.either(a, b, elementwise=True) for one of the two in each element"
+                )
+        return either(self, *groups)
+
+    def __ror__(self, other: Any) -> Any:
+        from forcopt.language.logic import either
+
+        return either(other, self)
+
+    def __and__(self, other: Any) -> list[Any]:
+        return [self, *other] if isinstance(other, list) else [self, other]
+
+    def __rand__(self, other: list[Any]) -> list[Any]:
+        return [*other, self]
 
     def __bool__(self) -> bool:
         raise TypeError(
@@ -112,14 +154,67 @@ class Constraint:
         return f"${constraint_latex(self)}$"
 
 
+@dataclass(eq=False)
+class GatheredRows(Constraint):
+    """Constraints held as one: a run of single rows, or one constraint of any shape; see `gathered`."""
+
+    members: Sequence[Constraint] = ()
+
+
+def gathered(constraints: Sequence[Constraint]) -> Iterator[GatheredRows]:
+    """Join every run of single rows into one constraint, so that many of them cost what an array costs.
+
+    Parameters
+    ----------
+    constraints : Sequence[Constraint]
+        In order; the rows keep theirs.
+    """
+    for single, run in groupby(constraints, key=_is_single_row):
+        members = list(run)
+        if not single or len(members) < _MANY:
+            for c in members:
+                yield GatheredRows(c.expression, c.lower, c.upper, c.name, c.start, c.labels, [c])
+            continue
+        expressions = [c.expression for c in members]
+        counts = [sum(t.width for t in e.terms if isinstance(t, Gather)) for e in expressions]
+        held: list[Any] = [t for e in expressions for t in e.terms]
+        columns = np.concatenate([t.columns for t in held]) if held else np.zeros(0, np.int32)
+        values = [
+            t.values if len(t.values) == len(t.columns) else np.repeat(t.values, len(t.columns)) for t in held
+        ]
+        indptr = np.zeros(len(members) + 1, dtype=np.int32)
+        np.cumsum(counts, out=indptr[1:])
+        data = np.concatenate(values) if held else np.zeros(0)
+        distinct = all(len(e.terms) <= 1 and all(t.distinct for t in e.terms) for e in expressions)
+        term = Rows(indptr, columns, data, distinct)
+        constant = np.array([float(e.constant) for e in expressions])
+        expression = Expression(members[0].model, (len(members),), (term,), constant)
+        lower = np.array([float(c.lower) for c in members])
+        upper = np.array([float(c.upper) for c in members])
+        yield GatheredRows(expression, lower, upper, start=members[0].start, members=members)
+
+
+_MANY = 8
+"""Fewer single rows than this are not joined."""
+
+
+def _is_single_row(constraint: Constraint) -> bool:
+    return constraint.expression.shape == () and all(
+        isinstance(t, Gather) for t in constraint.expression.terms
+    )
+
+
 class Condition(ABC):
     """A demand on expressions that is not rows; a bridge rewrites it, or a backend takes it as it is.
 
     Subclass it to add one of your own: state its kind, what it reads, and by how much a point violates it.
 
-    Attributes:
-        kind: by which backends and bridges know it.
-        name: given when it joins a model.
+    Attributes
+    ----------
+    kind : str
+        By which backends and bridges know it.
+    name : str, default ""
+        Given when it joins a model.
     """
 
     kind: ClassVar[str]
@@ -142,11 +237,15 @@ class Condition(ABC):
     def check(self, place: str) -> None:
         """Check that what it reads may be used so: affine expressions only, unless a subclass knows better.
 
-        Args:
-            place: where it stands, for the message.
+        Parameters
+        ----------
+        place : str
+            Where it stands, for the message.
 
-        Raises:
-            CurvatureError: naming the atom and the place.
+        Raises
+        ------
+        CurvatureError
+            Naming the atom and the place.
         """
         for operand in self.operands:
             self.model.check_curvature(operand, 0, place)
@@ -180,9 +279,12 @@ class Implication(Condition):
 class Connected(Condition):
     """The chosen nodes induce a connected subgraph; made by `connected`.
 
-    Attributes:
-        edges: int array (number of edges, 2), positions of the end nodes in `member`.
-        member: binary expression, shape (number of nodes,).
+    Attributes
+    ----------
+    edges : Array
+        Int array (number of edges, 2), positions of the end nodes in `member`.
+    member : Expression
+        Binary expression, shape (number of nodes,).
     """
 
     edges: Array
@@ -225,14 +327,21 @@ class Lazy:
 def implies(condition: Expression, constraint: Constraint) -> Implication:
     """Require `constraint` wherever the binary `condition` is 1.
 
-    Args:
-        condition: takes only the values 0 and 1 (a binary variable ``b``, or ``1 - b``); broadcasts to the
-            shape of the constraint.
-        constraint: rows that then hold.
+    Parameters
+    ----------
+    condition : Expression
+        Takes only the values 0 and 1 (a binary variable ``b``, or ``1 - b``); broadcasts to the shape of the
+        constraint.
+    constraint : Constraint
+        Rows that then hold.
 
+    Notes
+    -----
     Backends without indicator rows need bounds on every variable of the constraint, see the bridge
     ``big_m``.
 
+    Examples
+    --------
     >>> import forcopt as fo
     >>> m = fo.Model()
     >>> x, b = m.variable("x", lower=0, upper=10), m.variable("b", binary=True)
@@ -257,12 +366,19 @@ def implies(condition: Expression, constraint: Constraint) -> Implication:
 def connected(graph: nx.Graph[Any], member: Expression) -> Connected:
     """Require the chosen nodes of a graph to induce a connected subgraph (none chosen is allowed).
 
-    Args:
-        graph: undirected; its nodes in iteration order belong to the entries of `member`.
-        member: binary expression of shape ``(number of nodes,)``; 1 for a chosen node.
+    Parameters
+    ----------
+    graph : nx.Graph[Any]
+        Undirected; its nodes in iteration order belong to the entries of `member`.
+    member : Expression
+        Binary expression of shape ``(number of nodes,)``; 1 for a chosen node.
 
+    Notes
+    -----
     The bridge ``connected_flow`` rewrites it as a single-commodity flow from a root among the chosen nodes.
 
+    Examples
+    --------
     >>> import forcopt as fo, networkx as nx
     >>> m = fo.Model()
     >>> x = m.variable("x", shape=5, binary=True)
@@ -286,8 +402,10 @@ def connected(graph: nx.Graph[Any], member: Expression) -> Connected:
 def require_binary(expression: Any, what: str) -> None:
     """Check that an expression can only be 0 or 1.
 
-    Raises:
-        DeclarationError: naming the entry that could be something else.
+    Raises
+    ------
+    DeclarationError
+        Naming the entry that could be something else.
     """
     if not isinstance(expression, Expression):
         raise DeclarationError(f"{what} must be an expression of a binary variable, not {expression!r}")

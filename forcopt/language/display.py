@@ -132,6 +132,7 @@ def constraint_latex(constraint: Constraint) -> str:
 def model_summary(model: Model) -> str:
     """Rows, columns, nonzeros, relations and coefficient range of a model, one a line."""
     columns = model.columns()
+    unused = len(model.unused_columns())
     integers = int((columns.integer == 1).sum())
     binaries = int(((columns.integer == 1) & (columns.lower == 0) & (columns.upper == 1)).sum())
     relations: dict[str, int] = {}
@@ -144,7 +145,7 @@ def model_summary(model: Model) -> str:
     stages = objective.count if objective else 0
     lines = [
         f"model {model.name}",
-        f"  columns    {model.column_count} ({integers} integer, of these {binaries} binary)",
+        f"  columns    {model.column_count - unused} ({integers} integer, of these {binaries} binary)",
         f"  rows       {model.row_count}",
         f"  nonzeros   {sum(p.size for p in sizes)}",
         f"  relations  {', '.join(f'{n} {kind}' for kind, n in relations.items()) or 'none'}",

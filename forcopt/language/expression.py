@@ -2,78 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
-from types import EllipsisType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.lib.array_utils import normalize_axis_tuple
 
-from forcopt.arrays import (
-    Array,
-    as_bounds,
-    as_numbers,
-    broadcast_shapes,
-    check_order,
-    check_real,
-    refuse_entry,
-)
+from forcopt.arrays import Array, as_bounds, as_numbers, broadcast_shapes, check_order, refuse_entry
 from forcopt.errors import CurvatureError, DeclarationError
-from forcopt.language.terms import Gather, Rows, Term, apart, compact, merged
+from forcopt.language.labels import Axes, Axis, align, align_rows, combine, fitting, is_pandas, split_key
+from forcopt.language.operands import (
+    Operand,
+    check_matmul,
+    dense,
+    matrix_operand,
+    normalized_axes,
+    repeats_nothing,
+)
+from forcopt.language.terms import Gather, Rows, Term, compact, merged
 
 if TYPE_CHECKING:
     from forcopt.language.constraint import Constraint
     from forcopt.language.model import Model
 
-__all__ = ["Expression", "concatenate", "stack"]
-
-Operand = Any
-"""An expression, a number, or anything numpy reads as an array of numbers."""
+__all__ = ["Expression"]
 
 
-def _is_sparse(data: Any) -> bool:
-    return bool(sp.issparse(data))
-
-
-def _dense(data: Operand) -> Any:
-    """Give an elementwise operand as something numpy reads."""
-    return data.toarray() if _is_sparse(data) else data
-
-
-def _matrix(data: Any) -> Any:
-    """Read one side of ``@``: a dense vector, or a canonical CSR matrix (which may share memory)."""
-    what = "the multiplying array"
-    if not _is_sparse(data) or data.ndim != 2:
-        values = as_numbers(_dense(data), what)
-        return sp.csr_array(values) if values.ndim == 2 else values
-    check_real(data.dtype, what)
-    rows = sp.csr_array(data, dtype=float)
-    if not np.isfinite(rows.data).all():
-        entries = rows.tocoo()
-        at = int(np.argmax(~np.isfinite(entries.data)))
-        where = f"[{entries.row[at]}, {entries.col[at]}]"
-        raise DeclarationError(f"{what}{where} is {entries.data[at]}; it must be finite")
-    if not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    return rows
-
-
-def _axes(axes: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Read one or several axes of an array of that shape."""
-    try:
-        return tuple(int(a) for a in normalize_axis_tuple(axes, len(shape)))
-    except (TypeError, ValueError) as error:
-        raise DeclarationError(f"axis {axes} does not fit shape {shape}: {error}") from None
-
-
-def _repeats_nothing(key: Any) -> bool:
-    """Whether an index picks no element twice, judged by its type."""
-    return isinstance(key, int | np.integer | slice | EllipsisType | None) or (
-        isinstance(key, np.ndarray) and key.dtype == bool
-    )
+_LARGE = 1e300
+_LEAST, _ZERO, _MOST = np.array(-np.inf), np.array(0.0), np.array(np.inf)
+for _bound in (_LEAST, _ZERO, _MOST):
+    _bound.flags.writeable = False  # constraints share them
 
 
 class Expression:
@@ -83,12 +42,21 @@ class Expression:
     other operand may be a number, an array, a scipy sparse matrix, or a pandas series or frame (but pandas
     refuses on the left of ``@``: write ``df.to_numpy() @ x``). Comparing gives a `Constraint`.
 
-    Attributes:
-        model: the model whose columns it uses.
-        shape: its numpy shape.
-        constant: the constant part, an array of that shape.
-        terms: the linear part, see `forcopt.language.terms`.
+    Attributes
+    ----------
+    model : Model
+        The model whose columns it uses.
+    shape : tuple[int, ...]
+        Its numpy shape.
+    constant : Array
+        The constant part, an array of that shape.
+    terms : tuple[Term, ...]
+        The linear part, see `forcopt.language.terms`.
+    axes : Axes, optional
+        The labels of its axes, see `forcopt.language.labels`; None if no axis has any.
 
+    Examples
+    --------
     >>> import forcopt as fo
     >>> m = fo.Model()
     >>> x = m.variable("x", shape=(2, 3))
@@ -96,16 +64,22 @@ class Expression:
     <expression of shape (), 3 coefficients: 2 x[0,0] + 2 x[0,1] + 2 x[0,2] + 3>
     """
 
-    __slots__ = ("constant", "model", "shape", "terms")
+    __slots__ = ("axes", "constant", "model", "shape", "terms")
     __array_ufunc__ = None  # numpy arrays on the left leave the operation to us
     __pandas_priority__ = 10_000  # and so do series and frames
 
     def __init__(
-        self, model: Model, shape: tuple[int, ...], terms: tuple[Term, ...], constant: Array
+        self,
+        model: Model,
+        shape: tuple[int, ...],
+        terms: tuple[Term, ...],
+        constant: Array,
+        axes: Axes | None = None,
     ) -> None:
         self.model = model
         self.shape = shape
         self.terms = terms
+        self.axes = axes
         self.constant = np.asarray(constant) if constant.shape == shape else np.broadcast_to(constant, shape)
 
     # -- shape ---------------------------------------------------------------------------------------------
@@ -135,10 +109,14 @@ class Expression:
     ) -> Expression:
         """Apply a rearrangement of elements.
 
-        Args:
-            move: acts on arrays with one more, last, axis left alone.
-            keeps_distinct: it repeats no element.
-            keeps_order: the elements stay the same, in the same C order.
+        Parameters
+        ----------
+        move : Callable[[Array], Array]
+            Acts on arrays with one more, last, axis left alone.
+        keeps_distinct : bool, default True
+            It repeats no element.
+        keeps_order : bool, default False
+            The elements stay the same, in the same C order.
         """
         constant = move(self.constant[..., None])[..., 0]
         terms: list[Term] = []
@@ -160,7 +138,10 @@ class Expression:
             return self
         if broadcast_shapes([self.shape, shape], "broadcast_to") != shape:
             raise DeclarationError(f"cannot broadcast shape {self.shape} to {shape}")
-        return self._rearrange(lambda a: np.broadcast_to(a, (*shape, a.shape[-1])), keeps_distinct=False)
+        out = self._rearrange(lambda a: np.broadcast_to(a, (*shape, a.shape[-1])), keeps_distinct=False)
+        if self.axes is not None:
+            out.axes = fitting((None,) * (len(shape) - self.ndim) + self.axes, shape)
+        return out
 
     def reshape(self, *shape: int | Sequence[int]) -> Expression:
         """Give the elements another shape, in C order; one length may be -1, to be inferred."""
@@ -180,21 +161,56 @@ class Expression:
     def transpose(self, *axes: int | Sequence[int]) -> Expression:
         """Permute the axes; reverse them by default."""
         given: Any = axes[0] if len(axes) == 1 else axes
-        order = _axes(given, self.shape) if axes else tuple(range(self.ndim))[::-1]
+        order = normalized_axes(given, self.shape) if axes else tuple(range(self.ndim))[::-1]
         if len(order) != self.ndim:
             raise DeclarationError(f"transpose needs all {self.ndim} axes of shape {self.shape}, not {given}")
         if order == tuple(range(self.ndim)):
             return self
-        return self._rearrange(lambda a: a.transpose(*order, a.ndim - 1))
+        out = self._rearrange(lambda a: a.transpose(*order, a.ndim - 1))
+        if self.axes is not None:
+            out.axes = tuple(self.axes[a] for a in order)
+        return out
 
     def __getitem__(self, index: Any) -> Expression:
+        if type(index) is int and self.axes is None and self.shape and len(self.terms) == 1:
+            term = self.terms[0]
+            if isinstance(term, Gather) and -self.shape[0] <= index < self.shape[0]:
+                values = term.values[index if len(term.values) > 1 else 0]
+                part = Gather(term.columns[index], values, term.distinct)
+                return Expression(self.model, self.shape[1:], (part,), self.constant[index])
         key = index if isinstance(index, tuple) else (index,)
+        if self.axes is None:
+            return self._at(key, index)
+        key, axes = split_key(key, self.axes, every=False)
+        out = self._at(key, index)
+        out.axes = None if axes is None else fitting(axes, out.shape)
+        return out
+
+    @property
+    def loc(self) -> Loc:
+        """Index by labels of any type, as in pandas: ``x.loc["a"]``, ``x.loc[[3, 5], :]``."""
+        return Loc(self)
+
+    def aligned(self, data: Any, what: str) -> Any:
+        """Give an elementwise operand as something numpy reads; series and frames in the order of the labels.
+
+        Raises
+        ------
+        DeclarationError
+            Listing the labels that one side lacks.
+        """
+        if is_pandas(data):
+            return align(data, self.axes, self.shape, what)
+        return dense(data)
+
+    def _at(self, key: tuple[Any, ...], index: Any) -> Expression:
+        """Pick by positions."""
         full = (*key, slice(None)) if any(k is Ellipsis for k in key) else (*key, Ellipsis, slice(None))
         try:
             return self._rearrange(
                 # numpy picks single numbers faster than rows of one number
                 lambda a: a[..., 0][key][..., None] if a.shape[-1] == 1 else a[full],
-                keeps_distinct=all(map(_repeats_nothing, key)),
+                keeps_distinct=all(map(repeats_nothing, key)),
             )
         except IndexError:
             raise IndexError(f"index {index!r} does not fit shape {self.shape}") from None
@@ -206,6 +222,25 @@ class Expression:
 
     def __iter__(self) -> Iterator[Expression]:
         return (self[i] for i in range(len(self)))
+
+    def __and__(self, other: Operand) -> Expression:
+        from forcopt.language.logic import conjunction
+
+        return conjunction(self, other)
+
+    __rand__ = __and__
+
+    def __or__(self, other: Operand) -> Expression:
+        from forcopt.language.logic import disjunction
+
+        return disjunction(self, other)
+
+    __ror__ = __or__
+
+    def __invert__(self) -> Expression:
+        from forcopt.language.logic import negation
+
+        return negation(self)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
         # A 0-d object array makes scipy's sparse matrices leave `A @ x` to __rmatmul__.
@@ -225,11 +260,18 @@ class Expression:
     def _plus(
         self, other: Operand, sign: float, verb: str = "adding", what: str = "the added array"
     ) -> Expression:
+        axes = self.axes
+        if (type(other) is float or type(other) is int) and -_LARGE < other < _LARGE:
+            return Expression(
+                self.model, self.shape, self.terms, compact(self.constant) + sign * float(other), axes
+            )
         if isinstance(other, Expression):
             self._same_model(other)
+            if axes is not None or other.axes is not None:
+                axes, other = self._meet(other, verb)
             right_constant, right_terms, right_shape = other.constant, other.terms, other.shape
         else:
-            right_constant = as_numbers(_dense(other), what)
+            right_constant = as_numbers(self.aligned(other, what), what)
             right_terms, right_shape = (), right_constant.shape
         shape = broadcast_shapes([self.shape, right_shape], verb)
         left = self.broadcast_to(shape)
@@ -238,10 +280,23 @@ class Expression:
         if sign < 0:
             minus = np.full((1,) * len(shape), -1.0)
             right_terms = tuple(_scale(term, minus) for term in right_terms)
-        constant = _padded(compact(left.constant), len(shape)) + sign * _padded(
-            compact(right_constant), len(shape)
-        )
-        return Expression(self.model, shape, left.terms + right_terms, constant)
+        if shape:
+            constant = _padded(compact(left.constant), len(shape)) + sign * _padded(
+                compact(right_constant), len(shape)
+            )
+        else:
+            constant = left.constant + sign * right_constant
+        if axes is not None:
+            axes = fitting((None,) * (len(shape) - len(axes)) + axes, shape)
+        return Expression(self.model, shape, left.terms + right_terms, constant, axes)
+
+    def _meet(self, other: Expression, verb: str) -> tuple[Axes | None, Expression]:
+        """The axes of a sum, and the other part in the order of this one's labels."""
+        axes, orders = combine(self.axes, other.axes, max(self.ndim, other.ndim), f"{verb}: the other part")
+        for back, order in enumerate(reversed(orders), 1):
+            if order is not None:
+                other = other._at((Ellipsis, order, *(slice(None),) * (back - 1)), order)
+        return axes, other
 
     def __add__(self, other: Operand) -> Expression:
         return self._plus(other, 1.0)
@@ -273,7 +328,17 @@ class Expression:
                 f"* with a {type(other).__name__} could mean the matrix product or elements; "
                 "write @, or multiply by an array (scipy.sparse.csr_array, numpy.asarray)"
             )
-        factor = as_numbers(_dense(other), "the multiplying array")
+        if (type(other) is float or type(other) is int) and -_LARGE < other < _LARGE:
+            by = float(other)
+            terms = tuple(
+                Gather(t.columns, t.values * by, t.distinct)
+                if isinstance(t, Gather)
+                else t.scale(np.array([by]))
+                for t in self.terms
+            )
+            return Expression(self.model, self.shape, terms, compact(self.constant) * by, self.axes)
+        what = "the multiplying array"
+        factor = as_numbers(self.aligned(other, what), what)
         shape = broadcast_shapes([self.shape, factor.shape], "multiplying")
         return self.broadcast_to(shape)._scaled(factor)
 
@@ -293,6 +358,7 @@ class Expression:
             self.shape,
             tuple(_scale(term, factor, self.shape) for term in self.terms),
             constant * factor if constant.any() else np.zeros(()),
+            self.axes,
         )
 
     def __truediv__(self, other: Operand) -> Expression:
@@ -303,7 +369,7 @@ class Expression:
                     "see fo.inverse and fo.quad_over_lin"
                 )
             other = other.constant
-        divisor = as_numbers(_dense(other), "the divisor")
+        divisor = as_numbers(self.aligned(other, "the divisor"), "the divisor")
         with np.errstate(divide="ignore", over="ignore"):
             factor = 1.0 / divisor
         if not np.isfinite(factor).all():
@@ -327,19 +393,39 @@ class Expression:
             if not other.is_constant:
                 self._refuse_product(other)
             other = other.constant
-        data = _matrix(other)
-        _match(self.shape, data.shape)
-        return self.T._left_multiplied(data.T).T
+        if is_pandas(other):
+            return self._times_frame(other)
+        data = matrix_operand(other)
+        check_matmul(self.shape, data.shape)
+        return self._right_multiplied(data)
+
+    def _right_multiplied(self, data: Any) -> Expression:
+        out = self.T._left_multiplied(data.T).T
+        if self.axes is not None:
+            out.axes = fitting((*self.axes[:-1], *(None,) * (data.ndim - 1)), out.shape)
+        return out
+
+    def _times_frame(self, frame: Any) -> Expression:
+        """Multiply by a series or a frame, whose index meets the last axis; its columns become labels."""
+        what = "the multiplying array"
+        values = align_rows(frame, None if self.axes is None else self.axes[-1], what)
+        data = matrix_operand(values)
+        check_matmul(self.shape, data.shape)
+        out = self._right_multiplied(data)
+        if frame.ndim == 2:
+            out.axes = (*(out.axes or (None,) * out.ndim)[:-1], Axis(frame.columns.tolist()))
+        return out
 
     def __rmatmul__(self, other: Operand) -> Expression:
         return self._left_multiplied(other)
 
     def _left_multiplied(self, other: Operand) -> Expression:
-        data = _matrix(other)
-        _match(data.shape, self.shape)
+        data = matrix_operand(other)
+        check_matmul(data.shape, self.shape)
         if data.ndim == 1:
             weighted: Expression = self * data.reshape(-1, *(1,) * (self.ndim - 1))
             return weighted.sum(axis=0)
+        axes = None if self.axes is None else (None, *self.axes[1:])
         matrix = sp.csr_array(data)
         shape = (matrix.shape[0], *self.shape[1:])
         flat = self.ravel()
@@ -347,7 +433,9 @@ class Expression:
             matrix = sp.csr_array(sp.kron(matrix, sp.eye_array(self.shape[1]), format="csr"))
         terms = tuple(term.left_multiply(matrix) for term in flat.terms)
         constant = matrix @ flat.constant if flat.constant.any() else np.zeros(matrix.shape[0])
-        return Expression(self.model, shape, terms, np.asarray(constant).reshape(shape))
+        return Expression(
+            self.model, shape, terms, np.asarray(constant).reshape(shape), axes and fitting(axes, shape)
+        )
 
     def __pow__(self, exponent: float) -> Expression:
         from forcopt.language.atoms import power
@@ -365,7 +453,7 @@ class Expression:
 
     def sum(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Expression:
         """Sum over all elements, or over one or several axes."""
-        axes = tuple(range(self.ndim)) if axis is None else tuple(sorted(_axes(axis, self.shape)))
+        axes = tuple(range(self.ndim)) if axis is None else tuple(sorted(normalized_axes(axis, self.shape)))
         kept = tuple(a for a in range(self.ndim) if a not in axes)
         shape = tuple(self.shape[a] for a in kept)
         groups, count = prod(shape), prod(self.shape[a] for a in axes)
@@ -375,13 +463,15 @@ class Expression:
             for term in flat.terms
         )
         out = Expression(self.model, shape, terms, flat.constant.sum(axis=-1))
+        if self.axes is not None:
+            out.axes = fitting(tuple(self.axes[a] for a in kept), shape)
         if keepdims:
             return out.reshape(tuple(1 if a in axes else n for a, n in enumerate(self.shape)))
         return out
 
     def mean(self, axis: int | tuple[int, ...] | None = None) -> Expression:
         """Average over all elements, or over one or several axes."""
-        axes = tuple(range(self.ndim)) if axis is None else _axes(axis, self.shape)
+        axes = tuple(range(self.ndim)) if axis is None else normalized_axes(axis, self.shape)
         count = prod(self.shape[a] for a in axes)
         if count == 0:
             raise DeclarationError(f"mean of no elements: axis {axis} of shape {self.shape}")
@@ -406,31 +496,36 @@ class Expression:
     def between(self, lower: Operand, upper: Operand) -> Constraint:
         """The constraint ``lower <= self <= upper``, one row for each element.
 
-        Args:
-            lower: numbers that broadcast with the expression; may be ``-inf``.
-            upper: numbers that broadcast with the expression; may be ``inf``.
+        Parameters
+        ----------
+        lower : Operand
+            Numbers that broadcast with the expression; may be ``-inf``.
+        upper : Operand
+            Numbers that broadcast with the expression; may be ``inf``.
         """
         from forcopt.language.constraint import Constraint
 
-        low, high = as_bounds(_dense(lower), _dense(upper), "between: ")
+        low, high = as_bounds(
+            self.aligned(lower, "between: lower"), self.aligned(upper, "between: upper"), "between: "
+        )
         shape = broadcast_shapes([self.shape, low.shape, high.shape], "between")
         check_order(low, high, shape, "between")
         return Constraint(self.broadcast_to(shape), np.broadcast_to(low, shape), np.broadcast_to(high, shape))
 
-    def _compare(self, other: Operand, lower: float, upper: float) -> Constraint:
+    def _compare(self, other: Operand, lower: Array, upper: Array) -> Constraint:
         from forcopt.language.constraint import Constraint
 
         difference = self._plus(other, -1.0, "comparing", "the compared array")
-        return Constraint(difference, np.array(lower), np.array(upper))
+        return Constraint(difference, lower, upper)
 
     def __le__(self, other: Operand) -> Constraint:
-        return self._compare(other, -np.inf, 0.0)
+        return self._compare(other, _LEAST, _ZERO)
 
     def __ge__(self, other: Operand) -> Constraint:
-        return self._compare(other, 0.0, np.inf)
+        return self._compare(other, _ZERO, _MOST)
 
     def __eq__(self, other: Operand) -> Constraint:  # type: ignore[override]
-        return self._compare(other, 0.0, 0.0)
+        return self._compare(other, _ZERO, _ZERO)
 
     def __ne__(self, other: Operand) -> bool:
         raise TypeError("an optimization model has no constraint !=")
@@ -480,93 +575,29 @@ class Expression:
         return f"${expression_latex(self)}$"
 
 
+class Loc:
+    """Gives parts of an expression by the labels of its axes; see `Expression.loc`."""
+
+    __slots__ = ("_whole",)
+
+    def __init__(self, whole: Expression) -> None:
+        self._whole = whole
+
+    def __getitem__(self, key: Any) -> Expression:
+        whole = self._whole
+        if whole.axes is None:
+            raise DeclarationError(f"{whole._short()} has no labels: declare its variable with index=")
+        parts, axes = split_key(key if isinstance(key, tuple) else (key,), whole.axes, every=True)
+        out = whole._at(parts, key)
+        out.axes = None if axes is None else fitting(axes, out.shape)
+        return out
+
+
 def _padded(values: Array, axes: int) -> Array:
     return values.reshape((1,) * (axes - values.ndim) + values.shape)
-
-
-def _match(left: tuple[int, ...], right: tuple[int, ...]) -> None:
-    if not (1 <= len(left) <= 2 and 1 <= len(right) <= 2):
-        raise DeclarationError(f"@ takes one or two axes on each side, not shapes {left} and {right}")
-    if left[-1] != right[0]:
-        raise DeclarationError(f"@: shapes {left} and {right} do not match ({left[-1]} against {right[0]})")
 
 
 def _scale(term: Term, factor: Array, shape: tuple[int, ...] = ()) -> Term:
     if isinstance(term, Gather):
         return term.scale(factor)
     return term.scale(factor.reshape(-1) if factor.size == 1 else np.broadcast_to(factor, shape).reshape(-1))
-
-
-def concatenate(parts: Iterable[Operand], axis: int = 0) -> Expression:
-    """Join expressions (and arrays) along an axis that exists, as `numpy.concatenate`.
-
-    >>> import forcopt as fo
-    >>> m = fo.Model()
-    >>> x, y = m.variable("x", 2), m.variable("y", 3)
-    >>> fo.concatenate([x, 2 * y]).shape
-    (5,)
-    """
-    parts = list(parts)
-    model = next((p.model for p in parts if isinstance(p, Expression)), None)
-    if model is None:
-        raise DeclarationError("concatenate needs at least one expression; use numpy for arrays")
-    exprs = [
-        model.lift(p, "a joined expression" if isinstance(p, Expression) else "the joined array")
-        for p in parts
-    ]
-    try:
-        constant = np.concatenate([e.constant for e in exprs], axis=axis)
-    except ValueError:
-        raise DeclarationError(f"cannot join shapes {[e.shape for e in exprs]} along axis {axis}") from None
-    axis = axis % constant.ndim
-    joined = _joined_gathers(exprs, axis)
-    if joined is not None:
-        return Expression(model, constant.shape, (joined,), constant)
-    offsets = np.cumsum([0] + [e.size for e in exprs])
-    order = np.concatenate(
-        [np.arange(a, a + e.size).reshape(e.shape) for a, e in zip(offsets[:-1], exprs, strict=True)],
-        axis=axis,
-    ).reshape(-1)
-    merged_rows = [e.linear_rows() for e in exprs]
-    width = 1 + max((int(r.indices.max()) for r in merged_rows if r.indices.size), default=0)
-    rows = Rows.of(sp.csr_array(sp.vstack([r.matrix(width) for r in merged_rows], format="csr"))).take(order)
-    return Expression(model, constant.shape, (rows,), constant)
-
-
-def _joined_gathers(exprs: Sequence[Expression], axis: int) -> Gather | None:
-    """One gather for all parts, if each is held in one of the same width or is constant (then with zeros)."""
-    zero = Gather(np.zeros(1, np.int32), np.zeros(1), False)
-    held: list[Gather] = []
-    for e in exprs:
-        term = e.terms[0] if e.terms else zero
-        if len(e.terms) > 1 or not isinstance(term, Gather):
-            return None
-        held.append(term)
-    widths = {term.width for term in held if term is not zero}
-    if len(widths) != 1:
-        return None
-    shapes = [(*e.shape, *widths) for e in exprs]
-    columns = [np.broadcast_to(t.columns, shape) for t, shape in zip(held, shapes, strict=True)]
-    values = [np.broadcast_to(t.values, shape) for t, shape in zip(held, shapes, strict=True)]
-    distinct = all(term.distinct for term in held) and apart(held)
-    return Gather(np.concatenate(columns, axis=axis), np.concatenate(values, axis=axis), distinct)
-
-
-def stack(parts: Iterable[Operand], axis: int = 0) -> Expression:
-    """Join expressions of one shape along a new axis, as `numpy.stack`.
-
-    >>> import forcopt as fo
-    >>> m = fo.Model()
-    >>> x = m.variable("x", 3)
-    >>> fo.stack([x.sum(), x[0] - x[1]]).shape
-    (2,)
-    """
-    parts = list(parts)
-    shapes = {p.shape if isinstance(p, Expression) else np.shape(p) for p in parts}
-    if len(shapes) != 1:
-        raise DeclarationError(f"stack needs one or more parts of one shape, not {sorted(shapes)}")
-    (where,) = _axes(axis, (*shapes.pop(), len(parts)))
-    index = (slice(None),) * where + (None,)
-    return concatenate(
-        [p[index] if isinstance(p, Expression) else np.expand_dims(p, where) for p in parts], where
-    )

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import signature
 from math import prod
-from operator import attrgetter, index
+from operator import attrgetter
+from operator import index as as_index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.arrays import Array, as_bounds, as_numbers, check_order, describe_entry
-from forcopt.errors import CurvatureError, DeclarationError
+from forcopt.arrays import Array, as_bounds, as_numbers, check_order
+from forcopt.errors import CurvatureError, DeclarationError, unknown
+from forcopt.language import editing, evaluator
 from forcopt.language import objective as objectives
-from forcopt.language.columns import Block, Columns, Growing, consecutive
+from forcopt.language.columns import Block, Columns, ColumnStore, consecutive
 from forcopt.language.constraint import Condition, Constraint, Lazy, Separator
 from forcopt.language.expression import Expression
 from forcopt.language.intervals import integral, interval
+from forcopt.language.labels import align, describe_labels, is_pandas, read_axes
 from forcopt.language.objective import Objective, SortedMethod
 from forcopt.language.relations import AtomRelation, Product
 from forcopt.language.terms import Gather, mark
+from forcopt.language.variable import Variable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,38 +36,32 @@ __all__ = ["Model", "Variable"]
 
 Relation = AtomRelation | Product | Condition
 _START = attrgetter("start")
-_FIELDS: dict[str, type] = {"lower": float, "upper": float, "integer": np.int8, "curvature": np.int8}
-
-
-class Variable(Expression):
-    """A decision variable of a model; an expression like any other.
-
-    Attributes:
-        name: unique in its model.
-        start: its first column; the others follow in C order.
-        integer: whether all its values are integers.
-    """
-
-    __slots__ = ("integer", "name", "start")
-
-    def __init__(self, model: Model, name: str, shape: tuple[int, ...], start: int, integer: bool) -> None:
-        super().__init__(model, shape, (consecutive(start, shape),), np.zeros(()))
-        self.name = name
-        self.start = start
-        self.integer = integer
-
-    def __repr__(self) -> str:
-        kind = "integer " if self.integer else ""
-        return f"<{kind}variable {self.name} of shape {self.shape}>"
 
 
 def _is_several(condition: Any) -> bool:
     return isinstance(condition, Iterable) and not isinstance(condition, str | Expression)
 
 
+def _is_affine(relation: Relation) -> bool:
+    """Whether a lazy family may use the result."""
+    return isinstance(relation, Product) or (
+        isinstance(relation, AtomRelation) and not relation.atom.curvature
+    )
+
+
+def _booleans(given: Any, what: str) -> Array:
+    """Read booleans, or the numbers 0 and 1 for them."""
+    values = np.asarray(given)
+    if values.dtype == bool:
+        return values
+    if values.dtype.kind not in "iu" or not np.isin(values, (0, 1)).all():
+        raise DeclarationError(f"{what} is {given!r}; it must be True, False, or an array of these")
+    return values.astype(bool)
+
+
 def _shape(name: str, shape: Any) -> tuple[int, ...]:
     try:
-        full = tuple(index(n) for n in (shape if np.iterable(shape) else (shape,)))
+        full = tuple(as_index(n) for n in (shape if np.iterable(shape) else (shape,)))
     except TypeError:
         raise DeclarationError(f"variable {name!r}: shape {shape!r} must be an integer or several") from None
     if any(n < 0 for n in full):
@@ -73,9 +72,13 @@ def _shape(name: str, shape: Any) -> tuple[int, ...]:
 class Model:
     """An optimization model.
 
-    Args:
-        name: used in messages and files.
+    Parameters
+    ----------
+    name : str, default "model"
+        Used in messages and files.
 
+    Examples
+    --------
     >>> import forcopt as fo
     >>> m = fo.Model("diet")
     >>> x = m.variable("x", shape=2, lower=0)
@@ -87,21 +90,31 @@ class Model:
     """
 
     def __init__(self, name: str = "model") -> None:
+        if not isinstance(name, str):
+            raise DeclarationError(f"the name of a model is {name!r}; it must be a string")
         self.name = name
-        self.blocks: list[Block] = []
         self.constraints: list[Constraint] = []
         self.relations: list[Relation] = []
         self.lazies: list[Lazy] = []
         self.objective: Objective | None = None
-        self.column_count = 0
         self.row_count = 0
+        self._store = ColumnStore()
         self._names: dict[str, Variable | Constraint | Condition | Lazy] = {}
-        self._labels: dict[str, int] = {}
+        self._column_names: dict[str, int] | None = None  # of columns with names of their own
+        self._counters: dict[str, int] = {}
         self._condition_count = 0
-        self._has_integer = False
         self._atoms: dict[int, AtomRelation] = {}  # by the first column of the result
-        self._grown = {f: Growing(np.empty(0, t)) for f, t in _FIELDS.items()}
-        self._ranges = Growing(np.empty(0)), Growing(np.empty(0))
+        self._removed = np.zeros(0, dtype=bool)  # which columns belong to removed variables
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The columns in the blocks in which they were made."""
+        return self._store.blocks
+
+    @property
+    def column_count(self) -> int:
+        """The number of columns, with those of removed variables and unused atoms."""
+        return self._store.count
 
     # -- variables -----------------------------------------------------------------------------------------
 
@@ -113,49 +126,155 @@ class Model:
         lower: Any = -np.inf,
         upper: Any = np.inf,
         integer: Any = False,
-        binary: bool = False,
+        binary: Any = False,
+        index: Any = None,
         labels: Sequence[str] | None = None,
     ) -> Variable:
         """Add a variable.
 
-        Args:
-            name: unique in the model; ``x1``, ``x2``, ... if left out.
-            shape: its numpy shape; ``()`` for a scalar.
-            lower: numbers that broadcast to the shape; free by default.
-            upper: numbers that broadcast to the shape; free by default.
-            integer: only integers; or booleans that broadcast to the shape, true where only integers.
-            binary: 0 or 1; the bounds are then cut to [0, 1].
-            labels: a name for each column, in C order; ``name[i,j]`` by default.
+        Parameters
+        ----------
+        name : str, default ""
+            Unique in the model; ``x1``, ``x2``, ... if left out.
+        shape : int | tuple[int, ...], optional
+            Its numpy shape; ``()`` for a scalar.
+        lower : Any, default -np.inf
+            Numbers that broadcast to the shape; free by default.
+        upper : Any, default np.inf
+            Numbers that broadcast to the shape; free by default.
+        integer : Any, default False
+            Only integers; or booleans that broadcast to the shape, true where only integers.
+        binary : Any, default False
+            Only 0 or 1; or booleans that broadcast to the shape, true where only 0 or 1.
+        index : Any, optional
+            Labels of the axes instead of a shape: a list or a `pandas.Index` for one axis, a tuple with one
+            for each axis (an int for an axis without labels), or a mapping from the names of the axes to
+            their labels. Then ``x["a"]`` and ``x.loc[...]`` pick by label, and series and frames meet the
+            variable by label, in bounds as in arithmetic.
+        labels : Sequence[str], optional
+            A name for each column, in C order; ``name[i,j]`` by default.
 
-        Raises:
-            DeclarationError: for a name in use, and for bounds that are NaN, crossed or of another shape.
+        Raises
+        ------
+        DeclarationError
+            For a name in use, for labels that repeat, and for bounds that are NaN, crossed, of another shape,
+            or beyond 0 and 1 for a binary variable.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> m = Model()
+        >>> cost = pd.Series({"iron": 3.0, "coal": 1.0})
+        >>> x = m.variable("x", index=cost.index, lower=1)
+        >>> m.minimize((cost[["coal", "iron"]] * x).sum())
+        >>> m.objective.stages[0].expression
+        <expression of shape (), 2 coefficients: 3 x[iron] + x[coal]>
+        >>> x["coal"]
+        <expression of shape (), 1 coefficients: x[coal]>
         """
         if not isinstance(name, str):
             raise DeclarationError(f"variable: the name is {name!r}; it must be a string")
+        label = f"variable {name}: " if name else "variable: "
+        axes = None if index is None else self._index_axes(index, label)
         full = _shape(name, shape)
+        if axes is not None:
+            sizes = tuple(a if isinstance(a, int) else len(a) for a in axes)
+            if shape != () and full != sizes:
+                raise DeclarationError(f"{label}shape {full} does not fit the index of shape {sizes}")
+            full, named = sizes, tuple(None if isinstance(a, int) else a for a in axes)
+            lower, upper = (
+                align(b, named, full, f"{label}{which}") if is_pandas(b) else b
+                for which, b in (("lower", lower), ("upper", upper))
+            )
+        else:
+            named = None
         name = self._fresh_name(name) if name else self.unused_name(f"x{len(self.blocks) + 1}")
         low, high = as_bounds(lower, upper, f"variable {name}: ")
-        whole = np.asarray(integer, dtype=bool)
-        for which, bound in (("lower", low), ("upper", high), ("integer", whole)):
+        whole = _booleans(integer, f"variable {name}: integer")
+        zero_one = _booleans(binary, f"variable {name}: binary")
+        for which, bound in (("lower", low), ("upper", high), ("integer", whole), ("binary", zero_one)):
             if bound.ndim > len(full) or any(
                 m not in (1, n) for m, n in zip(bound.shape[::-1], full[::-1], strict=False)
             ):
                 raise DeclarationError(
                     f"variable {name}: {which} has shape {bound.shape}, which does not broadcast to {full}"
                 )
-        if binary:
-            low, high, whole = np.maximum(low, 0.0), np.minimum(high, 1.0), np.array(True)
+        if zero_one.any():
+            for which, bound, beyond in (
+                ("lower", low, np.isfinite(low) & (low < 0)),
+                ("upper", high, np.isfinite(high) & (high > 1)),
+            ):
+                if (zero_one & beyond).any():
+                    worst = float(bound[beyond].flat[0])
+                    raise DeclarationError(
+                        f"variable {name}: {which} is {worst:g}, but a binary variable is 0 or 1; "
+                        "write integer=True for other integers"
+                    )
+            low = np.where(zero_one, np.maximum(low, 0.0), low)
+            high = np.where(zero_one, np.minimum(high, 1.0), high)
+            whole = whole | zero_one
         check_order(low, high, full, f"variable {name}")
-        if labels is not None and len(labels) != prod(full):
-            raise DeclarationError(f"variable {name}: {len(labels)} labels for shape {full}")
-        start = self._add_block(name, full, low, high, whole.astype(np.int8), 0, labels)
-        out = Variable(self, name, full, start, bool(whole.all()))
-        self._names[name] = out
+        if labels is not None:
+            labels = self._check_labels(list(labels), full, name)
+        block = Block(name, self.column_count, full, low, high, whole.astype(np.int8), 0, labels, named)
+        return self._declare(block, bool(whole.all()))
+
+    def declare_block(
+        self,
+        name: str,
+        lower: Array,
+        upper: Array,
+        integer: Array,
+        labels: Sequence[str] | None = None,
+    ) -> Variable:
+        """Add a variable whose arrays are known to be right, as `variable` without its checks; for readers.
+
+        Parameters
+        ----------
+        name : str
+            Not in use.
+        lower, upper, integer : Array
+            Of the variable's shape.
+        labels : Sequence[str], optional
+            A name for each column.
+        """
+        kinds = integer.astype(np.int8)
+        block = Block(name, self.column_count, lower.shape, lower, upper, kinds, 0, labels)
+        return self._declare(block, bool(kinds.all()))
+
+    def _declare(self, block: Block, integer: bool) -> Variable:
+        self._store.add(block)
+        out = Variable(self, block.name, block.shape, block.start, integer, block.axes)
+        self._names[block.name] = out
         return out
+
+    @staticmethod
+    def _index_axes(index: Any, what: str) -> tuple[Any, ...]:
+        if isinstance(index, tuple):
+            return tuple(
+                a if isinstance(a, int) else read_axes([*a] if isinstance(a, tuple) else a, what)[0]
+                for a in index
+            )
+        return read_axes(index, what)
+
+    @staticmethod
+    def _check_labels(labels: list[str], shape: tuple[int, ...], name: str) -> list[str]:
+        count = prod(shape)
+        if len(labels) != count:
+            raise DeclarationError(f"variable {name}: {len(labels)} labels for shape {shape}")
+        for label in labels:
+            if not isinstance(label, str):
+                raise DeclarationError(f"variable {name}: the label {label!r} must be a string")
+        if len(set(labels)) < count:
+            twice = next(label for i, label in enumerate(labels) if labels.index(label) != i)
+            raise DeclarationError(f"variable {name}: the label {twice!r} occurs twice")
+        return labels
 
     def unused_name(self, name: str) -> str:
         """Give `name`, with ``#2``, ``#3``, ... if it is in use: for blocks that a model may hold twice.
 
+        Examples
+        --------
         >>> m = Model()
         >>> _ = m.variable("x")
         >>> m.unused_name("x"), m.unused_name("y")
@@ -172,24 +291,6 @@ class Model:
             raise DeclarationError(f"the name {name!r} is already in use in model {self.name!r}")
         return name
 
-    def _add_block(
-        self,
-        name: str,
-        shape: tuple[int, ...],
-        lower: Array,
-        upper: Array,
-        integer: int | Array,
-        curvature: int,
-        labels: Sequence[str] | None = None,
-    ) -> int:
-        block = Block(name, self.column_count, shape, lower, upper, integer, curvature, labels)
-        if self.column_count + block.size > np.iinfo(np.int32).max:
-            raise DeclarationError(f"{name}: a model holds at most {np.iinfo(np.int32).max} columns")
-        self.blocks.append(block)
-        self._has_integer |= bool(np.any(block.integer))
-        self.column_count += block.size
-        return block.start
-
     def add_columns(
         self,
         label: str,
@@ -201,17 +302,23 @@ class Model:
     ) -> Expression:
         """Add columns that are not a variable, such as the results of a product; for atoms, not for users.
 
-        Args:
-            label: for their name, which a number makes unique.
-            shape: of the expression.
-            lower, upper: numbers that broadcast to the shape, or flat.
-            curvature, implied_integer: see `Columns`.
+        Parameters
+        ----------
+        label : str
+            For their name, which a number makes unique.
+        shape : tuple[int, ...]
+            Of the expression.
+        lower, upper
+            Numbers that broadcast to the shape, or flat.
+        curvature, implied_integer
+            See `Columns`.
         """
-        self._labels[label] = self._labels.get(label, 0) + 1
-        name = f"{label}#{self._labels[label]}"
+        number = self._counters.get(label, 0) + 1
         low, high = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
         low, high = low.reshape(shape) if low.ndim else low, high.reshape(shape) if high.ndim else high
-        start = self._add_block(name, shape, low, high, 2 * implied_integer, curvature)
+        start = self.column_count
+        self._store.add(Block(f"{label}#{number}", start, shape, low, high, 2 * implied_integer, curvature))
+        self._counters[label] = number
         return Expression(self, shape, (consecutive(start, shape),), np.zeros(()))
 
     def add_atom(
@@ -224,12 +331,18 @@ class Model:
     ) -> Expression:
         """Add the result columns of an atom and the relation that ties them to its arguments; for atoms.
 
-        Args:
-            label: what the user called.
-            atom: which function.
-            shape: of the result.
-            arguments: see `AtomRelation`.
-            parameter: the atom's own.
+        Parameters
+        ----------
+        label : str
+            What the user called.
+        atom : Atom
+            Which function.
+        shape : tuple[int, ...]
+            Of the result.
+        arguments : tuple[Expression, ...]
+            See `AtomRelation`.
+        parameter : Any
+            The atom's own.
         """
         start = self.column_count
         result = self.add_columns(
@@ -238,7 +351,7 @@ class Model:
             lower=0.0 if atom.nonnegative else -np.inf,
             curvature=atom.curvature,
             implied_integer=atom.integral
-            and self._has_integer
+            and self._store.has_integer
             and all(bool(self.is_integral(a).all()) for a in arguments),
         )
         if result.size:
@@ -248,52 +361,52 @@ class Model:
 
     def columns(self) -> Columns:
         """Give the bounds, integrality and curvature of all columns."""
-        filled = len(self._grown["lower"].view)
-        for block in self.blocks[bisect_left(self.blocks, filled, key=_START) :]:
-            for field, grown in self._grown.items():
-                grown.extend(block.shape, getattr(block, field))
-        return Columns(**{field: grown.view for field, grown in self._grown.items()})
+        return self._store.arrays()
 
     def ranges(self) -> tuple[Array, Array]:
         """Give bounds on all columns, those on atoms' results derived from their arguments.
 
         They hold for the values of the atoms, not for every number that a program may give a result column.
         """
-        if not self._atoms:
-            columns = self.columns()
-            return columns.lower, columns.upper
-        least, greatest = self._ranges
-        for block in self.blocks[bisect_left(self.blocks, len(least.view), key=_START) :]:
-            relation = self._atoms.get(block.start) if block.curvature else None
-            if relation is None:
-                low, high, shape = block.lower, block.upper, block.shape
-            else:
-                ends = [interval(a, least.view, greatest.view) for a in relation.arguments]
-                low, high = relation.atom.bounds(ends, relation.parameter)
-                shape = relation.result.shape
-            least.extend(shape, low)
-            greatest.extend(shape, high)
-        return least.view, greatest.view
+        return self._store.ranges(self._atoms)
 
     def needed_relations(self) -> list[Relation]:
         """Give the relations that matter: an atom that no constraint, condition or objective uses does not.
 
         A product is kept if there are lazy families, whose constraints may use it.
         """
+        return self._needed()[0]
+
+    def _needed(self) -> tuple[list[Relation], Array]:
+        """The relations that matter, and which columns are used by them, by constraints and objectives."""
         used = np.zeros(self.column_count, dtype=bool)
-        for constraint in self.constraints if self.relations else ():
+        read = self.relations or self._removed.any()
+        for constraint in self.constraints if read else ():
             mark(constraint.expression.terms, used)
-        for stage in self.objective.stages if self.objective and self.relations else ():
+        for stage in self.objective.stages if self.objective and read else ():
             mark(stage.expression.terms, used)
         needed: list[Relation] = []
         for relation in reversed(self.relations):  # an argument's columns are older than the result's
-            optional = AtomRelation if self.lazies else AtomRelation | Product
-            if isinstance(relation, optional) and not used[relation.result_columns].any():
+            needless = (
+                isinstance(relation, AtomRelation | Product) and not used[relation.result_columns].any()
+            )
+            if needless and not (self.lazies and _is_affine(relation)):
                 continue
             needed.append(relation)
             for operand in relation.operands:
                 mark(operand.terms, used)
-        return needed[::-1]
+        return needed[::-1], used
+
+    def unused_columns(self) -> Array:
+        """Give the columns of removed variables, and of atoms and products that nothing uses."""
+        out = np.zeros(self.column_count, dtype=bool)
+        out[: len(self._removed)] = self._removed
+        if self.relations:
+            needed = {id(r) for r in self.needed_relations()}
+            for relation in self.relations:
+                if isinstance(relation, AtomRelation | Product) and id(relation) not in needed:
+                    out[relation.result_columns] = True
+        return np.flatnonzero(out)
 
     @property
     def variables(self) -> list[Variable]:
@@ -301,21 +414,70 @@ class Model:
         return [v for v in self._names.values() if isinstance(v, Variable)]
 
     def column_name(self, column: int) -> str:
-        """Name a column, such as ``x[1,2]``."""
-        block = self._block(column)
-        if block.labels is not None:
-            return block.labels[column - block.start]
-        return block.name + describe_entry(block.shape, column - block.start).replace(" ", "")
+        """Name a column, such as ``x[1,2]`` or ``x[a]``."""
+        return self._store.name(column)
 
-    def _block(self, column: int) -> Block:
-        return self.blocks[bisect_right(self.blocks, column, key=_START) - 1]
+    def block_of(self, column: int) -> Block:
+        """Give the block that a column was made in."""
+        return self.blocks[self._store.position(column)]
 
     def row_name(self, row: int) -> str:
         """Name a row, such as ``need[0]``."""
         constraint = self.constraints[bisect_right(self.constraints, row, key=_START) - 1]
         if constraint.labels is not None:
             return constraint.labels[row - constraint.start]
-        return constraint.name + describe_entry(constraint.shape, row - constraint.start).replace(" ", "")
+        axes = constraint.expression.axes
+        return constraint.name + describe_labels(axes, constraint.shape, row - constraint.start)
+
+    def __getitem__(self, name: str) -> Any:
+        """Give what has a name: a variable, a constraint, or one element of a variable.
+
+        Parameters
+        ----------
+        name : str
+            Such as ``"x"``, ``"need"`` or ``"x[1,2]"``.
+
+        Raises
+        ------
+        UnknownNameError
+            If nothing has the name; it suggests the nearest.
+
+        Examples
+        --------
+        >>> m = Model()
+        >>> x = m.variable("x", shape=3)
+        >>> m["x"], m["x[1]"]
+        (<variable x of shape (3,)>, <expression of shape (), 1 coefficients: x[1]>)
+        """
+        if not isinstance(name, str):
+            raise DeclarationError(f"{name!r} is no name; a model is indexed by strings such as 'x'")
+        if name in self._names:
+            return self._names[name]
+        column = self._named_column(name)
+        if column is None:
+            raise unknown("name", name, list(self._names))
+        gather = Gather(np.array([column], np.int32), np.ones(1), True)
+        return Expression(self, (), (gather,), np.zeros(()))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names or self._named_column(name) is not None
+
+    def _named_column(self, name: str) -> int | None:
+        """The column of a name such as ``x[1,2]``; None if there is none."""
+        head, bracket, inside = name.partition("[")
+        variable = self._names.get(head)
+        if bracket and isinstance(variable, Variable) and variable.axes is None and inside.endswith("]"):
+            try:
+                at = tuple(int(i) for i in inside[:-1].split(","))
+                place = int(np.ravel_multi_index(at, variable.shape))
+            except ValueError:
+                pass
+            else:
+                if self._store.name(variable.start + place) == name:
+                    return variable.start + place
+        if self._column_names is None or len(self._column_names) != self.column_count:
+            self._column_names = {self._store.name(j): j for j in range(self.column_count)}
+        return self._column_names.get(name)
 
     # -- what expressions ask ------------------------------------------------------------------------------
 
@@ -332,7 +494,7 @@ class Model:
 
     def interval(self, expression: Expression) -> tuple[Array, Array]:
         """Bounds on each element of an expression that follow from the bounds of the columns."""
-        return interval(expression, *self.ranges())
+        return interval(expression, *self._store.declared_ranges(self._atoms))
 
     def free_columns(self) -> Array:
         """Give the columns that no atom or product computes from others."""
@@ -345,6 +507,11 @@ class Model:
     def is_integral(self, expression: Expression) -> Array:
         """Whether each element can only take integer values."""
         return integral(expression, self.columns().integer > 0)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether no atom was used so far."""
+        return not self._atoms
 
     def is_affine(self, expression: Expression) -> bool:
         """Whether an expression uses no atom."""
@@ -372,13 +539,19 @@ class Model:
     def check_curvature(self, expression: Expression, direction: int, place: str) -> None:
         """Check that every atom in `expression` is used where it keeps the model convex.
 
-        Args:
-            expression: any.
-            direction: 1 if it must be convex, -1 if concave, 0 if affine.
-            place: where it is used, for the message.
+        Parameters
+        ----------
+        expression : Expression
+            Any.
+        direction : int
+            1 if it must be convex, -1 if concave, 0 if affine.
+        place : str
+            Where it is used, for the message.
 
-        Raises:
-            CurvatureError: naming the atom and the place.
+        Raises
+        ------
+        CurvatureError
+            Naming the atom and the place.
         """
         curved = self._curved(expression)
         if curved is None:
@@ -405,12 +578,17 @@ class Model:
     ) -> Any:
         """Add constraints.
 
-        Args:
-            conditions: comparisons, `implies`, `connected`, or iterables of them.
-            name: for messages, files and duals; numbered (``name[0]``, ...) unless one constraint is given
-                by itself. Without it a condition keeps the name that it brings, or is numbered.
+        Parameters
+        ----------
+        conditions : Constraint | Condition | Iterable[Any]
+            Comparisons, `implies`, `connected`, or iterables of them.
+        name : str, default ""
+            For messages, files and duals; numbered (``name[0]``, ...) unless one constraint is given by
+            itself. Without it a condition keeps the name that it brings, or is numbered.
 
-        Returns:
+        Returns
+        -------
+        Any
             The constraint that was given, or a list of all of them.
         """
         flat: list[Any] = []
@@ -418,44 +596,211 @@ class Model:
             several: Any = condition if _is_several(condition) else [condition]
             flat.extend(several)
         alone = len(conditions) == 1 and not _is_several(conditions[0])
-        for position, condition in enumerate(flat):
-            self._add_condition(condition, name if alone or not name else f"{name}[{position}]")
+        self._check_name(name, "subject_to")
+        named = self._check_conditions(flat, name, alone)
+        for condition, free in zip(flat, named, strict=True):
+            condition.name = free
+            self._names[free] = condition
+            if isinstance(condition, Constraint):
+                condition.start = self.row_count
+                self.row_count += condition.expression.size
+                self.constraints.append(condition)
+            else:
+                self.relations.append(condition)
+        self._condition_count += len(flat)
         return flat[0] if alone else flat
 
-    def _add_condition(self, condition: Any, name: str) -> None:
-        if not isinstance(condition, Constraint | Condition):
-            hint = (
-                "; a comparison of two numbers is no constraint"
-                if isinstance(condition, bool | np.bool_)
-                else ""
+    def _check_conditions(self, conditions: Sequence[Any], name: str, alone: bool) -> list[str]:
+        """Check all conditions and choose their names; nothing is added before all are found right."""
+        taken: dict[str, Any] = {}
+        shrunk = bool(self._removed.any())
+        for position, condition in enumerate(conditions):
+            wanted = name if alone or not name else f"{name}[{position}]"
+            if not isinstance(condition, Constraint | Condition):
+                hint = (
+                    "; a comparison of two numbers is no constraint"
+                    if isinstance(condition, bool | np.bool_)
+                    else ""
+                )
+                raise DeclarationError(f"subject_to needs constraints, not {condition!r}{hint}")
+            operands = (condition.expression,) if isinstance(condition, Constraint) else condition.operands
+            for operand in operands:
+                if operand.model is not self:
+                    self.lift(operand, f"the constraint {wanted!r}" if wanted else "the constraint")
+                if shrunk:
+                    self._check_present(operand)
+            if condition.name and (
+                self._names.get(condition.name) is condition or taken.get(condition.name) is condition
+            ):
+                raise DeclarationError(f"the constraint {condition.name!r} already is in the model")
+            if wanted:
+                self._fresh_name(wanted)
+                if wanted in taken:
+                    raise DeclarationError(f"the name {wanted!r} is already in use in model {self.name!r}")
+            else:
+                wanted = condition.name or f"c{self._condition_count + position + 1}"
+                free, number = wanted, 1
+                while free in self._names or free in taken:
+                    number += 1
+                    free = f"{wanted}#{number}"
+                wanted = free
+            condition.check(f"constraint {wanted}")
+            taken[wanted] = condition
+        if len({id(c) for c in conditions}) < len(conditions):
+            raise DeclarationError("subject_to: the same constraint is given twice")
+        return list(taken)
+
+    @staticmethod
+    def _check_name(name: Any, what: str) -> None:
+        if not isinstance(name, str):
+            raise DeclarationError(f"{what}: the name is {name!r}; it must be a string")
+
+    # -- editing -------------------------------------------------------------------------------------------
+
+    def columns_of(self, part: Expression, what: str) -> Array:
+        """Give the columns of a variable or of a part of one, flat.
+
+        Raises
+        ------
+        DeclarationError
+            For any other expression.
+        """
+        self.lift(part, what)
+        term = part.terms[0] if len(part.terms) == 1 else None
+        if (
+            isinstance(term, Gather)
+            and term.width == 1
+            and not part.constant.any()
+            and (term.values == 1).all()
+        ):
+            columns: Array = np.broadcast_to(term.columns, (*part.shape, 1)).reshape(-1)
+            free = np.ones(self.column_count, dtype=bool)
+            for relation in self._atoms.values():
+                free[relation.result_columns] = False
+            if free[columns].all():
+                self._check_present(part)
+                return columns
+        elif part.size == 0 and isinstance(part, Variable):
+            return np.zeros(0, dtype=np.int32)
+        raise DeclarationError(f"{what} must be a variable or a part of one such as x[0], not {part!r}")
+
+    def _check_present(self, expression: Expression) -> None:
+        if not self._removed.any():
+            return
+        used = np.zeros(self.column_count, dtype=bool)
+        mark(expression.terms, used)
+        gone = np.flatnonzero(used[: len(self._removed)] & self._removed)
+        if gone.size:
+            raise DeclarationError(
+                f"{self.block_of(int(gone[0])).name!r} was removed from model {self.name!r}"
             )
-            raise DeclarationError(f"subject_to needs constraints, not {condition!r}{hint}")
-        for operand in [condition.expression] if isinstance(condition, Constraint) else condition.operands:
-            self.lift(operand, f"the constraint {name!r}" if name else "the constraint")
-        if condition.name and self._names.get(condition.name) is condition:
-            raise DeclarationError(f"the constraint {condition.name!r} already is in the model")
-        free = condition.name or f"c{self._condition_count + 1}"
-        name = self._fresh_name(name) if name else self.unused_name(free)
-        condition.check(f"constraint {name}")
-        condition.name = name
-        self._condition_count += 1
-        self._names[name] = condition
-        if isinstance(condition, Constraint):
-            condition.start = self.row_count
-            self.row_count += condition.expression.size
-            self.constraints.append(condition)
-        else:
-            self.relations.append(condition)
+
+    def remove(self, *things: Variable | Constraint | Condition | Lazy | str) -> None:
+        """Take constraints, conditions, lazy families or variables out of the model; all or none of them.
+
+        A variable can go once no constraint, condition or objective uses it. Its columns keep their numbers,
+        fixed at 0; files and other libraries' objects do not show them.
+
+        Parameters
+        ----------
+        things : Variable or Constraint or Condition or Lazy or str
+            What `variable`, `subject_to` and `lazy` gave, or their names.
+
+        Raises
+        ------
+        DeclarationError
+            For what is not in the model, and for a variable in use, naming a user.
+
+        Examples
+        --------
+        >>> m = Model()
+        >>> x = m.variable("x", lower=0, upper=5)
+        >>> cap = m.subject_to(x <= 3, name="cap")
+        >>> m.maximize(x)
+        >>> m.solve().objective
+        3.0
+        >>> m.remove(cap)
+        >>> m.solve().objective
+        5.0
+        """
+        editing.remove(self, things)
+
+    def fix(self, part: Expression, values: Any) -> None:
+        """Hold a variable, or a part of one, at given values; `unfix` restores its bounds.
+
+        Parameters
+        ----------
+        part : Expression
+            A variable ``x``, or a part such as ``x[0]``.
+        values : Any
+            Numbers that broadcast to its shape (or a series or frame with its labels); NaN where it stays
+            free.
+
+        Raises
+        ------
+        DeclarationError
+            For values outside the declared bounds, or not integer where the variable is.
+
+        Examples
+        --------
+        >>> m = Model()
+        >>> x = m.variable("x", shape=2, lower=0, upper=5)
+        >>> m.maximize(x.sum())
+        >>> m.fix(x[0], 1)
+        >>> m.solve().objective
+        6.0
+        >>> m.unfix(x)
+        >>> m.solve().objective
+        10.0
+        """
+        editing.fix(self, part, values)
+
+    def unfix(self, part: Expression) -> None:
+        """Give a variable, or a part of one, its declared bounds back; see `fix`."""
+        editing.unfix(self, part)
+
+    def relax(self) -> Callable[[], None]:
+        """Let integer variables take any value within their bounds; give a function that undoes it.
+
+        Returns
+        -------
+        Callable[[], None]
+            Makes the same variables integer again.
+
+        Raises
+        ------
+        UnsupportedError
+            If a condition or a product means something for integers only, such as `implies`.
+
+        Examples
+        --------
+        >>> m = Model()
+        >>> x = m.variable("x", shape=2, binary=True)
+        >>> _ = m.subject_to(2 * x.sum() <= 3)
+        >>> m.maximize(x.sum())
+        >>> undo = m.relax()
+        >>> m.solve().objective
+        1.5
+        >>> undo()
+        >>> m.solve().objective
+        1.0
+        """
+        return editing.relax(self)
 
     def lazy(self, separate: Separator, name: str = "") -> Lazy:
         """Add a family of constraints too large to list.
 
-        Args:
-            separate: called with a function ``value(expression)`` at a candidate point; yields the affine
-                constraints that the point violates, or nothing. It must cut off every point that is not
-                allowed; a point for which it yields nothing is accepted.
-            name: for messages.
+        Parameters
+        ----------
+        separate : Separator
+            Called with a function ``value(expression)`` at a candidate point; yields the affine constraints
+            that the point violates, or nothing. It must cut off every point that is not allowed; a point for
+            which it yields nothing is accepted.
+        name : str, default ""
+            For messages.
 
+        Examples
+        --------
         >>> import forcopt as fo
         >>> m = fo.Model()
         >>> x = m.variable("x", shape=2, lower=0, upper=10)
@@ -469,6 +814,7 @@ class Model:
         """
         if not callable(separate):
             raise DeclarationError(f"lazy needs a function of a point, not {separate!r}")
+        self._check_name(name, "lazy")
         name = self._fresh_name(name) if name else self.unused_name(f"lazy{len(self.lazies) + 1}")
         family = Lazy(self, separate, name)
         self.lazies.append(family)
@@ -482,7 +828,7 @@ class Model:
         if not isinstance(objective, Objective):
             raise DeclarationError(f"optimize needs an objective such as fo.minimize(x), not {objective!r}")
         for number, stage in enumerate(objective.stages, 1):
-            self.lift(stage.expression, "the objective")
+            self._check_present(self.lift(stage.expression, "the objective"))
             place = objective.kind + (f" (stage {number})" if len(objective.stages) > 1 else "")
             self.check_curvature(stage.expression, -1 if stage.maximize else 1, place)
         self.objective = objective
@@ -523,98 +869,68 @@ class Model:
 
     # -- evaluation ----------------------------------------------------------------------------------------
 
-    def point(self, values: Mapping[Variable, Any]) -> Array:
+    def point(self, values: Mapping[Any, Any]) -> Array:
         """Give all columns' values from those of the variables; atoms and products are computed.
 
-        Args:
-            values: for each variable an array that broadcasts to its shape; variables left out are 0.
+        Parameters
+        ----------
+        values : Mapping[Variable, Any]
+            For each variable, or part of one such as ``x[0]``, an array that broadcasts to its shape;
+            variables left out are 0.
         """
-        out = np.zeros(self.column_count)
-        for variable, value in values.items():
-            if not isinstance(variable, Variable):
-                raise DeclarationError(f"a point gives values to variables, not to {variable!r}")
-            self.lift(variable, f"variable {variable.name}")
-            numbers = as_numbers(value, f"the value of {variable.name}")
-            try:
-                wide = np.broadcast_to(numbers, variable.shape)
-            except ValueError:
-                raise DeclarationError(
-                    f"the value of {variable.name} has shape {numbers.shape}, "
-                    f"which does not broadcast to {variable.shape}"
-                ) from None
-            out[variable.start : variable.start + variable.size] = wide.reshape(-1)
-        return self.complete(out)
+        return evaluator.point(self, values)
 
     def complete(self, point: Array) -> Array:
         """Recompute the result columns of atoms and products from the variables' values.
 
-        Args:
-            point: the values of all columns. Outside its domain an atom takes its value at the nearest point
-                of the closed domain, which may be infinite.
+        Parameters
+        ----------
+        point : Array
+            The values of all columns. Outside its domain an atom takes its value at the nearest point of the
+            closed domain, which may be infinite.
         """
-        out = np.array(point, dtype=float)
-        with np.errstate(invalid="ignore"):  # an infinite value of an atom may be multiplied by 0
-            for relation in self.relations:
-                if isinstance(relation, AtomRelation):
-                    arguments = [a.evaluate(out) for a in relation.arguments]
-                    out[relation.result_columns] = relation.atom.evaluate(arguments, relation.parameter)
-                elif isinstance(relation, Product):
-                    binary, factor = relation.binary.evaluate(out), relation.factor.evaluate(out)
-                    out[relation.result_columns] = binary * factor
-        return out
+        return evaluator.complete(self, point)
 
     def violations(self, point: Array) -> dict[str, float]:
         """By how much a point violates what the model demands; nothing that holds is listed.
 
-        Args:
-            point: the values of all columns, completed (see `complete`).
+        Parameters
+        ----------
+        point : Array
+            The values of all columns, completed (see `complete`).
 
-        Returns:
+        Returns
+        -------
+        dict[str, float]
             For each violated constraint, variable's bounds or integrality, and atom's domain its name and the
             largest violation. Rows are relative to the larger of 1 and their bound. Atoms that nothing uses
             demand nothing.
         """
-        found: dict[str, float] = {}
-
-        def note(name: str, amount: Array | float) -> None:
-            worst = float(np.max(np.where(np.isnan(amount), np.inf, amount), initial=0.0))
-            if worst > 0:
-                found[name] = max(worst, found.get(name, 0.0))
-
-        for block in self.blocks:
-            if block.curvature:
-                continue  # bounded by the atom itself
-            values = point[block.start : block.start + block.size].reshape(block.shape)
-            note(f"bounds of {block.name}", np.maximum(block.lower - values, values - block.upper))
-            if np.any(block.integer == 1):
-                off = np.where(block.integer == 1, np.abs(values - np.round(values)), 0.0)
-                note(f"integrality of {block.name}", off)
-        for constraint in self.constraints:
-            note(constraint.name, constraint.relative_violation(point))
-        for relation in self.needed_relations():
-            if isinstance(relation, AtomRelation):
-                block = self._block(relation.result_columns[0])
-                outside = relation.atom.outside([a.evaluate(point) for a in relation.arguments])
-                poles = ~np.isfinite(point[relation.result_columns])
-                note(f"domain of {block.name}", np.where(poles, np.inf, outside))
-            elif isinstance(relation, Condition):
-                note(relation.name, relation.violation(point))
-        for family in self.lazies:
-            for constraint in family.separate(lambda e: self.lift(e).evaluate(point)):
-                note(family.name, constraint.relative_violation(point))
-        return found
+        return evaluator.violations(self, point)
 
     # -- solving and exchange (calls upwards, imported when called) -----------------------------------------
 
-    def solve(self, backend: str = "highs", **options: Any) -> ModelSolution:
+    def solve(self, backend: str | None = None, **options: Any) -> ModelSolution:
         """Solve on a backend; see `forcopt.loops.solve.solve_model` for the options.
 
-        Args:
-            backend: a name that ``forcopt backends`` lists.
-            options: ``time_limit``, ``gap``, ``seed``, ``threads``, ``log``, ``start``, ...
+        Parameters
+        ----------
+        backend : str, optional
+            A name that ``forcopt backends`` lists; by default one that fits the kind of model.
+        options : Any
+            ``time_limit``, ``gap``, ``seed``, ``threads``, ``log``, ``start``, ...
+
+        Raises
+        ------
+        UnknownNameError
+            For an option that does not exist; it suggests the nearest.
         """
         from forcopt.loops.solve import solve_model
 
+        known = list(signature(solve_model).parameters)[2:]
+        for option in options:
+            if option not in known:
+                raise unknown("option", option, known)
         return solve_model(self, backend, **options)
 
     def write(self, path: str | Path) -> None:
@@ -623,29 +939,29 @@ class Model:
 
         write(self, path)
 
-    def to_highs(self) -> Any:
-        """Give a `highspy.Highs` that holds the model, not run."""
+    def to_highs(self, *, first_stage: bool = False) -> Any:
+        """Give a `highspy.Highs` that holds the model (see `forcopt.loops.exchange.to_native`), not run."""
         from forcopt.loops.exchange import to_native
 
-        return to_native(self, "highs")
+        return to_native(self, "highs", first_stage=first_stage)
 
-    def to_cvxpy(self) -> Any:
+    def to_cvxpy(self, *, first_stage: bool = False) -> Any:
         """Give a `cvxpy.Problem`."""
         from forcopt.loops.exchange import to_native
 
-        return to_native(self, "cvxpy")
+        return to_native(self, "cvxpy", first_stage=first_stage)
 
-    def to_pyomo(self) -> Any:
+    def to_pyomo(self, *, first_stage: bool = False) -> Any:
         """Give a `pyomo.environ.ConcreteModel`."""
         from forcopt.loops.exchange import to_native
 
-        return to_native(self, "pyomo")
+        return to_native(self, "pyomo", first_stage=first_stage)
 
-    def to_mathopt(self) -> Any:
+    def to_mathopt(self, *, first_stage: bool = False) -> Any:
         """Give an `ortools.math_opt.python.mathopt.Model`."""
         from forcopt.loops.exchange import to_native
 
-        return to_native(self, "mathopt")
+        return to_native(self, "mathopt", first_stage=first_stage)
 
     # -- reading -------------------------------------------------------------------------------------------
 
@@ -657,7 +973,8 @@ class Model:
 
     def __repr__(self) -> str:
         kind = self.objective.kind if self.objective else "no objective"
-        return f"<model {self.name}: {self.column_count} columns, {self.row_count} rows, {kind}>"
+        columns = self.column_count - len(self.unused_columns())
+        return f"<model {self.name}: {columns} columns, {self.row_count} rows, {kind}>"
 
     def _repr_html_(self) -> str:
         from forcopt.language.display import model_html

@@ -46,9 +46,12 @@ class Sorted(Stage):
 
     If it is not maximised: the largest as small as possible, then the next.
 
-    Attributes:
-        method: see `leximin`; None to choose by whether the model is integer.
-        outcomes: all values that an element can take, rising, if they are given.
+    Attributes
+    ----------
+    method : SortedMethod, optional
+        See `leximin`; None to choose by whether the model is integer.
+    outcomes : Array, optional
+        All values that an element can take, rising, if they are given.
     """
 
     method: SortedMethod | None = None
@@ -68,11 +71,15 @@ class Sorted(Stage):
 class Objective:
     """Stages in order of priority: each is optimised among the optima of those before it.
 
-    Attributes:
-        stages: in order.
-        tolerance: by how much (relative to the larger of 1 and the value) a later stage may worsen an
-            earlier one; the slack that floating-point solvers need.
-        kind: what was asked for, such as ``"minimize"`` or ``"leximin"``.
+    Attributes
+    ----------
+    stages : tuple[Stage, ...]
+        In order.
+    tolerance : float, default 1e-07
+        By how much (relative to the larger of 1 and the value) a later stage may worsen an earlier one; the
+        slack that floating-point solvers need.
+    kind : str
+        What was asked for, such as ``"minimize"`` or ``"leximin"``.
     """
 
     stages: tuple[Stage, ...]
@@ -112,10 +119,15 @@ def maximize(expression: Expression) -> Objective:
 def lexicographic(objectives: Iterable[Objective], tolerance: float = 1e-7) -> Objective:
     """Optimise the first, then the second among the optima of the first, and so on.
 
-    Args:
-        objectives: made by `minimize`, `maximize`, `leximin`, ...; at least one.
-        tolerance: see `Objective`.
+    Parameters
+    ----------
+    objectives : Iterable[Objective]
+        Made by `minimize`, `maximize`, `leximin`, ...; at least one.
+    tolerance : float, default 1e-07
+        See `Objective`.
 
+    Examples
+    --------
     >>> import forcopt as fo
     >>> m = fo.Model()
     >>> x = m.variable("x", shape=2, lower=0, upper=1)
@@ -156,15 +168,22 @@ def leximin(
     - ``"ordered-values"``: for utilities that only take a few values v_1 < ... < v_K: stage k minimises the
       total shortfall from v_(k+1) (Ogryczak and Śliwiński, 2006). K - 1 stages of n rows.
 
-    Args:
-        utilities: concave; any shape.
-        method: see above.
-        outcomes: for ``"ordered-values"``, all values that a utility can take; may be left out if the
-            utilities are integral and bounded.
-        tolerance: see `Objective`; none by default, since later levels may gain 10,000 times what earlier
-            ones give away. A stage that fails on rounding all the same is solved again with 1e-10 more, then
-            ten times as much, and so on; the solution's message then says so.
+    Parameters
+    ----------
+    utilities : Expression
+        Concave; any shape.
+    method : SortedMethod, optional
+        See above.
+    outcomes : Any, optional
+        For ``"ordered-values"``, all values that a utility can take; may be left out if the utilities are
+        integral and bounded.
+    tolerance : float, default 0.0
+        See `Objective`; none by default, since later levels may gain 10,000 times what earlier ones give
+        away. A stage that fails on rounding all the same is solved again with 1e-10 more, then ten times as
+        much, and so on; the solution's message then says so.
 
+    Examples
+    --------
     >>> import forcopt as fo
     >>> m = fo.Model()
     >>> x = m.variable("x", shape=3, lower=0)

@@ -37,11 +37,16 @@ def only_columns(expression: Expression) -> Array:
 class AtomRelation:
     """``result >= atom(arguments)`` for a convex atom, ``<=`` for a concave one.
 
-    Attributes:
-        atom: which function.
-        result: shape ``(n,)``, columns of their own.
-        arguments: each of shape ``(n,)``, or ``(n, d)`` for an atom that reduces its last axis.
-        parameter: the atom's own, such as the k of a sum of k largest.
+    Attributes
+    ----------
+    atom : Atom
+        Which function.
+    result : Expression
+        Shape ``(n,)``, columns of their own.
+    arguments : tuple[Expression, ...]
+        Each of shape ``(n,)``, or ``(n, d)`` for an atom that reduces its last axis.
+    parameter : Any, optional
+        The atom's own, such as the k of a sum of k largest.
     """
 
     atom: Atom
@@ -90,11 +95,16 @@ class Product:
 class Indicator:
     """``binary = active`` implies ``lower <= row <= upper``.
 
-    Attributes:
-        binary: shape ``(n,)``; one integer column within [0, 1] for each element, and nothing else.
-        active: 0 or 1.
-        row: shape ``(n,)``.
-        lower, upper: bounds on the row, including its constant; broadcast to ``(n,)``; may be infinite.
+    Attributes
+    ----------
+    binary : Expression
+        Shape ``(n,)``; one integer column within [0, 1] for each element, and nothing else.
+    active : int
+        0 or 1.
+    row : Expression
+        Shape ``(n,)``.
+    lower, upper : Any
+        Bounds on the row, including its constant; broadcast to ``(n,)``; may be infinite.
     """
 
     binary: Expression

@@ -33,10 +33,14 @@ def compact(values: Array) -> Array:
 class Gather:
     """The same number ``w`` of coefficients for every element.
 
-    Attributes:
-        columns: int32, shape ``S + (w,)``.
-        values: broadcastable to the shape of `columns` (same number of axes, broadcast axes of length one).
-        distinct: no column occurs twice in the whole array.
+    Attributes
+    ----------
+    columns : Array
+        int32, shape ``S + (w,)``.
+    values : Array
+        Broadcastable to the shape of `columns` (same number of axes, broadcast axes of length one).
+    distinct : bool
+        No column occurs twice in the whole array.
     """
 
     columns: Array

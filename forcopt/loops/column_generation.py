@@ -7,7 +7,6 @@ guessed.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,8 +16,9 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.backends.base import RawResult, Session, SolveOptions
+from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import all_capabilities, get_backend
-from forcopt.clock import Improvement
+from forcopt.clock import Deadline, Improvement
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program, StageCost
 from forcopt.errors import BackendError, DeclarationError, UnsupportedError
@@ -36,12 +36,17 @@ __all__ = ["Column", "Duals", "GeneratedSolution", "Pricing", "column_generation
 class Column:
     """A column that a pricing oracle found; it stands at 0 until it joins the master.
 
-    Attributes:
-        cost: in the objective, in the model's own sense.
-        coefficients: for each constraint that it enters, what it adds to the left-hand side: numbers that
-            broadcast to the constraint's shape.
-        upper: how large its value may be; its least value is 0.
-        data: what it stands for, at your choice (a pattern, a district, a classifier).
+    Attributes
+    ----------
+    cost : float
+        In the objective, in the model's own sense.
+    coefficients : Mapping[Constraint, Any]
+        For each constraint that it enters, what it adds to the left-hand side: numbers that broadcast to the
+        constraint's shape.
+    upper : float, default np.inf
+        How large its value may be; its least value is 0.
+    data : Any, optional
+        What it stands for, at your choice (a pattern, a district, a classifier).
     """
 
     cost: float
@@ -68,10 +73,13 @@ class Column:
 class Pricing:
     """What an oracle may return instead of mere columns.
 
-    Attributes:
-        columns: the columns found, if any.
-        bound: no column outside the master has a better reduced cost than this: a lower bound when
-            minimising, an upper bound when maximising.
+    Attributes
+    ----------
+    columns : Iterable[Column]
+        The columns found, if any.
+    bound : float
+        No column outside the master has a better reduced cost than this: a lower bound when minimising, an
+        upper bound when maximising.
     """
 
     columns: Iterable[Column]
@@ -81,8 +89,10 @@ class Pricing:
 class Duals:
     """What a pricing oracle is told: the shadow prices at the master's optimum, in the model's own sense.
 
-    Attributes:
-        cost_weight: 1; or 0 as long as the master is infeasible, when only feasibility has a price.
+    Attributes
+    ----------
+    cost_weight : float
+        1; or 0 as long as the master is infeasible, when only feasibility has a price.
     """
 
     def __init__(self, model: Model, rows: Array, cost_weight: float) -> None:
@@ -112,11 +122,16 @@ _NO_COLUMN = "no column makes the master feasible"
 class GeneratedSolution:
     """How a column generation ended.
 
-    Attributes:
-        solution: of the model, which now holds the generated columns; its trace has one entry a round.
-        variable: the generated columns in the model, shape ``(len(columns),)``.
-        columns: what they stand for, in the same order.
-        rounds: how often the master was solved.
+    Attributes
+    ----------
+    solution : ModelSolution
+        Of the model, which now holds the generated columns; its trace has one entry a round.
+    variable : Variable
+        The generated columns in the model, shape ``(len(columns),)``.
+    columns : list[Column]
+        What they stand for, in the same order.
+    rounds : int
+        How often the master was solved.
     """
 
     solution: ModelSolution
@@ -151,31 +166,45 @@ def column_generation(
     Together with `total` or `least_cost` it gives a bound on the optimum in every round, and the loop can
     stop before the last column.
 
-    Args:
-        model: the restricted master: an LP over what is not generated (possibly nothing, then write the rows
-            over ``model.lift(numpy.zeros(n))``). Afterwards it holds the generated columns as one more
-            variable.
-        price: the pricing oracle.
-        backend: solves the masters; HiGHS continues from the basis of the round before.
-        total: the values of all generated columns sum to at most this in some optimum (1 for a mixture, k for
-            k districts): the Lagrangian bound ``master + total * bound``.
-        least_cost: every generated column costs at least this, which is positive (1 for cutting stock):
-            Farley's bound (1990), ``master / (1 - bound / least_cost)`` if nothing else has a cost. Only when
-            minimising.
-        gap: the relative gap at which to stop, as optimal.
-        time_limit: seconds for everything together; the oracle is not interrupted.
-        rounds: stop after so many, as feasible.
-        on_improvement: called after every round with a feasible master; stops the loop by returning True.
+    Parameters
+    ----------
+    model : Model
+        The restricted master: an LP over what is not generated (possibly nothing, then write the rows over
+        ``model.lift(numpy.zeros(n))``). Afterwards it holds the generated columns as one more variable.
+    price : Oracle
+        The pricing oracle.
+    backend : str, default "highs"
+        Solves the masters; HiGHS continues from the basis of the round before.
+    total : float, optional
+        The values of all generated columns sum to at most this in some optimum (1 for a mixture, k for k
+        districts): the Lagrangian bound ``master + total * bound``.
+    least_cost : float, optional
+        Every generated column costs at least this, which is positive (1 for cutting stock): Farley's bound
+        (1990), ``master / (1 - bound / least_cost)`` if nothing else has a cost. Only when minimising.
+    gap : float, default 1e-06
+        The relative gap at which to stop, as optimal.
+    time_limit : float, optional
+        Seconds for everything together; the oracle is not interrupted.
+    rounds : int, optional
+        Stop after so many, as feasible.
+    on_improvement : Callable[[Improvement], bool | None], optional
+        Called after every round with a feasible master; stops the loop by returning True.
 
-    Returns:
+    Returns
+    -------
+    GeneratedSolution
         A solution with status OPTIMAL; FEASIBLE if stopped before; LIMIT if stopped while infeasible;
         INFEASIBLE, if no column helps; UNBOUNDED; or FAILED, if the solver was.
 
-    Raises:
-        DeclarationError: for a column with constraints of another model, or worse than the oracle's own
-            bound.
-        UnsupportedError: if the model is not linear.
+    Raises
+    ------
+    DeclarationError
+        For a column with constraints of another model, or worse than the oracle's own bound.
+    UnsupportedError
+        If the model is not linear.
 
+    Examples
+    --------
     Cutting stock: rolls of width 100 into 97 pieces of 45, 610 of 36, 395 of 31 and 211 of 14.
 
     >>> import forcopt as fo, itertools
@@ -192,34 +221,30 @@ def column_generation(
     >>> found.solution.status, round(found.solution.objective, 6)
     (<Status.OPTIMAL: 'optimal'>, 452.25)
     """
-    began = time.perf_counter()
-
-    def elapsed() -> float:
-        return time.perf_counter() - began
-
+    deadline = Deadline(time_limit)
     chosen = get_backend(backend)
     options = SolveOptions(time_limit=time_limit, gap=gap)
     if model.objective is None:
         model.optimize(minimize(model.lift(0.0)))
     program = compile_model(model, chosen.capabilities, backend, all_capabilities)
     _check(model, program, total, least_cost)
-    master = _Master(chosen.session(program), model.column_count)
+    master = _Master(open_session(chosen, program), model.column_count)
     sign, bound = master.sign, -np.inf
     best: RawResult | None = None
     trace: list[Improvement] = []
     done = iterations = 0
 
-    def finish(status: Status, said: RawResult) -> GeneratedSolution:
-        x, reduced = master.own(said.x), master.own(said.reduced_cost)
-        result = replace(said, status=status, bound=bound, trace=trace, x=x, reduced_cost=reduced)
+    def finish(status: Status, last: RawResult) -> GeneratedSolution:
+        x, reduced = master.own(last.x), master.own(last.reduced_cost)
+        result = replace(last, status=status, bound=bound, trace=trace, x=x, reduced_cost=reduced)
         result.iterations = iterations
         variable = _extend(model, master.columns)
         linear = replace(program, integer=np.zeros(model.column_count, dtype=np.int8))
-        solution = postsolve(model, chosen, linear, result, [result], elapsed(), gap)
+        solution = postsolve(model, chosen, linear, result, [result], deadline.seconds, gap)
         return GeneratedSolution(solution, variable, master.columns, done)
 
     while True:
-        result = master.session.solve(options.within(elapsed()))
+        result = master.session.solve(options.within(deadline.seconds))
         done += 1
         if result.status is Status.INFEASIBLE and not master.repaired and best is None:
             master.make_elastic()
@@ -241,7 +266,7 @@ def column_generation(
             continue
         dual = Duals(model, sign * result.row_dual, 0.0 if master.elastic else 1.0)
         columns, least = _ask(price, dual, sign, 0.1 * chosen.accuracy)
-        stop = (rounds is not None and done >= rounds) or (time_limit is not None and elapsed() >= time_limit)
+        stop = (rounds is not None and done >= rounds) or deadline.passed
         if master.elastic:
             if missing + (least and least * (np.inf if total is None else total)) > tolerated:
                 return finish(Status.INFEASIBLE, replace(result, x=None, message=_NO_COLUMN))
@@ -250,9 +275,9 @@ def column_generation(
         else:
             best = result
             bound = max(bound, _bound(result.objective, least, program, total, least_cost))
-            trace.append(Improvement(elapsed(), result.objective, bound))
-            told = Improvement(trace[-1].seconds, sign * result.objective, sign * bound)
-            stop |= on_improvement is not None and bool(on_improvement(told))
+            trace.append(Improvement(deadline.seconds, result.objective, bound))
+            improvement = Improvement(trace[-1].seconds, sign * result.objective, sign * bound)
+            stop |= on_improvement is not None and bool(on_improvement(improvement))
             # a bound may be above the value by rounding
             if bound >= result.objective or relative_gap(result.objective, bound) <= gap:
                 return finish(Status.OPTIMAL, result)

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array
-from forcopt.errors import DeclarationError
+from forcopt.language.evaluator import read_values
 from forcopt.language.model import Model, Variable
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status
@@ -19,42 +18,23 @@ _SECONDS = 60.0
 """How long the search for the other columns may take."""
 
 
-def read_values(model: Model, values: Mapping[Variable, Any]) -> Array:
-    """The values of all columns that are given; NaN elsewhere.
-
-    Args:
-        model: whose variables they are.
-        values: numbers that broadcast to each variable's shape; NaN where unknown.
-
-    Raises:
-        DeclarationError: for what is no variable of the model, or does not broadcast.
-    """
-    point = np.full(model.column_count, np.nan)
-    for variable, value in values.items():
-        if not isinstance(variable, Variable):
-            raise DeclarationError(f"start: {variable!r} is not a variable")
-        model.lift(variable)
-        try:
-            wide = np.broadcast_to(np.asarray(value, dtype=float), variable.shape)
-        except (TypeError, ValueError):
-            raise DeclarationError(
-                f"start: the value of {variable.name} must be numbers that broadcast to {variable.shape}"
-            ) from None
-        point[variable.start : variable.start + variable.size] = wide.reshape(-1)
-    return point
-
-
 def completed(
     model: Model, values: Mapping[Variable, Any], again: Callable[[], Model]
 ) -> tuple[ModelSolution, bool]:
     """Give the point with these values; the columns that they do not determine are found by HiGHS.
 
-    Args:
-        model: with an objective, which tells the better completion.
-        values: of some variables, see `read_values`; they are kept as they are.
-        again: writes the same model once more, in which the values are then held.
+    Parameters
+    ----------
+    model : Model
+        With an objective, which tells the better completion.
+    values : Mapping[Variable, Any]
+        Of some variables, see `read_values`; they are kept as they are.
+    again : Callable[[], Model]
+        Writes the same model once more, in which the values are then held.
 
-    Returns:
+    Returns
+    -------
+    tuple[ModelSolution, bool]
         What to certify, and whether there is a completion: if not, it is what HiGHS says of the model in
         which the values are held.
     """
@@ -67,8 +47,8 @@ def completed(
         numbers = given[v.start : v.start + v.size]
         at = np.flatnonzero(~np.isnan(numbers))
         held.subject_to(v.reshape(-1)[at] == numbers[at], name=held.unused_name(f"{v.name} is given"))
-    said = held.solve(time_limit=_SECONDS)
-    if said.point is None:
-        return said, False
-    said.model, said.point = model, model.complete(np.where(np.isnan(given), said.point, given))
-    return said, True
+    solution = held.solve(time_limit=_SECONDS)
+    if solution.point is None:
+        return solution, False
+    solution.model, solution.point = model, model.complete(np.where(np.isnan(given), solution.point, given))
+    return solution, True

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.backends.base import RawResult, Session, SolveOptions
+from forcopt.clock import Deadline
 from forcopt.compile.assemble import assemble
 from forcopt.compile.separation import violated_constraints
 from forcopt.errors import BackendError
@@ -22,7 +22,7 @@ def cutting_planes(
     session: Session,
     model: Model,
     options: SolveOptions,
-    elapsed: Callable[[], float],
+    deadline: Deadline,
     tolerance: float,
     rounds: int = 100_000,
 ) -> RawResult:
@@ -31,21 +31,30 @@ def cutting_planes(
     Every relaxation's optimum bounds the true one, so the bound of the last round is valid even if the loop
     is stopped.
 
-    Args:
-        session: rows are added to it; incremental sessions re-solve warm.
-        model: gives the oracles.
-        options: the time limit is for all rounds together.
-        elapsed: seconds since the solve began.
-        tolerance: violations up to this, relative, are accepted; the session's solver may not get below.
-        rounds: give up after so many.
+    Parameters
+    ----------
+    session : Session
+        Rows are added to it; incremental sessions re-solve warm.
+    model : Model
+        Gives the oracles.
+    options : SolveOptions
+        The time limit is for all rounds together.
+    deadline : Deadline
+        The clock of the whole solve.
+    tolerance : float
+        Violations up to this, relative, are accepted; the session's solver may not get below.
+    rounds : int, default 100000
+        Give up after so many.
 
-    Raises:
-        BackendError: if `rounds` are not enough.
+    Raises
+    ------
+    BackendError
+        If `rounds` are not enough.
     """
     bound = -np.inf
     iterations = nodes = 0
     for _ in range(rounds):
-        result = session.solve(options.within(elapsed()))
+        result = session.solve(options.within(deadline.seconds))
         iterations, nodes = iterations + result.iterations, nodes + result.nodes
         result.iterations, result.nodes = iterations, nodes
         if not result.status.has_solution:

@@ -9,6 +9,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.backends.base import SolveOptions
+from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import get_backend
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program, RowBlock, StageCost
@@ -53,9 +54,12 @@ def irreducible_subset(model: Model, backend: str = "highs") -> list[str] | None
     QuickXplain (Junker, 2004): for k names among n constraints O(k log(n / k)) feasibility checks. Bounds and
     integrality of the variables always hold.
 
-    Args:
-        model: infeasible.
-        backend: solves the checks.
+    Parameters
+    ----------
+    model : Model
+        Infeasible.
+    backend : str, default "highs"
+        Solves the checks.
     """
     items: list[Any] = [*model.constraints]
     items += [r for r in model.relations if isinstance(r, Condition)]
@@ -103,16 +107,9 @@ def _quick_explain(base: list[Any], items: list[Any], changed: bool, infeasible:
 
 def _subset_status(model: Model, chosen: list[Any], backend: str) -> Status:
     """Whether some of a model's constraints and conditions can hold together."""
-    whole = model.constraints, model.relations, model.objective, model.lazies
-    try:  # expressions belong to this model, not to a copy of it
-        model.constraints = [c for c in chosen if isinstance(c, Constraint)]
-        model.relations = [r for r in model.relations if not isinstance(r, Condition) or r in chosen]
-        model.objective, model.lazies = None, []
-        solver = get_backend(backend)
-        program = compile_model(model, solver.capabilities, backend)
-    finally:
-        model.constraints, model.relations, model.objective, model.lazies = whole
-    result = solver.session(program).solve(SolveOptions(time_limit=_PROBE_SECONDS))
+    solver = get_backend(backend)
+    program = compile_model(model, solver.capabilities, backend, only=chosen)
+    result = open_session(solver, program).solve(SolveOptions(time_limit=_PROBE_SECONDS))
     # Nothing is unbounded without an objective, so "infeasible or unbounded" is infeasible.
     return Status.INFEASIBLE if result.ambiguous else result.status
 
@@ -133,7 +130,7 @@ def ray(model: Model, backend: str = "highs") -> list[str]:
             zero = np.zeros(flat.shape[0])
             cone = cone.with_rows(RowBlock(flat.indptr, flat.indices, flat.data, zero, zero))
         linear = StageCost(stage.cost, 0.0, stage.maximize)
-        result = chosen.session(cone.with_stage(linear)).solve(SolveOptions(time_limit=_PROBE_SECONDS))
+        result = open_session(chosen, cone.with_stage(linear)).solve(SolveOptions(time_limit=_PROBE_SECONDS))
         if result.x is not None and result.objective < -1e-9:
             return _names(model, result.x)
         used = np.flatnonzero(stage.cost).astype(np.int32)

@@ -68,9 +68,12 @@ def _ends(values: Array) -> list[Rational | None]:
 class LinearProgram:
     """Minimise ``cost @ x + offset`` with ``row_lower <= rows @ x <= row_upper``, ``lower <= x <= upper``.
 
-    Attributes:
-        cost, offset, lower, upper, row_lower, row_upper: rationals; None for an infinite bound.
-        rows: the coefficients of each row by column.
+    Attributes
+    ----------
+    cost, offset, lower, upper, row_lower, row_upper
+        Rationals; None for an infinite bound.
+    rows : list[dict[int, Rational]]
+        The coefficients of each row by column.
     """
 
     cost: list[Rational]
@@ -162,12 +165,18 @@ class LinearProgram:
 class Exact:
     """What is known exactly of a linear program.
 
-    Attributes:
-        status: what floating-point simplex said: ``optimal``, ``infeasible``, ``unbounded`` or ``unknown``.
-        point: one that satisfies everything exactly, or None.
-        value: the objective there.
-        dual: multipliers of the rows, or None.
-        bound: the lower bound on the optimum that they prove.
+    Attributes
+    ----------
+    status : str, default "unknown"
+        What floating-point simplex known: ``optimal``, ``infeasible``, ``unbounded`` or ``unknown``.
+    point : list[Rational], optional
+        One that satisfies everything exactly, or None.
+    value : Rational, optional
+        The objective there.
+    dual : list[Rational], optional
+        Multipliers of the rows, or None.
+    bound : Rational, optional
+        The lower bound on the optimum that they prove.
     """
 
     status: str = "unknown"
@@ -241,12 +250,12 @@ class _Simplex:
         highs.changeRowsBounds(
             len(y), rows, *_shifted(lp.row_lower, lp.row_upper, lp.activity(x), primal_scale)
         )
-        said = {kind.kOptimal: "optimal", kind.kInfeasible: "infeasible", kind.kUnbounded: "unbounded"}
+        known = {kind.kOptimal: "optimal", kind.kInfeasible: "infeasible", kind.kUnbounded: "unbounded"}
         highs.run()
-        if highs.getModelStatus() not in said:
+        if highs.getModelStatus() not in known:
             highs.clearSolver()  # it may have stumbled over the basis that it continued from
             highs.run()
-        status = said.get(highs.getModelStatus(), "unknown")
+        status = known.get(highs.getModelStatus(), "unknown")
         solution, basis = highs.getSolution(), highs.getBasis()
         if status != "optimal" or not basis.valid:
             return status, None
@@ -471,9 +480,12 @@ def farkas(lp: LinearProgram) -> list[Rational] | None:
 def nearest_point(lp: LinearProgram, x: Sequence[Rational]) -> list[Rational] | None:
     """The point of a program that is nearest to `x` in the sum of absolute differences, exactly.
 
-    Args:
-        lp: its objective does not matter.
-        x: values of the first columns; the others are free to follow.
+    Parameters
+    ----------
+    lp : LinearProgram
+        Its objective does not matter.
+    x : Sequence[Rational]
+        Values of the first columns; the others are free to follow.
     """
     n, k, zero, one = len(lp.cost), len(x), fmpq(0), fmpq(1)
     apart = LinearProgram(

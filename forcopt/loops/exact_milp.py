@@ -7,12 +7,12 @@ safe bounds).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from flint import fmpq
 
+from forcopt.clock import Deadline
 from forcopt.loops.exact_lp import LinearProgram, Rational, exact_optimum, farkas
 
 __all__ = ["Tree", "branch_and_bound"]
@@ -22,12 +22,16 @@ __all__ = ["Tree", "branch_and_bound"]
 class Tree:
     """How a branch and bound ended.
 
-    Attributes:
-        bound: a proved lower bound on the optimum; None for minus infinity. With a cutoff at most that.
-        better: the best point found with a smaller objective than the cutoff (any point, without one), or
-            None.
-        subproblems: how many were solved.
-        exhausted: whether every leaf was closed by a proof.
+    Attributes
+    ----------
+    bound : Rational
+        A proved lower bound on the optimum; None for minus infinity. With a cutoff at most that.
+    better : list[Rational]
+        The best point found with a smaller objective than the cutoff (any point, without one), or None.
+    subproblems : int
+        How many were solved.
+    exhausted : bool
+        Whether every leaf was closed by a proof.
     """
 
     bound: Rational | None
@@ -41,18 +45,24 @@ def branch_and_bound(
 ) -> Tree:
     """Prove that no integral point is better than `cutoff`, or find the best.
 
-    Args:
-        lp: the relaxation.
-        integer: the columns that must be integer.
-        cutoff: the objective of a known point; None to stop at any point.
-        most: subproblems.
-        seconds: in all.
+    Parameters
+    ----------
+    lp : LinearProgram
+        The relaxation.
+    integer : Sequence[int]
+        The columns that must be integer.
+    cutoff : Rational
+        The objective of a known point; None to stop at any point.
+    most : int
+        Subproblems.
+    seconds : float
+        In all.
     """
-    began, done = time.perf_counter(), 0
+    deadline, done = Deadline(seconds), 0
     grain, better = _grain(lp, integer), None
     todo: list[tuple[LinearProgram, Rational | None]] = [(lp, None)]
     left: list[Rational | None] = []  # bounds of leaves that were not closed by the cutoff or infeasibility
-    while todo and done < most and time.perf_counter() - began < seconds:
+    while todo and done < most and not deadline.passed:
         part, bound = todo.pop()
         done += 1
         found = exact_optimum(part)

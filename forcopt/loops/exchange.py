@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
+import gzip
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -14,14 +15,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from forcopt.backends.highs import Highs, pass_program
-from forcopt.backends.registry import all_capabilities
+from forcopt.arrays import Array, as_bounds, check_order
+from forcopt.backends.highs import pass_program, silent_highs
+from forcopt.backends.registry import all_capabilities, backends
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.compiler import compile_model
+from forcopt.compile.program import Program
 from forcopt.errors import BackendError, DeclarationError, UnsupportedError
 from forcopt.language.atoms import quad_form
 from forcopt.language.expression import Expression
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
+from forcopt.language.terms import Gather
 
 if TYPE_CHECKING:
     import highspy
@@ -42,24 +46,63 @@ _LP_WORD = re.compile(
 """What means something else in an LP file."""
 
 
-def to_native(model: Model, library: str) -> Any:
-    """Give the model as another library's own object, not solved."""
-    if library == "cvxpy":
-        from forcopt.backends import cvxpy
+_LP_NUMBER = re.compile(r"inf|nan", re.IGNORECASE)
+"""Beginnings that HiGHS's reader takes for a number."""
 
-        return cvxpy.native(compile_model(model, cvxpy.CONVEX, library, all_capabilities))
-    if library == "mathopt":
-        from forcopt.backends import mathopt
+_NATIVE = {"highs": "highs", "cvxpy": "clarabel", "mathopt": "glop", "pyomo": "pyomo:glpk"}
+"""A backend of each library."""
 
-        return mathopt.native(compile_model(model, mathopt.NATIVE, library, all_capabilities))
-    if library == "pyomo":
-        from forcopt.backends import pyomo
 
-        return pyomo.native(compile_model(model, pyomo.SMOOTH, library, all_capabilities))
+def to_native(model: Model, library: str, *, first_stage: bool = False) -> Any:
+    """Give the model as another library's own object, not solved.
 
-    out = _quiet()
-    pass_program(out, compile_model(model, Highs.capabilities, "highs", all_capabilities), natural=True)
-    return out
+    Parameters
+    ----------
+    model : Model
+        Without lazy families; with one objective at most, unless `first_stage`.
+    library : {"highs", "cvxpy", "mathopt", "pyomo"}
+        See `Backend.native`.
+    first_stage : bool, default False
+        Of several objectives in order of priority, hand over the first alone.
+
+    Raises
+    ------
+    UnsupportedError
+        For what the object cannot hold.
+    """
+    backend = backends()[_NATIVE[library]]
+    _refuse_losses(model, f"hand {model.name!r} over to {library}", first_stage)
+    assert backend.native_capabilities is not None
+    return backend.native(_compiled(model, backend.native_capabilities, library))
+
+
+def _refuse_losses(model: Model, doing: str, first_stage: bool = False) -> None:
+    """Refuse what an object or a file would lose: later objectives and lazy families.
+
+    Raises
+    ------
+    UnsupportedError
+        Naming them.
+    """
+    count = model.objective.count if model.objective else 0
+    if count > 1 and not first_stage:
+        raise UnsupportedError(
+            f"cannot {doing}: {model.name!r} has {count} objectives in order of priority, and it "
+            "holds one; fix the values of the earlier ones by constraints and pass the last"
+        )
+    if model.lazies:
+        names = ", ".join(repr(family.name) for family in model.lazies)
+        raise UnsupportedError(
+            f"cannot {doing}: the lazy family {names} is a function, not rows; Model.solve calls it"
+        )
+
+
+def _compiled(model: Model, capabilities: Capabilities, name: str) -> Program:
+    """The program of a model, without the columns that nothing uses."""
+    program = compile_model(model, capabilities, name, all_capabilities)
+    if any(stage.leximin is not None for stage in program.stages):
+        return program
+    return program.without(model.unused_columns())
 
 
 def write(model: Model, path: str | Path) -> None:
@@ -69,15 +112,24 @@ def write(model: Model, path: str | Path) -> None:
     kept as far as the format allows: MPS has no spaces; LP has round brackets for square ones, ``_`` for what
     it cannot spell, and two rows, ``NAMElo`` and ``NAMEup``, for one with two different bounds.
 
-    Args:
-        model: linear or convex quadratic, with or without integers; one objective at most.
-        path: ends in ``.mps`` or ``.lp``.
+    Parameters
+    ----------
+    model : Model
+        Linear or convex quadratic, with or without integers; one objective at most.
+    path : str or Path
+        Ends in ``.mps`` or ``.lp``.
 
-    Raises:
-        DeclarationError: for another ending.
-        UnsupportedError: for what the formats cannot hold: cones, lazy families, several objectives.
-        OSError: if the file cannot be written.
+    Raises
+    ------
+    DeclarationError
+        For another ending.
+    UnsupportedError
+        For what the formats cannot hold: cones, lazy families, several objectives.
+    OSError
+        If the file cannot be written.
 
+    Examples
+    --------
     >>> import forcopt as fo, tempfile, os
     >>> m = fo.Model()
     >>> x = m.variable("x", shape=2, lower=0, integer=True)
@@ -91,23 +143,13 @@ def write(model: Model, path: str | Path) -> None:
     path = Path(path)
     if path.suffix not in (".mps", ".lp"):
         raise DeclarationError(f"cannot write {path}: the name must end in .mps or .lp")
-    count = model.objective.count if model.objective else 0
-    if count > 1:
-        raise UnsupportedError(
-            f"cannot write {path}: {model.name!r} has {count} objectives in order of priority, a file "
-            "holds one; fix the values of the earlier ones by constraints and write the last"
-        )
-    if model.lazies:
-        names = ", ".join(repr(family.name) for family in model.lazies)
-        raise UnsupportedError(
-            f"cannot write {path}: the lazy family {names} is a function, not rows; Model.solve calls it"
-        )
+    _refuse_losses(model, f"write {path}")
     try:
-        program = compile_model(model, _FILE, f"a {path.suffix} file", all_capabilities)
+        program = _compiled(model, _FILE, f"a {path.suffix} file")
     except UnsupportedError as error:
         raise UnsupportedError(f"cannot write {path}: {error}") from None
     path.open("w").close()  # HiGHS crashes on a file that it cannot open; Python says why
-    out = _quiet()
+    out = silent_highs()
     pass_program(out, program, natural=True)
     twice = np.isfinite(program.rows.lower) & np.isfinite(program.rows.upper)
     twice &= program.rows.lower < program.rows.upper
@@ -117,7 +159,7 @@ def write(model: Model, path: str | Path) -> None:
         _spell(map(program.row_name, range(program.rows.count)), path.suffix, twice)
     ):
         out.passRowName(position, name)
-    _heard(out, lambda: out.writeModel(str(path)), f"writing {path}", BackendError)
+    _with_warnings(out, lambda: out.writeModel(str(path)), f"writing {path}", BackendError)
 
 
 def _spell(names: Iterable[str], suffix: str, twice: Any = None) -> list[str]:
@@ -127,7 +169,7 @@ def _spell(names: Iterable[str], suffix: str, twice: Any = None) -> list[str]:
     for position, name in enumerate(names):
         if suffix == ".lp":
             name = re.sub(r"[^A-Za-z0-9_.,()#@]", "_", name.replace("[", "(").replace("]", ")"))
-            if _LP_WORD.fullmatch(name) or not _LP_NAME.fullmatch(name):
+            if _LP_WORD.fullmatch(name) or _LP_NUMBER.match(name) or not _LP_NAME.fullmatch(name):
                 name = "_" + name
         else:
             name = re.sub(r"\s", "_", name) or "_"
@@ -144,52 +186,69 @@ def _spell(names: Iterable[str], suffix: str, twice: Any = None) -> list[str]:
 def read(path: str | Path) -> Model:
     """Read a model from an MPS or LP file, by HiGHS's reader.
 
-    The model has one variable ``x`` with a label for each column and one constraint ``rows`` with a label
-    for each row. What the reader ignores or changes (a repeated or tiny coefficient) is told by a warning;
-    rows of an MPS file that demand nothing are dropped.
+    Variables keep their names, and their shapes if the file has all columns ``name[0]``, ``name[1]``, ... of
+    an array (round brackets in LP files); any other column is a scalar variable. There is one constraint
+    ``rows`` with a label for each row. What the reader ignores or changes (a repeated or tiny coefficient) is
+    told by a warning; rows of an MPS file that demand nothing are dropped.
 
-    Args:
-        path: a file that ends in ``.mps`` or ``.lp`` (also ``.gz`` where HiGHS was built with zlib).
+    Parameters
+    ----------
+    path : str or Path
+        A file that ends in ``.mps`` or ``.lp``, or in one of these and ``.gz``.
 
-    Raises:
-        FileNotFoundError: if there is none.
-        DeclarationError: if HiGHS cannot read it, with its words; or if bounds contradict each other.
-        UnsupportedError: for semicontinuous columns.
-        CurvatureError: if the objective is quadratic and not convex.
+    Raises
+    ------
+    FileNotFoundError
+        If there is none.
+    DeclarationError
+        If HiGHS cannot read it, with its words; or if bounds contradict each other.
+    UnsupportedError
+        For semicontinuous columns.
+    CurvatureError
+        If the objective is quadratic and not convex.
 
+    Examples
+    --------
     >>> import forcopt as fo, pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "diet.lp"
     >>> _ = path.write_text("min cost: 3 bread + 4 milk\\nst\\n need: bread + 2 milk >= 4\\nend")
     >>> m = fo.read(path)
     >>> s = m.solve()
-    >>> s.objective, {m.column_name(i): float(value) for i, value in enumerate(s.point)}
-    (8.0, {'bread': 0.0, 'milk': 2.0})
+    >>> s.objective, s["milk"].item()
+    (8.0, 2.0)
     """
-    model = Model(Path(path).stem)
+    model = Model(Path(str(path).removesuffix(".gz")).stem)
     _, objective, maximize = read_into(model, path)
     (model.maximize if maximize else model.minimize)(objective)
     return model
 
 
-def read_into(model: Model, path: str | Path) -> tuple[Variable, Expression, bool]:
+def read_into(model: Model, path: str | Path) -> tuple[Expression, Expression, bool]:
     """Write what a file holds into a model, as `read` does, but for the objective.
 
-    Returns:
-        The variable, the objective, and whether it is to be maximised.
+    Returns
+    -------
+    tuple[Expression, Expression, bool]
+        All columns in the order of the file, the objective, and whether it is to be maximised.
     """
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"no file {path}")
+    if path.suffix == ".gz":
+        with TemporaryDirectory() as folder, gzip.open(path) as packed:
+            plain = Path(folder) / path.stem
+            plain.write_bytes(packed.read())
+            return read_into(model, plain)
     if path.suffix == ".lp":
         _refuse_repeated_costs(path)
-    source = _quiet()
-    said = _heard(source, lambda: source.readModel(str(path)), f"reading {path}", DeclarationError)
+    source = silent_highs()
+    warned = _with_warnings(source, lambda: source.readModel(str(path)), f"reading {path}", DeclarationError)
     lp, hessian = source.getLp(), source.getModel().hessian_
     for kind, names, count in (("column", lp.col_names_, lp.num_col_), ("row", lp.row_names_, lp.num_row_)):
         if len(names) != count:  # HiGHS drops them all if two are the same
-            words = "; ".join(said)
+            words = "; ".join(warned)
             raise DeclarationError(f"{path}: every {kind} must have a name of its own; HiGHS: {words}")
-    for words in said:
+    for words in warned:
         warnings.warn(f"{path}: HiGHS: {words}", stacklevel=3)
     kinds = np.array([int(kind) for kind in lp.integrality_] or [0] * lp.num_col_, dtype=int)
     if (kinds > 1).any():
@@ -201,14 +260,7 @@ def read_into(model: Model, path: str | Path) -> tuple[Variable, Expression, boo
     if not lp.num_col_ and not lp.num_row_:
         raise DeclarationError(f"{path}: HiGHS finds no model in it")
     try:
-        x = model.variable(
-            "x",
-            lp.num_col_,
-            lower=lp.col_lower_,
-            upper=lp.col_upper_,
-            integer=kinds == 1,
-            labels=list(lp.col_names_),
-        )
+        x = _declare(model, lp, kinds == 1)
         if lp.num_row_:
             rows = (_matrix(lp) @ x).between(lp.row_lower_, lp.row_upper_)
             rows.labels = list(lp.row_names_)
@@ -217,6 +269,53 @@ def read_into(model: Model, path: str | Path) -> tuple[Variable, Expression, boo
         raise DeclarationError(f"{path}: {error}") from None
     objective = np.array(lp.col_cost_) @ x + lp.offset_ + _square(x, hessian)
     return x, objective, int(lp.sense_) < 0
+
+
+_ELEMENT = re.compile(r"(.+?)[\[(]([0-9]+(?:,[0-9]+)*)[\])]")
+"""A column's name that has positions in an array."""
+
+
+def _declare(model: Model, lp: highspy.HighsLp, integer: Array) -> Expression:
+    """Declare the variables of a file, arrays where names show them; give all columns in the file's order."""
+    names = list(lp.col_names_)
+    low, high = as_bounds(lp.col_lower_, lp.col_upper_, "column ")
+    check_order(low, high, low.shape, "column")
+    columns = np.empty(len(names), dtype=np.int32)
+    for name, shape, places in _arrays(names):
+        columns[places] = model.column_count + np.arange(len(places))
+        model.declare_block(
+            model.unused_name(name),
+            low[places].reshape(shape),
+            high[places].reshape(shape),
+            integer[places].reshape(shape),
+            None if shape else [names[places[0]]],
+        )
+    gather = Gather(columns[:, None], np.ones((1, 1)), True)
+    return Expression(model, columns.shape, (gather,), np.zeros(()))
+
+
+def _arrays(names: list[str]) -> Iterator[tuple[str, tuple[int, ...], list[int]]]:
+    """The variables that columns belong to, their shapes, and where their columns are in the file."""
+    elements: dict[str, dict[tuple[int, ...], int]] = {}
+    heads: list[str] = []
+    for place, name in enumerate(names):
+        match = _ELEMENT.fullmatch(name)
+        heads.append(match[1] if match else "")
+        if match:
+            elements.setdefault(match[1], {})[tuple(map(int, match[2].split(",")))] = place
+    counts = Counter(heads)
+    whole: dict[str, tuple[tuple[int, ...], list[int]]] = {}
+    for head, found in elements.items():
+        if len({len(at) for at in found}) > 1:
+            continue
+        shape = tuple(max(n) + 1 for n in zip(*found, strict=True))
+        if prod(shape) == len(found) == counts[head]:
+            whole[head] = shape, [found[at] for at in np.ndindex(shape)]
+    for place, (name, head) in enumerate(zip(names, heads, strict=True)):
+        if head not in whole:
+            yield name, (), [place]
+        elif place == min(whole[head][1]):
+            yield head, *whole[head]
 
 
 _OBJECTIVE = re.compile(
@@ -258,16 +357,9 @@ def _square(x: Expression, hessian: highspy.HighsHessian) -> Any:
     return 0.5 * quad_form(x[used], full[used][:, used])
 
 
-def _quiet() -> highspy.Highs:
-    import highspy
-
-    out = highspy.Highs()
-    out.setOptionValue("log_to_console", False)
-    out.setOptionValue("log_file", os.devnull)  # HiGHS calls back with its log only if it also writes it
-    return out
-
-
-def _heard(highs: highspy.Highs, act: Callable[[], Any], doing: str, error: type[Exception]) -> list[str]:
+def _with_warnings(
+    highs: highspy.Highs, act: Callable[[], Any], doing: str, error: type[Exception]
+) -> list[str]:
     """Let HiGHS do something and give its warnings, without their label; raise its errors."""
     import highspy
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
-import scipy.sparse as sp
-
 from forcopt.backends.base import RawResult, Session
-from forcopt.compile.program import Program, RowBlock, StageCost
-from forcopt.loops.leximin import Floors, SubsetCuts, realised, saturate
+from forcopt.compile.program import Program
+from forcopt.loops.leximin import Floors, Layout, StageRun, hold_objective
 from forcopt.status import Status
 
 __all__ = ["lexicographic"]
@@ -24,73 +21,76 @@ def lexicographic(
 ) -> tuple[RawResult, list[RawResult]]:
     """Solve the stages of a program in order.
 
-    After each stage but the last a row keeps its objective within the program's tolerance of the value found;
-    the levels of a leximin objective are held by bounds (see `forcopt.loops.leximin`).
+    After each stage but the last a row keeps its objective within the program's tolerance of the value found.
+    The stages of a leximin objective are run by their strategy (see `forcopt.loops.leximin`).
 
-    Args:
-        session: holds the program.
-        program: whose stages to run.
-        solve: solves the session once; told whether this is the last stage.
-        accuracy: the backend's.
+    Parameters
+    ----------
+    session : Session
+        Holds the program.
+    program : Program
+        Its stages are run.
+    solve : Callable[[Session, bool], RawResult]
+        Solves the session once; its second argument is whether this is the last stage.
+    accuracy : float, default 1e-06
+        The backend's.
 
-    Returns:
-        The last result with a point (or the first failure), and those of all solves. A stage that ends
-        without proof ends the loop: the result is then FEASIBLE, not OPTIMAL. The bound of the first is that
-        on the first objective.
+    Returns
+    -------
+    result : RawResult
+        The last result with a point, or the first failure. It is FEASIBLE, not OPTIMAL, if a stage ended
+        without proof; no stage follows that one.
+    results : list of RawResult
+        Those of all solves. The bound of the first is that on the first objective.
     """
     results: list[RawResult] = []
-    best: RawResult | None = None
-    floors = Floors(session, program.tolerance)
-    pools: dict[int, SubsetCuts] = {}
+    last = False
 
     def attempt() -> RawResult:
-        nonlocal best
         result = solve(session, last)
-        # The point of the solve before is feasible here: solve again until the solver sees that, too.
-        while not result.status.has_solution and _stumbled(result) and floors.relax():
+        # The point of the solve before is feasible: lower the floors until the solver finds that, too.
+        while not result.status.has_solution and _stumbled(result) and run.floors.relax():
             result = solve(session, last)
         results.append(result)
         if result.status.has_solution:
-            best = result
+            run.best = result
         return result
 
+    run = StageRun(session, Floors(session, program.tolerance), attempt, accuracy, program.tolerance)
     for number, stage in enumerate(program.stages):
         if number:
             session.set_stage(stage)
         if stage.rows is not None:
             session.add_rows(stage.rows)
         last = number == len(program.stages) - 1
-        levels = stage.levels
-        if levels is not None and levels.method == "saturation":
-            result = saturate(session, stage, floors, attempt, accuracy)
-            best = result if result.status.has_solution else best
-        elif levels is not None and levels.method == "cuts":
-            cuts = pools.setdefault(id(levels), SubsetCuts(levels))
-            at = None if best is None or best.x is None else levels.at(best.x)
-            result = cuts.run(session, stage.rank, at, attempt, program.tolerance)
-        else:
+        layout = stage.leximin
+        if layout is None:
             result = attempt()
+        else:
+            assert isinstance(layout, Layout)
+            result = layout.run(stage, run)
         if not result.status.has_solution:
-            return _cut_short(result, best, number), results
+            return _cut_short(result, run.best, number), results
+        run.best = result
         if result.status is not Status.OPTIMAL:
             break
         assert result.x is not None
-        if levels is not None and levels.sums.size:
-            worst = np.sort(realised(levels, session.program, result.x))
-            floors.hold({int(levels.sums[stage.rank - 1]): float(worst[: stage.rank].sum())})
-        elif not last and (levels is None or levels.method != "saturation"):
-            session.add_rows(_hold(stage, stage.value(result.x), program.tolerance))
+        if isinstance(layout, Layout):
+            layout.hold(stage, run, result.x, last)
+        elif not last:
+            session.add_rows(hold_objective(stage, stage.value(result.x), program.tolerance))
+    best = run.best
     assert best is not None
-    if any(stage.levels is not None for stage in program.stages):
+    layouts = {id(s.leximin): s.leximin for s in program.stages if isinstance(s.leximin, Layout)}
+    if layouts:
         best.message += f"; {len(results)} solves"
-    for cuts in pools.values():
-        best.message += f"; {len(cuts.pool)} of 2**{len(cuts.levels.values)} - 1 subsets"
     if loose := sum(result.loose for result in results):
-        best.message += f"; {loose} of {len(results)} solves got stuck short of the tolerance for stages"
+        best.message += f"; {loose} of {len(results)} solves ended above the tolerance for stages"
         best.status = Status.FEASIBLE
-    if floors.relaxed:
-        best.message += f"; rounding took a slack of {floors.slack:.0e} in the levels"
-    _bound_by_outcomes(program, best, results)
+    if run.floors.relaxed:
+        best.message += f"; rounding took a slack of {run.floors.slack:.0e} in the levels"
+    for finished in layouts.values():
+        finished.conclude(program, run, results)
     return best, results
 
 
@@ -99,7 +99,7 @@ def _stumbled(result: RawResult) -> bool:
 
 
 def _cut_short(result: RawResult, best: RawResult | None, number: int) -> RawResult:
-    """What is left if a solve gives no point."""
+    """The answer if a solve gives no point."""
     if best is None:
         return result
     # The point of the stage before is feasible here: "infeasible or unbounded" is unbounded.
@@ -109,35 +109,3 @@ def _cut_short(result: RawResult, best: RawResult | None, number: int) -> RawRes
     best.status = Status.FEASIBLE
     best.message = f"stage {number + 1}: {result.message}"
     return best
-
-
-def _bound_by_outcomes(program: Program, best: RawResult, results: list[RawResult]) -> None:
-    """Shortfalls are no bound on the smallest value; once they all are minimal, it is its own."""
-    levels = program.stages[0].levels
-    if levels is None or levels.method != "ordered-values":
-        return
-    assert best.x is not None and levels.outcomes is not None
-    values = realised(levels, program, best.x)
-    results[0].trace = []
-    results[0].bound = -float(values.min()) if best.status is Status.OPTIMAL else -np.inf
-    off = np.abs(values[:, None] - levels.outcomes).min(axis=1)
-    if (off > _OFF * np.maximum(1.0, np.abs(values))).any():
-        at = int(np.argmax(off))
-        best.status = Status.FAILED
-        best.message = f"element {at} takes the value {abs(values[at]):.6g}, which is not among the outcomes"
-
-
-_OFF = 1e-4
-"""How far, relative to the larger of 1 and the value, a value may be from an outcome by rounding."""
-
-
-def _hold(stage: StageCost, value: float, tolerance: float) -> RowBlock:
-    row = sp.csr_array(stage.cost.reshape(1, -1))
-    limit = value - stage.offset + tolerance * max(1.0, abs(value))
-    return RowBlock(
-        row.indptr.astype(np.int32),
-        row.indices.astype(np.int32),
-        row.data,
-        np.array([-np.inf]),
-        np.array([limit]),
-    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,8 @@ __all__ = ["ModelSolution", "relative_gap"]
 def relative_gap(objective: float, bound: float) -> float:
     """``|objective - bound| / max(1e-9, |objective|)``; 0 if they are equal, infinite without a bound.
 
+    Examples
+    --------
     >>> relative_gap(10.0, 9.0), relative_gap(0.0, 0.0), relative_gap(1.0, float("-inf"))
     (0.1, 0.0, inf)
     """
@@ -40,19 +43,32 @@ def relative_gap(objective: float, bound: float) -> float:
 class ModelSolution:
     """What a solver said about a model; ``s[x]`` gives the value of a variable or any expression.
 
-    Attributes:
-        model: which.
-        status: see `Status`.
-        objective: of the first (or only) stage, in the model's own sense; NaN without a point.
-        bound: on the optimum of the first stage; infinite if none is known.
-        stages: the values of all stages; for leximin (leximax) the sums of the one, two, ... worst values.
-        point: the values of all columns, or None.
-        seconds: wall time of compiling, passing and solving.
-        backend: its name.
-        bridges: the rewritings that were applied.
-        violation: the largest violation of a constraint by the point, re-evaluated by the model.
-        iterations, nodes, message, log: the solver's own.
-        trace: what was known when.
+    Attributes
+    ----------
+    model : Model
+        Which.
+    status : Status
+        See `Status`.
+    objective : float
+        Of the first (or only) stage, in the model's own sense; NaN without a point.
+    bound : float
+        On the optimum of the first stage; infinite if none is known.
+    stages : tuple[float, ...]
+        The values of all stages; for leximin (leximax) the sums of the one, two, ... worst values.
+    point : Array
+        The values of all columns, or None.
+    seconds : float
+        Wall time of compiling, passing and solving.
+    backend : str
+        Its name.
+    bridges : tuple[str, ...]
+        The rewritings that were applied.
+    violation : float, default 0.0
+        The largest violation of a constraint by the point, re-evaluated by the model.
+    iterations, nodes, message, log
+        The solver's own.
+    trace : list[Improvement], optional
+        What was known when.
     """
 
     model: Model
@@ -73,12 +89,18 @@ class ModelSolution:
     row_dual: Array | None = field(default=None, repr=False)
     reduced_costs: Array | None = field(default=None, repr=False)
 
+    def __post_init__(self) -> None:
+        # `Model.remove` makes new lists, so that this one keeps the order of the rows that were solved.
+        self._constraints = self.model.constraints
+
     @property
     def levels(self) -> Array:
         """The values of a leximin or leximax objective (the first, of several), worst first.
 
-        Raises:
-            DeclarationError: if there is no such objective, or no point.
+        Raises
+        ------
+        DeclarationError
+            If there is no such objective, or no point.
         """
         stages = self.model.objective.stages if self.model.objective else ()
         for stage in stages:
@@ -103,12 +125,20 @@ class ModelSolution:
 
         return explain(self)
 
-    def __getitem__(self, expression: Expression) -> Array:
+    def __getitem__(self, expression: Expression | str) -> Array:
         if self.point is None:
             raise DeclarationError(
                 f"there is no solution to read: the status is {self.status} ({self.message})"
             )
-        value = self.model.lift(expression).evaluate(self.point)
+        if isinstance(expression, str):
+            expression = self.model[expression]
+        lifted = self.model.lift(expression)
+        try:
+            value = lifted.evaluate(self.point)
+        except (IndexError, ValueError):  # beyond the end of the point
+            raise DeclarationError(
+                f"{lifted._short()} was added after this solution was found; solve again"
+            ) from None
         if isinstance(expression, Variable) and expression.integer:
             return np.round(value)
         return value
@@ -116,8 +146,10 @@ class ModelSolution:
     def dual(self, constraint: Constraint) -> Array:
         """The shadow prices of a constraint's rows: the change of the optimum per unit of right-hand side.
 
-        Raises:
-            DeclarationError: if there are none (an integer model, or a backend that gives none).
+        Raises
+        ------
+        DeclarationError
+            If there are none (an integer model, or a backend that gives none).
         """
         if self.row_dual is None:
             raise DeclarationError(
@@ -126,19 +158,74 @@ class ModelSolution:
             )
         if constraint.start < 0 or constraint.model is not self.model:
             raise DeclarationError(f"the constraint {constraint.name!r} is not in model {self.model.name!r}")
-        rows = self.row_dual[constraint.start : constraint.start + constraint.expression.size]
+        start = constraint.start
+        if self._constraints is not self.model.constraints:
+            start = sum(
+                c.expression.size for c in takewhile(lambda c: c is not constraint, self._constraints)
+            )
+        if start + constraint.expression.size > len(self.row_dual):
+            raise DeclarationError(
+                f"the constraint {constraint.name!r} was added after this solution was found"
+            )
+        rows = self.row_dual[start : start + constraint.expression.size]
         return rows.reshape(constraint.shape)
 
     def reduced_cost(self, variable: Variable) -> Array:
         """The change of the optimum per unit of a variable that is held at its bound.
 
-        Raises:
-            DeclarationError: if there are none.
+        Raises
+        ------
+        DeclarationError
+            If there are none.
         """
         self.model.lift(variable)
         if self.reduced_costs is None:
             raise DeclarationError(f"backend {self.backend!r} gave no reduced costs (status {self.status})")
         return self.reduced_costs[variable.start : variable.start + variable.size].reshape(variable.shape)
+
+    def to_pandas(self, expression: Expression | str | None = None) -> Any:
+        """The values as pandas objects, with the labels of the axes.
+
+        Parameters
+        ----------
+        expression : Expression or str, optional
+            Of at most two axes; all variables by default.
+
+        Returns
+        -------
+        Any
+            A number, a `pandas.Series` (one axis) or a `pandas.DataFrame` (two); for all variables a dict of
+            these by name.
+
+        Raises
+        ------
+        DeclarationError
+            For more than two axes.
+
+        Examples
+        --------
+        >>> from forcopt import Model
+        >>> m = Model()
+        >>> x = m.variable("x", index=["iron", "coal"], lower=[1, 2])
+        >>> m.minimize(x.sum())
+        >>> m.solve().to_pandas(x).to_dict()
+        {'iron': 1.0, 'coal': 2.0}
+        """
+        import pandas as pd
+
+        if expression is None:
+            return {v.name: self.to_pandas(v) for v in self.model.variables if v.ndim <= 2}
+        if isinstance(expression, str):
+            expression = self.model[expression]
+        values, axes = self[expression], getattr(expression, "axes", None)
+        if values.ndim > 2:
+            raise DeclarationError(f"to_pandas takes at most two axes, not shape {values.shape}")
+        index = [axis.index() if axis is not None else None for axis in axes or (None,) * values.ndim]
+        if values.ndim == 0:
+            return float(values)
+        if values.ndim == 1:
+            return pd.Series(values, index=index[0], name=getattr(expression, "name", None))
+        return pd.DataFrame(values, index=index[0], columns=index[1])
 
     def values(self) -> dict[str, Any]:
         """The value of every variable by its name."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,26 +9,29 @@ from typing import Any
 import numpy as np
 
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
-from forcopt.backends.registry import all_capabilities, get_backend
-from forcopt.clock import Improvement
-from forcopt.compile.compiler import compile_model
+from forcopt.backends.conditioned import open_session
+from forcopt.backends.registry import all_capabilities, backends, get_backend
+from forcopt.clock import Deadline, Improvement
+from forcopt.compile.capabilities import Capabilities
+from forcopt.compile.compiler import compile_model, fits
 from forcopt.compile.program import Program, StageCost
-from forcopt.errors import BackendError
+from forcopt.errors import BackendError, UnsupportedError
+from forcopt.language.evaluator import read_values
 from forcopt.language.model import Model, Variable
 from forcopt.language.relations import AtomRelation
-from forcopt.loops.completion import read_values
+from forcopt.loops.confirm import infeasibility_doubt, is_checkable, optimality_doubt
 from forcopt.loops.cutting_planes import cutting_planes
 from forcopt.loops.diagnose import ray
 from forcopt.loops.lexicographic import lexicographic
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status
 
-__all__ = ["postsolve", "solve_model"]
+__all__ = ["default_backend", "postsolve", "solve_model"]
 
 
 def solve_model(
     model: Model,
-    backend: str = "highs",
+    backend: str | None = None,
     *,
     time_limit: float | None = None,
     gap: float | None = None,
@@ -42,28 +44,41 @@ def solve_model(
 ) -> ModelSolution:
     """Solve `model` on `backend`.
 
-    Args:
-        model: with an objective; without one any feasible point will do.
-        backend: a name that ``forcopt backends`` lists.
-        time_limit: seconds for everything together.
-        gap: the relative gap at which a search may stop.
-        seed: of the solver's randomness; an int, or a generator that draws one.
-        threads: how many.
-        log: show the solver's own output as it runs; ``s.log`` keeps it either way.
-        start: values to start a search from, for some or all variables; NaN where unknown.
-        on_improvement: called with every improvement, where the solver reports them; stop by returning True.
-        options: options of the solver by its own names.
+    Parameters
+    ----------
+    model : Model
+        With an objective; without one any feasible point will do.
+    backend : str, optional
+        A name that ``forcopt backends`` lists. By default HiGHS for linear models, with integers or not;
+        Clarabel for convex ones; SCIP for convex ones with integers. ``s.backend`` says which was taken.
+    time_limit : float, optional
+        Seconds for everything together.
+    gap : float, optional
+        The relative gap at which a search may stop.
+    seed : int or numpy.random.Generator, optional
+        Of the solver's randomness; an int, or a generator that draws one.
+    threads : int, optional
+        How many.
+    log : bool, default False
+        Show the solver's own output as it runs; ``s.log`` keeps it either way.
+    start : Mapping[Variable, Any], optional
+        Values to start a search from, for some or all variables; NaN where unknown.
+    on_improvement : Callable[[Improvement], bool | None], optional
+        Called with every improvement, where the solver reports them; stop by returning True.
+    options : Mapping[str, Any], optional
+        Options of the solver by its own names.
 
-    Raises:
-        UnknownNameError, NotInstalledError: for the backend.
-        UnsupportedError, UnboundedExpressionError: if the backend cannot take the model.
-        BackendError: if the solver crashes, or claims a point that violates the model.
+    Raises
+    ------
+    UnknownNameError, NotInstalledError
+        For the backend.
+    UnsupportedError, UnboundedExpressionError
+        If the backend cannot take the model.
+    BackendError
+        If the solver crashes, or claims a point that violates the model.
     """
-    began = time.perf_counter()
-
-    def elapsed() -> float:
-        return time.perf_counter() - began
-
+    deadline = Deadline(time_limit)
+    backend = backend or default_backend(model)
     chosen = get_backend(backend)
     if isinstance(seed, np.random.Generator):
         seed = int(seed.integers(2**31 - 1))
@@ -75,18 +90,18 @@ def solve_model(
         settings = replace(settings, start=np.concatenate([settings.start, pad]))
     if program.is_staged and gap is None:
         settings = replace(settings, gap=0.0)  # later stages would use up what a gap leaves
-    session = chosen.session(program)
+    session = open_session(chosen, program)
     native_lazy, begun = "lazy" in chosen.capabilities.kinds, False
 
     def run(current: Session, last: bool) -> RawResult:
         nonlocal settings, begun
-        if begun and time_limit is not None and elapsed() >= time_limit:
-            return RawResult(Status.LIMIT, message="the time is over")  # solvers may answer in no time, often
+        if begun and deadline.passed:  # a solver may answer in no time, again and again
+            return RawResult(Status.LIMIT, message="the time limit was reached between two solves")
         begun = True
         if model.lazies and not native_lazy:
-            result = cutting_planes(current, model, settings, elapsed, chosen.accuracy)
+            result = cutting_planes(current, model, settings, deadline, chosen.accuracy)
         else:
-            result = current.solve(settings.within(elapsed()))
+            result = current.solve(settings.within(deadline.seconds))
         if result.x is not None and program.is_integer and program.is_staged:
             # The integers are feasible in the next stage; what it adds has other values.
             settings = replace(settings, start=np.where(program.integer == 1, result.x, np.nan))
@@ -94,40 +109,172 @@ def solve_model(
 
     result, results = lexicographic(session, program, run, chosen.accuracy)
     if result.ambiguous:
-        result.status = _disambiguate(chosen, program, settings, elapsed)
+        result.status = _disambiguate(chosen, program, settings, deadline)
     if result.status is Status.INFEASIBLE and program.cones:  # conic solvers take large values for that
-        if _disambiguate(chosen, program, settings, elapsed) is Status.UNBOUNDED:
+        if _disambiguate(chosen, program, settings, deadline) is Status.UNBOUNDED:
             result.status = Status.FAILED
             result.message += "; but without the objective there is a feasible point"
-        elif _refuted(model, program, settings.within(elapsed())):
+        elif _refuted(model, program, settings.within(deadline.seconds)):
             result.status = Status.FAILED
             result.message += "; but a point of the linear rows satisfies the model"
+    if is_checkable(program):
+        checked = session.program if model.lazies else program
+        result = _confirmed(model, chosen, checked, result, settings, deadline)
+        results[-1] = result if result.status.has_solution else results[-1]
     quadratic = program.stages[-1].quadratic is not None
     if (result.status is Status.FAILED and quadratic) or (
-        result.status is Status.UNBOUNDED and not program.cones and not model.lazies
+        result.status is Status.UNBOUNDED and not is_checkable(program) and not program.cones
     ):
-        # First-order methods take large values for rays, and solvers of quadratic programs rays for optima.
-        confirmed = bool(ray(model, backend if program.indicators else "highs"))
-        if result.status is Status.UNBOUNDED and not confirmed:
-            result.message += "; but there is no direction in which the objective improves forever"
-        result.status = Status.UNBOUNDED if confirmed else Status.FAILED
+        # Solvers of quadratic programs take rays for optima; the ray decides.
+        confirmed = not model.lazies and bool(ray(model, backend if program.indicators else "highs"))
+        if result.status is Status.UNBOUNDED and not confirmed and not model.lazies:
+            result.message += f"; but {_NO_RAY}"
+        if not model.lazies:
+            result.status = Status.UNBOUNDED if confirmed else Status.FAILED
     if model.lazies and result.status is Status.UNBOUNDED:
         # The families may bound it, but an oracle can only be asked about a point.
         result.status = Status.FAILED
         result.message += "; without its lazy families the model is unbounded: give the variables bounds"
-    return postsolve(model, chosen, program, result, results, elapsed(), gap)
+    if result.status is Status.OPTIMAL and result.x is not None and not program.is_staged:
+        off = program.violation(result.x)
+        if off > chosen.accuracy:
+            result.status = Status.FAILED
+            result.message += f"; but its point violates a row or bound by {off:.2g} > {chosen.accuracy:g}"
+    return postsolve(model, chosen, program, result, results, deadline.seconds, gap)
+
+
+_NO_RAY = "there is no direction in which the objective improves forever"
+
+_PROOF = 1e-4
+"""The largest distance, relative, of an optimum from the bound that its multipliers prove."""
+
+_FAR = 1e15
+"""Values this large are beyond what solvers compute with: a ray explains them, or nothing does."""
+
+
+def _confirmed(
+    model: Model,
+    backend: Backend,
+    program: Program,
+    result: RawResult,
+    options: SolveOptions,
+    deadline: Deadline,
+) -> RawResult:
+    """Check the status of a linear or quadratic program; if in doubt, solve it again.
+
+    First without presolve, then by other solvers.
+
+    Returns
+    -------
+    RawResult
+        The first result whose status is confirmed; FAILED, with the words of both, if none is.
+    """
+    doubt = _doubt(model, backend, program, result, options, deadline)
+    if not doubt:
+        return result
+    words = f"{result.message}; but {doubt}"
+    needed = {"rows"} | ({"integer"} if program.is_integer else set())
+    needed |= {"quadratic"} if program.stages[0].quadratic is not None else set()
+    attempts = [(backend, {**options.extra, **backend.careful})] if backend.careful else []
+    for name in _OTHERS:
+        other = backends()[name]
+        if name != backend.name and other.missing() is None and needed <= other.capabilities.kinds:
+            attempts.append((other, {}))
+    for other, extra in attempts:
+        if deadline.passed:
+            break
+        how = "without presolve" if other is backend else f"by {other.name}"
+        rest = replace(options.within(deadline.seconds), extra=extra, start=None)
+        if other is not backend:
+            rest = replace(rest, gap=None, seed=None, threads=None, on_improvement=None)
+        try:
+            again = open_session(other, program).solve(rest)
+            if again.ambiguous:
+                again.status = _disambiguate(other, program, rest, deadline)
+                again.ambiguous = False
+        except (BackendError, UnsupportedError) as error:
+            words += f"; {how}: {error}"
+            continue
+        settled = again.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
+        if model.lazies and again.status is not Status.INFEASIBLE:
+            settled = False
+        if settled and not _doubt(model, other, program, again, rest, deadline):
+            again.message = f"{words}; solved again {how}: {again.message}"
+            return again
+        words += f"; {how}: {again.message}"
+    if deadline.passed and result.x is not None:  # a point without a proof
+        return replace(result, status=Status.FEASIBLE, bound=-np.inf, row_dual=None, message=words)
+    return replace(result, status=Status.FAILED, x=None, objective=float("nan"), message=words)
+
+
+_OTHERS = ("highs", "glop", "clarabel")
+"""Solvers that are asked for a second opinion, in this order."""
+
+
+def _doubt(
+    model: Model,
+    backend: Backend,
+    program: Program,
+    result: RawResult,
+    options: SolveOptions,
+    deadline: Deadline,
+) -> str:
+    """Say why a program does not have the status that a solver claims; empty if it has."""
+    left = options.within(deadline.seconds)
+    if result.status is Status.INFEASIBLE:
+        return infeasibility_doubt(program, left, backend.accuracy)
+    if result.status is Status.OPTIMAL:
+        if not program.is_integer:
+            return optimality_doubt(program, result, max(_PROOF, 100 * backend.accuracy))
+        assert result.x is not None
+        bounded = np.isfinite(program.lower) & np.isfinite(program.upper)
+        if np.abs(result.x).max(initial=0.0, where=~bounded) >= _FAR:
+            return "a value is beyond its range of numbers"
+    if result.status is Status.UNBOUNDED and not model.lazies:
+        if not ray(model):
+            return _NO_RAY
+        if _disambiguate(get_backend("highs"), program, SolveOptions(left.time_limit), deadline) is (
+            Status.INFEASIBLE
+        ):
+            return "no point is feasible"
+    return ""
+
+
+def default_backend(model: Model) -> str:
+    """The backend for a model's kind, among those that are installed.
+
+    Linear models, with integers or not, go to HiGHS; convex ones to Clarabel; convex ones with integers to
+    SCIP.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 2)
+    >>> m.minimize(fo.abs(x - 1).sum())
+    >>> default_backend(m)
+    'highs'
+    >>> m.minimize(fo.sum_squares(x - 1))
+    >>> default_backend(m)
+    'clarabel'
+    """
+    if not model.relations or fits(model, Capabilities(frozenset({"rows", "integer"}))):
+        return "highs"
+    ready = {name: b for name, b in backends().items() if b.missing() is None}
+    for name in ("clarabel", "scip", "gscip"):
+        if name in ready and fits(model, ready[name].capabilities):
+            return name
+    return "highs"
 
 
 _APART = 1e-3
 """How far, relative to the larger of 1 and the value, an optimum may be from the bound that proves it."""
 
 
-def _disambiguate(
-    backend: Backend, program: Program, options: SolveOptions, elapsed: Callable[[], float]
-) -> Status:
+def _disambiguate(backend: Backend, program: Program, options: SolveOptions, deadline: Deadline) -> Status:
     """Tell infeasible from unbounded by solving without an objective."""
     empty = StageCost(np.zeros(program.columns), 0.0, False)
-    result = backend.session(program.with_stage(empty)).solve(options.within(elapsed()))
+    result = open_session(backend, program.with_stage(empty)).solve(options.within(deadline.seconds))
     if result.status.has_solution:
         return Status.UNBOUNDED
     # Nothing is unbounded without an objective, so a solver that still says so found no feasible point.
@@ -152,7 +299,7 @@ def _refuted(model: Model, program: Program, options: SolveOptions) -> bool:
             for argument in relation.arguments:
                 held[argument.linear_rows().indices] = True
     for _ in range(2):
-        found = highs.session(rows).solve(replace(options, start=None, extra={}, log=False)).x
+        found = open_session(highs, rows).solve(replace(options, start=None, extra={}, log=False)).x
         if found is None:
             return False
         point = model.complete(found[:wide])

@@ -12,8 +12,10 @@ arguments here:
 All losses are natural logarithms of the largest ratio of probabilities; a loss for a design is the least
 that holds for all such M. `forcopt.models.TightAmplification` finds it by a linear program for small designs.
 
-Reference: Bun, Drechsler, Gaboardi, McMillan, Sarathy, Controlling privacy loss in sampling schemes: an
-analysis of stratified and cluster sampling, FORC 2022.
+References
+----------
+Bun, Drechsler, Gaboardi, McMillan, Sarathy, Controlling privacy loss in sampling schemes: an analysis of
+stratified and cluster sampling, FORC 2022.
 """
 
 from __future__ import annotations
@@ -25,8 +27,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_fraction, as_numbers
 from forcopt.errors import DeclarationError
+from forcopt.privacy.relations import Neighbours, SampleRelation
 
 __all__ = [
     "Neighbours",
@@ -46,20 +49,23 @@ __all__ = [
     "revealed_cluster",
     "rounded_sizes",
     "simple_random_sample",
+    "whole_number",
 ]
-
-Neighbours = Literal["add_remove", "substitute"]
-SampleRelation = Literal["add_remove", "substitute", "either"]
 
 
 class PrivacyLoss(NamedTuple):
     """Bounds on the loss of a sampling design.
 
-    Attributes:
-        lower: some mechanism loses so much.
-        upper: no mechanism loses more.
-        exact: the loss itself, where it is known.
-        source: where that comes from.
+    Attributes
+    ----------
+    lower : float
+        Some mechanism loses so much.
+    upper : float
+        No mechanism loses more.
+    exact : float
+        The loss itself, where it is known.
+    source : str
+        Where that comes from.
     """
 
     lower: float
@@ -84,11 +90,17 @@ def simple_random_sample(
     If M is (epsilon, delta)-private, delta becomes ``size / population * delta``. Of two populations of which
     one has a record more, `population` is the smaller.
 
-    Raises:
-        DeclarationError: for a loss that is not positive, or a sample larger than the population.
+    Raises
+    ------
+    DeclarationError
+        For a loss that is not positive, or a sample larger than the population.
 
-    Source: Theorem 2; Lemma 16 for populations that differ in size. Both are attained.
+    References
+    ----------
+    Theorem 2; Lemma 16 for populations that differ in size. Both are attained.
 
+    Examples
+    --------
     >>> round(simple_random_sample(1.0, 10, 100).exact, 6)
     0.158565
     """
@@ -104,25 +116,38 @@ def random_size(
 ) -> PrivacyLoss:
     """The loss of a simple random sample whose size is drawn first; populations differ by a substitution.
 
-    Args:
-        epsilon: of M.
-        law: the probability of each size 0, 1, ..., n for a population of n records; shape ``(n + 1,)``.
-        mechanism: under which relation M is private. Under ``"substitute"`` M may tell the size, and the
-            largest one that occurs decides.
-        as_printed: Theorem 3 as it stands, whose proof treats M as private under either relation. Its upper
-            bound is wrong if M is private only under ``"add_remove"``, as the theorem says: a census of one
-            record has loss 2 epsilon, above its epsilon.
+    Parameters
+    ----------
+    epsilon : float
+        Of M.
+    law : Any
+        The probability of each size 0, 1, ..., n for a population of n records; shape ``(n + 1,)``.
+    mechanism : SampleRelation, default "add_remove"
+        Under which relation M is private. Under ``"substitute"`` M may tell the size, and the largest one
+        that occurs decides.
+    as_printed : bool, default False
+        Theorem 3 as it stands, whose proof treats M as private under either relation. Its upper bound is
+        wrong if M is private only under ``"add_remove"``, as the theorem says: a census of one record has
+        loss 2 epsilon, above its epsilon.
 
-    Raises:
-        DeclarationError: for a law that is no distribution on 0..n with n >= 1.
-
-    Returns:
+    Returns
+    -------
+    PrivacyLoss
         Lower: the best of the noisy sums that value the two records that differ as far apart as the mechanism
         may, and all others alike; the proof of Theorem 3 has one of them.
 
-    Source: Theorem 3, with e^(2 epsilon) in place of e^epsilon under ``"add_remove"`` (the proof's Lemma 16
-    has it). O(n).
+    Raises
+    ------
+    DeclarationError
+        For a law that is no distribution on 0..n with n >= 1.
 
+    References
+    ----------
+    Theorem 3, with e^(2 epsilon) in place of e^epsilon under ``"add_remove"`` (the proof's Lemma 16 has it).
+    O(n).
+
+    Examples
+    --------
     >>> loss = random_size(0.5, [1 / 6] * 6)
     >>> round(loss.lower, 6), round(loss.upper, 6)
     (0.648141, 0.831419)
@@ -153,6 +178,8 @@ def random_size(
 def expected_size(law: Any, epsilon: float) -> float:
     """The mean of a law of sizes tilted by ``e^(epsilon * size)``, as Theorem 3 needs it.
 
+    Examples
+    --------
     >>> expected_size([0.25, 0.5, 0.25], epsilon=0.0)
     1.0
     """
@@ -174,9 +201,13 @@ def poisson_sample(
 
     The size says something of the population, so M must be private under ``"add_remove"`` or ``"either"``.
 
-    Source: Beimel, Brenner, Kasiviswanathan, Nissim (2014) for ``neighbours="add_remove"``; for a
-    substitution the law of the sample factors over the records, of which one differs.
+    References
+    ----------
+    Beimel, Brenner, Kasiviswanathan, Nissim (2014) for ``neighbours="add_remove"``; for a substitution the
+    law of the sample factors over the records, of which one differs.
 
+    Examples
+    --------
     >>> round(poisson_sample(1.0, 0.1).exact, 6)
     0.158565
     >>> round(poisson_sample(0.5, 0.3, neighbours="substitute").exact, 6)
@@ -193,17 +224,25 @@ def poisson_sample(
 def rounded_sizes(rate: float, population: int) -> Array:
     """The law of a size that is ``rate * population`` rounded at random so that its mean is just that.
 
-    Args:
-        rate: from 0 to 1, read as the simplest fraction that it stands for: 0.1 is 1/10.
-        population: how many records there are, n.
+    Parameters
+    ----------
+    rate : float
+        From 0 to 1, read as the simplest fraction that it stands for: 0.1 is 1/10.
+    population : int
+        How many records there are, n.
 
-    Returns:
+    Returns
+    -------
+    Array
         The probability of each size 0..n, shape ``(n + 1,)``.
 
+    Examples
+    --------
     >>> rounded_sizes(0.1, 14).round(12)[:3].tolist()
     [0.0, 0.6, 0.4]
     """
     _check_rate(rate)
+    population = whole_number(population, "population")
     law = np.zeros(population + 1)
     sizes, probabilities = _two_sizes(_share(rate), population)
     law[sizes] = probabilities
@@ -211,7 +250,7 @@ def rounded_sizes(rate: float, population: int) -> Array:
 
 
 def _share(rate: float) -> Fraction:
-    return Fraction(rate).limit_denominator(10**9)
+    return as_fraction(rate, "nearest", 10**9)
 
 
 def _two_sizes(share: Fraction, population: int) -> tuple[Array, Array]:
@@ -226,21 +265,34 @@ def randomized_rounding(
 ) -> PrivacyLoss:
     """The loss of a sample of a share of the population, its size rounded at random; add/remove throughout.
 
-    Args:
-        epsilon: of M, private under adding or removing a record.
-        rate: the share, from 0 to 1; see `rounded_sizes`.
-        population: the size of the smaller of the two populations; if left out, any of at least 1 / rate.
-        as_printed: the bound of Theorem 6 as it stands, which may exceed 2 epsilon. No loss does: the two
-            samples can be drawn together so that they are two steps apart at most.
+    Parameters
+    ----------
+    epsilon : float
+        Of M, private under adding or removing a record.
+    rate : float
+        The share, from 0 to 1; see `rounded_sizes`.
+    population : int, optional
+        The size of the smaller of the two populations; if left out, any of at least 1 / rate.
+    as_printed : bool, default False
+        The bound of Theorem 6 as it stands, which may exceed 2 epsilon. No loss does: the two samples can be
+        drawn together so that they are two steps apart at most.
 
-    Returns:
+    Returns
+    -------
+    PrivacyLoss
         Lower: what a noisy sum finds out. Upper: for a given population, the sharper bound of the proof.
 
-    Raises:
-        DeclarationError: for a rate outside [0, 1]. A rate of 0 has loss 0, a rate of 1 is a census.
+    Raises
+    ------
+    DeclarationError
+        For a rate outside [0, 1]. A rate of 0 has loss 0, a rate of 1 is a census.
 
-    Source: Theorem 6 and its proof.
+    References
+    ----------
+    Theorem 6 and its proof.
 
+    Examples
+    --------
     >>> loss = randomized_rounding(1.0, 0.1, population=14)
     >>> round(loss.lower, 6), round(loss.upper, 6), round(randomized_rounding(1.0, 0.1).upper, 6)
     (0.343701, 0.774763, 1.317244)
@@ -258,6 +310,7 @@ def randomized_rounding(
         if as_printed:
             return PrivacyLoss(lower, upper, None, "Theorem 6 as printed")
         return PrivacyLoss(lower, min(upper, 2 * epsilon), None, "Theorem 6")
+    population = whole_number(population, "population")
     if population < 1:
         raise DeclarationError(f"population is {population}; it must be at least 1")
     taken = Fraction(floor(share * population) + 1, population + 1)
@@ -281,7 +334,10 @@ def _noisy_sum(epsilon: float, share: Fraction, n: int) -> float:
 
 def _log_mean(sizes: Array, probabilities: Array, population: int, tilt: float, extra: float) -> float:
     """The logarithm of the mean density if each record counts `tilt`, and one of them `extra` more."""
-    logs = np.log(probabilities) + tilt * sizes + np.log1p(sizes / population * np.expm1(extra))
+    share = np.asarray(sizes) / population
+    with np.errstate(divide="ignore"):
+        drawn = np.logaddexp(np.log1p(-share), np.log(share) + extra)  # also where e^extra vanishes
+    logs = np.log(probabilities) + tilt * sizes + drawn
     return float(logs.max() + np.log(np.exp(logs - logs.max()).sum()))
 
 
@@ -290,14 +346,21 @@ def proportional_allocation(epsilon: float, rate: float, sizes: Any = None) -> P
 
     Strata are public. Populations and M are taken under adding or removing a record.
 
-    Args:
-        epsilon: of M.
-        rate: the share, from 0 to 1.
-        sizes: of the strata, before a record is added to one of them; any with ``rate * size >= 1`` if left
-            out.
+    Parameters
+    ----------
+    epsilon : float
+        Of M.
+    rate : float
+        The share, from 0 to 1.
+    sizes : Any, optional
+        Of the strata, before a record is added to one of them; any with ``rate * size >= 1`` if left out.
 
-    Source: Theorem 11: the other strata tell nothing, so that the worst stratum decides.
+    References
+    ----------
+    Theorem 11: the other strata tell nothing, so that the worst stratum decides.
 
+    Examples
+    --------
     >>> round(proportional_allocation(0.1, 0.05).upper, 6)
     0.032908
     """
@@ -323,22 +386,34 @@ def cluster_sample(
 
     M is private under adding or removing a record, since clusters differ in size.
 
-    Args:
-        epsilon: of M.
-        sizes: how many records each cluster has, before one is added; shape ``(k,)``.
-        chosen: how many clusters are taken, from 0 to k.
-        changed: the cluster in which the populations differ; the worst one if left out.
-        neighbours: between populations.
+    Parameters
+    ----------
+    epsilon : float
+        Of M.
+    sizes : Any
+        How many records each cluster has, before one is added; shape ``(k,)``.
+    chosen : int
+        How many clusters are taken, from 0 to k.
+    changed : int, optional
+        The cluster in which the populations differ; the worst one if left out.
+    neighbours : Neighbours, default "add_remove"
+        Between populations.
 
-    Returns:
+    Returns
+    -------
+    PrivacyLoss
         Theorem 7 and Theorem 8 as bounds, and the exact loss, which only the clusters' sizes decide: with
         ``u[j] = e^(-epsilon sizes[j])`` over the other clusters and elementary symmetric polynomials e_l,
         ``log(1 + (e^epsilon - 1) / (1 + u[changed] e_l(u) / e_(l-1)(u)))``. It is attained by a noisy sum
         that counts the changed cluster as +1 and all others as -1. O(k l).
 
-    Raises:
-        DeclarationError: for negative sizes, or `chosen` or `changed` out of range.
+    Raises
+    ------
+    DeclarationError
+        For negative sizes, or `chosen` or `changed` out of range.
 
+    Examples
+    --------
     >>> loss = cluster_sample(0.3, [2, 3, 5], chosen=1, changed=0)
     >>> [round(x, 6) for x in (loss.lower, loss.exact, loss.upper)]
     [0.216647, 0.231115, 0.247665]
@@ -346,6 +421,7 @@ def cluster_sample(
     _check_epsilon(epsilon)
     n = _whole(sizes, "sizes")
     k = len(n)
+    chosen = whole_number(chosen, "chosen")
     if not 0 <= chosen <= k:
         raise DeclarationError(f"chosen is {chosen}; it must be from 0 to {k}, the number of clusters")
     if changed is None:
@@ -393,17 +469,26 @@ def revealed_cluster(
 ) -> float:
     """A lower bound on the loss if the output betrays whether the changed cluster was taken.
 
-    Args:
-        within: the loss for an event, if it is known that the cluster was taken: the logarithm of the ratio
-            of the event's two probabilities, at least 0.
-        revealed: how well the event tells that the cluster was taken: the logarithm of the ratio of its
-            probabilities with and without it, in the population P.
-        share: of clusters that are taken, l / k.
-        loses: whether the event is likelier in the changed population P' (``"after"``) or in P.
+    Parameters
+    ----------
+    within : float
+        The loss for an event, if it is known that the cluster was taken: the logarithm of the ratio of the
+        event's two probabilities, at least 0.
+    revealed : float
+        How well the event tells that the cluster was taken: the logarithm of the ratio of its probabilities
+        with and without it, in the population P.
+    share : float
+        Of clusters that are taken, l / k.
+    loses : Literal["after", "before"], default "after"
+        Whether the event is likelier in the changed population P' (``"after"``) or in P.
 
-    Source: Theorem 9. Its statement has the event likelier in P, its proof in P'; the printed formula belongs
-    to the latter. For ``"before"`` this is what the proof gives.
+    References
+    ----------
+    Theorem 9. Its statement has the event likelier in P, its proof in P'; the printed formula belongs to the
+    latter. For ``"before"`` this is what the proof gives.
 
+    Examples
+    --------
     >>> round(revealed_cluster(1.0, 3.0, 0.1), 6), round(revealed_cluster(1.0, 1.0, 0.5, loses="before"), 6)
     (0.782343, 0.620115)
     """
@@ -423,12 +508,18 @@ def data_dependent_allocation(epsilon: float, before: Any, after: Any) -> Privac
     M is private under adding or removing a record; the sizes are `before` for one population and `after` for
     its neighbour, which has one record more.
 
-    Returns:
+    Returns
+    -------
+    PrivacyLoss
         Lower: a noisy sum of the strata's sizes reveals the change, ``epsilon * |after - before|_1``. Upper:
         two more steps replace a sampled record by the new one.
 
-    Source: Section 4.1; the upper bound by a coupling of the two samples.
+    References
+    ----------
+    Section 4.1; the upper bound by a coupling of the two samples.
 
+    Examples
+    --------
     >>> data_dependent_allocation(0.5, [4, 10], [4, 12])[:2]
     (1.0, 2.0)
     """
@@ -448,15 +539,23 @@ def noisy_statistic(
     With the values of a statistic over all samples of two neighbouring populations, this is the real privacy
     loss of that statistic under the design.
 
-    Args:
-        values, probabilities: of the number under one population, shape ``(a,)``.
-        other_values, other_probabilities: under the other, shape ``(b,)``.
-        scale: of the noise.
+    Parameters
+    ----------
+    values, probabilities : Any
+        Of the number under one population, shape ``(a,)``.
+    other_values, other_probabilities : Any
+        Under the other, shape ``(b,)``.
+    scale : float
+        Of the noise.
 
-    Returns:
+    Returns
+    -------
+    float
         The larger of both directions. Between two values of the statistic the ratio of the densities is
         monotone, so that only the values need a look: O((a + b)^2).
 
+    Examples
+    --------
     >>> round(noisy_statistic([14], [1.0], [15], [1.0], scale=2.0), 9)
     0.5
     """
@@ -484,13 +583,20 @@ def noisy_statistic(
 def largest_epsilon(loss: Callable[[float], PrivacyLoss], target: float) -> float:
     """The largest epsilon for the mechanism with which the upper bound stays within a target.
 
-    Args:
-        loss: gives the loss for an epsilon; nondecreasing.
-        target: the loss for the population, above 0.
+    Parameters
+    ----------
+    loss : Callable[[float], PrivacyLoss]
+        Gives the loss for an epsilon; nondecreasing.
+    target : float
+        The loss for the population, above 0.
 
-    Returns:
+    Returns
+    -------
+    float
         The epsilon, infinite if any would do.
 
+    Examples
+    --------
     >>> round(largest_epsilon(lambda e: randomized_rounding(e, 0.01), target=1.0), 6)
     1.905909
     """
@@ -506,10 +612,15 @@ def largest_epsilon(loss: Callable[[float], PrivacyLoss], target: float) -> floa
 def largest_rate(loss: Callable[[float], PrivacyLoss], target: float) -> float:
     """The largest rate in [0, 1] whose upper bound stays within a target loss.
 
-    Args:
-        loss: gives the loss for a rate; nondecreasing.
-        target: the loss for the population, above 0.
+    Parameters
+    ----------
+    loss : Callable[[float], PrivacyLoss]
+        Gives the loss for a rate; nondecreasing.
+    target : float
+        The loss for the population, above 0.
 
+    Examples
+    --------
     >>> round(largest_rate(lambda r: poisson_sample(1.0, r), target=0.1), 6)
     0.061207
     """
@@ -520,11 +631,17 @@ def largest_rate(loss: Callable[[float], PrivacyLoss], target: float) -> float:
 def largest_size(loss: Callable[[int], PrivacyLoss], target: float, most: int) -> int:
     """The largest size (of a sample, in records or clusters) whose upper bound stays within a target loss.
 
-    Args:
-        loss: gives the loss for a size from 0 to `most`; nondecreasing, and 0 for size 0.
-        target: the loss for the population, above 0.
-        most: the largest size there is.
+    Parameters
+    ----------
+    loss : Callable[[int], PrivacyLoss]
+        Gives the loss for a size from 0 to `most`; nondecreasing, and 0 for size 0.
+    target : float
+        The loss for the population, above 0.
+    most : int
+        The largest size there is.
 
+    Examples
+    --------
     >>> largest_size(lambda m: simple_random_sample(1.0, m, 100), target=0.1, most=100)
     6
     """
@@ -574,7 +691,19 @@ def _check_rate(rate: float) -> None:
         raise DeclarationError(f"rate is {rate}; it must be from 0 to 1")
 
 
+def whole_number(value: Any, what: str) -> int:
+    """A number that must be whole: a fraction would be another design, so it is not cut.
+
+    Raises:
+        DeclarationError: naming `what` and the value.
+    """
+    if isinstance(value, bool) or not isfinite(value) or value != int(value):
+        raise DeclarationError(f"{what} is {value}; it must be a whole number")
+    return int(value)
+
+
 def _check_sizes(size: int, population: int) -> None:
+    size, population = whole_number(size, "size"), whole_number(population, "population")
     if population < 1:
         raise DeclarationError(f"population is {population}; it must be at least 1")
     if not 0 <= size <= population:

@@ -13,6 +13,8 @@ from forcopt.arrays import Array
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
 from forcopt.privacy.amplification import rounded_sizes
+from forcopt.privacy.losses import SampledLoss, SubstitutedLoss
+from forcopt.privacy.profile import Profile
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -36,20 +38,31 @@ def draw(
 ) -> DataFrame:
     """Draw a sample from a table.
 
-    Args:
-        design: how.
-        frame: one row for each record; an array or list will not do, since a sample keeps its rows.
-        seed: an int or a generator; the same int draws the same sample.
-        weight: the name of a column to add: the design weight of each row, one over the probability with
-            which the design takes it. Weighted sums over the sample estimate the table's without bias.
+    Parameters
+    ----------
+    design : Design
+        How.
+    frame : DataFrame
+        One row for each record; an array or list will not do, since a sample keeps its rows.
+    seed : int or numpy.random.Generator, optional
+        An int or a generator; the same int draws the same sample.
+    weight : str, default ""
+        The name of a column to add: the design weight of each row, one over the probability with which the
+        design takes it. Weighted sums over the sample estimate the table's without bias.
 
-    Returns:
+    Returns
+    -------
+    DataFrame
         The rows of the sample, in the order of the table and with its index.
 
-    Raises:
-        DeclarationError: for an empty table, a sample that is larger than what it is drawn from, or a
-            column that is missing, is there already, or has missing values.
+    Raises
+    ------
+    DeclarationError
+        For an empty table, a sample that is larger than what it is drawn from, or a column that is missing,
+        is there already, or has missing values.
 
+    Examples
+    --------
     >>> import pandas as pd
     >>> people = pd.DataFrame({"town": list("aaaabbbbbb"), "age": range(20, 30)})
     >>> sample = draw(StratifiedSample(by="town", sizes={"a": 1, "b": 2}), people, seed=1, weight="w")
@@ -73,15 +86,40 @@ class Design(Declared):
     def take(self, frame: DataFrame, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw: the positions of the rows, and the probability with which the design takes each."""
 
+    def amplify(self, profile: Profile, population: int | None = None) -> Profile:
+        """The profile of a mechanism on a sample of this design.
+
+        Raises
+        ------
+        DeclarationError
+            For a design whose amplification is known for pure privacy only (`forcopt.privacy.amplification`).
+        """
+        raise DeclarationError(
+            f"{type(self).__name__} amplifies pure privacy only; see forcopt.privacy.amplification"
+        )
+
 
 class SimpleRandomSample(Design):
     """So many records, without replacement, every set of them equally likely.
 
-    Attributes:
-        size: how many.
+    Attributes
+    ----------
+    size : int
+        How many.
     """
 
     size: int = Field(ge=0)
+
+    def amplify(self, profile: Profile, population: int | None = None) -> Profile:
+        """Exact between data of `population` records that differ by a substitution."""
+        if population is None or population < max(1, self.size):
+            raise DeclarationError(
+                f"population is {population}; it must be a number, at least size {self.size}"
+            )
+        if self.size == 0:
+            return Profile.nothing()
+        losses = [SubstitutedLoss(loss, self.size / population) for loss in profile.single()]
+        return Profile.of(*losses, tight=profile.tight)
 
     def take(self, frame: DataFrame, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw."""
@@ -94,11 +132,22 @@ class SimpleRandomSample(Design):
 class PoissonSample(Design):
     """Each record independently, with the same probability.
 
-    Attributes:
-        rate: the probability.
+    Attributes
+    ----------
+    rate : Rate
+        The probability.
     """
 
     rate: Rate
+
+    def amplify(self, profile: Profile, population: int | None = None) -> Profile:
+        """Exact between data of which one has a record more: (1 - rate) Q + rate P against Q, and back."""
+        if self.rate == 0:
+            return Profile.nothing()
+        one, other = profile.single()
+        return Profile.of(
+            SampledLoss(one, self.rate), SampledLoss(other, self.rate, added=True), tight=profile.tight
+        )
 
     def take(self, frame: DataFrame, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw."""
@@ -109,10 +158,14 @@ class PoissonSample(Design):
 class RandomizedRounding(Design):
     """A share of the records, rounded up or down at random so that the mean size is just that share.
 
-    Attributes:
-        rate: the share, from 0 to 1, read as the simplest fraction that it stands for.
+    Attributes
+    ----------
+    rate : Rate
+        The share, from 0 to 1, read as the simplest fraction that it stands for.
 
-    Reference: Bun et al. (2022), section 4.2.
+    References
+    ----------
+    Bun et al. (2022), section 4.2.
     """
 
     rate: Rate
@@ -126,11 +179,16 @@ class RandomizedRounding(Design):
 class ProportionalAllocation(Design):
     """The same share of every stratum, rounded at random in each.
 
-    Attributes:
-        by: the column that names each record's stratum.
-        rate: the share, as in `RandomizedRounding`.
+    Attributes
+    ----------
+    by : str
+        The column that names each record's stratum.
+    rate : Rate
+        The share, as in `RandomizedRounding`.
 
-    Reference: Bun et al. (2022), section 6.3.
+    References
+    ----------
+    Bun et al. (2022), section 6.3.
     """
 
     by: str
@@ -146,10 +204,13 @@ class ProportionalAllocation(Design):
 class StratifiedSample(Design):
     """So many records of each stratum, without replacement.
 
-    Attributes:
-        by: the column that names each record's stratum.
-        sizes: how many of which stratum, one entry for each stratum of the table; the allocations of
-            `forcopt.models.StratifiedAllocation` give it by ``decision.by_stratum()``.
+    Attributes
+    ----------
+    by : str
+        The column that names each record's stratum.
+    sizes : Mapping[str, Annotated[int, Field(ge=0)]]
+        How many of which stratum, one entry for each stratum of the table; the allocations of
+        `forcopt.models.StratifiedAllocation` give it by ``decision.by_stratum()``.
     """
 
     by: str
@@ -174,9 +235,12 @@ class StratifiedSample(Design):
 class ClusterSample(Design):
     """All records of so many clusters, every set of so many clusters being equally likely.
 
-    Attributes:
-        by: the column that names each record's cluster.
-        chosen: how many clusters.
+    Attributes
+    ----------
+    by : str
+        The column that names each record's cluster.
+    chosen : int
+        How many clusters.
     """
 
     by: str

@@ -1,8 +1,10 @@
-"""Compare methods, sweep parameters: a row a run, kept as it ends."""
+"""Compare methods, sweep parameters, repeat studies: a row a run, kept as it ends."""
 
 from forcopt.study.compare import compare
-from forcopt.study.report import Comparison
+from forcopt.study.comparison import Comparison
+from forcopt.study.estimates import Estimates
+from forcopt.study.replicate import replicate
 from forcopt.study.run import Run
 from forcopt.study.sweep import sweep
 
-__all__ = ["Comparison", "Run", "compare", "sweep"]
+__all__ = ["Comparison", "Estimates", "Run", "compare", "replicate", "sweep"]

@@ -9,18 +9,24 @@ import numpy as np
 
 from forcopt.study.run import Run
 
-__all__ = ["Column", "further_columns", "telling_columns"]
+__all__ = ["Column", "further_columns", "identifying_columns"]
 
 
 class Column(NamedTuple):
     """A column of the table.
 
-    Attributes:
-        title: its heading.
-        value: what a row has there, to sort by.
-        text: the same as it is shown.
-        number: whether it stands to the right.
-        shown: whether a row has something to show; a column that no row fills is left out.
+    Attributes
+    ----------
+    title : str
+        Its heading.
+    value : Callable[[Run], Any]
+        What a row has there, to sort by.
+    text : Callable[[Run], str]
+        The same as it is shown.
+    number : bool, default True
+        Whether it stands to the right.
+    shown : Callable[[Run], bool], default lambda _: True
+        Whether a row has something to show; a column that no row fills is left out.
     """
 
     title: str
@@ -28,6 +34,10 @@ class Column(NamedTuple):
     text: Callable[[Run], str]
     number: bool = True
     shown: Callable[[Run], bool] = lambda _: True
+
+
+_LARGEST_PERCENT = 100.0
+"""Shares above it are not spelled out."""
 
 
 def _number(value: float, form: str = ".8g") -> str:
@@ -39,6 +49,8 @@ def _percent(value: float) -> str:
         return "-"
     if abs(value) < 1e-9:  # rounding
         return "0%"
+    if abs(value) > _LARGEST_PERCENT:  # the best is about 0: a share of it says nothing
+        return f">{_LARGEST_PERCENT:.0%}" if value > 0 else f"<-{_LARGEST_PERCENT:.0%}"
     return f"{value:.2%}" if abs(value) >= 5e-5 else "<0.01%"
 
 
@@ -122,22 +134,22 @@ _MORE = [
 ]
 
 
-def telling_columns(rows: Sequence[Run], parameters: Sequence[str]) -> list[Column]:
-    """Those that tell rows apart, then those that some row fills."""
+def identifying_columns(rows: Sequence[Run], parameters: Sequence[str]) -> list[Column]:
+    """Give the columns that distinguish the rows, then the columns that some row fills."""
     several = len({row.instance for row in rows}) > 1
-    told = all(row.parameters for row in rows)  # then these tell the instances apart
-    apart = [Column("instance", _plain("instance"), _plain("instance"), number=False)]
-    apart = apart if several and not told else []
-    apart += [Column(name, _parameter(name), _parameter(name)) for name in parameters]
-    apart += [
+    swept = all(row.parameters for row in rows)  # then the parameters distinguish the instances
+    found = [Column("instance", _plain("instance"), _plain("instance"), number=False)]
+    found = found if several and not swept else []
+    found += [Column(name, _parameter(name), _parameter(name)) for name in parameters]
+    found += [
         Column(name, _plain(name), _as_text(name))
         for name in ("seed", "repeat")
         if len({getattr(row, name) for row in rows}) > 1
     ]
-    return apart + [c for c in _COLUMNS if any(map(c.shown, rows))]
+    return found + [c for c in _COLUMNS if any(map(c.shown, rows))]
 
 
 def further_columns(rows: Sequence[Run], metrics: Sequence[str]) -> list[Column]:
-    """What only the page has room for: sizes, messages, versions, and the problems' further numbers."""
+    """Give the columns for which only the page has room: sizes, messages, versions and metrics."""
     filled = [c for c in _MORE if any(map(c.shown, rows))]
     return filled + [Column(name, _metric(name), _metric_text(name)) for name in metrics]

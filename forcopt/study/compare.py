@@ -24,9 +24,9 @@ from forcopt.errors import (
 )
 from forcopt.problem import Method, Problem
 from forcopt.study import isolate as isolation
+from forcopt.study.comparison import Comparison
 from forcopt.study.execute import execute
 from forcopt.study.library import best_known, problem_of
-from forcopt.study.report import Comparison
 from forcopt.study.run import Job
 from forcopt.study.store import metadata
 
@@ -52,33 +52,50 @@ def compare(
     A run that fails, crashes, hangs or exhausts its memory becomes a row that says so; the others go on.
     Ctrl-C ends the running ones; rows that are finished stay, the rest are marked as not run.
 
-    Args:
-        problems: declarations, files or shipped examples to `load`, instances of the library by name, or
-            bare models as ``.mps`` and ``.lp`` files: one, several, or by the names that they shall have.
-            Those without a name have that of their class, numbered where there are several.
-        methods: each ``"method"`` or ``"method@backend"``; ``"method@*"`` stands for every installed backend
-            that can take it, and ``"@backend"`` for the problem's default formulation there. All methods of a
-            problem, on their default backend, if left out. Of problems of several classes, each is run with
-            those methods that it has.
-        repeats: how often to make each run; the second has `seed` + 1, and so on.
-        time_limit: seconds for each run. A process that overruns it by 5 seconds is killed.
-        seed: an int or a generator; each method gets the same.
-        isolate: run each method in a process of its own. Without, a crash takes everything down.
-        memory_limit: bytes that each process may use; not on Windows.
-        executor: any `concurrent.futures.Executor`, to have several runs at once; they share the machine's
-            cores and caches, so compare seconds with care. One run at a time if left out.
-        progress: show a progress bar; by default where the output is a terminal.
-        options: for each method (as named in `methods`, or by its bare name) further arguments of
-            `Problem.solve`.
-        store: a file that ends in ``.sqlite``, which keeps each row as soon as the run has ended, however
-            this process ends. What is there already (the same declaration, method, backend, options,
-            limits, seed and repeat) is not run again, failures included; the row's versions say with what it
-            was made. Missing backends and runs that an executor lost are tried again.
+    Parameters
+    ----------
+    problems : Problem | str | Path | Iterable[Problem | str | Path] | Mapping[str, Problem | str | Path]
+        Declarations, files or shipped examples to `load`, instances of the library by name, or bare models as
+        ``.mps`` and ``.lp`` files: one, several, or by the names that they shall have. Those without a name
+        have that of their class, numbered where there are several.
+    methods : Sequence[str], optional
+        Each ``"method"`` or ``"method@backend"``; ``"method@*"`` stands for every installed backend that can
+        take it, and ``"@backend"`` for the problem's default formulation there. All methods of a problem, on
+        their default backend, if left out. Of problems of several classes, each is run with those methods
+        that it has.
+    repeats : int, default 1
+        How often to make each run; the second has `seed` + 1, and so on.
+    time_limit : float, optional
+        Seconds for each run. A process that overruns it by 5 seconds is killed; without `isolate`, a method
+        that takes no time limit fails.
+    seed : int or numpy.random.Generator, optional
+        An int or a generator; each method that takes a seed gets the same.
+    isolate : bool, default True
+        Run each method in a process of its own. Without, a crash takes everything down.
+    memory_limit : int, optional
+        Bytes that each process may use; not on Windows.
+    executor : Executor, optional
+        Any `concurrent.futures.Executor`, to have several runs at once; they share the machine's cores and
+        caches, so compare seconds with care. One run at a time if left out.
+    progress : bool, optional
+        Show a progress bar; by default where the output is a terminal.
+    options : Mapping[str, Mapping[str, Any]], optional
+        For each method (as named in `methods`, or by its bare name) further arguments of `Problem.solve`.
+    store : str or Path, optional
+        A file that ends in ``.sqlite``, which keeps each row as soon as the run has ended, however this
+        process ends. What is there already (the same declaration, method, backend, options, limits, seed and
+        repeat) is not run again, failures included; the row's versions say with what it was made. Missing
+        backends and runs that an executor lost are tried again.
 
-    Raises:
-        UnknownNameError: for a method, backend or option, before anything is run.
-        DeclarationError: if a problem's class cannot be found by another process, or a limit is not positive.
+    Raises
+    ------
+    UnknownNameError
+        For a method, backend or option, before anything is run.
+    DeclarationError
+        If a problem's class cannot be found by another process, or a limit is not positive.
 
+    Examples
+    --------
     >>> import forcopt as fo
     >>> from forcopt.fairness import EqualizedOdds
     >>> from forcopt.models import FairPostprocessing
@@ -275,7 +292,7 @@ def _own_options(
 
 def check_options(method: Method, options: dict[str, Any]) -> dict[str, Any]:
     """Give the options back if `Problem.solve` takes them with this method."""
-    known = [*method.options, *(("gap", "threads") if method.kind == "formulation" else ())]
+    known = [*method.options, *(name for name in ("gap", "threads") if name in method.common)]
     for name in options:
         if name not in known:
             raise unknown(f"option of method {method.name!r}", name, known)

@@ -15,7 +15,7 @@ from forcopt.study.isolate import pack, run_isolated, stop_all
 from forcopt.study.run import INTERRUPTED, Job, Run, measure
 from forcopt.study.store import Store
 
-__all__ = ["execute"]
+__all__ = ["execute", "progress_bar"]
 
 
 def execute(
@@ -28,9 +28,12 @@ def execute(
 ) -> list[Run]:
     """Run jobs and give a row for each, in their order.
 
-    Args:
-        jobs: what to run.
-        isolate, executor, progress, store: see `compare`.
+    Parameters
+    ----------
+    jobs : Sequence[Job]
+        What to run.
+    isolate, executor, progress, store
+        See `compare`.
     """
     if store is None:
         return _execute(jobs, isolate, executor, progress, lambda job, run: None, {})
@@ -49,7 +52,7 @@ def _execute(
     todo = [i for i in range(len(jobs)) if i not in done]
     work: list[tuple[int, Callable[[Any], Run], Any]]
     work = [(i, run_isolated, pack(jobs[i])) if isolate else (i, measure, jobs[i]) for i in todo]
-    with _bar(len(jobs), progress) as show:
+    with progress_bar(len(jobs), progress) as show:
         show("", len(done))
         running = _one_by_one(jobs, work, show) if executor is None else _at_once(jobs, work, executor)
         try:
@@ -105,8 +108,8 @@ def _lost(job: Job, error: Exception) -> Run:
 
 
 @contextmanager
-def _bar(total: int, progress: bool | None) -> Iterator[Callable[[str, int], None]]:
-    """A progress bar on the error output; what is yielded takes what runs now and how many have ended."""
+def progress_bar(total: int, progress: bool | None) -> Iterator[Callable[[str, int], None]]:
+    """Show a progress bar on the error output; it yields a function ``(label, ended)`` that moves the bar."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -40,13 +40,20 @@ _BOOT = "import sys; sys.path[:] = sys.argv[2:]; from forcopt.study.worker impor
 class Parcel:
     """A job ready to be sent.
 
-    Attributes:
-        modules: those that define the problem, the method and the backend; importing them registers these.
-        main: where the main module comes from, if it is among these: a module name or a path.
-        job: pickled, because it can only be read once the modules are there.
-        memory_limit: bytes, or None.
-        time_limit: seconds, or None.
-        failed: the row if the run dies.
+    Attributes
+    ----------
+    modules : tuple[str, ...]
+        Those that define the problem, the method and the backend; importing them registers these.
+    main : tuple[str, str]
+        Where the main module comes from, if it is among these: a module name or a path.
+    job : bytes
+        Pickled, because it can only be read once the modules are there.
+    memory_limit : int
+        Bytes, or None.
+    time_limit : float
+        Seconds, or None.
+    failed : Run
+        The row if the run dies.
     """
 
     modules: tuple[str, ...]
@@ -60,8 +67,10 @@ class Parcel:
 def pack(job: Job) -> Parcel:
     """Make a job ready to be sent to another process.
 
-    Raises:
-        DeclarationError: if another process could not read the problem.
+    Raises
+    ------
+    DeclarationError
+        If another process could not read the problem.
     """
     parts = [type(job.problem), job.problem.method(job.method).function]
     if job.backend in backends():

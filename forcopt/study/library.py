@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from fractions import Fraction
 from functools import cache
-from importlib import import_module
+from importlib import import_module, resources
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
@@ -24,13 +25,17 @@ __all__ = ["KNOWN", "best_known", "export", "find", "instances", "known", "probl
 MANIFEST = "manifest.json"
 
 
+def _packages() -> list[str]:
+    """Give the packages of all registered problems, of whoever registered them."""
+    return sorted({cls.__module__.rpartition(".")[0] for cls in problem_classes().values()} - {""})
+
+
 @cache
 def instances() -> dict[str, Instance]:
     """All instances by name: those of each package of problems that has a module ``instances``."""
-    packages = dict.fromkeys(cls.__module__.rpartition(".")[0] for cls in problem_classes().values())
     found: dict[str, Instance] = {}
-    for package in packages:
-        if package and find_spec(f"{package}.instances") is not None:
+    for package in _packages():
+        if find_spec(f"{package}.instances") is not None:
             found |= import_module(f"{package}.instances").INSTANCES
     return found
 
@@ -38,22 +43,35 @@ def instances() -> dict[str, Instance]:
 def problem_of(spec: str | Path) -> Problem:
     """The problem that a text stands for: a declaration's file, a shipped example, an instance, a bare model.
 
-    Raises:
-        FileNotFoundError: if it is none of these.
-        DeclarationError: if a file holds something else.
+    Raises
+    ------
+    FileNotFoundError
+        If it is none of these.
+    DeclarationError
+        If a file holds something else.
     """
     if str(spec).lower().endswith((".mps", ".lp", ".mps.gz", ".lp.gz")):
         return ModelFile(path=str(spec))
-    if Path(spec).exists() or str(spec) in examples() or str(spec) not in (every := instances()):
+    if Path(spec).exists() or str(spec) in examples():
         return load(spec)
-    return every[str(spec)].make()
+    every = instances()
+    if str(spec) in every:
+        return every[str(spec)].make()
+    near = get_close_matches(str(spec), [*examples(), *every], n=3)
+    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    raise FileNotFoundError(
+        f"no file, example or instance {str(spec)!r}; {hint}"
+        "'forcopt examples' and 'forcopt instances list' name them all"
+    )
 
 
 def find(names: Sequence[str]) -> list[Instance]:
     """The instances of these names; what is no name stands for all that begin so. All if there are none.
 
-    Raises:
-        UnknownNameError: if nothing begins like a name.
+    Raises
+    ------
+    UnknownNameError
+        If nothing begins like a name.
     """
     every = instances()
     for name in names:
@@ -70,8 +88,10 @@ def known() -> dict[str, dict[str, Any]]:
     Each package of problems keeps it in a file ``known.json``, which ``benchmarks/instances/run.py`` writes.
     """
     found: dict[str, dict[str, Any]] = {}
-    for path in sorted((Path(__file__).parents[1] / "models").glob("*/known.json")):
-        found |= json.loads(path.read_text(encoding="utf-8"))
+    for package in _packages():
+        path = resources.files(package) / "known.json"
+        if path.is_file():
+            found |= json.loads(path.read_text(encoding="utf-8"))
     return found
 
 
@@ -85,12 +105,18 @@ def best_known(fingerprints: Iterable[str]) -> dict[str, float]:
 def export(folder: str | Path, form: Literal["mps", "lp"] = "mps", names: Sequence[str] = ()) -> list[Path]:
     """Write the models of instances as files, and what is known of them as ``manifest.json``.
 
-    Args:
-        folder: made if there is none.
-        form: of the files.
-        names: which, by name or by how the names begin; all if there are none.
+    Parameters
+    ----------
+    folder : str or Path
+        Made if there is none.
+    form : Literal["mps", "lp"], default "mps"
+        Of the files.
+    names : Sequence[str], optional
+        Which, by name or by how the names begin; all if there are none.
 
-    Returns:
+    Returns
+    -------
+    list[Path]
         The files, the manifest last. Its entries have ``name``, ``file``, its ``sha256``, ``problem``,
         ``formulation``, ``sense``, ``rows``, ``columns``, ``nonzeros`` and ``integers`` (as written),
         ``fingerprint`` (of the declaration), ``unit`` (what 1 of the file's objective is worth in the
@@ -98,9 +124,12 @@ def export(folder: str | Path, form: Literal["mps", "lp"] = "mps", names: Sequen
         ``exact`` (as a fraction, where it was proved so), ``bound``, ``certified`` (how), ``seconds`` (of the
         quickest proof, or spent without one) and ``versions``; null where nothing is.
 
-    Raises:
-        UnknownNameError: if nothing begins like a name.
-        DeclarationError: for another format.
+    Raises
+    ------
+    UnknownNameError
+        If nothing begins like a name.
+    DeclarationError
+        For another format.
     """
     from rich.console import Console
     from rich.progress import track

@@ -12,7 +12,7 @@ from pydantic import model_validator
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.language.expression import Expression
-from forcopt.language.model import Model, Variable
+from forcopt.language.model import Model
 from forcopt.loops.exchange import read_into
 from forcopt.problem import Evaluation, Handles, Problem
 
@@ -22,13 +22,19 @@ __all__ = ["ModelFile"]
 class ModelFile(Problem):
     """The model in an MPS or LP file; a decision is the values of its columns, shape ``(columns,)``.
 
-    Attributes:
-        path: of the file.
-        sha256: of what it holds; computed if left out.
+    Attributes
+    ----------
+    path : str
+        Of the file.
+    sha256 : str, default ""
+        Of what it holds; computed if left out.
 
-    Raises:
-        FileNotFoundError: if there is no such file.
-        DeclarationError: if it holds something else than what `sha256` says.
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    DeclarationError
+        If it holds something else than what `sha256` says.
     """
 
     default_method = "model"
@@ -57,7 +63,7 @@ class ModelFile(Problem):
 
 
 @lru_cache(maxsize=4)
-def _model(path: str, sha256: str) -> tuple[Model, Variable, Expression, bool]:
+def _model(path: str, sha256: str) -> tuple[Model, Expression, Expression, bool]:
     model = Model(Path(path).stem)
     return model, *read_into(model, path)
 

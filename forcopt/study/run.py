@@ -7,64 +7,105 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from functools import cache
 from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
 
-from forcopt.backends.registry import backends
+from forcopt.backends.registry import backends, get_backend
 from forcopt.clock import Improvement
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
 from forcopt.problem import Problem, Solution
 from forcopt.status import Status
 
-__all__ = ["INTERRUPTED", "TOLERANCE", "Job", "Run", "measure"]
+__all__ = ["INTERRUPTED", "NUMBERS", "TOLERANCE", "Job", "Run", "measure"]
 
 TOLERANCE = 1e-4
 """How far solvers' tolerances let objectives differ, relative to max(1, value), and demands be violated."""
 
 INTERRUPTED = "not run: interrupted"
-"""The message of what Ctrl-C kept from being run."""
+"""The message of a row that Ctrl-C kept from being run."""
+
+DEFAULT_BACKEND = "highs"
+"""The backend of algorithms that solve models and are told none."""
+
+NUMBERS = (
+    "objective", "bound", "gap", "gap_to_best", "violation", "guarantee", "build_seconds", "solve_seconds",
+    "seconds", "peak_memory", "iterations", "seed", "repeat", "size", "rows", "columns", "nonzeros",
+    "integers",
+)  # fmt: skip
+"""The fields of a row that are numbers."""
 
 
 @dataclass(frozen=True)
 class Run:
     """A row: what one method said of one problem, and what it took.
 
-    Attributes:
-        instance: the problem's name.
-        method, backend: what ran; the backend is empty for an algorithm that uses none.
-        seed: what was given to whatever is random; None if nothing was, or a generator.
-        repeat: 0 for the first run of the same, then 1, 2, ...
-        parameters: what a sweep chose.
-        fingerprint: of the declaration; equal for equal problems, whatever their names.
-        size: how many numbers the declaration holds.
-        status: how far the answer can be trusted; None if the run did not take place.
-        sense: of the problem.
-        exact: whether the method proves optimality.
-        objective: as the problem evaluates the decision; NaN without one.
-        bound: on the optimum; infinite or NaN if none is known.
-        gap: the relative gap between the two.
-        gap_to_best: by how much the objective is worse than the best known: of all runs on the instance, or
-            what the instance library knows of it; relative to that; NaN if either is missing.
-        violation: the largest violation of a demand, as the problem evaluates the decision.
-        guarantee: the theorem's bound on the distance from the optimum, if the method has one.
-        build_seconds: writing the model; NaN for an algorithm.
-        solve_seconds: compiling and solving it; NaN for an algorithm.
-        seconds: all together, without starting the process and what the method prepares; with these for a run
-            that died.
-        peak_memory: of its process, in bytes, with some 100 MB for Python and its libraries; NaN if unknown.
-        iterations: as the method counts them.
-        rows, columns, nonzeros, integers: of the linear rows that a formulation wrote, its columns, and how
-            many of these are integer; None for an algorithm.
-        bridges: rewritings applied on the way to the backend.
-        metrics: further numbers that the problem gives for the decision, such as rates.
-        message: the solver's or method's own words, or what went wrong.
-        versions: of what was used.
-        trace: what was known when.
-        decision: what it found; None without a solution.
+    Attributes
+    ----------
+    instance : str
+        The problem's name.
+    method, backend : str
+        What ran; the backend is empty for an algorithm that uses none.
+    seed : int, optional
+        What was given to whatever is random; None if nothing was, or a generator.
+    repeat : int, default 0
+        0 for the first run of the same, then 1, 2, ...
+    parameters : Mapping[str, Any], optional
+        What a sweep chose.
+    fingerprint : str, default ""
+        Of the declaration; equal for equal problems, whatever their names.
+    size : int, default 0
+        How many numbers the declaration holds.
+    status : Status
+        How far the answer can be trusted; None if the run did not take place.
+    sense : Literal["min", "max"]
+        Of the problem.
+    exact : bool
+        Whether the method proves optimality.
+    objective : float, default float("nan")
+        As the problem evaluates the decision; NaN without one.
+    bound : float, default float("nan")
+        On the optimum; infinite or NaN if none is known.
+    gap : float, default float("inf")
+        The relative gap between the two.
+    gap_to_best : float, default float("nan")
+        By how much the objective is worse than the best known: of all runs on the instance, or what the
+        instance library knows of it; relative to that; NaN if either is missing.
+    violation : float, default float("nan")
+        The largest violation of a demand, as the problem evaluates the decision.
+    guarantee : float, optional
+        The theorem's bound on the distance from the optimum, if the method has one.
+    build_seconds : float, default float("nan")
+        Writing the model; NaN for an algorithm.
+    solve_seconds : float, default float("nan")
+        Compiling and solving it; NaN for an algorithm.
+    seconds : float, default float("nan")
+        All together, without starting the process and what the method prepares; with these for a run that
+        died.
+    peak_memory : float, default float("nan")
+        Of its process, in bytes, with some 100 MB for Python and its libraries; NaN if unknown.
+    iterations : int, default 0
+        As the method counts them.
+    rows, columns, nonzeros, integers : int, optional
+        Of the linear rows that a formulation wrote, its columns, and how many of these are integer; None for
+        an algorithm.
+    bridges : tuple[str, ...], optional
+        Rewritings applied on the way to the backend.
+    metrics : Mapping[str, float], optional
+        Further numbers that the problem gives for the decision, such as rates.
+    message : str, default ""
+        The solver's or method's own words, or what went wrong.
+    versions : Mapping[str, str], optional
+        Of what was used.
+    trace : tuple[Improvement, ...], optional
+        What was known when.
+    decision : Any, optional
+        What it found; None without a solution.
     """
 
     instance: str
@@ -135,15 +176,24 @@ def _finite(value: Any) -> Any:
 class Job:
     """What to run.
 
-    Attributes:
-        instance: the problem's name.
-        problem: which.
-        method, backend: what solves it; the backend may be empty for an algorithm.
-        time_limit: seconds, or None.
-        memory_limit: bytes, or None.
-        seed: an int or a generator, of which the run gets a copy.
-        options: the method's own.
-        known: of the fields of `Run`, what is known before: repeat, parameters, fingerprint, size.
+    Attributes
+    ----------
+    instance : str
+        The problem's name.
+    problem : Problem
+        Which.
+    method, backend : str
+        What solves it; the backend may be empty for an algorithm.
+    time_limit : float, optional
+        Seconds, or None.
+    memory_limit : int, optional
+        Bytes, or None.
+    seed : int or numpy.random.Generator, optional
+        An int or a generator, of which the run gets a copy.
+    options : Mapping[str, Any], optional
+        The method's own.
+    known : Mapping[str, Any], optional
+        Of the fields of `Run`, what is known before: repeat, parameters, fingerprint, size.
     """
 
     instance: str
@@ -190,25 +240,35 @@ def _integer(seed: int | np.random.Generator | None) -> int | None:
     return None if seed is None or isinstance(seed, np.random.Generator) else int(seed)
 
 
-def measure(job: Job, ready: Callable[[], object] = lambda: None) -> Run:
+def measure(job: Job, ready: Callable[[], object] = lambda: None, *, killed: bool = False) -> Run:
     """Run a job in this process; whatever it raises becomes a row.
 
-    Args:
-        job: what to run.
-        ready: called when all is prepared, just before the clock starts.
+    The job's seed goes to methods that take one. A method that takes no time limit refuses one, unless this
+    process is killed at the limit.
+
+    Parameters
+    ----------
+    job : Job
+        What to run.
+    ready : Callable[[], object], default lambda: None
+        Called when all is prepared, just before the clock starts.
+    killed : bool, default False
+        Whether another process kills this one after the time limit.
     """
     began = time.perf_counter()
     try:
-        prepare = job.problem.method(job.method).prepare
-        if prepare is not None:
-            prepare()
+        warm_up(job.backend or DEFAULT_BACKEND)
+        method = job.problem.method(job.method)
+        if method.prepare is not None:
+            method.prepare()
+        kept = "time_limit" in method.common or not killed
         ready()
         began = time.perf_counter()
         solution = job.problem.solve(
             job.method,
             backend=job.backend or None,
-            time_limit=job.time_limit,
-            seed=copy.deepcopy(job.seed),
+            time_limit=job.time_limit if kept else None,
+            seed=copy.deepcopy(job.seed) if "seed" in method.common else None,
             **job.options,
         )
         return _row(job, solution)
@@ -219,15 +279,31 @@ def measure(job: Job, ready: Callable[[], object] = lambda: None) -> Run:
         return job.row(Status.FAILED, said, seconds=time.perf_counter() - began)
 
 
+@cache
+def warm_up(backend: str) -> None:
+    """Import the libraries of a backend and run it once, before any clock starts.
+
+    A backend that is missing or fails is left for the run itself to report.
+    """
+    with suppress(Exception):
+        model = Model("warm-up")
+        whole = get_backend(backend).capabilities.only_integer
+        x = model.variable("x", shape=2, lower=0, upper=3, integer=whole)
+        model.subject_to(x.sum() >= 1)
+        model.minimize(x[0] + 2 * x[1])
+        model.solve(backend)
+
+
 def _row(job: Job, solution: Solution) -> Run:
     model = solution.model_solution
-    judged = solution.evaluation
+    secret = solution.private and job.seed is None  # a release, not a study: keep what it gave out
+    judged = None if secret else solution.evaluation
     return job.row(
         solution.status,
         solution.message,
-        objective=solution.objective,
+        objective=float("nan") if secret else solution.objective,
         bound=solution.bound,
-        gap=solution.gap,
+        gap=float("nan") if secret else solution.gap,
         violation=float("nan") if judged is None else judged.violation,
         guarantee=solution.guarantee,
         build_seconds=float("nan") if model is None else solution.seconds - model.seconds,

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.clock import Improvement
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
@@ -42,8 +43,10 @@ def fingerprint(text: str) -> str:
 def job_key(job: Job) -> str:
     """What two runs have in common if one can stand for the other: all that decides what is run.
 
-    Raises:
-        DeclarationError: if an option has no lasting spelling.
+    Raises
+    ------
+    DeclarationError
+        If an option has no lasting spelling.
     """
     seed = job.seed
     parts = [
@@ -105,14 +108,19 @@ class Store:
     """The runs in a file; each that is added is there for good before the next begins.
 
     The table ``runs`` has a column for each field of `Run`, which any SQLite tool can read (what is unknown
-    is NULL, what has parts is JSON); the table ``problems`` has the declarations by fingerprint. Decisions
+    is NULL, what has parts is JSON); the table ``problems`` has the declarations by fingerprint,
+    the table ``repetitions`` the metrics of repeated studies. Decisions
     are pickled: open only files that you trust.
 
-    Args:
-        path: ends in ``.sqlite``, ``.sqlite3`` or ``.db``; made if there is none.
+    Parameters
+    ----------
+    path : str or Path
+        Ends in ``.sqlite``, ``.sqlite3`` or ``.db``; made if there is none.
 
-    Raises:
-        DeclarationError: for another ending, or a file that holds something else.
+    Raises
+    ------
+    DeclarationError
+        For another ending, or a file that holds something else.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -130,6 +138,10 @@ class Store:
                 self._base.execute("CREATE TABLE IF NOT EXISTS runs (key TEXT PRIMARY KEY)")
                 self._base.execute(
                     "CREATE TABLE IF NOT EXISTS problems (fingerprint TEXT PRIMARY KEY, declaration TEXT)"
+                )
+                self._base.execute(
+                    "CREATE TABLE IF NOT EXISTS repetitions "
+                    "(study TEXT, repetition INTEGER, metrics TEXT, PRIMARY KEY (study, repetition))"
                 )
                 there = {row[1] for row in self._base.execute("PRAGMA table_info(runs)")}
                 for name in self._names:  # all of them, or those that an older version did not know
@@ -182,6 +194,20 @@ class Store:
     def declarations(self) -> dict[str, str]:
         """The declarations in the file, by fingerprint."""
         return dict(self._base.execute("SELECT fingerprint, declaration FROM problems"))
+
+    def add_repetition(self, study: str, at: int, metrics: Mapping[str, Array]) -> None:
+        """Keep the metrics of one repetition of a study."""
+        text = json.dumps({name: value.tolist() for name, value in metrics.items()})
+        with self._base:
+            self._base.execute("INSERT OR REPLACE INTO repetitions VALUES (?, ?, ?)", (study, at, text))
+
+    def repetitions(self, study: str) -> dict[int, dict[str, Array]]:
+        """Give the metrics of the repetitions of a study that are there, by number."""
+        rows = self._base.execute("SELECT repetition, metrics FROM repetitions WHERE study = ?", (study,))
+        return {
+            at: {name: np.array(value, dtype=float) for name, value in json.loads(text).items()}
+            for at, text in rows
+        }
 
     def _read(self, which: str, *values: str) -> list[Run]:
         columns = ", ".join(f'"{name}"' for name in self._names)

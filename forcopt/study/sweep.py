@@ -6,23 +6,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from itertools import product
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError, unknown
 from forcopt.problem import Problem
 from forcopt.study.compare import check_limits, check_options, expanded
+from forcopt.study.comparison import Comparison
 from forcopt.study.execute import execute
 from forcopt.study.library import problem_of
-from forcopt.study.report import Comparison
 from forcopt.study.run import Job
 from forcopt.study.store import metadata
 
 __all__ = ["sweep"]
-
-_D = TypeVar("_D", bound=Declared)
 
 
 def sweep(
@@ -40,28 +37,43 @@ def sweep(
 ) -> Comparison:
     """Solve a problem at every point of a grid of parameters, with every seed.
 
-    Args:
-        problem: a declaration whose fields are varied, or a file or example to `load`; or a function that
-            draws one: it is called with the point's parameters and with ``seed`` by keyword. The seed also
-            goes to the method.
-        over: for each parameter its values. Of a declaration, a parameter is a field, a field of what a
-            field holds (``"constraint.tolerance"``), or an option that all methods have.
-        methods: as for `compare`; the problem's default method if left out.
-        seeds: of the runs at each point.
-        isolate: give each run a process of its own, as `compare` does: a second more for each, but a crash
-            costs one row only.
-        executor: any `concurrent.futures.Executor`, such as ``ProcessPoolExecutor(4)`` or Dask's
-            ``client.get_executor(pure=False)``. All runs in this process, one by one, if left out.
-        time_limit, memory_limit, progress, store: as for `compare`. With a store, an interrupted sweep
-            continues where it was, and one with more values or seeds runs only those.
+    Parameters
+    ----------
+    problem : Problem | str | Path | Callable[..., Problem]
+        A declaration whose fields are varied, or a file or example to `load`; or a function that draws one:
+        it is called with the point's parameters and with ``seed`` by keyword. The seed also goes to the
+        method.
+    over : Mapping[str, Sequence[Any]], optional
+        For each parameter its values. Of a declaration, a parameter is a field, a field of what a field holds
+        (``"constraint.tolerance"``), or an option that all methods have.
+    methods : Sequence[str], optional
+        As for `compare`; the problem's default method if left out.
+    seeds : Iterable[int | None], default (None,)
+        Of the runs at each point.
+    isolate : bool, default False
+        Give each run a process of its own, as `compare` does: a second more for each, but a crash costs one
+        row only.
+    executor : Executor, optional
+        Any `concurrent.futures.Executor`, such as ``ProcessPoolExecutor(4)`` or Dask's
+        ``client.get_executor(pure=False)``. All runs in this process, one by one, if left out.
+    time_limit, memory_limit, progress, store
+        As for `compare`. With a store, an interrupted sweep continues where it was, and one with more values
+        or seeds runs only those.
 
-    Returns:
+    Returns
+    -------
+    Comparison
         A `Comparison`; its `summary` gives means with intervals over the seeds.
 
-    Raises:
-        UnknownNameError: for a method, backend or parameter, before anything is run.
-        DeclarationError: for a value that the problem refuses, before anything is run.
+    Raises
+    ------
+    UnknownNameError
+        For a method, backend or parameter, before anything is run.
+    DeclarationError
+        For a value that the problem refuses, before anything is run.
 
+    Examples
+    --------
     >>> import forcopt as fo
     >>> from forcopt.fairness import EqualizedOdds
     >>> from forcopt.models import FairPostprocessing
@@ -107,37 +119,22 @@ def _made(problem: Any, point: Mapping[str, Any], seeds: Sequence[int | None]) -
         for seed in seeds:
             drawn = problem(**point, seed=seed)
             if not isinstance(drawn, Problem):
-                raise DeclarationError(f"the function that draws problems gave {drawn!r}, which is none")
+                raise DeclarationError(f"the function draws {drawn!r}; it must draw a problem")
             yield type(drawn).__name__, drawn, {}, seed, metadata(drawn)
         return
     name = type(problem).__name__ if isinstance(problem, Problem) else str(problem)
-    made, options = problem if isinstance(problem, Problem) else problem_of(problem), {}
-    for key, value in point.items():
-        if key.partition(".")[0] in type(made).model_fields:
-            made = _with(made, key, value)
-        else:
-            options[key] = value
-    options_known = {name for method in made.methods.values() for name in (*method.options, "gap", "threads")}
+    base = problem if isinstance(problem, Problem) else problem_of(problem)
+    fields = {key: value for key, value in point.items() if key.partition(".")[0] in type(base).model_fields}
+    options = {key: value for key, value in point.items() if key not in fields}
+    known_options = {name for m in base.methods.values() for name in (*m.options, "gap", "threads")}
     for key in options:
-        if key not in options_known:
-            fields = list(type(made).model_fields)
-            raise unknown(f"parameter of {type(made).__name__}", key, [*fields, *options_known])
+        if key not in known_options:
+            names = [*type(base).model_fields, *known_options]
+            raise unknown(f"parameter of {type(base).__name__}", key, names)
+    made = base.replace(**fields)
     known = metadata(made)
     for seed in seeds:
         yield name, made, options, seed, known
-
-
-def _with(declared: _D, path: str, value: Any) -> _D:
-    """The declaration with another value of a field, or of a field of what a field holds."""
-    name, _, rest = path.partition(".")
-    fields = {key: getattr(declared, key) for key in type(declared).model_fields}
-    if name not in fields:
-        raise unknown(f"field of {type(declared).__name__}", name, list(fields))
-    if rest:
-        if not isinstance(fields[name], Declared):
-            raise DeclarationError(f"{path}: {name} is {fields[name]!r}, which has no fields")
-        value = _with(fields[name], rest, value)
-    return type(declared)(**{**fields, name: value})
 
 
 def _shown(value: Any) -> Any:

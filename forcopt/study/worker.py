@@ -39,7 +39,7 @@ def main(folder: str) -> None:
         if parcel.memory_limit is not None:
             _limit_memory(parcel.memory_limit)
 
-    run = measure(job, ready)
+    run = measure(job, ready, killed=True)
     run = replace(run, peak_memory=_peak_memory())
     draft = Path(folder, "draft")
     draft.write_bytes(_pickled(run))

@@ -14,8 +14,13 @@ from forcopt.language.model import Model, Variable
 from forcopt.language.objective import leximax
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.problem import Strata, StratifiedAllocation
-from forcopt.models.allocation.rounding import rounded
-from forcopt.models.allocation.water_filling import fill
+from forcopt.models.allocation.rounding import (
+    precise_enough,
+    rounded,
+    whole_and_precise,
+    within_limits,
+)
+from forcopt.numeric import water_fill
 from forcopt.problem import Handles
 
 __all__ = ["misocp", "precise_misocp", "precise_socp", "socp"]
@@ -28,7 +33,9 @@ def socp(problem: StratifiedAllocation, model: Model) -> Handles:
     Takes what the closed form does not: several variables by leximax, and further constraints of a model that
     this is declared into.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
     """
     return _least_variance(problem, model, relaxed=True)
@@ -38,7 +45,9 @@ def socp(problem: StratifiedAllocation, model: Model) -> Handles:
 def misocp(problem: StratifiedAllocation, model: Model) -> Handles:
     """Whole sizes with second-order cones; fractional ones without `integer`.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
     """
     return _least_variance(problem, model, relaxed=False)
@@ -46,7 +55,9 @@ def misocp(problem: StratifiedAllocation, model: Model) -> Handles:
 
 def _least_variance(problem: StratifiedAllocation, model: Model, relaxed: bool) -> Handles:
     limits = problem.limits()
-    about = [fill(problem.sizes.astype(float), problem.floors, problem.sizes, c, b)[0] for c, b in limits]
+    about = [
+        water_fill(problem.sizes.astype(float), problem.floors, problem.sizes, c, b)[0] for c, b in limits
+    ]
     typical = np.maximum(np.min(about, axis=0), problem.floors)
     sizes, sums, start = _write(problem, model, typical, relaxed)
     model.subject_to(*((sizes * (costs / limit)).sum() <= 1 for costs, limit in limits))
@@ -57,7 +68,7 @@ def _least_variance(problem: StratifiedAllocation, model: Model, relaxed: bool) 
     scaled = losses * (1 / unit)
     return Handles(
         objective=scaled.sum() if problem.criterion == "weighted" else leximax(scaled),
-        decision=lambda said: problem.allocation(_sizes(problem, said[sizes], relaxed)),
+        decision=lambda result: problem.allocation(_sizes(problem, result[sizes], relaxed)),
         start=start,
         unit=unit,
         sizes=sizes,
@@ -87,7 +98,7 @@ def _sizes(problem: Strata, found: Array, relaxed: bool) -> Array:
     """What a solver found, without its tolerance, and rounded if sizes must be whole."""
     sizes = np.clip(found, problem.floors, problem.sizes)
     if not problem.integer:
-        return sizes
+        return within_limits(sizes, problem.floors, problem.limits())
     if not relaxed:
         return np.round(sizes)
     return rounded(sizes, problem.floors, problem.sizes, problem.limits(), "largest-remainder")
@@ -97,7 +108,9 @@ def _sizes(problem: Strata, found: Array, relaxed: bool) -> Array:
 def precise_socp(problem: PrecisionAllocation, model: Model) -> Handles:
     """Fractional sizes by a conic solver, rounded up; the bound is that of the fractions.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
     """
     return _least_cost(problem, model, relaxed=True)
@@ -107,7 +120,9 @@ def precise_socp(problem: PrecisionAllocation, model: Model) -> Handles:
 def precise_misocp(problem: PrecisionAllocation, model: Model) -> Handles:
     """Whole sizes with second-order cones; fractional ones without `integer`.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
     """
     return _least_cost(problem, model, relaxed=False)
@@ -120,12 +135,13 @@ def _least_cost(problem: PrecisionAllocation, model: Model, relaxed: bool) -> Ha
     model.subject_to(sums * (1 / room) <= 1)
     unit = float(problem.unit_costs @ typical)
 
-    def decision(said: Any) -> Any:
-        found = np.clip(said[sizes], problem.floors, problem.sizes)
+    def decision(result: Any) -> Any:
+        found = precise_enough(problem, np.clip(result[sizes], problem.floors, problem.sizes))
         if problem.integer:
-            found = (
-                rounded(found, problem.floors, problem.sizes, [], "ceiling") if relaxed else np.round(found)
-            )
+            if relaxed:
+                found = rounded(found, problem.floors, problem.sizes, [], "ceiling")
+            else:
+                found = whole_and_precise(problem, np.round(result[sizes]))
         return problem.allocation(found)
 
     return Handles(

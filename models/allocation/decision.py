@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, as_numbers
+from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,15 +23,23 @@ MOST_SHOWN = 20
 class Allocation:
     """Sizes of the samples within strata.
 
-    Attributes:
-        sizes: how many records are sampled, shape ``(k,)``; whole numbers unless fractions are allowed.
-        names: of the strata.
-        strata: how many records there are, shape ``(k,)``.
-        variances: of the estimated mean of each variable, shape ``(V,)``.
-        variance: their sum, each times its weight; of the one variable, if there is one.
-        design_effect: `variance` over that of a simple random sample of the same size; None if the means of
-            the strata are not known, or the sample is a census.
-        noise_scale: of the Laplace noise that privacy needs; None without privacy.
+    Attributes
+    ----------
+    sizes : Array
+        How many records are sampled, shape ``(k,)``; whole numbers unless fractions are allowed.
+    names : tuple[str, ...]
+        Of the strata.
+    strata : Array
+        How many records there are, shape ``(k,)``.
+    variances : Array
+        Of the estimated mean of each variable, shape ``(V,)``.
+    variance : float
+        Their sum, each times its weight; of the one variable, if there is one.
+    design_effect : float, optional
+        `variance` over that of a simple random sample of the same size; None if the means of the strata are
+        not known, or the sample is a census.
+    noise_scale : float, optional
+        Of the Laplace noise that privacy needs; None without privacy.
     """
 
     sizes: Array
@@ -60,11 +69,44 @@ class Allocation:
         """Kish's effect of unequal weights, ``n sum(w^2) / sum(w)^2`` over the sample; 1 if proportional."""
         return float(self.size * (self.strata**2 / self.sizes).sum() / self.strata.sum() ** 2)
 
+    def issued(self, response_rates: Any) -> Array:
+        """Give how many records to draw of each stratum, so that the expected respondents are the sizes.
+
+        Parameters
+        ----------
+        response_rates : array_like
+            Above 0 and at most 1; one number or one for each stratum.
+
+        Returns
+        -------
+        Array
+            Whole numbers, shape ``(k,)``. For the least variance at a cost for each record that is drawn,
+            declare the problem with ``costs / response_rates``, which is the cost of a respondent.
+
+        Raises
+        ------
+        DeclarationError
+            For rates out of range, or a stratum with too few records; it names the stratum.
+        """
+        rates = np.broadcast_to(as_numbers(response_rates, "response_rates"), self.sizes.shape)
+        if (rates <= 0).any() or (rates > 1).any():
+            raise DeclarationError("response_rates must be above 0 and at most 1")
+        needed = np.ceil(self.sizes / rates * (1 - 1e-12))
+        if (needed > self.strata).any():
+            at = int(np.argmax(needed - self.strata))
+            raise DeclarationError(
+                f"stratum {self.names[at]} has {self.strata[at]} records; {needed[at]:g} must be drawn for "
+                f"{self.sizes[at]:g} respondents"
+            )
+        return np.asarray(needed, dtype=np.int64)
+
     def by_stratum(self) -> dict[str, int]:
         """The sizes by name, as `forcopt.privacy.StratifiedSample` takes them.
 
-        Raises:
-            ValueError: for sizes that are not whole.
+        Raises
+        ------
+        ValueError
+            For sizes that are not whole.
         """
         if (self.sizes != np.round(self.sizes)).any():
             raise ValueError("the sizes are not whole; solve with integer=True to draw a sample")
@@ -84,8 +126,10 @@ class Allocation:
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw how many records each stratum has and how many are sampled, on a logarithmic scale.
 
-        Args:
-            path: where to save the picture, if given; the ending says in which format.
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to save the picture, if given; the ending says in which format.
         """
         from matplotlib.figure import Figure
 

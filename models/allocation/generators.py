@@ -35,13 +35,21 @@ def random_strata(
 ) -> StratifiedAllocation:
     """Draw strata of very different sizes and deviations.
 
-    Args:
-        strata: how many.
-        sampled: the share of all records in the sample, if no `sample_size` is given.
-        largest: sizes are from 2 to this, with equal chance for each order of magnitude.
-        seed: an int or a generator.
-        fields: of the problem; deviations are lognormal by default.
+    Parameters
+    ----------
+    strata : int
+        How many.
+    sampled : float, default 0.05
+        The share of all records in the sample, if no `sample_size` is given.
+    largest : int, default 10000
+        Sizes are from 2 to this, with equal chance for each order of magnitude.
+    seed : int or numpy.random.Generator, optional
+        An int or a generator.
+    fields : Any
+        Of the problem; deviations are lognormal by default.
 
+    Examples
+    --------
     >>> random_strata(3, seed=0).sizes.tolist()
     [454, 19, 2]
     """
@@ -61,10 +69,15 @@ def establishments(*, added: bool = False, sample_size: float = 10_000) -> Strat
     computed from County Business Patterns; the table itself is not published with the paper. Values are
     spread evenly over each class; in the last one half are at 5000, half at 5500.
 
-    Args:
-        added: with one establishment more, of 10,000 employees or above: a neighbouring population.
-        sample_size: of the problem.
+    Parameters
+    ----------
+    added : bool, default False
+        With one establishment more, of 10,000 employees or above: a neighbouring population.
+    sample_size : float, default 10000
+        Of the problem.
 
+    Examples
+    --------
     >>> before, after = establishments(), establishments(added=True)
     >>> one, other = (p.solve("neyman", rounding="ceiling").decision for p in (before, after))
     >>> int(one.size), int(other.size), int(other.sizes[-1] - one.sizes[-1])

@@ -9,8 +9,8 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.models.allocation.precision import PrecisionAllocation
-from forcopt.models.allocation.problem import Limit, StratifiedAllocation
-from forcopt.models.allocation.water_filling import least
+from forcopt.models.allocation.problem import StratifiedAllocation
+from forcopt.numeric import Limit, least_reciprocals
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -18,7 +18,7 @@ __all__ = ["greedy", "greedy_sizes", "precise_greedy"]
 
 
 @StratifiedAllocation.algorithm("greedy", exact=True, cites="Fox (1966); Wright (2012)")
-def greedy(problem: StratifiedAllocation) -> Outcome:
+def greedy(problem: StratifiedAllocation, *, time_limit: float | None = None) -> Outcome:
     """Add the record that lowers the variance most, until the sample is complete.
 
     The m-th record of a stratum lowers it by ``a / (m (m - 1))``, ever less, so that the best next record is
@@ -26,9 +26,9 @@ def greedy(problem: StratifiedAllocation) -> Outcome:
     alone; with a budget, the order is by gain for the price, and the bound is the continuous optimum.
     """
     gains, floors, caps, limits = problem.gains, problem.floors, problem.sizes, problem.limits()
-    filled = least(gains, floors, caps, limits)
+    filled = least_reciprocals(gains, floors, caps, limits)
     if filled is None:
-        return Outcome(None, status=Status.INFEASIBLE, message=problem.shortage)
+        return Outcome(None, status=Status.INFEASIBLE, message=problem.infeasibility_reason())
     chosen = problem.allocation(greedy_sizes(gains, filled.prices, floors, caps, limits))
     if problem.costs is None and problem.integer:
         return Outcome(chosen)
@@ -37,7 +37,7 @@ def greedy(problem: StratifiedAllocation) -> Outcome:
 
 
 @PrecisionAllocation.algorithm("greedy", exact=True, cites="Wright (2017)")
-def precise_greedy(problem: PrecisionAllocation) -> Outcome:
+def precise_greedy(problem: PrecisionAllocation, *, time_limit: float | None = None) -> Outcome:
     """One variable: add the record that lowers the variance most for its cost, until the target is met.
 
     Optimal if all records cost the same.
@@ -56,13 +56,20 @@ def precise_greedy(problem: PrecisionAllocation) -> Outcome:
 def greedy_sizes(gains: Array, prices: Array, floors: Array, caps: Array, limits: list[Limit]) -> Array:
     """Start at the floors and add records in the order of their gain for the price, as long as they fit.
 
-    Args:
-        gains: a, of which the m-th record of a stratum gains ``a / (m (m - 1))``.
-        prices: of a record of each stratum; all 0 if the limits do not bind.
-        floors, caps: whole numbers.
-        limits: the floors are within them.
+    Parameters
+    ----------
+    gains : Array
+        A, of which the m-th record of a stratum gains ``a / (m (m - 1))``.
+    prices : Array
+        Of a record of each stratum; all 0 if the limits do not bind.
+    floors, caps : Array
+        Whole numbers.
+    limits : list[Limit]
+        The floors are within them.
 
-    Returns:
+    Returns
+    -------
+    Array
         Whole sizes, shape ``(k,)``. O(k log k): the bulk is added at once, up to a common gain for the price.
     """
     if not (prices > 0).any():

@@ -18,8 +18,9 @@ from forcopt.models.allocation.decision import Allocation
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import PrivateAllocation
 from forcopt.models.allocation.problem import ROUNDING, Strata, StratifiedAllocation
-from forcopt.models.allocation.water_filling import least
+from forcopt.models.allocation.rounding import whole_and_precise
 from forcopt.models.allocation.windows import allocation_windows, least_term, windows
+from forcopt.numeric import least_reciprocals
 from forcopt.problem import Handles
 
 __all__ = ["milp", "precise_milp", "private_milp"]
@@ -32,10 +33,14 @@ _WINDOWS = "the Lagrangian bound, computed in floating point, leaves no other si
 class Increments:
     """Sizes as a sum of binaries, ``low + takes`` of each stratum's.
 
-    Attributes:
-        low: the least sizes, shape ``(k,)``.
-        stratum, rank: of each binary: it is the `rank`-th record of its stratum's sample.
-        takes: the binaries.
+    Attributes
+    ----------
+    low : Array
+        The least sizes, shape ``(k,)``.
+    stratum, rank : Array
+        Of each binary: it is the `rank`-th record of its stratum's sample.
+    takes : Variable
+        The binaries.
     """
 
     low: Array
@@ -90,8 +95,10 @@ def _reachable(problem: Strata) -> Array:
 def _start(problem: Strata, increments: Increments, decision: Allocation | Any) -> dict[Variable, Array]:
     """The binaries at these sizes.
 
-    Raises:
-        DeclarationError: for sizes that no values of the binaries give.
+    Raises
+    ------
+    DeclarationError
+        For sizes that no values of the binaries give.
     """
     sizes = problem.read_sizes(decision)
     takes = increments.rank <= sizes[increments.stratum]
@@ -106,8 +113,8 @@ def _start(problem: Strata, increments: Increments, decision: Allocation | Any) 
     return {increments.takes: takes}
 
 
-def _decision(problem: Strata, increments: Increments, said: ModelSolution) -> Allocation:
-    extra = np.bincount(increments.stratum, np.round(said[increments.takes]), len(increments.low))
+def _decision(problem: Strata, increments: Increments, result: ModelSolution) -> Allocation:
+    extra = np.bincount(increments.stratum, np.round(result[increments.takes]), len(increments.low))
     return problem.allocation(increments.low + extra)
 
 
@@ -117,20 +124,26 @@ def _decision(problem: Strata, increments: Increments, said: ModelSolution) -> A
 def milp(problem: StratifiedAllocation, model: Model, reduce: bool = True) -> Handles:
     """A binary for each record more; the relaxation has a whole optimum if all records cost the same.
 
-    Args:
-        problem: which.
-        model: to write to.
-        reduce: for a weighted sum of variances, write only the records that the Lagrangian bound leaves open:
-            few, however large the strata are. Otherwise there are as many binaries as records, or
-            `sample_size` for each stratum.
+    Parameters
+    ----------
+    problem : StratifiedAllocation
+        Which.
+    model : Model
+        To write to.
+    reduce : bool, default True
+        For a weighted sum of variances, write only the records that the Lagrangian bound leaves open: few,
+        however large the strata are. Otherwise there are as many binaries as records, or `sample_size` for
+        each stratum.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
     """
     low, high = problem.floors, _reachable(problem)
     weights, unit, premise = problem.variable_weights, 1.0, ""
     if reduce and problem.criterion == "weighted":
-        filled = least(problem.gains, low, high, problem.limits())
+        filled = least_reciprocals(problem.gains, low, high, problem.limits())
         if filled is not None:  # else the solver finds that there is no allocation
             low, high = allocation_windows(problem.gains, low, high, problem.limits(), filled)
             premise = _WINDOWS
@@ -145,7 +158,7 @@ def milp(problem: StratifiedAllocation, model: Model, reduce: bool = True) -> Ha
         objective=(losses * (1 / unit)).sum()
         if problem.criterion == "weighted"
         else leximax(losses * (1 / unit)),
-        decision=lambda said: _decision(problem, increments, said),
+        decision=lambda result: _decision(problem, increments, result),
         premise=premise,
         start=lambda decision: _start(problem, increments, decision),
         unit=unit,
@@ -160,7 +173,9 @@ def precise_milp(problem: PrecisionAllocation, model: Model) -> Handles:
 
     With one variable, only those records have a binary that the Lagrangian bound leaves open.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
     """
     low, high, costs = problem.floors, problem.sizes, problem.unit_costs
@@ -170,10 +185,15 @@ def precise_milp(problem: PrecisionAllocation, model: Model) -> Handles:
         premise = _WINDOWS
     increments = _write(problem, model, low, high)
     sums = increments.inverse(problem.coefficients)
-    model.subject_to(sums * (1 / room) <= 1)
+    # In units of the target, as violations are measured; tolerances are absolute.
+    unit = np.maximum(problem.targets, 1e-6 * room)
+    exact = room + 1e-12 * problem.targets + 1e-15 * problem.constant  # sums round
+    model.subject_to(sums * (1 / unit) <= exact / unit)
     return Handles(
         objective=(increments.sizes * costs).sum(),
-        decision=lambda said: _decision(problem, increments, said),
+        decision=lambda result: problem.allocation(
+            whole_and_precise(problem, _decision(problem, increments, result).sizes.copy())
+        ),
         premise=premise,
         start=lambda decision: _start(problem, increments, decision),
         sizes=increments.sizes,
@@ -186,7 +206,7 @@ def _precision_windows(problem: PrecisionAllocation, room: float) -> tuple[Array
     cheap = problem.solve("neyman")
     assert cheap.decision is not None
     gains, costs, floors = problem.single, problem.unit_costs, problem.floors
-    fractional = problem.model_copy(update={"integer": False}).solve("neyman").decision.sizes
+    fractional = problem.replace(integer=False).solve("neyman").decision.sizes
     between = (gains > 0) & (fractional > floors) & (fractional < problem.sizes)
     if not between.any():
         return floors, problem.sizes
@@ -203,7 +223,9 @@ def private_milp(problem: PrivateAllocation, model: Model) -> Handles:
 
     That square falls ever less with each record, as the variance does, so that the binaries need no order.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``sizes``, shape ``(k,)``; ``variance`` of the sample and ``squared_scale`` of the noise.
     """
     low = problem.floors
@@ -219,7 +241,7 @@ def private_milp(problem: PrivateAllocation, model: Model) -> Handles:
     variance = (increments.inverse(problem.coefficients) - problem.constant).sum()
     return Handles(
         objective=variance * (1 / unit) + 2 * squared,
-        decision=lambda said: _decision(problem, increments, said),
+        decision=lambda result: _decision(problem, increments, result),
         start=lambda decision: _start(problem, increments, decision),
         unit=unit,
         sizes=increments.sizes,

@@ -9,7 +9,7 @@ from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import PrivateAllocation
 from forcopt.models.allocation.problem import StratifiedAllocation
 from forcopt.models.allocation.rounding import Rounding, rounded
-from forcopt.models.allocation.water_filling import fill, least
+from forcopt.numeric import least_reciprocals, water_fill
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -22,12 +22,13 @@ def proportional(
     *,
     rounding: Rounding = "largest-remainder",
     seed: int | np.random.Generator | None = None,
+    time_limit: float | None = None,
 ) -> Outcome:
     """The same share of every stratum, within floors and caps; it needs no deviations."""
-    if problem.shortage:
-        return Outcome(None, status=Status.INFEASIBLE, message=problem.shortage)
+    if problem.infeasibility_reason():
+        return Outcome(None, status=Status.INFEASIBLE, message=problem.infeasibility_reason())
     shares = problem.sizes.astype(float)
-    filled = [fill(shares, problem.floors, problem.sizes, c, limit)[0] for c, limit in problem.limits()]
+    filled = [water_fill(shares, problem.floors, problem.sizes, c, limit)[0] for c, limit in problem.limits()]
     return Outcome(problem.allocation(_whole(problem, np.min(filled, axis=0), rounding, seed)))
 
 
@@ -37,14 +38,15 @@ def neyman(
     *,
     rounding: Rounding = "largest-remainder",
     seed: int | np.random.Generator | None = None,
+    time_limit: float | None = None,
 ) -> Outcome:
     """Sizes in proportion to ``N S / sqrt(cost)`` within floors and caps: optimal, then rounded.
 
     The bound is the variance before rounding. Without `integer` nothing is rounded, and that is the optimum.
     """
-    filled = least(problem.gains, problem.floors, problem.sizes, problem.limits())
+    filled = least_reciprocals(problem.gains, problem.floors, problem.sizes, problem.limits())
     if filled is None:
-        return Outcome(None, status=Status.INFEASIBLE, message=problem.shortage)
+        return Outcome(None, status=Status.INFEASIBLE, message=problem.infeasibility_reason())
     bound = problem.evaluate(filled.sizes).objective
     chosen = problem.allocation(_whole(problem, filled.sizes, rounding, seed))
     return Outcome(chosen, bound=bound, status=Status.APPROXIMATE if problem.integer else Status.OPTIMAL)
@@ -59,13 +61,13 @@ def _whole(
 
 
 @PrivateAllocation.algorithm("proportional", exact=False, cites="Bun et al. (2022), section 6.3")
-def private_proportional(problem: PrivateAllocation) -> Outcome:
+def private_proportional(problem: PrivateAllocation, *, time_limit: float | None = None) -> Outcome:
     """Allocate proportionally as if there was no privacy, then add the noise that privacy needs."""
     return _at_equal_privacy(problem, "proportional")
 
 
 @PrivateAllocation.algorithm("neyman", exact=False, cites="Bun et al. (2022), section 6.2")
-def private_neyman(problem: PrivateAllocation) -> Outcome:
+def private_neyman(problem: PrivateAllocation, *, time_limit: float | None = None) -> Outcome:
     """Allocate for the least variance of the sample (greedily), then add the noise that privacy needs."""
     return _at_equal_privacy(problem, "greedy")
 
@@ -78,7 +80,7 @@ def _at_equal_privacy(problem: PrivateAllocation, method: str) -> Outcome:
 
 
 @PrecisionAllocation.algorithm("neyman", exact=True, cites="Cochran (1977), section 5.5")
-def precise_neyman(problem: PrecisionAllocation) -> Outcome:
+def precise_neyman(problem: PrecisionAllocation, *, time_limit: float | None = None) -> Outcome:
     """One variable: the cheapest fractional sizes in closed form, rounded up.
 
     With ``y = a / m`` the target limits ``y.sum()`` and the cost is ``(costs * a / y).sum()``: the same
@@ -91,7 +93,7 @@ def precise_neyman(problem: PrecisionAllocation) -> Outcome:
     if varies.any():
         costs, low, high = problem.unit_costs[varies], problem.floors[varies], problem.sizes[varies]
         part = a[varies]
-        filled = least(part * costs, part / high, part / low, [(np.ones(len(part)), room)])
+        filled = least_reciprocals(part * costs, part / high, part / low, [(np.ones(len(part)), room)])
         if filled is None:
             return Outcome(None, status=Status.INFEASIBLE, message="a census misses the target")
         sizes[varies] = np.clip(part / filled.sizes, low, high)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.allocation.decision import Allocation
@@ -20,19 +21,30 @@ __all__ = ["PrecisionAllocation"]
 class PrecisionAllocation(Strata):
     """Choose how many records of each stratum to sample, at the least cost for given precisions.
 
-    Attributes:
-        targets: what the variance of each variable's estimated mean may be, above 0; shape ``(V,)``, a number
-            if there is one variable.
-        costs: of sampling one record of each stratum, above 0, shape ``(k,)``; 1 by default, so that
-            the objective is the size of the sample.
+    Attributes
+    ----------
+    targets : Numbers, optional
+        What the variance of each variable's estimated mean may be, above 0; shape ``(V,)``, a number if there
+        is one variable.
+    costs : Numbers, optional
+        Of sampling one record of each stratum, above 0, shape ``(k,)``; 1 by default, so that the objective
+        is the size of the sample.
 
+    Raises
+    ------
+    DeclarationError
+        For targets or costs that are not positive, or do not fit.
+
+    References
+    ----------
+    Bethel (1989); one variable: Cochran, Sampling Techniques (1977), section 5.5.
+
+    Notes
+    -----
     The other fields are those of `Strata`. A census has variance 0, so that there always is an allocation.
 
-    Raises:
-        DeclarationError: for targets or costs that are not positive, or do not fit.
-
-    Reference: Bethel (1989); one variable: Cochran, Sampling Techniques (1977), section 5.5.
-
+    Examples
+    --------
     >>> from forcopt.models import PrecisionAllocation
     >>> p = PrecisionAllocation(sizes=[100, 50, 50], deviations=[1, 4, 2], targets=0.0725)
     >>> s = p.solve("greedy")
@@ -61,6 +73,60 @@ class PrecisionAllocation(Strata):
             raise DeclarationError(f"costs must be {k} numbers above 0, one for each stratum")
         return self
 
+    @classmethod
+    def for_domains(
+        cls, sizes: Any, deviations: Any, domains: Sequence[Any], targets: Mapping[Any, float], **fields: Any
+    ) -> Self:
+        """Declare the cheapest sample in which the mean of each domain is precise enough.
+
+        Parameters
+        ----------
+        sizes, deviations : array_like
+            Of the strata and the variable in them, shape ``(k,)``.
+        domains : sequence
+            The domain of each stratum, length k.
+        targets : mapping
+            The largest variance of the estimated mean of each domain; the key ``"all"`` is the whole
+            population.
+        fields : Any
+            Other fields.
+
+        Returns
+        -------
+        PrecisionAllocation
+            With one variable for each target, in their order.
+
+        Raises
+        ------
+        DeclarationError
+            For a target of a domain without strata, or lengths that differ.
+
+        Notes
+        -----
+        The mean of a domain D is a variable of the whole population with the deviations ``S N / N_D`` in the
+        strata of D and 0 elsewhere.
+
+        Examples
+        --------
+        >>> from forcopt.models import PrecisionAllocation
+        >>> p = PrecisionAllocation.for_domains(
+        ...     [100, 50, 50], [1, 4, 2], ["north", "south", "south"], {"north": 0.1, "south": 0.3})
+        >>> s = p.solve()
+        >>> s.decision.sizes.tolist(), s.decision.variances.round(4).tolist()
+        ([10.0, 15.0, 8.0], [0.09, 0.2917])
+        """
+        n, s, where = as_numbers(sizes, "sizes"), as_numbers(deviations, "deviations"), np.array(domains)
+        if not n.shape == s.shape == where.shape or n.ndim != 1:
+            raise DeclarationError("sizes, deviations and domains must be lists of the same length")
+        columns = []
+        for domain in targets:
+            member = np.ones(len(n), dtype=bool) if domain == "all" else where == domain
+            if not member.any():
+                raise DeclarationError(f"targets: no stratum is in the domain {domain!r}")
+            columns.append(np.where(member, s * n.sum() / n[member].sum(), 0.0))
+        allowed = np.array(list(targets.values()), dtype=float)
+        return cls(sizes=n, deviations=np.stack(columns, axis=1), targets=allowed, **fields)
+
     @property
     def unit_costs(self) -> Array:
         """`costs`, or ones."""
@@ -70,8 +136,10 @@ class PrecisionAllocation(Strata):
     def single(self) -> Array:
         """The coefficients of the one variable, shape ``(k,)``.
 
-        Raises:
-            DeclarationError: if there are several.
+        Raises
+        ------
+        DeclarationError
+            If there are several.
         """
         if self.coefficients.shape[1] != 1:
             raise DeclarationError(
@@ -83,13 +151,17 @@ class PrecisionAllocation(Strata):
     def evaluate(self, decision: Allocation | Any) -> Evaluation:
         """Judge an allocation by its cost and the variances that it has.
 
-        Args:
-            decision: an allocation, or its sizes.
+        Parameters
+        ----------
+        decision : Allocation or Any
+            An allocation, or its sizes.
 
-        Returns:
+        Returns
+        -------
+        Evaluation
             The cost; violations ``"minimum"``, ``"stratum"``, ``"whole sizes"`` and, for each variable whose
-            variance is above its target, ``"variance v"`` relative to the target; as metrics the size of
-            the sample and the variances.
+            variance is above its target, ``"variance v"`` relative to the target; as metrics the size of the
+            sample and the variances.
         """
         chosen = self.allocation(decision)
         violations = self._violations(chosen.sizes)

@@ -12,7 +12,8 @@ from forcopt.arrays import Array
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.allocation.decision import Allocation
-from forcopt.models.allocation.problem import Limit, Strata, StratifiedAllocation
+from forcopt.models.allocation.problem import Strata, StratifiedAllocation
+from forcopt.numeric import Limit
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation
 
 __all__ = ["PrivateAllocation"]
@@ -30,19 +31,31 @@ class PrivateAllocation(Strata):
     The sizes of the samples are public, and so are the strata: they must not be computed from the data that
     is to be protected, as `deviations` of the same survey would be.
 
-    Attributes:
-        sample_size: how many records may be sampled in all.
-        epsilon: the privacy loss that is allowed, above 0; a number, or one for each stratum.
-        value_bound: B, the range of the variable: all values lie in an interval of this length.
+    Attributes
+    ----------
+    sample_size : float, optional
+        How many records may be sampled in all.
+    epsilon : Numbers, optional
+        The privacy loss that is allowed, above 0; a number, or one for each stratum.
+    value_bound : float, optional
+        B, the range of the variable: all values lie in an interval of this length.
 
+    Raises
+    ------
+    DeclarationError
+        For a loss or range that is not positive, or several variables.
+
+    References
+    ----------
+    Bun, Drechsler, Gaboardi, McMillan, Sarathy (2022), equation (5), for allocations that do not depend on
+    the data; Definition 10 for a loss by stratum.
+
+    Notes
+    -----
     The other fields are those of `Strata`; there is one variable.
 
-    Raises:
-        DeclarationError: for a loss or range that is not positive, or several variables.
-
-    Reference: Bun, Drechsler, Gaboardi, McMillan, Sarathy (2022), equation (5), for allocations that do not
-    depend on the data; Definition 10 for a loss by stratum.
-
+    Examples
+    --------
     >>> from forcopt.models import PrivateAllocation
     >>> fields = dict(sizes=[20, 10, 5], deviations=[1, 2, 6], sample_size=12, value_bound=20)
     >>> for epsilon in (1.0, 20.0):  # the less privacy, the nearer to Neyman's allocation
@@ -83,9 +96,12 @@ class PrivateAllocation(Strata):
     def scales(self, sizes: Array, strata: Array | slice = slice(None)) -> Array:
         """The scale of noise that each stratum needs for these sizes of its sample.
 
-        Args:
-            sizes: shape ``(n,)``.
-            strata: to which they belong; each to its own by default.
+        Parameters
+        ----------
+        sizes : Array
+            Shape ``(n,)``.
+        strata : Array or slice, default slice(None)
+            To which they belong; each to its own by default.
         """
         records = self.sizes[strata]
         epsilon = np.broadcast_to(self.epsilon, self.sizes.shape)[strata]
@@ -102,10 +118,14 @@ class PrivateAllocation(Strata):
     def evaluate(self, decision: Allocation | Any) -> Evaluation:
         """Judge an allocation with the noise that it needs.
 
-        Args:
-            decision: an allocation, or its sizes.
+        Parameters
+        ----------
+        decision : Allocation or Any
+            An allocation, or its sizes.
 
-        Returns:
+        Returns
+        -------
+        Evaluation
             The variance of the noisy estimate; violations ``"minimum"``, ``"stratum"``, ``"whole sizes"`` and
             ``"sample_size"``; as metrics the two parts of the variance and the scale of the noise.
         """

@@ -12,17 +12,16 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.allocation.decision import Allocation
+from forcopt.numeric import Limit
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
     from forcopt.loops.certify import Certificate
+    from forcopt.models.allocation.privacy_loss import AllocationLoss
 
-__all__ = ["ROUNDING", "Limit", "Strata", "StratifiedAllocation"]
-
-Limit = tuple[Array, float]
-"""A linear constraint: ``costs @ sizes <= limit``."""
+__all__ = ["ROUNDING", "Strata", "StratifiedAllocation"]
 
 ROUNDING = 1e-9
 """By so much, relative, a limit may be exceeded: three times 0.1 is more than 0.3."""
@@ -34,15 +33,22 @@ class Strata(Problem):
     The mean of a variable is estimated by the mean over the strata's samples, weighted by the strata's sizes.
     Its variance is ``sum_i (N_i / N)^2 S_i^2 (1 / m_i - 1 / N_i)``, exactly.
 
-    Attributes:
-        sizes: how many records each stratum has, N, at least 1; shape ``(k,)``.
-        deviations: the standard deviation of the variable within each stratum, S, with N - 1 in the
-            denominator; shape ``(k,)``, or ``(k, V)`` for V variables. Where N is 1 it does not matter.
-        minimum: how many records of each stratum are sampled at least: a number from 1 for all, or one for
-            each. A stratum with fewer records is taken whole.
-        integer: whether samples have whole sizes; otherwise they may be fractions, as for expected sizes.
-        means: of the variables in each stratum, shaped like `deviations`; only for the design effect.
-        names: of the strata; ``"0"``, ``"1"``, ... by default.
+    Attributes
+    ----------
+    sizes : Integers
+        How many records each stratum has, N, at least 1; shape ``(k,)``.
+    deviations : Numbers
+        The standard deviation of the variable within each stratum, S, with N - 1 in the denominator; shape
+        ``(k,)``, or ``(k, V)`` for V variables. Where N is 1 it does not matter.
+    minimum : Integers, default 1
+        How many records of each stratum are sampled at least: a number from 1 for all, or one for each. A
+        stratum with fewer records is taken whole.
+    integer : bool, default True
+        Whether samples have whole sizes; otherwise they may be fractions, as for expected sizes.
+    means : Numbers, optional
+        Of the variables in each stratum, shaped like `deviations`; only for the design effect.
+    names : tuple[Annotated[str, BeforeValidator(str)], ...], optional
+        Of the strata; ``"0"``, ``"1"``, ... by default.
     """
 
     family: ClassVar[str] = "allocation"
@@ -94,13 +100,19 @@ class Strata(Problem):
     ) -> Self:
         """Read a table with one row for each stratum, named by its index.
 
-        Args:
-            table: a pandas DataFrame.
-            size, deviation, mean, cost: its columns; several deviations and means for several variables.
-            fields: of the problem.
+        Parameters
+        ----------
+        table : DataFrame
+            A pandas DataFrame.
+        size, deviation, mean, cost
+            Its columns; several deviations and means for several variables.
+        fields : Any
+            Of the problem.
 
-        Raises:
-            DeclarationError: for a column that is missing.
+        Raises
+        ------
+        DeclarationError
+            For a column that is missing.
         """
         if cost is not None:
             fields["costs"] = _column(table, cost)
@@ -117,12 +129,19 @@ class Strata(Problem):
     def from_records(cls, records: DataFrame, by: str, values: str | Sequence[str], **fields: Any) -> Self:
         """Measure the strata of a table of records: an earlier census, a frame, or a pilot survey.
 
-        Args:
-            records: a pandas DataFrame, one row for each record.
-            by: the column that names the stratum.
-            values: the column, or columns, whose means are to be estimated.
-            fields: of the problem.
+        Parameters
+        ----------
+        records : DataFrame
+            A pandas DataFrame, one row for each record.
+        by : str
+            The column that names the stratum.
+        values : str | Sequence[str]
+            The column, or columns, whose means are to be estimated.
+        fields : Any
+            Of the problem.
 
+        Examples
+        --------
         >>> import pandas as pd
         >>> from forcopt.models import StratifiedAllocation
         >>> farms = pd.DataFrame({"type": list("aaaabbb"), "area": [1, 2, 3, 4, 10, 20, 60]})
@@ -188,11 +207,70 @@ class Strata(Problem):
         """What the sizes may cost."""
         return []
 
+    def infeasibility_reason(self) -> str:
+        """Say which limit the minimums break, and the least limit that they need; empty if there is none."""
+        for (costs, limit), what in zip(self.limits(), self._limit_names, strict=True):
+            least = float(costs @ self.floors)
+            if least > limit + FEASIBILITY_TOLERANCE:
+                return f"the minimum of all strata needs {least:g}; {what} is {limit:g}"
+        return ""
+
+    @property
+    def _limit_names(self) -> list[str]:
+        return ["sample_size"] * len(self.limits())
+
+    def privacy_loss(
+        self, epsilon: float, allocation: Allocation | Any | str, **options: Any
+    ) -> AllocationLoss:
+        """Give the privacy loss of an epsilon-private mechanism on the sample, at the worst neighbor.
+
+        Parameters
+        ----------
+        epsilon : float
+            The loss of the mechanism on its sample, above 0.
+        allocation : Allocation, array_like or str
+            Public sizes; or the name of a method, whose sizes follow from the data and so depend on each
+            record.
+        options : Any
+            Of the method.
+
+        Returns
+        -------
+        AllocationLoss
+            For public sizes the exact loss for the substitution of a record, ``log(1 + m / N (e^epsilon -
+            1))`` in the stratum with the largest rate. For a method, bounds for adding or removing a record:
+            the method runs once for each of these neighbors.
+
+        Raises
+        ------
+        DeclarationError
+            For sizes that are not whole or beyond the strata, or a method that finds no allocation.
+
+        References
+        ----------
+        Bun et al. (2022), Theorem 2 and section 4.1.
+
+        Examples
+        --------
+        >>> from forcopt.models import StratifiedAllocation
+        >>> p = StratifiedAllocation(sizes=[100, 50], deviations=[1, 4], sample_size=30)
+        >>> worst = p.privacy_loss(1.0, [10, 20])
+        >>> worst.stratum, round(worst.loss.exact, 4)
+        ('1', 0.5231)
+        >>> p.privacy_loss(0.1, "greedy").change
+        1
+        """
+        from forcopt.models.allocation.privacy_loss import allocation_loss
+
+        return allocation_loss(self, epsilon, allocation, **options)
+
     def read_sizes(self, decision: Allocation | Any) -> Array:
         """The sizes of an allocation, or themselves, shape ``(k,)``.
 
-        Raises:
-            DeclarationError: for another shape, or entries that are no numbers.
+        Raises
+        ------
+        DeclarationError
+            For another shape, or entries that are no numbers.
         """
         given = decision.sizes if isinstance(decision, Allocation) else decision
         m = as_numbers(given, "the sizes").astype(float)
@@ -240,21 +318,35 @@ class Strata(Problem):
 class StratifiedAllocation(Strata):
     """Choose how many records of each stratum to sample, for the least variance of the estimated mean.
 
-    Attributes:
-        sample_size: how many records may be sampled in all; None if only the budget counts.
-        costs: of sampling one record of each stratum, above 0; shape ``(k,)``.
-        budget: what the sample may cost in all.
-        weights: what each variable's variance counts, above 0; shape ``(V,)``, 1 by default.
-        criterion: ``"weighted"``, the sum of the weighted variances, or ``"leximax"``: the largest weighted
-            variance as small as possible, then the next. The objective then is the largest.
+    Attributes
+    ----------
+    sample_size : float, optional
+        How many records may be sampled in all; None if only the budget counts.
+    costs : Numbers, optional
+        Of sampling one record of each stratum, above 0; shape ``(k,)``.
+    budget : float, optional
+        What the sample may cost in all.
+    weights : Numbers, optional
+        What each variable's variance counts, above 0; shape ``(V,)``, 1 by default.
+    criterion : Literal["weighted", "leximax"], default "weighted"
+        ``"weighted"``, the sum of the weighted variances, or ``"leximax"``: the largest weighted variance as
+        small as possible, then the next. The objective then is the largest.
 
+    Raises
+    ------
+    DeclarationError
+        For strata without records, negative deviations, or arrays that do not fit.
+
+    References
+    ----------
+    Neyman (1934); with all else, Cochran, Sampling Techniques (1977), chapter 5.
+
+    Notes
+    -----
     The other fields are those of `Strata`.
 
-    Raises:
-        DeclarationError: for strata without records, negative deviations, or arrays that do not fit.
-
-    Reference: Neyman (1934); with all else, Cochran, Sampling Techniques (1977), chapter 5.
-
+    Examples
+    --------
     >>> from forcopt.models import StratifiedAllocation
     >>> p = StratifiedAllocation(sizes=[100, 50, 50], deviations=[1, 4, 2], sample_size=40)
     >>> s = p.solve("greedy")
@@ -294,8 +386,10 @@ class StratifiedAllocation(Strata):
     def gains(self) -> Array:
         """What ``1 / m_i`` adds to the objective, all variables together; shape ``(k,)``.
 
-        Raises:
-            DeclarationError: under the leximax criterion, which has no such number.
+        Raises
+        ------
+        DeclarationError
+            Under the leximax criterion, which has no such number.
         """
         if self.criterion != "weighted":
             raise DeclarationError(
@@ -314,15 +408,6 @@ class StratifiedAllocation(Strata):
         return found
 
     @property
-    def shortage(self) -> str:
-        """Why there is no allocation; empty if there is one."""
-        for (costs, limit), what in zip(self.limits(), self._limit_names, strict=True):
-            least = float(costs @ self.floors)
-            if least > limit + FEASIBILITY_TOLERANCE:
-                return f"the minimum of all strata needs {least:g}; {what} is {limit:g}"
-        return ""
-
-    @property
     def _limit_names(self) -> list[str]:
         return [n for n in ("sample_size", "budget") if getattr(self, n) is not None]
 
@@ -335,10 +420,14 @@ class StratifiedAllocation(Strata):
     def evaluate(self, decision: Allocation | Any) -> Evaluation:
         """Judge an allocation by the variances that it has.
 
-        Args:
-            decision: an allocation, or its sizes.
+        Parameters
+        ----------
+        decision : Allocation or Any
+            An allocation, or its sizes.
 
-        Returns:
+        Returns
+        -------
+        Evaluation
             The objective; violations ``"minimum"``, ``"stratum"`` (more than there are), ``"whole sizes"``,
             ``"sample_size"`` and ``"budget"``; as metrics the sample's size, its cost, the variances and the
             design effect, where they are known.

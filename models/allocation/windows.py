@@ -6,8 +6,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.models.allocation.greedy import greedy_sizes
-from forcopt.models.allocation.problem import Limit
-from forcopt.models.allocation.water_filling import Filled
+from forcopt.numeric import Filled, Limit
 
 __all__ = ["allocation_windows", "windows"]
 
@@ -20,7 +19,9 @@ def windows(gains: Array, prices: Array, floors: Array, caps: Array, gap: float)
     If a solution is within `gap` of the Lagrangian bound, any better one has its sizes in these windows
     (reduced cost fixing). The expression is convex in m, so that a window is an interval between two roots.
 
-    Returns:
+    Returns
+    -------
+    tuple[Array, Array]
         The ends of the windows, whole numbers within floors and caps, shape ``(k,)`` each.
     """
     best = least_term(gains, prices, floors, caps)

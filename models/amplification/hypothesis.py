@@ -35,15 +35,24 @@ class DPHypothesisTest(Problem):
     populations, the design cannot promise a loss below ``2 artanh(advantage)``: a mechanism of that loss is
     a test of just that advantage. Proposition 4 concludes ``log(1 + advantage)``, which is weaker.
 
-    Attributes:
-        first, second: the probability of each count 0..K, shape ``(K + 1,)``.
-        epsilon: the loss of the test, if the count changes by one.
+    Attributes
+    ----------
+    first, second : Numbers
+        The probability of each count 0..K, shape ``(K + 1,)``.
+    epsilon : float
+        The loss of the test, if the count changes by one.
 
-    Raises:
-        DeclarationError: for probabilities that do not sum to 1, or of different length.
+    Raises
+    ------
+    DeclarationError
+        For probabilities that do not sum to 1, or of different length.
 
-    Reference: Bun, Drechsler, Gaboardi, McMillan, Sarathy (2022), Proposition 4.
+    References
+    ----------
+    Bun, Drechsler, Gaboardi, McMillan, Sarathy (2022), Proposition 4.
 
+    Examples
+    --------
     >>> from forcopt.models import DPHypothesisTest
     >>> s = DPHypothesisTest(first=[0, 0.6, 0.4], second=[0, 0.5, 0.5], epsilon=1.0).solve()
     >>> round(s.objective, 6), round(s.evaluation.metrics["loss"], 6)
@@ -71,24 +80,41 @@ class DPHypothesisTest(Problem):
             )
         return self
 
+    def made_private(self, acceptance: Array) -> Array:
+        """Move probabilities that a solver got right up to its tolerance just as far as privacy needs."""
+        h, factor = np.clip(acceptance, 0.0, 1.0), np.exp(-self.epsilon)
+        for order in (range(1, len(h)), range(len(h) - 2, -1, -1)):
+            step = order.step
+            for i in order:
+                h[i] = max(h[i], factor * h[i - step])
+        for order in (range(1, len(h)), range(len(h) - 2, -1, -1)):
+            step = order.step
+            for i in order:
+                h[i] = min(h[i], 1 - factor * (1 - h[i - step]))
+        return h
+
     def evaluate(self, decision: DPTest | Any) -> Evaluation:
         """Judge a test: its advantage, and by how much it breaks privacy.
 
-        Args:
-            decision: a test, or its acceptance probabilities.
+        Parameters
+        ----------
+        decision : DPTest or Any
+            A test, or its acceptance probabilities.
 
-        Returns:
+        Returns
+        -------
+        Evaluation
             The advantage; the violations ``"privacy"`` (in probability) and ``"probability"``; as metrics the
             loss that the advantage certifies, and the one that Proposition 4 concludes.
         """
         h = as_numbers(decision.acceptance if isinstance(decision, DPTest) else decision, "the test")
         if h.shape != self.first.shape:
             raise DeclarationError(f"the test has shape {h.shape}; it must be {self.first.shape}")
-        factor = np.exp(self.epsilon)
-        both = np.stack([h, 1 - h])
-        ratio = np.maximum(both[:, 1:] - factor * both[:, :-1], both[:, :-1] - factor * both[:, 1:])
+        factor = np.exp(-self.epsilon)
+        both = np.stack([h, 1 - h])  # 1 - h is known up to 2^-53
+        excess = np.maximum(factor * both[:, 1:] - both[:, :-1], factor * both[:, :-1] - both[:, 1:])
         violations = {
-            "privacy": float(ratio.max(initial=0.0)),
+            "privacy": max(0.0, float(excess.max(initial=0.0)) - 2.0**-52) * np.exp(min(self.epsilon, 700.0)),
             "probability": max(float(-h.min()), float(h.max()) - 1),
         }
         advantage = float(h @ (self.first - self.second))

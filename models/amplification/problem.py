@@ -13,7 +13,8 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.amplification.states import Pair, SizeLaw, cluster_pair, stratified_pair
-from forcopt.privacy.amplification import Neighbours, SampleRelation, rounded_sizes
+from forcopt.privacy.amplification import rounded_sizes, whole_number
+from forcopt.privacy.relations import Neighbours, SampleRelation
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
 if TYPE_CHECKING:
@@ -26,9 +27,12 @@ __all__ = ["Distinguisher", "TightAmplification", "check_law"]
 class Distinguisher:
     """One outcome of a private mechanism: the one that tells two populations apart best.
 
-    Attributes:
-        density: of the outcome, given each sample, up to a common factor; shape ``(samples,)``.
-        likelihoods: of the outcome under the two populations, up to the same factor.
+    Attributes
+    ----------
+    density : Array
+        Of the outcome, given each sample, up to a common factor; shape ``(samples,)``.
+    likelihoods : tuple[float, float]
+        Of the outcome under the two populations, up to the same factor.
     """
 
     density: Array
@@ -54,8 +58,10 @@ class Distinguisher:
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw the logarithm of the density over the samples.
 
-        Args:
-            path: where to save the picture, if given; the ending says in which format.
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to save the picture, if given; the ending says in which format.
         """
         from matplotlib.figure import Figure
 
@@ -80,19 +86,30 @@ class TightAmplification(Problem):
 
     The constructors below take a design; any other is declared by its samples.
 
-    Attributes:
-        before, after: the probability of each sample under the two populations, shape ``(samples,)``.
-        edges: pairs of samples, numbered from 0, shape ``(edges, 2)``.
-        steps: how far apart each pair is, at least 0; shape ``(edges,)``. Other pairs are as far apart as the
-            shortest path between them.
-        epsilon: the loss of the mechanism on samples that are one step apart.
+    Attributes
+    ----------
+    before, after : Numbers
+        The probability of each sample under the two populations, shape ``(samples,)``.
+    edges : Integers
+        Pairs of samples, numbered from 0, shape ``(edges, 2)``.
+    steps : Numbers
+        How far apart each pair is, at least 0; shape ``(edges,)``. Other pairs are as far apart as the
+        shortest path between them.
+    epsilon : float
+        The loss of the mechanism on samples that are one step apart.
 
-    Raises:
-        DeclarationError: for probabilities that do not sum to 1 or arrays that do not fit each other.
+    Raises
+    ------
+    DeclarationError
+        For probabilities that do not sum to 1 or arrays that do not fit each other.
 
-    Reference: the linear-fractional program (Charnes and Cooper 1962) whose value Bun, Drechsler, Gaboardi,
-    McMillan, Sarathy (2022), Theorems 2, 3, 6, 7 and 8 bound.
+    References
+    ----------
+    The linear-fractional program (Charnes and Cooper 1962) whose value Bun, Drechsler, Gaboardi, McMillan,
+    Sarathy (2022), Theorems 2, 3, 6, 7 and 8 bound.
 
+    Examples
+    --------
     >>> from forcopt.models import TightAmplification
     >>> p = TightAmplification.random_size([1 / 6] * 6, epsilon=0.5)
     >>> round(p.solve().decision.loss, 6)
@@ -150,7 +167,7 @@ class TightAmplification(Problem):
         neighbours: Neighbours = "substitute",
     ) -> Self:
         """A sample of a fixed size; see `forcopt.privacy.amplification.simple_random_sample`."""
-        law = [((size,), 1.0)]
+        law = [((whole_number(size, "size"),), 1.0)]
         return cls.stratified([population], law, law, epsilon, mechanism=mechanism, neighbours=neighbours)
 
     @classmethod
@@ -164,12 +181,17 @@ class TightAmplification(Problem):
     ) -> Self:
         """A sample whose size is drawn first.
 
-        Args:
-            law: the probability of each size 0..n under the first population, which has n records.
-            epsilon: of the mechanism.
-            after: the law of sizes 0..n+1 under the second, which then has one record more. If left out, the
-                populations differ by a substitution, and the law is the same.
-            mechanism: see `forcopt.privacy.amplification`.
+        Parameters
+        ----------
+        law : Any
+            The probability of each size 0..n under the first population, which has n records.
+        epsilon : float
+            Of the mechanism.
+        after : Any, optional
+            The law of sizes 0..n+1 under the second, which then has one record more. If left out, the
+            populations differ by a substitution, and the law is the same.
+        mechanism : SampleRelation, default "add_remove"
+            See `forcopt.privacy.amplification`.
         """
         first, second = (
             [((m,), float(p)) for m, p in enumerate(check_law(as_numbers(t, "law")))]
@@ -218,20 +240,28 @@ class TightAmplification(Problem):
     ) -> Self:
         """Simple random samples within strata, of sizes that may depend on the population.
 
-        Args:
-            sizes: of the strata in the first population.
-            before, after: sizes of the samples with their probabilities, such as ``[((2, 3), 1.0)]``, under
-                the two populations.
-            epsilon: of the mechanism.
-            changed: the stratum in which the populations differ.
-            mechanism, neighbours: see `forcopt.privacy.amplification`.
+        Parameters
+        ----------
+        sizes : Any
+            Of the strata in the first population.
+        before, after : SizeLaw
+            Sizes of the samples with their probabilities, such as ``[((2, 3), 1.0)]``, under the two
+            populations.
+        epsilon : float
+            Of the mechanism.
+        changed : int, default 0
+            The stratum in which the populations differ.
+        mechanism, neighbours
+            See `forcopt.privacy.amplification`.
 
+        Examples
+        --------
         >>> from forcopt.models import TightAmplification
         >>> p = TightAmplification.stratified([4, 6], [((2, 2), 1.0)], [((3, 2), 1.0)], epsilon=1.0)
         >>> round(p.solve().decision.loss, 6)  # the first stratum's sample grows with the stratum
         1.0
         """
-        n = [int(size) for size in sizes]
+        n = [whole_number(size, "sizes") for size in sizes]
         if not 0 <= changed < len(n):
             raise DeclarationError(f"changed is {changed}; it must be from 0 to {len(n) - 1}")
         if min(n) < 0 or (neighbours == "substitute" and n[changed] < 1):
@@ -251,7 +281,8 @@ class TightAmplification(Problem):
         neighbours: Neighbours = "add_remove",
     ) -> Self:
         """Whole clusters; see `forcopt.privacy.amplification.cluster_sample`. There are C(k, l) samples."""
-        n = [int(size) for size in sizes]
+        n = [whole_number(size, "sizes") for size in sizes]
+        chosen = whole_number(chosen, "chosen")
         if not (0 <= chosen <= len(n) and 0 <= changed < len(n) and min(n) >= 0):
             raise DeclarationError(
                 f"sizes are {n}, chosen is {chosen}, changed {changed}; clusters are numbered from 0, and at "
@@ -290,10 +321,14 @@ class TightAmplification(Problem):
     def evaluate(self, decision: Distinguisher | Any) -> Evaluation:
         """Judge an outcome: the ratio of its likelihoods, and by how much it breaks privacy.
 
-        Args:
-            decision: a distinguisher, or its density.
+        Parameters
+        ----------
+        decision : Distinguisher or Any
+            A distinguisher, or its density.
 
-        Returns:
+        Returns
+        -------
+        Evaluation
             The ratio, the larger likelihood over the smaller; the violation ``"privacy"``, in units of log
             density; as metric the loss, which is the ratio's logarithm.
         """

@@ -15,7 +15,8 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.privacy.amplification import Neighbours, SampleRelation
+from forcopt.privacy.amplification import whole_number
+from forcopt.privacy.relations import Neighbours, SampleRelation
 
 __all__ = ["Pair", "SizeLaw", "cluster_pair", "stratified_pair"]
 
@@ -28,10 +29,14 @@ SizeLaw = Sequence[tuple[Sequence[int], float]]
 class Pair(NamedTuple):
     """Two laws over the same samples.
 
-    Attributes:
-        before, after: the probability of each sample under the two populations, shape ``(samples,)``.
-        edges: pairs of samples, shape ``(edges, 2)``.
-        steps: how far apart they are, in the mechanism's neighbour relation, shape ``(edges,)``.
+    Attributes
+    ----------
+    before, after : Array
+        The probability of each sample under the two populations, shape ``(samples,)``.
+    edges : Array
+        Pairs of samples, shape ``(edges, 2)``.
+    steps : Array
+        How far apart they are, in the mechanism's neighbour relation, shape ``(edges,)``.
     """
 
     before: Array
@@ -53,11 +58,16 @@ def stratified_pair(
     A state says how many common records of each stratum are in the sample, and whether the record x that only
     the first, or y that only the second population has: none, y, or x.
 
-    Args:
-        sizes: of the strata in the first population.
-        before, after: the law of the samples' sizes under the two populations.
-        changed: the stratum that gets one record more, or in which one is substituted.
-        mechanism, neighbours: see `forcopt.privacy.amplification`.
+    Parameters
+    ----------
+    sizes : Sequence[int]
+        Of the strata in the first population.
+    before, after : SizeLaw
+        The law of the samples' sizes under the two populations.
+    changed : int
+        The stratum that gets one record more, or in which one is substituted.
+    mechanism, neighbours
+        See `forcopt.privacy.amplification`.
     """
     n = np.array(sizes, dtype=np.int64)
     common, larger = n.copy(), n.copy()
@@ -69,7 +79,7 @@ def stratified_pair(
     for side, law, total in ((0, before, n), (1, after, larger)):
         own = {0: 2 if neighbours == "substitute" else None, 1: 1}[side]
         for allocation, probability in law:
-            m = np.array(allocation, dtype=np.int64)
+            m = np.array([whole_number(size, "a sample's size") for size in allocation], dtype=np.int64)
             if m.shape != n.shape or (m < 0).any() or (m > total).any():
                 raise DeclarationError(f"a sample of {m.tolist()} cannot be drawn from {total.tolist()}")
             share = 0.0 if own is None else m[changed] / total[changed]
@@ -123,11 +133,16 @@ def _box_edges(shape: tuple[int, ...], mechanism: SampleRelation) -> tuple[Array
 def cluster_pair(sizes: Sequence[int], chosen: int, changed: int, neighbours: Neighbours) -> Pair:
     """All sets of `chosen` clusters, equally likely; samples differ by whole clusters and the changed record.
 
-    Args:
-        sizes: of the clusters in the first population.
-        chosen: how many are taken.
-        changed: the cluster that gets one record more, or in which one is substituted.
-        neighbours: see `forcopt.privacy.amplification`; mechanisms are private under adding and removing.
+    Parameters
+    ----------
+    sizes : Sequence[int]
+        Of the clusters in the first population.
+    chosen : int
+        How many are taken.
+    changed : int
+        The cluster that gets one record more, or in which one is substituted.
+    neighbours : Neighbours
+        See `forcopt.privacy.amplification`; mechanisms are private under adding and removing.
     """
     sets = list(combinations(range(len(sizes)), chosen))
     if 2 * len(sets) > MOST_STATES:

@@ -1,9 +1,10 @@
-"""What others do: leave the scores alone, or equalise the predictions and forget the scores."""
+"""Baselines: unchanged scores, and equal odds of the predictions without calibration."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from forcopt.clock import Deadline
 from forcopt.language.model import Model
 from forcopt.models.calibrated_errors.decision import ScoreKernel
 from forcopt.models.calibrated_errors.problem import CalibratedEqualErrors
@@ -14,12 +15,20 @@ __all__ = ["as_predicted", "equal_odds"]
 
 
 @CalibratedEqualErrors.algorithm("as-predicted", exact=False)
-def as_predicted(problem: CalibratedEqualErrors) -> Outcome:
-    """Keep the scores: accuracy alone, or calibration alone, which is the same.
+def as_predicted(problem: CalibratedEqualErrors, *, time_limit: float | None = None) -> Outcome:
+    """Keep the scores.
 
-    A calibrated score is best used with the cutoff k / (k + 1), so nothing has a lower loss; the evaluation
-    shows how unequal the rates are.
+    The cutoff k / (k + 1) minimizes the loss of a calibrated score, so no decision has a lower loss. The
+    evaluation shows the disparity of the rates.
+
+    Parameters
+    ----------
+    problem : CalibratedEqualErrors
+        The problem.
+    time_limit : float, optional
+        Seconds; the run is linear in the number of scores and stays below any limit of use.
     """
+    Deadline(time_limit)  # refuses a malformed limit
     kernels = {name: ScoreKernel.unchanged(*score) for name, score in problem.scores.items()}
     decision = problem.decision(kernels)
     errors = problem.evaluate(decision).objective
@@ -29,11 +38,23 @@ def as_predicted(problem: CalibratedEqualErrors) -> Outcome:
 @CalibratedEqualErrors.algorithm(
     "equal-odds", exact=False, cites="Hardt, Price and Srebro (2016), sections 3.2 and 4"
 )
-def equal_odds(problem: CalibratedEqualErrors, *, backend: str | None = None) -> Outcome:
+def equal_odds(
+    problem: CalibratedEqualErrors, *, backend: str | None = None, time_limit: float | None = None
+) -> Outcome:
     """Meet the constraint on the rates without calibration: the prediction itself is the new score.
 
-    Its loss is a lower bound on that of calibrated scores; the difference is the price of calibration.
+    The loss is a lower bound on the loss of calibrated scores; the difference is the price of calibration.
+
+    Parameters
+    ----------
+    problem : CalibratedEqualErrors
+        The problem.
+    backend : str, optional
+        For the linear program.
+    time_limit : float, optional
+        Seconds.
     """
+    deadline = Deadline(time_limit)
     model = Model("equal odds")
     count = sum(score.shape[1] for score in problem.scores.values())
     accept = model.variable("accept", count, lower=0, upper=1)
@@ -41,13 +62,15 @@ def equal_odds(problem: CalibratedEqualErrors, *, backend: str | None = None) ->
     if problem.parity is not None:
         model.subject_to(problem.parity.rows(rates))
     model.minimize(problem.loss(rates))
-    said = model.solve(backend or "highs")
-    if not said.status.has_solution:
-        return Outcome(None, status=said.status, message=said.message)
+    result = model.solve(backend or "highs", time_limit=deadline.left)
+    if not result.status.has_solution:
+        return Outcome(
+            None, bound=result.bound, status=result.status, message=result.reason or result.message
+        )
     ends = np.cumsum([score.shape[1] for score in problem.scores.values()])[:-1]
-    accepted = np.split(np.clip(said[accept], 0.0, 1.0), ends)
+    accepted = np.split(np.clip(result[accept], 0.0, 1.0), ends)
     kernels = {
         name: ScoreKernel(values, masses, np.array([0.0, 1.0]), np.stack([1 - h, h], axis=1))
         for (name, (values, masses)), h in zip(problem.scores.items(), accepted, strict=True)
     }
-    return Outcome(problem.decision(kernels), bound=said.bound, status=Status.APPROXIMATE)
+    return Outcome(problem.decision(kernels), bound=result.bound, status=Status.APPROXIMATE)

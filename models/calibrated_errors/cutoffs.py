@@ -30,8 +30,10 @@ class Cutoffs:
     def check_cutoffs(self) -> None:
         """Check that scores are left on both sides.
 
-        Raises:
-            DeclarationError: naming the fields.
+        Raises
+        ------
+        DeclarationError
+            Naming the fields.
         """
         if self.lower < 0 or self.upper > 1:
             raise DeclarationError(

@@ -37,14 +37,21 @@ ROUNDING = 1e-9
 class ScoreKernel:
     """A random new score for each old score of one group.
 
-    Attributes:
-        values: the old scores, shape ``(N,)``: the share with label 1 among those who have it.
-        masses: the share of the group with each, shape ``(N,)``.
-        outputs: the new scores, ascending, shape ``(M,)``.
-        kernel: the probability of each new score (column) given the old one (row), shape ``(N, M)``.
+    Attributes
+    ----------
+    values : Array
+        The old scores, shape ``(N,)``: the share with label 1 among those who have it.
+    masses : Array
+        The share of the group with each, shape ``(N,)``.
+    outputs : Array
+        The new scores, ascending, shape ``(M,)``.
+    kernel : Array
+        The probability of each new score (column) given the old one (row), shape ``(N, M)``.
 
-    Raises:
-        DeclarationError: if a row of the kernel is no probability distribution.
+    Raises
+    ------
+    DeclarationError
+        If a row of the kernel is no probability distribution.
     """
 
     values: Array
@@ -111,8 +118,10 @@ class ScoreKernel:
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw the scores before (line) and after (filled).
 
-        Args:
-            path: where to save the picture, if given; the ending says in which format.
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to save the picture, if given; the ending says in which format.
         """
         from matplotlib.figure import Figure
 
@@ -132,8 +141,10 @@ class ScoreKernel:
     def draw(self, scores: Array, rng: np.random.Generator, what: str) -> Array:
         """A new score for each old one.
 
-        Raises:
-            DeclarationError: for a score that is not among `values`, naming the record.
+        Raises
+        ------
+        DeclarationError
+            For a score that is not among `values`, naming the record.
         """
         place = np.searchsorted(self.values, scores - ROUNDING)
         nearest = self.values[np.minimum(place, len(self.values) - 1)]
@@ -154,10 +165,14 @@ class ScoreKernel:
 class CalibratedScores:
     """New scores for all groups, and the cutoff from which they lead to a prediction of 1.
 
-    Attributes:
-        kernels: for each group by its name.
-        cutoff: whoever has at least this score is predicted 1.
-        shares: of the groups in the population.
+    Attributes
+    ----------
+    kernels : Mapping[str, ScoreKernel]
+        For each group by its name.
+    cutoff : float
+        Whoever has at least this score is predicted 1.
+    shares : Mapping[str, float]
+        Of the groups in the population.
     """
 
     kernels: Mapping[str, ScoreKernel]
@@ -167,16 +182,24 @@ class CalibratedScores:
     def transform(self, scores: Any, groups: Any, seed: int | np.random.Generator | None = None) -> Array:
         """Draw a new score for each record.
 
-        Args:
-            scores: the old scores, each among those declared for its group.
-            groups: the group of each record.
-            seed: an int or a generator; the same int gives the same draws.
+        Parameters
+        ----------
+        scores : Any
+            The old scores, each among those declared for its group.
+        groups : Any
+            The group of each record.
+        seed : int or numpy.random.Generator, optional
+            An int or a generator; the same int gives the same draws.
 
-        Returns:
+        Returns
+        -------
+        Array
             The new scores, shape ``(n,)``.
 
-        Raises:
-            DeclarationError: for an unknown group, or a score that its group was not declared to have.
+        Raises
+        ------
+        DeclarationError
+            For an unknown group, or a score that its group was not declared to have.
         """
         names = tuple(self.kernels)
         old = as_numbers(scores, "scores")
@@ -244,8 +267,10 @@ class CalibratedScores:
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw each group's scores before (line) and after (filled), and its rates before and after.
 
-        Args:
-            path: where to save the picture, if given; the ending says in which format.
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to save the picture, if given; the ending says in which format.
         """
         from matplotlib.figure import Figure
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.fairness import FALSE_POSITIVE, TRUE_POSITIVE
 from forcopt.language.model import Model
+from forcopt.loops.solution import ModelSolution
+from forcopt.models.calibrated_errors.decision import CalibratedScores
 from forcopt.models.calibrated_errors.problem import CalibratedEqualErrors, demands
 from forcopt.problem import Handles
 
@@ -19,12 +20,16 @@ __all__ = ["lp", "qp"]
 def lp(problem: CalibratedEqualErrors, model: Model) -> Handles:
     """Linear program: a column for each value of each group; then stage 2 on the same backend.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``accept``, the probability of accepting each value of each group in turn; ``rates``, the `GroupRates`
         as expressions; ``loss``; ``fairness``, the constraints.
 
-    Raises:
-        DeclarationError: if there is a relaxation, which needs ``qp``.
+    Raises
+    ------
+    DeclarationError
+        If there is a relaxation, which needs ``qp``.
     """
     if problem.relaxation is not None:
         raise DeclarationError("method 'lp' demands rates and has no penalty for relaxation; use 'qp'")
@@ -37,11 +42,15 @@ def qp(problem: CalibratedEqualErrors, model: Model) -> Handles:
 
     It is always feasible unless there is a constraint too: the old scores are calibrated.
 
-    Returns:
+    Returns
+    -------
+    Handles
         As `lp`.
 
-    Raises:
-        DeclarationError: if there is no relaxation.
+    Raises
+    ------
+    DeclarationError
+        If there is no relaxation.
     """
     if problem.relaxation is None:
         raise DeclarationError(
@@ -58,12 +67,19 @@ def _stage_1(problem: CalibratedEqualErrors, model: Model) -> Handles:
     model.subject_to(fairness)
     loss = problem.loss(rates)
 
-    def decision(said: Any) -> Any:
+    def stage_2(result: ModelSolution, deadline: Deadline) -> CalibratedScores:
         # The rates of a clipped point are within every group's reach, whatever the solver's tolerance.
-        found = problem.rates(np.clip(said[accept], 0.0, 1.0))
+        found = problem.rates(np.clip(result[accept], 0.0, 1.0))
         targets = np.stack([found.rate(FALSE_POSITIVE), found.rate(TRUE_POSITIVE)], axis=1)
-        return problem.transported(dict(zip(problem.groups, targets, strict=True)), said.backend)
+        by_group = dict(zip(problem.groups, targets, strict=True))
+        return problem.transported(by_group, result.backend, deadline)
 
     return Handles(
-        objective=loss, decision=decision, accept=accept, rates=rates, loss=loss, fairness=fairness
+        objective=loss,
+        decision=lambda result: stage_2(result, Deadline()),
+        timed_decision=stage_2,
+        accept=accept,
+        rates=rates,
+        loss=loss,
+        fairness=fairness,
     )

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline
 from forcopt.declaration import Numbers
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.fairness import (
@@ -32,12 +33,14 @@ from forcopt.models.calibrated_errors.region import (
     FeasibleRegion,
     HalfPlane,
     Point,
+    check_time,
     roc,
     simplest_fraction,
     value_at,
 )
 from forcopt.models.calibrated_errors.transport import CalibratedTransport, read_score
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
+from forcopt.status import Status
 
 __all__ = ["CalibratedEqualErrors"]
 
@@ -49,29 +52,44 @@ class CalibratedEqualErrors(Cutoffs, Problem):
     the least expected loss that scores calibrated within each group can lead to. Stage 2 finds, for each
     group, the calibrated score nearest to the old one with those rates (`CalibratedTransport`).
 
-    Attributes:
-        scores: for each group by its name: the values of the old score (the share with label 1 among those
-            who have each) and the share of the group with each, shape ``(2, N)``; N may differ.
-        weights: the share of each group in the population; equal by default.
-        cutoff: whoever has at least this score is predicted 1. A decision maker who pays k for a false
-            positive and 1 for a false negative takes ``k / (k + 1)``.
-        cost_ratio: that k; give either the cutoff or k.
-        interval: the cutoff is known only to lie strictly within this distance: the rates shall be equal for
-            every such cutoff.
-        constraint: what the rates must meet; `EqualizedOdds` unless `relaxation` is given.
-        relaxation: punish rates that differ instead: for every pair of groups, the differences of false and
-            true positive rate d cost ``d' Lambda d``. A symmetric semidefinite matrix of shape ``(2, 2)``, or
-            a number for a multiple of the identity.
-        margin: how far below the cutoff the scores of those predicted 0 must stay. The set of achievable
-            rates is not closed, so that without a margin there might be no best ones.
+    Attributes
+    ----------
+    scores : Mapping[str, Numbers]
+        For each group by its name: the values of the old score (the share with label 1 among those who have
+        each) and the share of the group with each, shape ``(2, N)``; N may differ.
+    weights : Mapping[str, float], optional
+        The share of each group in the population; equal by default.
+    cutoff : float, optional
+        Whoever has at least this score is predicted 1. A decision maker who pays k for a false positive and 1
+        for a false negative takes ``k / (k + 1)``.
+    cost_ratio : float, optional
+        That k; give either the cutoff or k.
+    interval : float, default 0.0
+        The cutoff is known only to lie strictly within this distance: the rates shall be equal for every such
+        cutoff.
+    constraint : Notion, optional
+        What the rates must meet; `EqualizedOdds` unless `relaxation` is given.
+    relaxation : Numbers, optional
+        Punish rates that differ instead: for every pair of groups, the differences of false and true positive
+        rate d cost ``d' Lambda d``. A symmetric semidefinite matrix of shape ``(2, 2)``, or a number for a
+        multiple of the identity.
+    margin : float, default 1e-06
+        How far below the cutoff the scores of those predicted 0 must stay. The set of achievable rates is not
+        closed, so that without a margin there might be no best ones.
 
-    Raises:
-        DeclarationError: for fewer than two groups, a score that is none (`read_score`), weights that are not
-            positive or do not sum to 1, cutoff and cost ratio that contradict each other, a relaxation that
-            is not symmetric and semidefinite.
+    Raises
+    ------
+    DeclarationError
+        For fewer than two groups, a score that is none (`read_score`), weights that are not positive or do
+        not sum to 1, cutoff and cost ratio that contradict each other, a relaxation that is not symmetric and
+        semidefinite.
 
-    Reference: Reich and Vijaykumar (2021), stages 1 and 2 with the extensions of section 3.3.
+    References
+    ----------
+    Reich and Vijaykumar (2021), stages 1 and 2 with the extensions of section 3.3.
 
+    Examples
+    --------
     >>> p = CalibratedEqualErrors(
     ...     scores={"L": ([0.2, 0.6], [0.5, 0.5]), "H": ([0.4, 0.8], [0.5, 0.5])}, cutoff=0.5
     ... )
@@ -109,6 +127,12 @@ class CalibratedEqualErrors(Cutoffs, Problem):
             exact = simplest_fraction(cutoff)
             data = {**data, "cost_ratio": float(exact / (1 - exact))}
         return data
+
+    def replace(self, /, **fields: Any) -> Self:
+        """Rebuild with other values; a new cutoff sets the cost_ratio and the other way round."""
+        if ("cutoff" in fields) != ("cost_ratio" in fields):
+            fields = {"cutoff": None, "cost_ratio": None, **fields}
+        return super().replace(**fields)
 
     @field_validator("scores")
     @classmethod
@@ -183,10 +207,15 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         Each score then counts as the share with label 1 among those who have it, which calibrates it; scores
         with nobody are left out. The weights are the groups' shares.
 
-        Args:
-            counts: for each group the number of people with each score, and of those with label 1.
-            fields: the other fields of the declaration.
+        Parameters
+        ----------
+        counts : Mapping[str, tuple[Any, Any]]
+            For each group the number of people with each score, and of those with label 1.
+        fields : Any
+            The other fields of the declaration.
 
+        Examples
+        --------
         >>> counts = {"a": ([10, 10], [2, 6]), "b": ([5, 5], [2, 4])}
         >>> p = CalibratedEqualErrors.from_counts(counts, cutoff=0.5)
         >>> p.scores["a"].tolist(), p.weights
@@ -239,9 +268,11 @@ class CalibratedEqualErrors(Cutoffs, Problem):
     def rates(self, accepted: Any) -> GroupRates:
         """The rates of predictions.
 
-        Args:
-            accepted: for each value of each group in turn, the probability of predicting 1; numbers or an
-                expression, shape ``(sum of N,)``.
+        Parameters
+        ----------
+        accepted : Any
+            For each value of each group in turn, the probability of predicting 1; numbers or an expression,
+            shape ``(sum of N,)``.
         """
         blocks = [
             share * masses * np.array([1 - values, values])
@@ -268,7 +299,9 @@ class CalibratedEqualErrors(Cutoffs, Problem):
     def evaluate(self, decision: CalibratedScores) -> Evaluation:
         """Judge new scores by the predictions that they lead to.
 
-        Returns:
+        Returns
+        -------
+        Evaluation
             The expected loss; violations for each rate of the constraint (disparity above tolerance), for
             ``"calibration of ..."`` each group (the expected distance of its score from the share with label
             1) and for ``"interval"`` (how many have a score that some possible cutoff would judge otherwise);
@@ -316,19 +349,33 @@ class CalibratedEqualErrors(Cutoffs, Problem):
             outputs=outputs,
         )
 
-    def transported(self, targets: Mapping[str, Any], backend: str | None = None) -> CalibratedScores:
-        """Stage 2 for all groups.
+    def transported(
+        self, targets: Mapping[str, Any], backend: str | None = None, deadline: Deadline | None = None
+    ) -> CalibratedScores:
+        """Solve stage 2 for all groups.
 
-        Args:
-            targets: the false and true positive rate of each group.
-            backend: for the linear programs; the default one if left out.
+        Parameters
+        ----------
+        targets : Mapping[str, Any]
+            The false and true positive rate of each group.
+        backend : str, optional
+            For the linear programs; the default one if left out.
+        deadline : Deadline, optional
+            The clock of the run; no time limit if left out.
 
-        Raises:
-            BackendError: if no scores are found although they exist, with the backend's words.
+        Raises
+        ------
+        BackendError
+            If no scores are found although they exist, with the backend's message.
+        TimeoutError
+            If the time limit passes.
         """
         kernels = {}
+        clock = deadline or Deadline()
         for name, target in targets.items():
-            s = self.transport(name, target).solve(backend=backend)
+            s = self.transport(name, target).solve(backend=backend, time_limit=clock.left)
+            if s.status is Status.LIMIT:
+                raise TimeoutError(f"the time limit passed in stage 2, for group {name!r}")
             if s.decision is None:
                 raise BackendError(
                     f"stage 2 for group {name!r} at rates {np.asarray(target).tolist()} ends {s.status}: "
@@ -344,12 +391,27 @@ class CalibratedEqualErrors(Cutoffs, Problem):
     # -- exact geometry --------------------------------------------------------------------------------------
 
     @cached_property
-    def _chains(self) -> dict[str, list[Point]]:
-        return {name: roc(*self._exact(name)) for name in self.groups}
+    def _fractions(self) -> dict[str, tuple[list[Fraction], list[Fraction]]]:
+        return {}
 
     def _exact(self, name: str) -> tuple[list[Fraction], list[Fraction]]:
-        values, masses = self.scores[name]
-        return [simplest_fraction(p) for p in values], [simplest_fraction(s) for s in masses]
+        if name not in self._fractions:
+            values, masses = self.scores[name]
+            exact = [simplest_fraction(p) for p in values], [simplest_fraction(s) for s in masses]
+            self._fractions[name] = exact
+        return self._fractions[name]
+
+    @cached_property
+    def _rocs(self) -> dict[str, list[Point]]:
+        return {}
+
+    def _chains(self, deadline: Deadline | None = None) -> dict[str, list[Point]]:
+        """Give the exact ROC curve of each group."""
+        for name in self.groups:
+            check_time(deadline, "stage 1")
+            if name not in self._rocs:
+                self._rocs[name] = roc(*self._exact(name))
+        return self._rocs
 
     @cached_property
     def _exact_base_rates(self) -> dict[str, Fraction]:
@@ -373,21 +435,36 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         cutoff = simplest_fraction(self.cutoff)
         return cutoff / (1 - cutoff) * (1 - base), -base
 
-    def feasible_region(self, *, calibrated: bool = True, margin: float | None = None) -> FeasibleRegion:
-        """All equal error rates that can be had, as an exact polygon (Theorem 4).
+    def feasible_region(
+        self, *, calibrated: bool = True, margin: float | None = None, deadline: Deadline | None = None
+    ) -> FeasibleRegion:
+        """Give all attainable equal error rates, as an exact polygon (Theorem 4).
 
         Every number of the declaration is read as a fraction of small denominator that rounds to it, if any.
 
-        Args:
-            calibrated: with scores that are calibrated within each group; else with any predictions.
-            margin: instead of the declared one; 0 gives the closure, whose rates need not all be attained.
+        Parameters
+        ----------
+        calibrated : bool, default True
+            With scores that are calibrated within each group; else with any predictions.
+        margin : float, optional
+            Instead of the declared one; 0 gives the closure, whose rates need not all be attained.
+        deadline : Deadline, optional
+            The clock of the run; no time limit if left out.
 
+        Raises
+        ------
+        TimeoutError
+            If the time limit passes.
+
+        Examples
+        --------
         >>> p = CalibratedEqualErrors(
         ...     scores={"L": ([0.2, 0.6], [0.5, 0.5]), "H": ([0.4, 0.8], [0.5, 0.5])}, cutoff=0.5
         ... )
         >>> [" ".join(map(str, vertex)) for vertex in p.feasible_region(margin=0).vertices]
         ['2/5 3/5', '4/19 9/19', '4/13 9/13', '10/19 15/19']
         """
+        chains = self._chains(deadline)
         lower, upper = self._exact_cutoffs(margin)
         half_planes: dict[tuple[str, str], HalfPlane] = {}
         for name, base in self._exact_base_rates.items() if calibrated else ():
@@ -398,21 +475,30 @@ class CalibratedEqualErrors(Cutoffs, Problem):
             )
             at_one = lower * (1 - base), -(1 - lower) * base
             half_planes[name, NEGATIVE_PREDICTIVE.name] = (-at_one[0], -at_one[1], sum(at_one, Fraction(0)))
-        return FeasibleRegion.build(self._chains, half_planes)
+        return FeasibleRegion.build(chains, half_planes, deadline)
 
-    def best_rates(self) -> Point | None:
-        """The equal rates of the least loss, in exact fractions; None if no equal rates can be had.
+    def best_rates(self, deadline: Deadline | None = None) -> Point | None:
+        """Give the equal rates of the least loss, in exact fractions; None if the region is empty.
 
-        Stage 1 in closed form: the best vertex of the feasible region.
+        This solves stage 1 in closed form: it takes the best vertex of the feasible region.
 
-        Raises:
-            DeclarationError: if something else than equal odds is asked for.
+        Parameters
+        ----------
+        deadline : Deadline, optional
+            The clock of the run; no time limit if left out.
+
+        Raises
+        ------
+        DeclarationError
+            If the constraint is not equal odds, or there is a relaxation.
+        TimeoutError
+            If the time limit passes.
         """
         if self.relaxation is not None or self.parity != EqualizedOdds():
             raise DeclarationError(
                 "the polygon holds equal rates only: EqualizedOdds(0), without a relaxation"
             )
-        region = self.feasible_region()
+        region = self.feasible_region(deadline=deadline)
         return None if region.is_empty else region.minimize(*self._exact_loss)
 
     def apex(self, margin: float | None = None) -> Point | None:
@@ -421,8 +507,10 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         They bound the rates at which the group of the lowest base rate has the predictive value that the
         cutoff needs among those predicted 1, and that of the highest among those predicted 0.
 
-        Args:
-            margin: instead of the declared one.
+        Parameters
+        ----------
+        margin : float, optional
+            Instead of the declared one.
         """
         lower, upper = self._exact_cutoffs(margin)
         low, high = min(self._exact_base_rates.values()), max(self._exact_base_rates.values())
@@ -432,7 +520,6 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         determinant = a * d - b * c
         return None if determinant == 0 else (b * (d - c) / determinant, a * (d - c) / determinant)
 
-    @property
     def infeasibility_reason(self) -> str:
         """Why no calibrated scores have equal error rates, by Corollary 5; empty if some do.
 
@@ -447,7 +534,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
             return ""
         apex = self.apex()
         assert apex is not None  # now the lines' slopes lie on either side of 1
-        for name, chain in self._chains.items():
+        for name, chain in self._chains().items():
             height = value_at(chain, [apex[0]])[0]
             if height < apex[1]:
                 return (

@@ -22,13 +22,21 @@ class Recalibration:
 
     (Rounding scores down to the end of their bin, as in appendix A.8 of the paper, does not calibrate them.)
 
-    Attributes:
-        edges: between the bins, ascending; a score on an edge belongs to the bin above; shape ``(B - 1,)``.
-        people: for each group how many were in each bin, shape ``(B,)``.
-        positive: for each group how many of them had label 1.
+    Attributes
+    ----------
+    edges : Array
+        Between the bins, ascending; a score on an edge belongs to the bin above; shape ``(B - 1,)``.
+    people : Mapping[str, Array]
+        For each group how many were in each bin, shape ``(B,)``.
+    positive : Mapping[str, Array]
+        For each group how many of them had label 1.
 
-    Reference: Reich and Vijaykumar (2021), Remark 6.
+    References
+    ----------
+    Reich and Vijaykumar (2021), Remark 6.
 
+    Examples
+    --------
     >>> r = Recalibration.fit([1, 1, 2, 2, 1, 1, 2, 2], list("aaaabbbb"), [0, 1, 1, 1, 0, 0, 0, 1], edges=[2])
     >>> r.transform([1, 2, 5], ["a", "a", "b"]).tolist()
     [0.5, 1.0, 0.5]
@@ -44,16 +52,24 @@ class Recalibration:
     def fit(cls, scores: Any, groups: Any, labels: Any, *, bins: int = 20, edges: Any = None) -> Self:
         """Count records of a sample.
 
-        Args:
-            scores: raw, larger for label 1, of any scale.
-            groups: the group of each record.
-            labels: 0 or 1 for each record.
-            bins: cut at the quantiles of the scores of all groups into this many bins, or fewer where many
-                scores are the same.
-            edges: cut there instead.
+        Parameters
+        ----------
+        scores : Any
+            Raw, larger for label 1, of any scale.
+        groups : Any
+            The group of each record.
+        labels : Any
+            0 or 1 for each record.
+        bins : int, default 20
+            Cut at the quantiles of the scores of all groups into this many bins, or fewer where many scores
+            are the same.
+        edges : Any, optional
+            Cut there instead.
 
-        Raises:
-            DeclarationError: for columns of different length or other values.
+        Raises
+        ------
+        DeclarationError
+            For columns of different length or other values.
         """
         raw, actual = as_numbers(scores, "scores"), read_binary(labels, "labels")
         codes, names = read_groups(groups)
@@ -74,8 +90,10 @@ class Recalibration:
     def transform(self, scores: Any, groups: Any) -> Array:
         """The calibrated score of each record, by its group and bin.
 
-        Raises:
-            DeclarationError: for a group that the sample did not have, or not in that bin.
+        Raises
+        ------
+        DeclarationError
+            For a group that the sample did not have, or not in that bin.
         """
         names = tuple(self.people)
         raw = as_numbers(scores, "scores")
@@ -94,8 +112,10 @@ class Recalibration:
     def problem(self, **fields: Any) -> CalibratedEqualErrors:
         """Calibrated scores of these groups, weighted by their shares of the sample.
 
-        Args:
-            fields: the other fields of the declaration, such as ``cutoff``.
+        Parameters
+        ----------
+        fields : Any
+            The other fields of the declaration, such as ``cutoff``.
         """
         counts = {name: (self.people[name], self.positive[name]) for name in self.people}
         return CalibratedEqualErrors.from_counts(counts, **fields)

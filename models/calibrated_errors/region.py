@@ -5,16 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from forcopt.arrays import as_fraction
+from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FeasibleRegion", "HalfPlane", "Point", "clip", "least", "roc", "simplest_fraction", "value_at"]
+__all__ = [
+    "FeasibleRegion",
+    "HalfPlane",
+    "Point",
+    "check_time",
+    "clip",
+    "least",
+    "roc",
+    "simplest_fraction",
+    "value_at",
+]
 
 Point = tuple[Fraction, Fraction]
 """A false positive rate and a true positive rate."""
@@ -23,33 +36,33 @@ HalfPlane = tuple[Fraction, Fraction, Fraction]
 """``(a, b, c)`` stands for all points with ``a x + b y + c >= 0``."""
 
 
-def simplest_fraction(number: float) -> Fraction:
-    """A fraction of small denominator (below 10^7) that rounds to this float, or else the float exactly.
+def check_time(deadline: Deadline | None, stage: str) -> None:
+    """Raise `TimeoutError` if the time limit has passed."""
+    if deadline is not None and deadline.passed:
+        raise TimeoutError(f"the time limit passed in {stage}")
 
-    What was written as 0.2 is read as 1/5, what was computed as 1/3 as 1/3. Other floats are fractions with a
-    power of two below, so that sums of many keep denominators of one size.
 
-    >>> simplest_fraction(0.2), simplest_fraction(1 / 3), simplest_fraction(854 / 1281)
-    (Fraction(1, 5), Fraction(1, 3), Fraction(2, 3))
-    """
-    exact = Fraction(number)
-    for digits in range(1, 8):
-        near = exact.limit_denominator(10**digits)
-        if float(near) == number:
-            return near
-    return exact
+simplest_fraction = partial(as_fraction, reading="simplest")
+"""Data written as 0.2 are read as 1/5, data computed as 1/3 as 1/3."""
 
 
 def roc(values: Sequence[Fraction], masses: Sequence[Fraction]) -> list[Point]:
     """The ROC curve of a calibrated score: false and true positive rates of all cutoffs, from the highest.
 
-    Args:
-        values: the score's values, ascending.
-        masses: the share of the group with each, in any unit.
+    Parameters
+    ----------
+    values : Sequence[Fraction]
+        The score's values, ascending.
+    masses : Sequence[Fraction]
+        The share of the group with each, in any unit.
 
-    Returns:
+    Returns
+    -------
+    list[Point]
         A concave chain from x = 0 to (1, 1); of several points at x = 0 the highest. O(N).
 
+    Examples
+    --------
     >>> chain = roc([Fraction(1, 5), Fraction(3, 5)], [Fraction(1), Fraction(1)])
     >>> [" ".join(map(str, point)) for point in chain]
     ['0 0', '1/3 3/4', '1 1']
@@ -125,11 +138,15 @@ def _corners(polygon: Sequence[Point]) -> tuple[Point, ...]:
 class FeasibleRegion:
     """The false and true positive rates that all groups can have at once, from scores calibrated in each.
 
-    Attributes:
-        vertices: the corners of the convex polygon in order, exact; none if it is empty, one or two if it
-            has no interior.
-        chains: the ROC curve of each group, exact.
-        half_planes: what calibration demands, by group and predictive value.
+    Attributes
+    ----------
+    vertices : tuple[Point, ...]
+        The corners of the convex polygon in order, exact; none if it is empty, one or two if it has no
+        interior.
+    chains : Mapping[str, Sequence[Point]]
+        The ROC curve of each group, exact.
+    half_planes : Mapping[tuple[str, str], HalfPlane]
+        What calibration demands, by group and predictive value.
     """
 
     vertices: tuple[Point, ...]
@@ -138,7 +155,10 @@ class FeasibleRegion:
 
     @classmethod
     def build(
-        cls, chains: Mapping[str, Sequence[Point]], half_planes: Mapping[tuple[str, str], HalfPlane]
+        cls,
+        chains: Mapping[str, Sequence[Point]],
+        half_planes: Mapping[tuple[str, str], HalfPlane],
+        deadline: Deadline | None = None,
     ) -> FeasibleRegion:
         """Intersect what the groups can reach with what calibration demands.
 
@@ -149,10 +169,12 @@ class FeasibleRegion:
         first, *others = chains.values()
         upper = list(first)
         for chain in others:
+            check_time(deadline, "stage 1")
             upper = least(upper, chain)
         upper = [(Fraction(0), Fraction(0)), *upper]
         polygon = list(dict.fromkeys(upper + [(1 - x, 1 - y) for x, y in upper]))
         for half_plane in half_planes.values():
+            check_time(deadline, "stage 1")
             polygon = list(dict.fromkeys(clip(polygon, half_plane)))
         return cls(_corners(polygon), chains, half_planes)
 
@@ -164,8 +186,10 @@ class FeasibleRegion:
     def minimize(self, false_positive: Fraction, true_positive: Fraction) -> Point:
         """The vertex at which a linear function of the rates is least; of several the one to the left.
 
-        Raises:
-            DeclarationError: if the region is empty.
+        Raises
+        ------
+        DeclarationError
+            If the region is empty.
         """
         if self.is_empty:
             raise DeclarationError("the region is empty, so no rates are best")
@@ -174,6 +198,8 @@ class FeasibleRegion:
     def contains(self, rates: Sequence[float | Fraction]) -> bool:
         """Whether a false and a true positive rate can be had, exactly.
 
+        Examples
+        --------
         >>> corner = (Fraction(0), Fraction(0))
         >>> FeasibleRegion((corner,), {}, {}).contains(corner)
         True
@@ -192,8 +218,10 @@ class FeasibleRegion:
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw the ROC curves, the lines of calibration that bind (or all), and the region (filled).
 
-        Args:
-            path: where to save the picture, if given; the ending says in which format.
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to save the picture, if given; the ending says in which format.
         """
         from matplotlib.figure import Figure
 

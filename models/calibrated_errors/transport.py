@@ -26,12 +26,16 @@ MISSED = FEASIBILITY_TOLERANCE / 2
 def read_score(score: Array) -> Array:
     """Check a discrete score, and give its values ascending, each once.
 
-    Args:
-        score: the values, and the share of the group with each; shape ``(2, N)``.
+    Parameters
+    ----------
+    score : Array
+        The values, and the share of the group with each; shape ``(2, N)``.
 
-    Raises:
-        DeclarationError: for values outside [0, 1], masses that are negative or do not sum to 1, and a group
-            in which nobody, or everybody, has label 1.
+    Raises
+    ------
+    DeclarationError
+        For values outside [0, 1], masses that are negative or do not sum to 1, and a group in which nobody,
+        or everybody, has label 1.
     """
     if score.ndim != 2 or score.shape[0] != 2 or score.shape[1] == 0:
         raise DeclarationError(f"the shape is {score.shape}; it must be (2, N): values, masses")
@@ -61,22 +65,35 @@ class CalibratedTransport(Cutoffs, Problem):
     scores, find the one with the least expected squared change, which is what the mean squared error grows
     by.
 
-    Attributes:
-        score: the old score: its values (the share with label 1 among those who have each), and the share of
-            the group with each; shape ``(2, N)``.
-        target: the false positive and the true positive rate to meet.
-        cutoff: whoever has at least this new score is predicted 1.
-        interval: no new score may lie strictly within ``cutoff - interval`` and ``cutoff + interval``, so
-            that every cutoff in between leads to the same predictions.
-        margin: how far below the cutoff the new scores of those predicted 0 must stay. Their best values may
-            come arbitrarily close to the cutoff, so that without a margin there might be no best score.
-        outputs: the only new scores allowed; by default any.
+    Attributes
+    ----------
+    score : Numbers
+        The old score: its values (the share with label 1 among those who have each), and the share of the
+        group with each; shape ``(2, N)``.
+    target : Numbers
+        The false positive and the true positive rate to meet.
+    cutoff : float
+        Whoever has at least this new score is predicted 1.
+    interval : float, default 0.0
+        No new score may lie strictly within ``cutoff - interval`` and ``cutoff + interval``, so that every
+        cutoff in between leads to the same predictions.
+    margin : float, default 1e-06
+        How far below the cutoff the new scores of those predicted 0 must stay. Their best values may come
+        arbitrarily close to the cutoff, so that without a margin there might be no best score.
+    outputs : Numbers, optional
+        The only new scores allowed; by default any.
 
-    Raises:
-        DeclarationError: see `read_score`; and for a target outside the unit square.
+    Raises
+    ------
+    DeclarationError
+        See `read_score`; and for a target outside the unit square.
 
-    Reference: Reich and Vijaykumar (2021), linear program (14)-(18) and (22).
+    References
+    ----------
+    Reich and Vijaykumar (2021), linear program (14)-(18) and (22).
 
+    Examples
+    --------
     >>> p = CalibratedTransport(score=[[0.4, 0.8], [0.5, 0.5]], target=[4 / 13, 9 / 13], cutoff=0.5)
     >>> s = p.solve()
     >>> round(s.objective * 650, 9)
@@ -162,7 +179,9 @@ class CalibratedTransport(Cutoffs, Problem):
     def evaluate(self, decision: ScoreKernel) -> Evaluation:
         """Judge new scores: their squared change, calibration and rates.
 
-        Returns:
+        Returns
+        -------
+        Evaluation
             The expected squared change; violations ``"calibration"`` (the expected distance from the share
             with label 1), ``"false positive rate"``, ``"true positive rate"`` (distances from the target) and
             ``"interval"`` (how many get a score within it); as metric the mean squared error.
@@ -208,7 +227,9 @@ def lp(problem: CalibratedTransport, model: Model) -> Handles:
     predicted 0 and 1. Finer grids are no better, see `pools`. (The paper takes the old scores alone; that
     program may be infeasible although calibrated scores with the target exist.)
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``joint``, the masses; ``rates``, their constraints.
     """
     values, masses = problem.score
@@ -248,12 +269,16 @@ def pools(problem: CalibratedTransport, model: Model) -> Handles:
     mean of the others is that least score, spreads the new scores, so it brings them nearer to the old ones
     (the expected squared change is E[p^2] - E[q^2]). The same holds below the cutoff.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``keep``, ``up`` and ``down``, the masses of each old score that keep it, or move to either pool;
         ``rates``, their constraints.
 
-    Raises:
-        DeclarationError: if `outputs` are given; ``lp`` keeps to them.
+    Raises
+    ------
+    DeclarationError
+        If `outputs` are given; ``lp`` keeps to them.
     """
     if problem.outputs is not None:
         raise DeclarationError("the pools are free to take any score, but outputs are given; use 'lp'")

@@ -69,11 +69,17 @@ class PlanCounts:
 
     Made by `Districting.count`.
 
-    Args:
-        problem: with the objective ``cut``.
-        max_cost: only plans of at most this cost are counted; all if left out.
-        method: ``frontier``, ``sphere-cut``, or ``dual-cycles`` for two districts; ranks differ.
+    Parameters
+    ----------
+    problem : Districting
+        With the objective ``cut``.
+    max_cost : float, optional
+        Only plans of at most this cost are counted.
+    method : {"frontier", "sphere-cut", "dual-cycles"}, optional
+        ``dual-cycles`` takes two districts. The order of the plans of a cost differs between methods.
 
+    Examples
+    --------
     >>> from forcopt.data import grid
     >>> from forcopt.models import Districting
     >>> counts = Districting(grid(3, 4), districts=3, tolerance=0).count()
@@ -134,8 +140,10 @@ class PlanCounts:
     def unrank(self, cost: float, rank: int) -> Plan:
         """The plan of a rank among those of a cost: from 0, in the order of the tables.
 
-        Raises:
-            DeclarationError: if no plan has this cost, or fewer than ``rank + 1``.
+        Raises
+        ------
+        DeclarationError
+            If no plan has this cost, or fewer than ``rank + 1``.
         """
         exact = self._scaled(cost)
         if not 0 <= rank < self._by_cost[exact]:
@@ -147,8 +155,10 @@ class PlanCounts:
     def sample(self, cost: float, size: int = 1, seed: int | np.random.Generator | None = None) -> list[Plan]:
         """Plans drawn independently and uniformly among all of a cost.
 
-        Raises:
-            DeclarationError: if no plan has this cost.
+        Raises
+        ------
+        DeclarationError
+            If no plan has this cost.
         """
         rng = np.random.default_rng(seed)
         count = self._by_cost[self._scaled(cost)]

@@ -32,10 +32,15 @@ class Plan:
     Districts are numbered by their first node in the graph's order, except that a `Fixed` side constraint
     gives the number of its node's district.
 
-    Attributes:
-        problem: whose nodes it assigns.
-        parts: for each district the positions of its nodes, in increasing order.
+    Attributes
+    ----------
+    problem : Districting
+        Whose nodes it assigns.
+    parts : tuple[tuple[int, ...], ...]
+        For each district the positions of its nodes, in increasing order.
 
+    Examples
+    --------
     >>> from forcopt.data import grid
     >>> from forcopt.models import Districting
     >>> p = Districting(grid(1, 4), districts=2, tolerance=0)
@@ -130,10 +135,14 @@ class Plan:
         drawn as points at ``x`` and ``y``, or by a planar layout, with cut edges dashed. Up to 20 districts
         are named with their populations.
 
-        Args:
-            path: a ``.png``, ``.svg`` or ``.pdf`` file to write.
+        Parameters
+        ----------
+        path : str or Path, optional
+            A ``.png``, ``.svg`` or ``.pdf`` file to write.
 
-        Returns:
+        Returns
+        -------
+        Any
             The `matplotlib.figure.Figure`.
         """
         from matplotlib import colormaps
@@ -183,8 +192,10 @@ class Plan:
     def to_gerrychain(self) -> Any:
         """Give the plan as a `gerrychain.Partition` with the updaters ``population`` and ``cut_edges``.
 
-        Raises:
-            NotInstalledError: if the package gerrychain is missing.
+        Raises
+        ------
+        NotInstalledError
+            If the package gerrychain is missing.
         """
         try:
             from gerrychain import Graph, Partition

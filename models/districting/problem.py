@@ -12,7 +12,7 @@ import networkx as nx
 import numpy as np
 from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, field_serializer, model_validator
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, as_fraction
 from forcopt.data.graphs import graph_from_dict, graph_to_dict
 from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
@@ -60,23 +60,36 @@ class Districting(Problem):
     bounds: those given, or for a tolerance t, total population P and k districts from
     ``ceil((1 - t) P / k)`` to ``floor((1 + t) P / k)``, computed exactly from t's decimal digits.
 
-    Attributes:
-        graph: undirected networkx graph (or its plain form, as `forcopt.data.load_graph` reads it). Parallel
-            edges' costs add; loops are ignored. A frozen copy is kept.
-        districts: how many, at most the number of nodes.
-        tolerance: the largest deviation from the mean population, as a fraction of it.
-        bounds: the smallest and the largest population of a district, instead of a tolerance.
-        population: the node attribute that holds it: an integer, not negative.
-        cost: the edge attribute that holds the cost of cutting it: a decimal number, not negative; 1 where
-            the edge has none. A name other than the default must be on some edge.
-        objective: ``cut`` (the cost of the cut edges), ``inertia`` (the sum over nodes of population times
-            squared distance to the district's best centre node, after Hess et al. 1965; needs ``x`` and
-            ``y``), or ``deviation`` (the largest distance of a district's population from the mean).
-        side_constraints: `MustLink`, `CannotLink`, `Fixed`, `CutLimit`.
+    Attributes
+    ----------
+    graph : networkx.Graph
+        Undirected, or its plain form, as `forcopt.data.load_graph` reads it. Costs of parallel edges add;
+        loops are ignored. A frozen copy is kept.
+    districts : int
+        The number of districts, at most the number of nodes.
+    tolerance : float, optional
+        The largest deviation from the mean population, as a fraction of it.
+    bounds : tuple of int, optional
+        The smallest and the largest population of a district, instead of a tolerance.
+    population : str, default "population"
+        The node attribute of the population: an integer, not negative.
+    cost : str, default "cost"
+        The edge attribute of the cost of cutting an edge: a decimal number, not negative; 1 where the edge
+        has none. A name other than the default must be on some edge.
+    objective : {"cut", "inertia", "deviation"}, default "cut"
+        ``cut`` (the cost of the cut edges), ``inertia`` (the sum over nodes of population times squared
+        distance to the district's best centre node, after Hess et al. 1965; needs ``x`` and ``y``), or
+        ``deviation`` (the largest distance of a district's population from the mean).
+    side_constraints : tuple of SideConstraint, optional
+        `MustLink`, `CannotLink`, `Fixed`, `CutLimit`.
 
-    Source: Cohen-Addad, Klein, Marx, Wheeler, Wolfram, "On the Computational Tractability of a Geographic
-    Clustering Problem Arising in Redistricting" (FORC 2021).
+    References
+    ----------
+    Cohen-Addad, Klein, Marx, Wheeler, Wolfram, "On the Computational Tractability of a Geographic Clustering
+    Problem Arising in Redistricting" (FORC 2021).
 
+    Examples
+    --------
     >>> from forcopt.data import grid
     >>> p = Districting(grid(3, 3), districts=3, tolerance=0)
     >>> p.solve("set-partitioning").objective
@@ -155,7 +168,7 @@ class Districting(Problem):
         for u, v, data in self.graph.edges(data=True):
             value = data.get(self.cost, 1)
             try:
-                exact = Fraction(str(value))
+                exact = as_fraction(value, "decimal")
             except (ValueError, ZeroDivisionError):
                 exact = Fraction(-1)
             if exact < 0:
@@ -211,13 +224,15 @@ class Districting(Problem):
     def population_bounds(self) -> tuple[int, int]:
         """The smallest and the largest population of a district, both inclusive.
 
+        Examples
+        --------
         >>> from forcopt.data import grid
         >>> Districting(grid(3, 7, population=10), districts=4, tolerance=0.1).population_bounds
         (48, 57)
         """
         if self.bounds is not None:
             return self.bounds
-        t, mean = Fraction(str(self.tolerance)), Fraction(self.total, self.districts)
+        t, mean = as_fraction(self.tolerance, "decimal"), Fraction(self.total, self.districts)
         return max(0, ceil((1 - t) * mean)), floor((1 + t) * mean)
 
     @cached_property
@@ -271,6 +286,8 @@ class Districting(Problem):
     def infeasibility_reason(self) -> str:
         """Why there is no plan, if sums and components already tell; else empty.
 
+        Examples
+        --------
         >>> from forcopt.data import grid
         >>> Districting(grid(1, 3), districts=2, bounds=(2, 2)).infeasibility_reason()
         'the total population 3 is below 2 districts times 2'
@@ -314,8 +331,10 @@ class Districting(Problem):
     def labels(self, decision: Plan | Mapping[Any, int]) -> Array:
         """Give a plan as an array: the district of each node, by position.
 
-        Raises:
-            DeclarationError: if a node is missing, unknown, or in a district that is no integer.
+        Raises
+        ------
+        DeclarationError
+            If a node is missing, unknown, or in a district that is no integer.
         """
         from forcopt.models.districting.plan import Plan
 
@@ -341,12 +360,18 @@ class Districting(Problem):
     def evaluate(self, decision: Plan | Mapping[Any, int]) -> Evaluation:
         """Judge a plan: objective, population bounds, contiguity and side constraints.
 
-        Args:
-            decision: a `Plan`, or a mapping from each node to its district, 0 to ``districts - 1``.
+        Parameters
+        ----------
+        decision : Plan | Mapping[Any, int]
+            A `Plan`, or a mapping from each node to its district, 0 to ``districts - 1``.
 
-        Raises:
-            DeclarationError: if it does not assign every node of the graph, and no other.
+        Raises
+        ------
+        DeclarationError
+            If it does not assign every node of the graph, and no other.
 
+        Examples
+        --------
         >>> from forcopt.data import grid
         >>> p = Districting(grid(1, 4), districts=2, bounds=(2, 2))
         >>> p.evaluate({0: 0, 1: 1, 2: 0, 3: 1}).violations
@@ -405,13 +430,21 @@ class Districting(Problem):
     def count(self, max_cost: float | None = None, method: str = "frontier") -> PlanCounts:
         """Count the plans of each cost; also gives them by rank, at random, and in order of cost.
 
-        Args:
-            max_cost: only plans of at most this cost are counted; all if left out.
-            method: ``frontier``, ``sphere-cut``, or ``dual-cycles`` for two districts.
+        Parameters
+        ----------
+        max_cost : float, optional
+            Only plans of at most this cost are counted.
+        method : {"frontier", "sphere-cut", "dual-cycles"}, optional
+            ``dual-cycles`` takes two districts of a connected planar graph, and pays with a `max_cost`.
 
-        Raises:
-            DeclarationError: for another objective than ``cut``, or if the graph is too wide (see
-            ``frontier``).
+        Returns
+        -------
+        PlanCounts
+
+        Raises
+        ------
+        DeclarationError
+            For another objective than ``cut``, or if the graph is too wide (see ``frontier``).
         """
         from forcopt.models.districting.counts import PlanCounts
 
@@ -420,8 +453,10 @@ class Districting(Problem):
     def require(self, method: str, *objectives: str) -> None:
         """Check that a method can take the objective.
 
-        Raises:
-            DeclarationError: naming those that it takes.
+        Raises
+        ------
+        DeclarationError
+            Naming those that it takes.
         """
         if self.objective not in objectives:
             raise DeclarationError(
@@ -431,8 +466,10 @@ class Districting(Problem):
     def require_cut(self, method: str) -> None:
         """Check that the objective is ``cut``, and that a `CutLimit` is a limit on it.
 
-        Raises:
-            DeclarationError: if not.
+        Raises
+        ------
+        DeclarationError
+            If not.
         """
         self.require(method, "cut")
         if self.cut_limit is not None and (self.arrays.costs != 1).any():

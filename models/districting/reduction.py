@@ -20,10 +20,15 @@ def bin_packing(values: Sequence[int], bins: int) -> Districting:
     nearest of each neighbouring even row. Weights are those of the paper times 2 n - 2, so that all are
     integers.
 
-    Args:
-        values: of the items, positive integers; at least two.
-        bins: how many; the values must sum to a multiple.
+    Parameters
+    ----------
+    values : Sequence[int]
+        Of the items, positive integers; at least two.
+    bins : int
+        How many; the values must sum to a multiple.
 
+    Examples
+    --------
     >>> bin_packing([2, 1, 1], 2).count().total
     2
     """

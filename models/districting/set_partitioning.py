@@ -231,19 +231,31 @@ def _words(groups: Any) -> Array:
 class Cover:
     """A search for the best exact cover, advanced in steps.
 
-    Args:
-        graph: its vertices are covered in this order; at most 128.
-        low, high: inclusive bounds on the weight of a part.
-        parts: how many.
-        must_link, cannot_link: groups that share a part, and pairs that do not.
-        limit: the largest number of cut pairs, or None.
-        kind: what to minimise.
-        inertia: the matrix of moments, for that objective.
-        best: only covers of less than this are sought.
+    Parameters
+    ----------
+    graph : WeightedGraph
+        Its vertices are covered in their order; at most 128.
+    low, high : int
+        Inclusive bounds on the weight of a part.
+    parts : int
+        The number of parts.
+    must_link, cannot_link : sequence, optional
+        Groups of vertices that share a part, and pairs that do not.
+    limit : int, optional
+        The largest number of cut pairs.
+    kind : int, optional
+        The objective.
+    inertia : ndarray, optional
+        The matrix of moments, for the objective inertia.
+    best : float, optional
+        Only covers of a smaller value are sought.
 
-    Attributes:
-        best: the value of the best cover so far (what was given, if there is none).
-        looked_at: how many partial districts were looked at.
+    Attributes
+    ----------
+    best : float
+        The value of the best cover so far; the given one, if there is none.
+    looked_at : int
+        The number of partial districts so far.
     """
 
     def __init__(

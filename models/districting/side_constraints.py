@@ -60,8 +60,10 @@ class _OfNodes(SideConstraint):
 class MustLink(_OfNodes):
     """These nodes lie in one district.
 
-    Attributes:
-        nodes: two or more.
+    Attributes
+    ----------
+    nodes
+        Two or more.
     """
 
     def violation(self, problem: Districting, labels: Array) -> float:
@@ -72,8 +74,10 @@ class MustLink(_OfNodes):
 class CannotLink(_OfNodes):
     """No two of these nodes lie in one district.
 
-    Attributes:
-        nodes: two or more, each named once.
+    Attributes
+    ----------
+    nodes
+        Two or more, each named once.
     """
 
     @field_validator("nodes")
@@ -91,9 +95,12 @@ class CannotLink(_OfNodes):
 class Fixed(SideConstraint):
     """A node lies in a given district.
 
-    Attributes:
-        node: which.
-        district: from 0 to ``districts - 1``.
+    Attributes
+    ----------
+    node : Node
+        Which.
+    district : int
+        From 0 to ``districts - 1``.
     """
 
     node: Node
@@ -111,8 +118,10 @@ class Fixed(SideConstraint):
 class CutLimit(SideConstraint):
     """At most so many adjacent pairs of nodes lie in different districts.
 
-    Attributes:
-        limit: inclusive.
+    Attributes
+    ----------
+    limit : int
+        Inclusive.
     """
 
     limit: int = Field(ge=0)

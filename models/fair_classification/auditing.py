@@ -24,14 +24,21 @@ __all__ = ["Audit", "AuditedRate", "audit"]
 class AuditedRate:
     """One rate of all K groups: estimated for the true groups, and as it looks by the reports.
 
-    Attributes:
-        values: estimates, without bias in numerator and denominator; may leave [0, 1]; shape ``(K,)``.
-        intervals: that hold each with the asked-for confidence, shape ``(K, 2)``.
-        naive: the rates by reported group, shape ``(K,)``.
-        disparity: the largest estimate minus the smallest.
-        disparity_interval: that holds the true disparity, with the asked-for confidence.
-        naive_disparity: the same of the naive rates. With two groups it is too small on average, for any
-            epsilon (Mozannar et al. 2020, equation (23)).
+    Attributes
+    ----------
+    values : Array
+        Estimates, without bias in numerator and denominator; may leave [0, 1]; shape ``(K,)``.
+    intervals : Array
+        That hold each with the asked-for confidence, shape ``(K, 2)``.
+    naive : Array
+        The rates by reported group, shape ``(K,)``.
+    disparity : float
+        The largest estimate minus the smallest.
+    disparity_interval : tuple[float, float]
+        That holds the true disparity, with the asked-for confidence.
+    naive_disparity : float
+        The same of the naive rates. With two groups it is too small on average, for any epsilon (Mozannar et
+        al. 2020, equation (23)).
     """
 
     values: Array
@@ -46,10 +53,14 @@ class AuditedRate:
 class Audit:
     """What can be said of each rate; prints itself as a table.
 
-    Attributes:
-        groups: their names.
-        rates: by the name of the rate.
-        confidence: of the intervals.
+    Attributes
+    ----------
+    groups : tuple[str, ...]
+        Their names.
+    rates : dict[str, AuditedRate]
+        By the name of the rate.
+    confidence : float
+        Of the intervals.
     """
 
     groups: tuple[str, ...]
@@ -87,24 +98,38 @@ def audit(
     unbiased. That needs predictions that depend on the group at most through features, not through the
     report itself: with those the inversion is wrong, and nothing in the data tells. O(n K^2).
 
-    Args:
-        predictions: 0 or 1 for each record, or the probability of 1; shape ``(n,)``.
-        labels: 0 or 1 for each record.
-        reports: the group that each record reports.
-        channel: what the true groups went through.
-        notion: whose rates; `EqualizedOdds` by default.
-        confidence: of the intervals, strictly between 0 and 1.
-        method: ``"normal"`` intervals by the delta method, right for many records; ``"hoeffding"`` ones for
-            any number of independent records, wider.
+    Parameters
+    ----------
+    predictions : Any
+        0 or 1 for each record, or the probability of 1; shape ``(n,)``.
+    labels : Any
+        0 or 1 for each record.
+    reports : Any
+        The group that each record reports.
+    channel : RandomizedResponse
+        What the true groups went through.
+    notion : Notion, optional
+        Whose rates; `EqualizedOdds` by default.
+    confidence : float, default 0.95
+        Of the intervals, strictly between 0 and 1.
+    method : Literal["normal", "hoeffding"], default "normal"
+        ``"normal"`` intervals by the delta method, right for many records; ``"hoeffding"`` ones for any
+        number of independent records, wider.
 
-    Raises:
-        DeclarationError: for columns that do not fit, and if the estimated number of records over which a
-            rate is taken is not positive, naming the group.
+    Raises
+    ------
+    DeclarationError
+        For columns that do not fit, and if the estimated number of records over which a rate is taken is not
+        positive, naming the group.
 
-    Reference: Mozannar, Ohannessian and Srebro (2020), section 4 and Lemma 1. (There the range of a debiased
-    record is taken for C; it is C + abs(C'), the difference of the two entries of the inverse. The bound is
-    of the order of C^2 / P^2, for P the share of the smallest cell; ``"hoeffding"`` here is of order C / P.)
+    References
+    ----------
+    Mozannar, Ohannessian and Srebro (2020), section 4 and Lemma 1. (There the range of a debiased record is
+    taken for C; it is C + abs(C'), the difference of the two entries of the inverse. The bound is of the
+    order of C^2 / P^2, for P the share of the smallest cell; ``"hoeffding"`` here is of order C / P.).
 
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
     >>> true, labels = rng.integers(0, 2, (2, 20000))
     >>> predictions = rng.random(20000) < 0.2 + 0.3 * true

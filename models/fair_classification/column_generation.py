@@ -50,14 +50,21 @@ def generate(
     on the records, and the learner finds no classifier that would improve it, also when it is asked at prices
     nearby.
 
-    Args:
-        problem: which.
-        accuracy: stop once the error is so near to the Lagrangian bound; with a `Learner`, to that bound as
-            far as it can tell. 0 goes on until no classifier improves the mixture.
-        rounds: stop after so many.
-        backend: solves the masters.
-        time_limit: seconds, checked between calls of the oracle.
-        on_improvement: see `Problem.solve`.
+    Parameters
+    ----------
+    problem : FairClassification
+        Which.
+    accuracy : float, default 0.0
+        Stop once the error is so near to the Lagrangian bound; with a `Learner`, to that bound as far as it
+        can tell. 0 goes on until no classifier improves the mixture.
+    rounds : int, optional
+        Stop after so many.
+    backend : str, default "highs"
+        Solves the masters.
+    time_limit : float, optional
+        Seconds, checked between calls of the oracle.
+    on_improvement : Callable[[Improvement], bool | None], optional
+        See `Problem.solve`.
     """
     lagrangian, oracle = problem.lagrangian, problem.oracle.fresh()
     check_options(accuracy=accuracy, rounds=rounds)

@@ -34,16 +34,23 @@ class SeesGroups(Protocol):
 class RandomizedClassifier:
     """Draws one of its classifiers for each record that it is asked about.
 
-    Attributes:
-        classifiers: the support of the mixture.
-        weights: the probability of each, at least 0, with sum 1; shape ``(len(classifiers),)``.
-        multipliers: prices of the inequalities of the constraint under which it was found, if any, as
-            `FairClassification.lagrangian` orders them; `FairClassification.evaluate` then reports how far
-            both are from a saddle point.
-        multiplier_bound: on the sum of the multipliers; their own sum if None.
+    Attributes
+    ----------
+    classifiers : tuple[Classifier, ...]
+        The support of the mixture.
+    weights : Array
+        The probability of each, at least 0, with sum 1; shape ``(len(classifiers),)``.
+    multipliers : Array, optional
+        Prices of the inequalities of the constraint under which it was found, if any, as
+        `FairClassification.lagrangian` orders them; `FairClassification.evaluate` then reports how far both
+        are from a saddle point.
+    multiplier_bound : float, optional
+        On the sum of the multipliers; their own sum if None.
 
-    Raises:
-        DeclarationError: for weights that are no probabilities.
+    Raises
+    ------
+    DeclarationError
+        For weights that are no probabilities.
     """
 
     classifiers: tuple[Classifier, ...]
@@ -104,11 +111,16 @@ class RandomizedClassifier:
     def predict(self, X: Any, seed: int | np.random.Generator | None = None) -> Array:
         """Draw a prediction for each row of X, independently.
 
-        Args:
-            X: features, shape ``(n, d)``.
-            seed: an int or a generator; the same int gives the same draws.
+        Parameters
+        ----------
+        X : Any
+            Features, shape ``(n, d)``.
+        seed : int or numpy.random.Generator, optional
+            An int or a generator; the same int gives the same draws.
 
-        Returns:
+        Returns
+        -------
+        Array
             0 or 1 for each row, int64.
         """
         positive = self.positive_probability(X)

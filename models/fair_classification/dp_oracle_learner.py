@@ -14,7 +14,7 @@ from forcopt.models.fair_classification.hypotheses import Hypothesis
 from forcopt.models.fair_classification.hypotheses.halfspaces import RegressionOracle
 from forcopt.models.fair_classification.private_plan import PrivatePlan, plan, printed_plan, rate_rows
 from forcopt.models.fair_classification.problem import FairClassification
-from forcopt.privacy import add_laplace, exponential_mechanism
+from forcopt.privacy import AdditiveMechanism, ExponentialMechanism, Laplace, Randomness, randomness
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -50,19 +50,28 @@ def dp_oracle_learner(
     ``Halfspaces(search="regression")``: then the noise is on the products of features and costs, as in
     section 5 of the paper, and no bound is known.
 
-    Args:
-        problem: with `privacy` and its floor.
-        bound: B, on the sum of the multipliers: more enforces the constraint better, and needs more noise.
-        rounds: T; those with the least bound on the gap by default.
-        beta: the probability with which the bounds may fail.
-        allow_vacuous: play even if the bounds say nothing (the error may be 1 too high, or the rates differ
-            by 1).
-        as_printed: the paper's own T, step and composition (Lemma A.3), and its noise: on the gradient,
-            by the least count of the data where there is no floor, which is **not** private. For two groups.
-        seed: for an experiment that can be repeated, which simulates privacy only; without one OpenDP draws.
+    Parameters
+    ----------
+    problem : FairClassification
+        With `privacy` and its floor.
+    bound : float, default 10.0
+        B, on the sum of the multipliers: more enforces the constraint better, and needs more noise.
+    rounds : int, optional
+        T; those with the least bound on the gap by default.
+    beta : float, default 0.05
+        The probability with which the bounds may fail.
+    allow_vacuous : bool, default False
+        Play even if the bounds say nothing (the error may be 1 too high, or the rates differ by 1).
+    as_printed : bool, default False
+        The paper's own T, step and composition (Lemma A.3), and its noise: on the gradient, by the least
+        count of the data where there is no floor, which is **not** private. For two groups.
+    seed : int or numpy.random.Generator, optional
+        For an experiment that can be repeated, which simulates privacy only; without one OpenDP draws.
 
-    Raises:
-        DeclarationError: see `plan`; and if the bounds are vacuous.
+    Raises
+    ------
+    DeclarationError
+        See `plan`; and if the bounds are vacuous.
     """
     game, oracle = problem.lagrangian, problem.oracle
     if not game.size:  # nothing to keep fair, so no look at the groups
@@ -74,7 +83,8 @@ def dp_oracle_learner(
         else plan(problem, rounds=rounds, bound=bound, beta=beta)
     )
     _refuse_vacuous(problem, planned, allow_vacuous)
-    rng = None if seed is None else np.random.default_rng(seed)
+    rng = randomness(seed=seed)
+    noise = AdditiveMechanism(Laplace(scale=planned.noise))
     if as_printed:  # noise on the gradient itself
         rows, ends = np.eye(game.size), game.bounds
     else:
@@ -93,20 +103,20 @@ def dp_oracle_learner(
         found = choose(prices)
         plays[found] = plays.get(found, 0) + 1
         exact = game.rows @ found.predictions if as_printed else _rates(problem, found)
-        auditor.learn(rows @ add_laplace(exact, planned.noise, rng) - ends)
+        auditor.learn(rows @ noise.send(exact, rng) - ends)
     decision = RandomizedClassifier.of(
         np.array(list(plays.values())) / planned.rounds, list(plays), total / planned.rounds, bound
     )
     return Outcome(
         decision,
         status=Status.APPROXIMATE,
+        private=not as_printed or (problem.privacy is not None and problem.privacy.floor is not None),
         iterations=planned.rounds,
-        message=_message(problem, planned, as_printed, beta),
+        message=_message(problem, planned, as_printed, beta, rng),
         guarantee=planned.gap,
     )
 
 
-Randomness = np.random.Generator | None
 Choice = Callable[[Array], Hypothesis]
 """What the learner answers to prices."""
 
@@ -122,10 +132,11 @@ def _exponential(problem: FairClassification, planned: PrivatePlan, rng: Randomn
     game, listed = problem.lagrangian, problem.oracle.all()
     table = np.stack([h.predictions for h in listed]).astype(float)
     errors, activities = table @ game.costs, table @ game.rows.T
+    mechanism = ExponentialMechanism(planned.epsilon, planned.sensitivity)
 
     def choose(prices: Array) -> Hypothesis:
         losses = errors + activities @ prices
-        return listed[exponential_mechanism(losses, planned.epsilon, planned.sensitivity, rng)]
+        return listed[mechanism.send(losses, rng)]
 
     return choose
 
@@ -139,9 +150,10 @@ def _regression(problem: FairClassification, planned: PrivatePlan, rng: Randomne
     game, oracle = problem.lagrangian, problem.oracle
     assert isinstance(oracle, RegressionOracle)
     scale = 2 * planned.sensitivity * float(np.abs(oracle.design).sum(axis=1).max()) / planned.epsilon
+    noise = AdditiveMechanism(Laplace(scale=scale))
 
     def choose(prices: Array) -> Hypothesis:
-        return oracle.fitted(add_laplace(oracle.design.T @ game.price(prices), scale, rng))
+        return oracle.fitted(noise.send(oracle.design.T @ game.price(prices), rng))
 
     return choose
 
@@ -177,11 +189,15 @@ def _refuse_vacuous(problem: FairClassification, planned: PrivatePlan, allowed: 
         )
 
 
-def _message(problem: FairClassification, planned: PrivatePlan, as_printed: bool, beta: float) -> str:
+def _message(
+    problem: FairClassification, planned: PrivatePlan, as_printed: bool, beta: float, rng: Randomness
+) -> str:
     assert problem.privacy is not None
     private = f"({problem.privacy.epsilon:g}, {problem.privacy.delta:g})-differentially private in the groups"
     if as_printed and problem.privacy.floor is None:
         private = "not private: the noise was fitted to the least count of the data"
+    elif rng.simulated:
+        private = f"a simulation with a seed, so not private; without a seed it would be {private}"
     return (
         f"{private}; with probability {1 - beta:g} the error is at most {planned.gap:.4g} above the optimum "
         f"and no inequality exceeded by more than {planned.excess:.4g}"

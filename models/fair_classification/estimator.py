@@ -25,19 +25,30 @@ UNCONSTRAINED = DemographicParity(1.0)
 class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Learns a fair randomised classifier: `FairClassification` as a scikit-learn estimator.
 
-    Args:
-        constraint: the fairness notion; None for no constraint.
-        learner: a scikit-learn classifier that takes ``sample_weight``, or `Hypotheses`; logistic regression
-            on standardised features by default.
-        method: of `FairClassification`.
-        options: of the method, such as ``{"accuracy": 1e-4}``.
-        random_state: an int, from which each record's lot is drawn together with its features: the same
-            record always gets the same prediction, in whatever company it comes.
+    Parameters
+    ----------
+    constraint : Notion, optional
+        The fairness notion; None for no constraint.
+    learner : Any, optional
+        A scikit-learn classifier that takes ``sample_weight``, or `Hypotheses`; logistic regression on
+        standardised features by default.
+    method : str, default "column-generation"
+        Of `FairClassification`.
+    options : Mapping[str, Any], optional
+        Of the method, such as ``{"accuracy": 1e-4}``.
+    random_state : int, default 0
+        An int, from which each record's lot is drawn together with its features: the same record always gets
+        the same prediction, in whatever company it comes.
 
-    Attributes:
-        classes_: the two labels, the second being the better treatment.
-        solution_: the `Solution`, with the decision, the training error and how far it can be trusted.
+    Attributes
+    ----------
+    classes_
+        The two labels, the second being the better treatment.
+    solution_
+        The `Solution`, with the decision, the training error and how far it can be trusted.
 
+    Examples
+    --------
     >>> from forcopt.fairness import DemographicParity
     >>> rng = np.random.default_rng(0)
     >>> a = rng.integers(0, 2, 400)
@@ -66,14 +77,20 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None) -> Self:
         """Learn from records.
 
-        Args:
-            X: features, shape ``(n, d)``.
-            y: one of two labels for each record.
-            sensitive_features: the group of each record, missing or observed through a channel as
-                `FairClassification` allows; needed if the constraint looks at groups.
+        Parameters
+        ----------
+        X : Any
+            Features, shape ``(n, d)``.
+        y : Any
+            One of two labels for each record.
+        sensitive_features : Any, optional
+            The group of each record, missing or observed through a channel as `FairClassification` allows;
+            needed if the constraint looks at groups.
 
-        Raises:
-            DeclarationError: (a ValueError) for anything else, naming it.
+        Raises
+        ------
+        DeclarationError
+            (a ValueError) for anything else, naming it.
         """
         X, y = validate_data(self, X, y)
         check_classification_targets(y)

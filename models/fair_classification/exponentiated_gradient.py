@@ -21,15 +21,23 @@ MOST_ROUNDS = 1000
 def rounds_needed(size: int, bound: float, accuracy: float) -> tuple[int, float]:
     """Rounds and step after which average plays are an accuracy-saddle point, whatever happens.
 
-    Args:
-        size: the number of inequalities.
-        bound: on the sum of the multipliers.
-        accuracy: nu, above 0.
+    Parameters
+    ----------
+    size : int
+        The number of inequalities.
+    bound : float
+        On the sum of the multipliers.
+    accuracy : float
+        Nu, above 0.
 
-    Returns:
+    Returns
+    -------
+    tuple[int, float]
         ``16 bound^2 ln(size + 1) / accuracy^2`` and ``accuracy / (8 bound)``. (Mozannar et al. (2020) print
-        the rounds without bound^2, which is too few.)
+        the rounds without bound^2, which is too few.).
 
+    Examples
+    --------
     >>> rounds_needed(4, bound=5, accuracy=0.5)
     (2576, 0.0125)
     """
@@ -70,16 +78,26 @@ def exponentiated_gradient(
     pay at the average prices. With `repair` the mixture is the best fair one of all classifiers met,
     by a linear program, whose prices are tried, too.
 
-    Args:
-        problem: which.
-        accuracy: the gap at which to stop; 0 plays all rounds.
-        bound: B, on the sum of the prices; `multiplier_bound` by default.
-        step: of the auditor; suited to the number of rounds by default.
-        rounds: at most so many; what the theorem asks for (see `rounds_needed`) by default, but at most 1000.
-        repair: give the best mixture of the classifiers met, rather than the average of the plays.
-        backend: solves the linear programs.
-        time_limit: seconds, checked between rounds.
-        on_improvement: see `Problem.solve`.
+    Parameters
+    ----------
+    problem : FairClassification
+        Which.
+    accuracy : float, default 0.01
+        The gap at which to stop; 0 plays all rounds.
+    bound : float, optional
+        B, on the sum of the prices; `multiplier_bound` by default.
+    step : float, optional
+        Of the auditor; suited to the number of rounds by default.
+    rounds : int, optional
+        At most so many; what the theorem asks for (see `rounds_needed`) by default, but at most 1000.
+    repair : bool, default True
+        Give the best mixture of the classifiers met, rather than the average of the plays.
+    backend : str, default "highs"
+        Solves the linear programs.
+    time_limit : float, optional
+        Seconds, checked between rounds.
+    on_improvement : Callable[[Improvement], bool | None], optional
+        See `Problem.solve`.
     """
     game = problem.lagrangian
     check_options(accuracy=accuracy, bound=bound, rounds=rounds)

@@ -23,11 +23,16 @@ __all__ = ["GapTracker"]
 class GapTracker:
     """The plays of a game so far, and what they prove.
 
-    Attributes:
-        met: the classifiers.
-        upper: the least penalised error of a mixture found so far, ``error + bound * largest excess``.
-        lower: the greatest lower bound that prices have proved; relative to the oracle if that is not exact.
-        stopped: whether the gap, the time or the caller says so.
+    Attributes
+    ----------
+    met
+        The classifiers.
+    upper
+        The least penalised error of a mixture found so far, ``error + bound * largest excess``.
+    lower
+        The greatest lower bound that prices have proved; relative to the oracle if that is not exact.
+    stopped
+        Whether the gap, the time or the caller says so.
     """
 
     def __init__(

@@ -24,6 +24,8 @@ def defendants(n: int = 5829, seed: int | np.random.Generator | None = 0) -> Dat
     prior convictions and at a young age. The shapes of the columns are chosen to look like the file, not
     fitted to it.
 
+    Examples
+    --------
     >>> data = defendants(500)
     >>> data.features.shape, bool(0.4 < data.labels.mean() < 0.52)
     ((500, 7), True)
@@ -66,18 +68,28 @@ def stakeholders(
     two records treated the same if their distance is among the least of the pairs that they are shown: a
     third on average, but much more or less for some.
 
-    Args:
-        features: of n records, shape ``(n, d)``.
-        groups: the group of each record.
-        people: how many stakeholders.
-        shown: how many pairs each is shown.
-        seed: an int or a generator.
+    Parameters
+    ----------
+    features : Any
+        Of n records, shape ``(n, d)``.
+    groups : Any
+        The group of each record.
+    people : int, default 43
+        How many stakeholders.
+    shown : int, default 50
+        How many pairs each is shown.
+    seed : int or numpy.random.Generator, default 0
+        An int or a generator.
 
-    Returns:
+    Returns
+    -------
+    list[tuple[int, int, int, str]]
         Rows ``(stakeholder, i, j, answer)``, as `PairwiseFairness.from_answers` takes them.
 
-    Reference: stands in for the study of Jung et al. (2021), section 5: 43 people, 50 pairs each, answers
-    that are symmetric, 1432 constraints in all.
+    References
+    ----------
+    Stands in for the study of Jung et al. (2021), section 5: 43 people, 50 pairs each, answers that are
+    symmetric, 1432 constraints in all.
     """
     X, race = as_numbers(features, "features"), np.asarray(groups)
     if X.ndim != 2 or len(X) < 2 or race.shape != (len(X),):

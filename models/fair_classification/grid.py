@@ -38,16 +38,25 @@ def grid(
     most `points` of them: k + r choose r for r inequalities and k steps. That is fine for two groups and
     hopeless for many inequalities.
 
-    Args:
-        problem: which.
-        points: at most so many calls of the oracle.
-        bound: on the sum of the multipliers.
-        backend: solves the linear program.
-        time_limit: seconds, checked between calls.
-        on_improvement: see `Problem.solve`.
+    Parameters
+    ----------
+    problem : FairClassification
+        Which.
+    points : int, default 100
+        At most so many calls of the oracle.
+    bound : float, optional
+        On the sum of the multipliers.
+    backend : str, default "highs"
+        Solves the linear program.
+    time_limit : float, optional
+        Seconds, checked between calls.
+    on_improvement : Callable[[Improvement], bool | None], optional
+        See `Problem.solve`.
 
-    Raises:
-        DeclarationError: if not even one step fits.
+    Raises
+    ------
+    DeclarationError
+        If not even one step fits.
     """
     check_options(bound=bound)
     size = problem.lagrangian.size

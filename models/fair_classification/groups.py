@@ -21,10 +21,14 @@ __all__ = ["GroupColumn", "Groups"]
 class GroupColumn:
     """n records and the groups that they report.
 
-    Attributes:
-        codes: the position in `names` of what each record reports, -1 where that is missing; shape ``(n,)``.
-        names: of the K groups.
-        channel: what the true groups went through before they were reported; None if the reports are true.
+    Attributes
+    ----------
+    codes : Array
+        The position in `names` of what each record reports, -1 where that is missing; shape ``(n,)``.
+    names : tuple[str, ...]
+        Of the K groups.
+    channel : RandomizedResponse, optional
+        What the true groups went through before they were reported; None if the reports are true.
     """
 
     codes: Array

@@ -21,11 +21,16 @@ WORTH_RECALLING = 1e-6
 class HypothesisPool:
     """Hypotheses that differ on the records, with what the Lagrangian needs to know of each.
 
-    Attributes:
-        hypotheses: in the order of their first appearance.
-        counts: how often each was played.
-        errors: of each.
-        activities: ``rows @ predictions`` of each, shape ``(r,)``.
+    Attributes
+    ----------
+    hypotheses
+        In the order of their first appearance.
+    counts
+        How often each was played.
+    errors
+        Of each.
+    activities
+        ``rows @ predictions`` of each, shape ``(r,)``.
     """
 
     def __init__(self, lagrangian: Lagrangian) -> None:
@@ -65,11 +70,15 @@ class HypothesisPool:
         If no mixture of these is fair: that of least error plus `bound` times the largest excess. What the
         oracle remembers joins the collection where it improves the mixture.
 
-        Raises:
-            BackendError: if the linear program cannot be solved.
+        Raises
+        ------
+        BackendError
+            If the linear program cannot be solved.
 
-        Reference: Agarwal et al. (2018) and Jung et al. (2021) average the plays; this linear program over
-        the plays is never worse.
+        References
+        ----------
+        Agarwal et al. (2018) and Jung et al. (2021) average the plays; this linear program over the plays is
+        never worse.
         """
         game = self.lagrangian
         while True:

@@ -24,10 +24,14 @@ Inequalities = Callable[[GroupRates], list[Constraint]]
 class SaddleGaps(NamedTuple):
     """How far a mixture and multipliers are from a saddle point; both are 0 at one.
 
-    Attributes:
-        learner: how much better the learner could do against the multipliers.
-        auditor: how much more the auditor could charge for the mixture.
-        bound: the least value against the multipliers: no fair mixture has a smaller error.
+    Attributes
+    ----------
+    learner : float
+        How much better the learner could do against the multipliers.
+    auditor : float
+        How much more the auditor could charge for the mixture.
+    bound : float
+        The least value against the multipliers: no fair mixture has a smaller error.
     """
 
     learner: float
@@ -46,17 +50,27 @@ class Lagrangian:
     M maps predictions to moments, see `Moments`; the constraint is ``A m + E s <= b`` with slack columns
     s within bounds (the violations of pairs that a budget allows; most notions have none).
 
-    Attributes:
-        costs: of predicting 1, in error, for each record; shape ``(n,)``.
-        base: the error of predicting 0 always.
-        rows: A M, shape ``(r, n)``: the inequalities as rows over predictions.
-        slack: E, shape ``(r, s)``.
-        bounds: b, shape ``(r,)``.
-        low, high: bounds of the slack columns, shape ``(s,)``.
-        names: of the inequalities.
+    Attributes
+    ----------
+    costs : Array
+        Of predicting 1, in error, for each record; shape ``(n,)``.
+    base : float
+        The error of predicting 0 always.
+    rows
+        A M, shape ``(r, n)``: the inequalities as rows over predictions.
+    slack
+        E, shape ``(r, s)``.
+    bounds
+        B, shape ``(r,)``.
+    low, high
+        Bounds of the slack columns, shape ``(s,)``.
+    names
+        Of the inequalities.
 
-    Reference: Agarwal et al. (2018), equation (3); Jagielski et al. (2019), game (3) and Subroutine 4; Jung
-    et al. (2021), section 3.
+    References
+    ----------
+    Agarwal et al. (2018), equation (3); Jagielski et al. (2019), game (3) and Subroutine 4; Jung et al.
+    (2021), section 3.
     """
 
     def __init__(self, costs: Array, base: float, inequalities: Inequalities, moments: Moments) -> None:
@@ -137,11 +151,16 @@ class Lagrangian:
     ) -> SaddleGaps:
         """How far predictions and multipliers are from a saddle point.
 
-        Args:
-            predicted: the probabilities of predicting 1.
-            multipliers: at least 0.
-            best: what a hypothesis of least `price` predicts.
-            bound: on the sum of the multipliers; their own sum if None.
+        Parameters
+        ----------
+        predicted : Array
+            The probabilities of predicting 1.
+        multipliers : Array
+            At least 0.
+        best : Array
+            What a hypothesis of least `price` predicts.
+        bound : float, optional
+            On the sum of the multipliers; their own sum if None.
         """
         bound = float(multipliers.sum()) if bound is None else bound
         value, least = self.value(predicted, multipliers), self.value(best, multipliers)

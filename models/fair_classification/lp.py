@@ -23,7 +23,9 @@ def lp(problem: FairClassification, model: Model) -> Handles:
     For classes that can be listed: `Finite`, `Thresholds`, `Halfspaces` of at most two features and few
     records, `AllFunctions`.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``rates``, the `GroupRates` as expressions; ``error``; ``fairness``, the constraints of the notion.
     """
     return write(problem, model, single=False)

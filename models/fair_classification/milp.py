@@ -29,10 +29,14 @@ def milp(problem: FairClassification, *, backend: str = "highs", time_limit: flo
     Exact among single classifiers (halfspaces: among those with the margin). Mixtures can do better, so it
     proves no bound on the problem, and its infeasibility proves nothing either.
 
-    Args:
-        problem: with hypotheses that can be listed, `AllFunctions`, or `Halfspaces` of any dimension.
-        backend: any that takes integer programs.
-        time_limit: seconds.
+    Parameters
+    ----------
+    problem : FairClassification
+        With hypotheses that can be listed, `AllFunctions`, or `Halfspaces` of any dimension.
+    backend : str, default "highs"
+        Any that takes integer programs.
+    time_limit : float, optional
+        Seconds.
     """
     model = Model("single classifier")
     handles = write(problem, model, single=True)

@@ -31,8 +31,10 @@ def min_cut(problem: FairClassification) -> Outcome:
     a cut. Every cut is a line in tau; from two lines, the next price is where they meet, until no cut lies
     below. The decision mixes the last two cuts, so that the budget is spent.
 
-    Raises:
-        DeclarationError: for other hypotheses, notions or a positive gamma.
+    Raises
+    ------
+    DeclarationError
+        For other hypotheses, notions or a positive gamma.
     """
     oracle, notion = problem.oracle, problem.constraint
     if not isinstance(oracle, AllFunctionsOracle):

@@ -20,17 +20,27 @@ class Moments:
     A cell (group, label) sums the records of that label, each by how much it counts to the group. That is
     linear in the predictions whether groups are known, missing or debiased.
 
-    Attributes:
-        matrix: shape ``(q, n)``: 2 K cells, then the records that the constraint looks at one by one.
-        mass: of each cell, shape ``(K, 2)``.
-        names: of the K groups.
+    Parameters
+    ----------
+    shares : Array
+        How much each record counts to each group, shape ``(n, K)``; see `GroupColumn.shares`.
+    labels : Array
+        0 or 1, shape ``(n,)``.
+    weights : Array
+        Of the records, shape ``(n,)``.
+    constraint : Notion
+        Whose records to add.
+    names : tuple[str, ...]
+        Of the groups.
 
-    Args:
-        shares: how much each record counts to each group, shape ``(n, K)``; see `GroupColumn.shares`.
-        labels: 0 or 1, shape ``(n,)``.
-        weights: of the records, shape ``(n,)``.
-        constraint: whose records to add.
-        names: of the groups.
+    Attributes
+    ----------
+    matrix
+        Shape ``(q, n)``: 2 K cells, then the records that the constraint looks at one by one.
+    mass
+        Of each cell, shape ``(K, 2)``.
+    names : tuple[str, ...]
+        Of the K groups.
     """
 
     def __init__(

@@ -32,6 +32,8 @@ def rounds_of_theorem_1(records: int, bound: float, accuracy: float) -> int:
     not what the standard analysis of multiplicative weights gives for gains of width 3; the duality gap is
     what tells.
 
+    Examples
+    --------
     >>> rounds_of_theorem_1(5829, bound=10, accuracy=0.1)
     474608
     """
@@ -81,18 +83,28 @@ def no_regret(
     is computed now and then, and ends the game once it is at most `accuracy`. The paper leaves the first
     allowance open (0 here), and prints the costs of Algorithm 2 in section 3.2 without the sum.
 
-    Args:
-        problem: which; without a `PairwiseFairness` this is exponentiated gradient.
-        accuracy: the gap at which to stop; 0 plays all rounds.
-        bound: on the sum of the prices of the pairs, and on that of the budget; `multiplier_bound` by
-            default.
-        step_pairs: of the players for the pairs; ``sqrt(log(r + 1) / rounds)`` for r pairs by default.
-        step_budget: of the player for the budget; ``bound / sqrt(rounds)`` by default.
-        rounds: at most so many; the paper plays 1000, Theorem 1 asks for `rounds_of_theorem_1`.
-        repair: give the best mixture of the classifiers met, rather than the average of the plays.
-        backend: solves the linear programs.
-        time_limit: seconds, checked between rounds.
-        on_improvement: see `Problem.solve`.
+    Parameters
+    ----------
+    problem : FairClassification
+        Which; without a `PairwiseFairness` this is exponentiated gradient.
+    accuracy : float, default 0.01
+        The gap at which to stop; 0 plays all rounds.
+    bound : float, optional
+        On the sum of the prices of the pairs, and on that of the budget; `multiplier_bound` by default.
+    step_pairs : float, optional
+        Of the players for the pairs; ``sqrt(log(r + 1) / rounds)`` for r pairs by default.
+    step_budget : float, optional
+        Of the player for the budget; ``bound / sqrt(rounds)`` by default.
+    rounds : int, default MOST_ROUNDS
+        At most so many; the paper plays 1000, Theorem 1 asks for `rounds_of_theorem_1`.
+    repair : bool, default True
+        Give the best mixture of the classifiers met, rather than the average of the plays.
+    backend : str, default "highs"
+        Solves the linear programs.
+    time_limit : float, optional
+        Seconds, checked between rounds.
+    on_improvement : Callable[[Improvement], bool | None], optional
+        See `Problem.solve`.
     """
     check_options(accuracy=accuracy, bound=bound, rounds=rounds)
     if accuracy == 0 and bound is None:

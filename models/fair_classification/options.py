@@ -14,14 +14,21 @@ def check_options(
 ) -> None:
     """Check the options that are given.
 
-    Args:
-        accuracy: at least 0.
-        bound: on the sum of the multipliers, above 0.
-        rounds: at least 1.
-        beta: a probability of failure, strictly between 0 and 1.
+    Parameters
+    ----------
+    accuracy : float, default 0.0
+        At least 0.
+    bound : float, optional
+        On the sum of the multipliers, above 0.
+    rounds : int, optional
+        At least 1.
+    beta : float, default 0.5
+        A probability of failure, strictly between 0 and 1.
 
-    Raises:
-        DeclarationError: naming the option.
+    Raises
+    ------
+    DeclarationError
+        Naming the option.
     """
     if not 0 <= accuracy < inf:
         raise DeclarationError(f"accuracy is {accuracy!r}; it must be at least 0 and finite")

@@ -28,15 +28,24 @@ MOST_ROUNDS = 20_000
 class PrivatePlan:
     """How a private game will be played, and what it then proves with probability 1 - beta.
 
-    Attributes:
-        rounds: T.
-        step: of the auditor.
-        bound: B, on the sum of the multipliers.
-        epsilon: of each of the 2 T mechanisms.
-        noise: the scale of the Laplace noise.
-        sensitivity: what one person changes of the Lagrangian of a classifier.
-        learner: the learner's regret a round, at most.
-        auditor: the auditor's.
+    Attributes
+    ----------
+    rounds : int
+        T.
+    step : float
+        Of the auditor.
+    bound : float
+        B, on the sum of the multipliers.
+    epsilon : float
+        Of each of the 2 T mechanisms.
+    noise : float
+        The scale of the Laplace noise.
+    sensitivity : float
+        What one person changes of the Lagrangian of a classifier.
+    learner : float
+        The learner's regret a round, at most.
+    auditor : float
+        The auditor's.
     """
 
     rounds: int
@@ -63,11 +72,16 @@ class PrivatePlan:
 class Sensitivity:
     """What moving one person to another group changes, for data sets that keep the floor.
 
-    Attributes:
-        rates: of all rates of all groups together (L1).
-        game: of the Lagrangian of any classifier, for a multiplier sum of 1.
-        squares: the largest sum of squares of an inequality's coefficients of the rates.
-        spread: the largest sum of their absolute values.
+    Attributes
+    ----------
+    rates : float
+        Of all rates of all groups together (L1).
+    game : float
+        Of the Lagrangian of any classifier, for a multiplier sum of 1.
+    squares : float
+        The largest sum of squares of an inequality's coefficients of the rates.
+    spread : float
+        The largest sum of their absolute values.
     """
 
     rates: float
@@ -95,8 +109,10 @@ def rate_rows(constraint: Notion, groups: tuple[str, ...]) -> tuple[Array, Array
 
     Shapes ``(r, R K)`` and ``(r,)``. They depend on no record.
 
-    Raises:
-        DeclarationError: for a notion that looks at records one by one.
+    Raises
+    ------
+    DeclarationError
+        For a notion that looks at records one by one.
     """
     if len(constraint.records):
         raise DeclarationError("dp-oracle-learner takes demands on rates of groups, not on single records")
@@ -153,12 +169,6 @@ def plan(
 
     It uses nothing of the groups but their names and the declared floor.
 
-    Args:
-        problem: with `privacy` and its floor.
-        rounds: T; by default those that make the bound on the gap least.
-        bound: B, on the sum of the multipliers.
-        beta: the probability with which the bounds may fail.
-
     The proof follows Jagielski et al. (2019), Lemmas 4.1 and 4.2, with three changes. The noise is on the
     rates, of which the gradient is a linear map. The auditor's regret is by Hoeffding's lemma, so that gains
     of any size are covered (the paper needs step * gain <= 1 and does not check it). And it is against the
@@ -169,9 +179,22 @@ def plan(
     - learner: ``2 S / eps' * ln(4 T |H| / beta)``;
     - auditor: ``B ln(d + 1) / (step T) + step B range^2 / 8``, plus B times both means of noise.
 
-    Raises:
-        DeclarationError: without privacy or floor, for options out of range, for weights, groups seen through
-            a channel, a constraint on single records, or hypotheses that cannot be listed.
+    Parameters
+    ----------
+    problem : FairClassification
+        With `privacy` and its floor.
+    rounds : int, optional
+        T; by default those that make the bound on the gap least.
+    bound : float, default 10.0
+        B, on the sum of the multipliers.
+    beta : float, default 0.05
+        The probability with which the bounds may fail.
+
+    Raises
+    ------
+    DeclarationError
+        Without privacy or floor, for options out of range, for weights, groups seen through a channel, a
+        constraint on single records, or hypotheses that cannot be listed.
     """
     budget = _budget(problem)
     check_options(bound=bound, beta=beta, rounds=rounds)
@@ -246,19 +269,32 @@ def printed_plan(
 ) -> tuple[PrivatePlan, float]:
     """The parameters of Algorithm 3 and the bounds of Lemmas 4.1 and 4.2, as printed.
 
-    Args:
-        records: m.
-        groups: K, at least 2.
-        capacity: ``d ln(m)`` for a class of VC dimension d, or ln of the number of classifiers.
-        smallest: the records of the smallest cell (group, label), above 1.
-        epsilon: of everything, by advanced composition (Lemma A.3, which is stated for epsilon < 1).
-        delta: above 0.
-        bound: B.
-        beta: see `plan`.
+    Parameters
+    ----------
+    records : int
+        M.
+    groups : int
+        K, at least 2.
+    capacity : float
+        ``d ln(m)`` for a class of VC dimension d, or ln of the number of classifiers.
+    smallest : float
+        The records of the smallest cell (group, label), above 1.
+    epsilon : float
+        Of everything, by advanced composition (Lemma A.3, which is stated for epsilon < 1).
+    delta : float
+        Above 0.
+    bound : float
+        B.
+    beta : float, default 0.05
+        See `plan`.
 
-    Returns:
+    Returns
+    -------
+    tuple[PrivatePlan, float]
         The plan, and the real number T that its rounds round up; `noise` is for each entry of the gradient.
 
+    Examples
+    --------
     >>> p, t = printed_plan(records=20000, groups=2, capacity=10 * log(20000), smallest=2000, epsilon=1.0,
     ...                     delta=1e-7, bound=10)
     >>> round(t, 4), round(p.epsilon, 6), round(p.noise, 6), round(p.learner, 2), round(p.auditor, 2)

@@ -32,26 +32,40 @@ class FairClassification(Problem):
     error, and every rate of every group, is linear in the probability ``p[i]`` that record i is predicted 1,
     so that this is a linear program over the convex hull of H.
 
-    Attributes:
-        features: of the n records, shape ``(n, d)``; arrays or a pandas frame of numbers.
-        labels: 0 or 1 for each record.
-        groups: the group of each record, of any type; None or NaN where missing (such a record counts in the
-            error alone); or what was seen through a channel, ``RandomizedResponse(epsilon).observe(z)``: then
-            the rates are estimates of those of the true groups, without bias.
-        constraint: the fairness notion, such as ``EqualizedOdds(0.02)``; notions combine with ``&``.
-        weights: of the records, at least 0, shape ``(n,)``; 1 each by default.
-        hypotheses: the class H; `Learner` with logistic regression on standardised features by default.
-        privacy: let the decision be private in the groups of the records (not in features and labels), such
-            as ``PrivacyBudget(epsilon=1.0, delta=1e-6, floor=500)``.
+    Attributes
+    ----------
+    features : Numbers
+        Of the n records, shape ``(n, d)``; arrays or a pandas frame of numbers.
+    labels : Annotated[Integers, BeforeValidator(lambda v: read_binary(v, "the array"))]
+        0 or 1 for each record.
+    groups : Groups
+        The group of each record, of any type; None or NaN where missing (such a record counts in the error
+        alone); or what was seen through a channel, ``RandomizedResponse(epsilon).observe(z)``: then the rates
+        are estimates of those of the true groups, without bias.
+    constraint : Notion
+        The fairness notion, such as ``EqualizedOdds(0.02)``; notions combine with ``&``.
+    weights : Numbers, optional
+        Of the records, at least 0, shape ``(n,)``; 1 each by default.
+    hypotheses : Hypotheses, optional
+        The class H; `Learner` with logistic regression on standardised features by default.
+    privacy : PrivacyBudget, optional
+        Let the decision be private in the groups of the records (not in features and labels), such as
+        ``PrivacyBudget(epsilon=1.0, delta=1e-6, floor=500)``.
 
-    Raises:
-        DeclarationError: for columns of different length, labels other than 0 and 1, a pair of records that
-            do not exist, a group without records over which a rate of `constraint` is taken, a floor that
-            the counts do not keep, and for `privacy` of groups that were seen through a channel.
+    Raises
+    ------
+    DeclarationError
+        For columns of different length, labels other than 0 and 1, a pair of records that do not exist, a
+        group without records over which a rate of `constraint` is taken, a floor that the counts do not keep,
+        and for `privacy` of groups that were seen through a channel.
 
-    References: Agarwal et al. (2018); Jagielski et al. (2019), program (2); Jung et al. (2021), program (1)
-    to (3); Mozannar et al. (2020), section 6 for missing groups.
+    References
+    ----------
+    Agarwal et al. (2018); Jagielski et al. (2019), program (2); Jung et al. (2021), program (1) to (3);
+    Mozannar et al. (2020), section 6 for missing groups.
 
+    Examples
+    --------
     >>> from forcopt.fairness import EqualizedOdds
     >>> from forcopt.models.fair_classification import FairClassification, Thresholds
     >>> x = [[0], [0], [1], [1], [2], [2], [0], [1], [2], [0], [1], [1]]
@@ -176,9 +190,11 @@ class FairClassification(Problem):
     def predicted(self, decision: Any) -> Array:
         """The probability that each record is predicted 1, shape ``(n,)``.
 
-        Args:
-            decision: a `RandomizedClassifier`, any classifier with ``predict``, the probabilities, or a
-                `TwoStepClassifier`, which looks at the reported groups, too.
+        Parameters
+        ----------
+        decision : Any
+            A `RandomizedClassifier`, any classifier with ``predict``, the probabilities, or a
+            `TwoStepClassifier`, which looks at the reported groups, too.
         """
         if isinstance(decision, SeesGroups):
             return decision.predicted_for(self)
@@ -198,8 +214,10 @@ class FairClassification(Problem):
     def mixture(self, decision: Any) -> tuple[Array, Array]:
         """The weights of a mixture, and what each of its k classifiers predicts, shape ``(k, n)``.
 
-        Raises:
-            DeclarationError: for a decision that is no `RandomizedClassifier`.
+        Raises
+        ------
+        DeclarationError
+            For a decision that is no `RandomizedClassifier`.
         """
         if not isinstance(decision, RandomizedClassifier):
             raise DeclarationError(f"a {type(decision).__name__} is no mixture of hypotheses")
@@ -212,12 +230,16 @@ class FairClassification(Problem):
     def evaluate(self, decision: Any) -> Evaluation:
         """Judge a decision: error, violations, the rates of each group, and how near it is to a saddle point.
 
-        Args:
-            decision: see `predicted`. That its classifiers belong to `hypotheses` is not checked.
+        Parameters
+        ----------
+        decision : Any
+            See `predicted`. That its classifiers belong to `hypotheses` is not checked.
 
-        Returns:
-            The error; violations of each demand; as metrics the disparities, the rates of each group, and,
-            if the decision carries multipliers for these inequalities and the oracle needs no solver, both
+        Returns
+        -------
+        Evaluation
+            The error; violations of each demand; as metrics the disparities, the rates of each group, and, if
+            the decision carries multipliers for these inequalities and the oracle needs no solver, both
             saddle gaps and the lower bound that the multipliers prove.
         """
         predicted = self.predicted(decision)
@@ -245,16 +267,24 @@ class FairClassification(Problem):
     def saddle_gaps(self, decision: Any, multipliers: Any, bound: float | None = None) -> SaddleGaps:
         """How far a decision and multipliers are from a saddle point of the game; one call of the oracle.
 
-        Args:
-            decision: see `predicted`.
-            multipliers: at least 0, one for each of ``lagrangian.names``.
-            bound: on the sum of the auditor's multipliers; that of the given ones if None.
+        Parameters
+        ----------
+        decision : Any
+            See `predicted`.
+        multipliers : Any
+            At least 0, one for each of ``lagrangian.names``.
+        bound : float, optional
+            On the sum of the auditor's multipliers; that of the given ones if None.
 
-        Returns:
+        Returns
+        -------
+        SaddleGaps
             Learner's and auditor's gap, and the lower bound. They are exact if the oracle is.
 
-        Reference: Jagielski et al. (2019), section 4 and Theorem 4.4: if both gaps are at most nu, the error
-        is within 2 nu of the best, and the constraint is violated by at most (1 + 2 nu) / bound.
+        References
+        ----------
+        Jagielski et al. (2019), section 4 and Theorem 4.4: if both gaps are at most nu, the error is within 2
+        nu of the best, and the constraint is violated by at most (1 + 2 nu) / bound.
         """
         prices = as_numbers(multipliers, "multipliers")
         if prices.shape != (self.lagrangian.size,) or prices.min(initial=0.0) < 0:

@@ -26,9 +26,12 @@ __all__ = ["TwoStepClassifier", "disparity_bound", "two_step"]
 class TwoStepClassifier:
     """A classifier of features, whose prediction is then redrawn by the reported group.
 
-    Attributes:
-        base: sees the features alone.
-        remix: sees its prediction and the report.
+    Attributes
+    ----------
+    base : RandomizedClassifier
+        Sees the features alone.
+    remix : RandomizedPostprocessor
+        Sees its prediction and the report.
     """
 
     base: RandomizedClassifier
@@ -41,12 +44,17 @@ class TwoStepClassifier:
     def positive_probability(self, X: Any, groups: Any) -> Array:
         """The probability that each record is predicted 1, shape ``(n,)``.
 
-        Args:
-            X: features, shape ``(n, d)``.
-            groups: ``channel.observe(reports)``; or true groups, of what `for_true_groups` gives.
+        Parameters
+        ----------
+        X : Any
+            Features, shape ``(n, d)``.
+        groups : Any
+            ``channel.observe(reports)``; or true groups, of what `for_true_groups` gives.
 
-        Raises:
-            DeclarationError: for true groups in place of reports, or reports in place of true groups.
+        Raises
+        ------
+        DeclarationError
+            For true groups in place of reports, or reports in place of true groups.
         """
         codes = self.remix.codes(groups)
         if_zero, if_one = self.remix.probabilities[:, codes]
@@ -107,20 +115,33 @@ def two_step(
     `disparity_bound`. No sound bound on the error is known: the paper's Theorem 1 rests on err <= err(base) +
     disparity(base) for predictors derived from reports (equation (36)), which is false.
 
-    Args:
-        problem: with groups seen through a channel, parity of rates, no weights.
-        first: the method of the first step.
-        first_tolerance: of the notion in the first step; that of the problem by default.
-        rounds: of the first step.
-        split: the part of the records that it gets, strictly between 0 and 1.
-        negative_cells: see `FairPostprocessing`; with ``"project"``, the bound does not hold.
-        beta: the probability with which `disparity_bound` may fail.
-        allow_vacuous: go on even if that bound is 1 or more.
-        backend: of the linear programs.
-        seed: of the split and the draws.
+    Parameters
+    ----------
+    problem : FairClassification
+        With groups seen through a channel, parity of rates, no weights.
+    first : str, default "exponentiated-gradient"
+        The method of the first step.
+    first_tolerance : float, optional
+        Of the notion in the first step; that of the problem by default.
+    rounds : int, default 50
+        Of the first step.
+    split : float, default 0.5
+        The part of the records that it gets, strictly between 0 and 1.
+    negative_cells : Literal["refuse", "project"], default "refuse"
+        See `FairPostprocessing`; with ``"project"``, the bound does not hold.
+    beta : float, default 0.05
+        The probability with which `disparity_bound` may fail.
+    allow_vacuous : bool, default False
+        Go on even if that bound is 1 or more.
+    backend : str, optional
+        Of the linear programs.
+    seed : int or numpy.random.Generator, optional
+        Of the split and the draws.
 
-    Raises:
-        DeclarationError: for another kind of problem, and if the bound is vacuous.
+    Raises
+    ------
+    DeclarationError
+        For another kind of problem, and if the bound is vacuous.
     """
     channel, constraint = problem.groups.channel, problem.constraint
     _check(problem, split)

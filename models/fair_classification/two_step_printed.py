@@ -16,13 +16,20 @@ __all__ = ["PrintedBounds", "printed_bounds"]
 class PrintedBounds(NamedTuple):
     """The tolerances that Mozannar et al. (2020) ask for, and what they then state.
 
-    Attributes:
-        first_tolerance: alpha_n of the first step.
-        second_tolerance: alpha_t of the second.
-        first_disparity: after the first step (Lemma 2).
-        second_disparity: after the second (Lemma 9 and Theorem 1).
-        error: of the second above that of the best fair classifier (Theorem 1).
-        known_disparity: after the first step alone if all these records report their true group (Lemma 3).
+    Attributes
+    ----------
+    first_tolerance : float
+        alpha_n of the first step.
+    second_tolerance : float
+        alpha_t of the second.
+    first_disparity : float
+        After the first step (Lemma 2).
+    second_disparity : float
+        After the second (Lemma 9 and Theorem 1).
+    error : float
+        Of the second above that of the best fair classifier (Theorem 1).
+    known_disparity : float
+        After the first step alone if all these records report their true group (Lemma 3).
     """
 
     first_tolerance: float
@@ -48,15 +55,25 @@ def printed_bounds(
     Theorem 1's error rests on a false inequality (equation (36)), Lemma 9 on a Hoeffding bound with the range
     C of a debiased record, which is ``(e^epsilon + groups - 1) / (e^epsilon - 1)``, not C.
 
-    Args:
-        epsilon: of the channel.
-        groups: K.
-        records: n.
-        smallest: the share of the smallest cell (group, label), P.
-        bound: B of the first step.
-        beta: the probability of failure; delta in the paper.
-        complexity: the Rademacher complexity of the hypotheses.
+    Parameters
+    ----------
+    epsilon : float
+        Of the channel.
+    groups : int
+        K.
+    records : int
+        N.
+    smallest : float
+        The share of the smallest cell (group, label), P.
+    bound : float
+        B of the first step.
+    beta : float, default 0.05
+        The probability of failure; delta in the paper.
+    complexity : float, default 0.0
+        The Rademacher complexity of the hypotheses.
 
+    Examples
+    --------
     >>> b = printed_bounds(epsilon=1.0, groups=2, records=10_000, smallest=0.1, bound=100)
     >>> round(b.first_tolerance, 4), round(b.second_tolerance, 2), round(b.first_disparity, 1)
     (0.1772, 37.87, 1006.8)

@@ -23,12 +23,17 @@ __all__ = ["RandomizedPostprocessor"]
 class RandomizedPostprocessor:
     """Predicts 1 with a probability that depends on the base prediction and the group.
 
-    Attributes:
-        probabilities: of predicting 1, indexed ``[prediction, group]``; shape ``(2, K)``.
-        groups: their names.
-        base_rates: false positive and true positive rate of the base predictions in each (true) group; shape
-            ``(2, K)``, NaN where undefined.
-        channel: if the groups are reports, what they came through.
+    Attributes
+    ----------
+    probabilities : Array
+        Of predicting 1, indexed ``[prediction, group]``; shape ``(2, K)``.
+    groups : tuple[str, ...]
+        Their names.
+    base_rates : Array
+        False positive and true positive rate of the base predictions in each (true) group; shape ``(2, K)``,
+        NaN where undefined.
+    channel : RandomizedResponse, optional
+        If the groups are reports, what they came through.
     """
 
     probabilities: Array
@@ -59,17 +64,25 @@ class RandomizedPostprocessor:
     def predict(self, predictions: Any, groups: Any, seed: int | np.random.Generator | None = None) -> Array:
         """Draw a prediction for each record.
 
-        Args:
-            predictions: base predictions, 0 or 1 for each record.
-            groups: the group of each record, among `groups`; with a channel ``channel.observe(reports)``.
-            seed: an int or a generator; the same int gives the same draws.
+        Parameters
+        ----------
+        predictions : Any
+            Base predictions, 0 or 1 for each record.
+        groups : Any
+            The group of each record, among `groups`; with a channel ``channel.observe(reports)``.
+        seed : int or numpy.random.Generator, optional
+            An int or a generator; the same int gives the same draws.
 
-        Returns:
+        Returns
+        -------
+        Array
             0 or 1 for each record, int64 of shape ``(n,)``.
 
-        Raises:
-            DeclarationError: for a group that is not among `groups`, and for true groups where reports are
-                needed or reports where true groups are.
+        Raises
+        ------
+        DeclarationError
+            For a group that is not among `groups`, and for true groups where reports are needed or reports
+            where true groups are.
         """
         base, codes = read_binary(predictions, "predictions"), self.codes(groups)
         same_length(predictions=base, groups=codes)
@@ -79,8 +92,10 @@ class RandomizedPostprocessor:
     def codes(self, groups: Any) -> Array:
         """The position in `groups` of each record's group, shape ``(n,)``; see `predict` for what it takes.
 
-        Raises:
-            DeclarationError: see `predict`.
+        Raises
+        ------
+        DeclarationError
+            See `predict`.
         """
         if isinstance(groups, ObservedGroups):
             if groups.channel != self.channel:
@@ -106,8 +121,10 @@ class RandomizedPostprocessor:
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw each group's rates before (hollow) and after (filled), within all that it could reach.
 
-        Args:
-            path: where to save the picture, if given; the ending says in which format.
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to save the picture, if given; the ending says in which format.
         """
         from matplotlib.figure import Figure
 

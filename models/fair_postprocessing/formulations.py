@@ -22,7 +22,9 @@ def lp(problem: FairPostprocessing, model: Model) -> Handles:
     probabilities (the paper's objective takes the reported counts with that mix, so that the noise is in it
     twice). With privacy, this is the optimum that privacy forgoes: it reads the true counts.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``probabilities``, shape ``(2, K)``; ``rates``, the `GroupRates` as expressions; ``error``;
         ``fairness``, the constraints of the notion.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -21,7 +22,7 @@ from forcopt.fairness import (
     tabulate,
 )
 from forcopt.models.fair_postprocessing.decision import RandomizedPostprocessor
-from forcopt.privacy import Laplace, ObservedGroups, RandomizedResponse
+from forcopt.privacy import Laplace, ObservedGroups, PrivacyBudget, RandomizedResponse
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
 
 __all__ = ["FairPostprocessing"]
@@ -33,28 +34,41 @@ class FairPostprocessing(Problem):
     A record of group `a` that the classifier predicts as `h` is predicted 1 with probability ``p[h, a]``. The
     error, and every rate of every group, is affine in `p`.
 
-    Attributes:
-        counts: how many records there are, indexed ``[prediction, group, label]``; shape ``(2, K, 2)``.
-        constraint: the fairness notion, such as ``EqualizedOdds(0.05)``; notions combine with ``&``.
-        groups: names of the K groups; ``"0"``, ``"1"``, ... by default. Or a `RandomizedResponse`, which says
-            `channel`.
-        channel: what the groups of the records went through: `counts` holds what people reported. The
-            constraint then is on the rates of the true groups, estimated by inverting the channel. The
-            predictions must not depend on the groups.
-        negative_cells: what to do if the estimated number of records of a group and label is negative:
-            ``"refuse"``, or ``"project"`` the estimated table onto the nearest one without negative cells.
-        privacy: let the decision be private in the groups of the records. ``Laplace(epsilon, floor)`` adds
-            noise to the counts; its `floor`, if there is one, is a lower bound on the records of every group
-            and label that may be known to all.
+    Attributes
+    ----------
+    counts : Integers
+        How many records there are, indexed ``[prediction, group, label]``; shape ``(2, K, 2)``.
+    constraint : Notion
+        The fairness notion, such as ``EqualizedOdds(0.05)``; notions combine with ``&``.
+    groups : tuple[Annotated[str, BeforeValidator(str)], ...], optional
+        Names of the K groups; ``"0"``, ``"1"``, ... by default. Or a `RandomizedResponse`, which says
+        `channel`.
+    channel : RandomizedResponse, optional
+        What the groups of the records went through: `counts` holds what people reported. The constraint then
+        is on the rates of the true groups, estimated by inverting the channel. The predictions must not
+        depend on the groups.
+    negative_cells : Literal["refuse", "project"], default "refuse"
+        What to do if the estimated number of records of a group and label is negative: ``"refuse"``, or
+        ``"project"`` the estimated table onto the nearest one without negative cells.
+    privacy : PrivacyBudget, optional
+        Let the decision be private in the groups of the records: Laplace noise is added to the counts. Its
+        `floor`, if there is one, is a lower bound on the records of every group and label that may be known
+        to all. ``Laplace(epsilon=...)`` is short for a budget without floor.
 
-    Raises:
-        DeclarationError: for counts that are negative, fractional or of another shape; for a group
-            without the records over which a rate of `constraint` is taken; for a negative estimated cell;
-            for a floor that the counts do not keep; for `channel` and `privacy` together.
+    Raises
+    ------
+    DeclarationError
+        For counts that are negative, fractional or of another shape; for a group without the records over
+        which a rate of `constraint` is taken; for a negative estimated cell; for a floor that the counts do
+        not keep; for `channel` and `privacy` together.
 
-    Reference: Jagielski et al. (2019), LP (5) and (6) and Algorithm 1; Mozannar, Ohannessian and Srebro
-    (2020), LP (14). Disparities are over all pairs of groups.
+    References
+    ----------
+    Jagielski et al. (2019), LP (5) and (6) and Algorithm 1; Mozannar, Ohannessian and Srebro (2020), LP (14).
+    Disparities are over all pairs of groups.
 
+    Examples
+    --------
     >>> from forcopt.fairness import EqualizedOdds
     >>> from forcopt.models import FairPostprocessing
     >>> counts = [[[36, 4], [9, 5]], [[4, 16], [6, 20]]]
@@ -77,7 +91,17 @@ class FairPostprocessing(Problem):
     groups: tuple[Annotated[str, BeforeValidator(str)], ...] = Field(default=(), validate_default=True)
     channel: RandomizedResponse | None = None
     negative_cells: Literal["refuse", "project"] = "refuse"
-    privacy: Laplace | None = None
+    privacy: PrivacyBudget | None = None
+
+    @field_validator("privacy", mode="before")
+    @classmethod
+    def _noise_says_the_budget(cls, given: Any) -> Any:
+        if isinstance(given, Laplace):
+            return PrivacyBudget(given.epsilon)
+        if isinstance(given, Mapping) and given.get("type") == "Laplace":  # files of earlier versions
+            named = {k: v for k, v in given.items() if k in ("epsilon", "floor")}
+            return PrivacyBudget(**named) if "epsilon" in named else PrivacyBudget(1 / given["scale"])
+        return given
 
     @model_validator(mode="before")
     @classmethod
@@ -123,6 +147,8 @@ class FairPostprocessing(Problem):
         for rate in self.constraint.rates:
             if rate.is_linear:
                 self.base.rate(rate)
+        if self.privacy is not None and self.privacy.delta:
+            raise DeclarationError("privacy.delta is positive; Laplace noise needs none")
         floor = None if self.privacy is None else self.privacy.floor
         least = int(self.counts.sum(axis=0).min())
         if floor is not None and least < floor:
@@ -139,15 +165,23 @@ class FairPostprocessing(Problem):
     ) -> Self:
         """Count records.
 
-        Args:
-            predictions: of the classifier, 0 or 1 for each record; arrays, lists or pandas columns.
-            groups: the group of each record, of any type; ``channel.observe(reports)`` if these are reports.
-            labels: 0 or 1 for each record.
-            constraint: the fairness notion.
-            fields: the other fields of the declaration.
+        Parameters
+        ----------
+        predictions : Any
+            Of the classifier, 0 or 1 for each record; arrays, lists or pandas columns.
+        groups : Any
+            The group of each record, of any type; ``channel.observe(reports)`` if these are reports.
+        labels : Any
+            0 or 1 for each record.
+        constraint : Notion
+            The fairness notion.
+        fields : Any
+            The other fields of the declaration.
 
-        Raises:
-            DeclarationError: for columns of different length, other values, or a missing group.
+        Raises
+        ------
+        DeclarationError
+            For columns of different length, other values, or a missing group.
         """
         if isinstance(groups, ObservedGroups):
             fields, groups = {"channel": groups.channel, **fields}, groups.reports
@@ -183,9 +217,10 @@ class FairPostprocessing(Problem):
     def rates(self, probabilities: Any) -> GroupRates:
         """The rates of each group after post-processing.
 
-        Args:
-            probabilities: of predicting 1 given prediction and group, shape ``(2, K)``; numbers or an
-                expression.
+        Parameters
+        ----------
+        probabilities : Any
+            Of predicting 1 given prediction and group, shape ``(2, K)``; numbers or an expression.
         """
         seen = probabilities if self.channel is None else probabilities @ self._transition
         positives = (self.by_group * seen[:, :, None]).sum(axis=0)
@@ -210,9 +245,21 @@ class FairPostprocessing(Problem):
         """The rates of the predictions as they are."""
         return GroupRates(self.by_group[1], self.by_group.sum(axis=0), self.groups)
 
-    def postprocessor(self, probabilities: Any) -> RandomizedPostprocessor:
-        """The decision with these probabilities, shape ``(2, K)``."""
+    def postprocessor(self, probabilities: Any, released: Array | None = None) -> RandomizedPostprocessor:
+        """The decision with these probabilities, shape ``(2, K)``.
+
+        Parameters
+        ----------
+        probabilities : Any
+            Of predicting 1.
+        released : ndarray, optional
+            The noisy counts, if the decision is private: its base rates then are theirs, for it must hold
+            nothing else.
+        """
         base = self.base
+        if released is not None:
+            table = np.maximum(released, 0.0)
+            base = GroupRates(table[1], table.sum(axis=0), self.groups)
         nobody = np.full(len(self.groups), np.nan)
         rates = [
             base.rate(rate) if base.defines(rate) else nobody for rate in (FALSE_POSITIVE, TRUE_POSITIVE)
@@ -224,10 +271,14 @@ class FairPostprocessing(Problem):
     def evaluate(self, decision: RandomizedPostprocessor | Any) -> Evaluation:
         """Judge a decision: its error rate, its violations and the rates of each group.
 
-        Args:
-            decision: a post-processor for these groups, or its probabilities, shape ``(2, K)``.
+        Parameters
+        ----------
+        decision : RandomizedPostprocessor or Any
+            A post-processor for these groups, or its probabilities, shape ``(2, K)``.
 
-        Returns:
+        Returns
+        -------
+        Evaluation
             The error rate; violations for each rate (disparity above tolerance) and for ``"probability"``
             (outside [0, 1]); as metrics the largest disparity and the rates of each group. With `privacy`,
             all that is computed from the true counts, so it is not private.
@@ -252,8 +303,10 @@ class FairPostprocessing(Problem):
     def probabilities(self, decision: Any) -> Array:
         """The probabilities of a decision, shape ``(2, K)``.
 
-        Raises:
-            DeclarationError: for other groups, or another shape.
+        Raises
+        ------
+        DeclarationError
+            For other groups, or another shape.
         """
         if isinstance(decision, RandomizedPostprocessor):
             if decision.groups != self.groups:

@@ -15,15 +15,24 @@ def most_violated(losses: Array, limits: Array) -> Array:
     Among sets of one size that of the largest losses is the worst, so that prefixes of the sorted losses are
     all that need be looked at: O(K log K) for exponentially many multipliers, of which at most one is not 0.
 
-    Args:
-        losses: of the K groups.
-        limits: ``η_1, ..., η_j`` for sets of 1, ..., j groups.
+    Parameters
+    ----------
+    losses : Array
+        Of the K groups.
+    limits : Array
+        ``η_1, ..., η_j`` for sets of 1, ..., j groups.
 
-    Returns:
+    Returns
+    -------
+    Array
         The groups, worst first; none if no limit is exceeded (a tie is no violation).
 
-    Reference: Diana et al. (2021), Algorithm 1 and Fact 11.
+    References
+    ----------
+    Diana et al. (2021), Algorithm 1 and Fact 11.
 
+    Examples
+    --------
     >>> most_violated(np.array([0.2, 0.7, 0.5]), np.array([0.6, 1.3])).tolist()
     [1]
     >>> most_violated(np.array([0.2, 0.7, 0.5]), np.array([0.8, 1.0])).tolist()

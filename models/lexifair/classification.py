@@ -25,10 +25,14 @@ __all__ = ["ClassifierMixture", "LexifairClassification"]
 class ClassifierMixture(GroupModel):
     """Draws one of some classifiers, then predicts by it.
 
-    Attributes:
-        which: numbers of the classifiers in their class, rising, shape ``(s,)``.
-        probabilities: of drawing each, shape ``(s,)``.
-        hypotheses: the class.
+    Attributes
+    ----------
+    which : Array
+        Numbers of the classifiers in their class, rising, shape ``(s,)``.
+    probabilities : Array
+        Of drawing each, shape ``(s,)``.
+    hypotheses : Hypotheses
+        The class.
     """
 
     which: Array
@@ -48,19 +52,28 @@ class ClassifierMixture(GroupModel):
 class LexifairClassification(Lexifair):
     """Choose a mixture of classifiers whose sorted vector of group errors is lexicographically smallest.
 
-    Attributes:
-        hypotheses: the class of classifiers, such as ``Stumps(X)`` or ``Predictions(table)``.
-        randomized: whether classifiers may be mixed; otherwise one is chosen.
-
     The other fields are those of `Lexifair`; labels are 0 or 1. The loss of a record is the probability of
     predicting it wrong.
 
-    Raises:
-        DeclarationError: for other labels, an empty group, a record that does not exist, more levels than
-            groups, and a class over another number of records.
+    Attributes
+    ----------
+    hypotheses : Hypotheses
+        The class of classifiers, such as ``Stumps(X)`` or ``Predictions(table)``.
+    randomized : bool, default True
+        Whether classifiers may be mixed; otherwise one is chosen.
 
-    Reference: Diana, Gill, Globus-Harris, Kearns, Roth, Sharifi-Malvajerdi, FORC 2021, section 6.
+    Raises
+    ------
+    DeclarationError
+        For other labels, an empty group, a record that does not exist, more levels than groups, and a class
+        over another number of records.
 
+    References
+    ----------
+    Diana, Gill, Globus-Harris, Kearns, Roth, Sharifi-Malvajerdi, FORC 2021, section 6.
+
+    Examples
+    --------
     Thresholds on a line; no single one errs less than once in three on every group:
 
     >>> from forcopt.models import LexifairClassification
@@ -89,8 +102,10 @@ class LexifairClassification(Lexifair):
     def record_costs(self, weights: Array) -> tuple[Array, float]:
         """Group weights as costs of records: of predicting 1 rather than 0, and of predicting 0 throughout.
 
-        Args:
-            weights: of the groups, shape ``(K,)``.
+        Parameters
+        ----------
+        weights : Array
+            Of the groups, shape ``(K,)``.
         """
         weight = weights @ self.averages
         return (1.0 - 2.0 * self.labels) * weight, float(weight @ self.labels)

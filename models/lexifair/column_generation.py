@@ -55,12 +55,18 @@ def column_generation(
     that fit gives a bound for free. A mixture of linear models is replaced by their mean, which is no worse
     in any group. Levels reached are held at what the mixture truly has.
 
-    Args:
-        problem: which.
-        backend: solves the linear programs.
-        gap: the gap at which a level is done, relative to the sum of losses that it minimises.
-        time_limit: seconds for all levels together.
-        on_improvement: told of the first level's value and bound after each fit.
+    Parameters
+    ----------
+    problem : Lexifair
+        Which.
+    backend : str, default "highs"
+        Solves the linear programs.
+    gap : float, default 1e-07
+        The gap at which a level is done, relative to the sum of losses that it minimises.
+    time_limit : float, optional
+        Seconds for all levels together.
+    on_improvement : Callable[[Improvement], bool | None], optional
+        Told of the first level's value and bound after each fit.
     """
     problem.check_randomized("column-generation")
     began = time.perf_counter()

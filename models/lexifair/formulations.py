@@ -30,7 +30,9 @@ def compact(problem: Lexifair, model: Model) -> Handles:
     program for mixtures, second-order cones for least squares; mixed-integer for a single classifier. If
     there are fewer levels than groups, the others are solved as well, except that one level is one stage.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``losses``, shape ``(K,)``; ``coefficients``, shape ``(d,)``, or ``probabilities``, shape ``(N,)``.
     """
     return _write(problem, model, "compact")
@@ -43,7 +45,9 @@ def row_generation(problem: Lexifair, model: Model) -> Handles:
 
     This is the auditor of Algorithm 1 as a separation oracle; otherwise as ``compact``.
 
-    Returns:
+    Returns
+    -------
+    Handles
         As ``compact``.
     """
     return _write(problem, model, "cuts")
@@ -56,7 +60,9 @@ def saturation(problem: Lexifair, model: Model) -> Handles:
 
     Needs a convex class of models. No sums: numerically the safest of the formulations.
 
-    Returns:
+    Returns
+    -------
+    Handles
         As ``compact``.
     """
     problem.check_randomized("saturation")

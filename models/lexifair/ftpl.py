@@ -23,11 +23,16 @@ class Leader:
 
     The auditor must see the mixture: against single draws the play converges to another value.
 
-    Args:
-        problem: which.
-        draws: how many classifiers are mixed in each round.
-        noise: the perturbation, relative to that of Theorem 19.
-        seed: an int or a generator.
+    Parameters
+    ----------
+    problem : LexifairClassification
+        Which.
+    draws : int
+        How many classifiers are mixed in each round.
+    noise : float
+        The perturbation, relative to that of Theorem 19.
+    seed : int or numpy.random.Generator
+        An int or a generator.
     """
 
     def __init__(
@@ -88,15 +93,24 @@ def ftpl(
     Each round costs `draws` calls of the oracle of the class. Levels, limits and stopping are those of
     ``no-regret``; the result mixes all draws of the second half of the rounds (see `sparsify`).
 
-    Args:
-        problem: which.
-        alpha: the slack of each level at which to stop, a difference of error rates; positive.
-        rounds: at most so many for each level.
-        draws: how many classifiers are drawn in each round.
-        noise: the perturbation, relative to that of Theorem 19, which is for the worst case.
-        time_limit: seconds for all levels together, looked at whenever the gap is measured.
-        seed: an int or a generator.
-        on_improvement: told of the first level's value and bound whenever they are measured.
+    Parameters
+    ----------
+    problem : LexifairClassification
+        Which.
+    alpha : float, default 0.05
+        The slack of each level at which to stop, a difference of error rates; positive.
+    rounds : int, default 20000
+        At most so many for each level.
+    draws : int, default 20
+        How many classifiers are drawn in each round.
+    noise : float, default 0.1
+        The perturbation, relative to that of Theorem 19, which is for the worst case.
+    time_limit : float, optional
+        Seconds for all levels together, looked at whenever the gap is measured.
+    seed : int or numpy.random.Generator, optional
+        An int or a generator.
+    on_improvement : Callable[[Improvement], bool | None], optional
+        Told of the first level's value and bound whenever they are measured.
     """
     problem.check_randomized("ftpl")
     check_game(alpha, rounds)

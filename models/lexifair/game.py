@@ -46,16 +46,25 @@ class Learner(Protocol):
 class LevelGame:
     """The game of level j: equations (3) and (4), with the auditor of Algorithm 1.
 
-    Args:
-        learner: who plays models.
-        groups: K.
-        limits: ``η_1, ..., η_{j-1}``.
-        penalty: B, how much the auditor weighs a violated set.
-        eta: plays ``η_j``.
+    Parameters
+    ----------
+    learner : Learner
+        Who plays models.
+    groups : int
+        K.
+    limits : Array
+        ``η_1, ..., η_{j-1}``.
+    penalty : float
+        B, how much the auditor weighs a violated set.
+    eta : GradientDescent
+        Plays ``η_j``.
 
-    Attributes:
-        rounds: played so far.
-        losses: of the last play.
+    Attributes
+    ----------
+    rounds
+        Played so far.
+    losses
+        Of the last play.
     """
 
     def __init__(
@@ -100,8 +109,10 @@ class LevelGame:
 def check_game(alpha: float, rounds: int) -> None:
     """Check what every game needs.
 
-    Raises:
-        DeclarationError: naming the option.
+    Raises
+    ------
+    DeclarationError
+        Naming the option.
     """
     if not 0 < alpha < np.inf:
         raise DeclarationError(f"alpha is {alpha!r}; it must be positive and finite")
@@ -126,13 +137,20 @@ def play_levels(
     with the sums that the model truly has as limits, so that this model meets them: with the learner's
     average of ``η_j`` instead, as printed, no model may.
 
-    Args:
-        problem: which.
-        learner: who plays models.
-        alpha: the slack of each level at which to stop, in units of loss.
-        rounds: at most so many for each level.
-        time_limit: seconds for all levels together, looked at whenever the gap is measured.
-        on_improvement: told of the first level's value and bound whenever they are measured.
+    Parameters
+    ----------
+    problem : Lexifair
+        Which.
+    learner : Learner
+        Who plays models.
+    alpha : float
+        The slack of each level at which to stop, in units of loss.
+    rounds : int
+        At most so many for each level.
+    time_limit : float
+        Seconds for all levels together, looked at whenever the gap is measured.
+    on_improvement : Callable[[Improvement], bool | None]
+        Told of the first level's value and bound whenever they are measured.
     """
     began = time.perf_counter()
 

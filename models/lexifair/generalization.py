@@ -18,13 +18,21 @@ def records_needed(models: int, groups: int, levels: int, alpha: float, delta: f
     slacks of at most ``a + 2 levels beta`` in the population (Theorem 15; slacks that may depend on the
     model). Corollary 16 states the order for infinite classes, without a constant.
 
-    Args:
-        models: N, in the class; losses are in [0, 1].
-        groups: K.
-        levels: that matter.
-        alpha: positive.
-        delta: the probability of failure, strictly between 0 and 1.
+    Parameters
+    ----------
+    models : int
+        N, in the class; losses are in [0, 1].
+    groups : int
+        K.
+    levels : int
+        That matter.
+    alpha : float
+        Positive.
+    delta : float
+        The probability of failure, strictly between 0 and 1.
 
+    Examples
+    --------
     >>> records_needed(models=12, groups=3, levels=3, alpha=0.1, delta=0.05)
     13091
     """

@@ -27,14 +27,23 @@ def random_regression(
 
     Features are normal, scaled into the unit ball. Group k's coefficients lie on a sphere around common ones.
 
-    Args:
-        records, features, groups: how many; at least one record for each group.
-        conflict: the radius of the sphere; with 0 all groups follow the same coefficients.
-        noise: the standard deviation of the labels.
-        overlap: the probability that a record is also in another given group.
-        seed: an int or a generator.
-        fields: of the problem, such as ``radius`` or ``levels``.
+    Parameters
+    ----------
+    records, features, groups : int
+        How many; at least one record for each group.
+    conflict : float, default 0.5
+        The radius of the sphere; with 0 all groups follow the same coefficients.
+    noise : float, default 0.1
+        The standard deviation of the labels.
+    overlap : float, default 0.0
+        The probability that a record is also in another given group.
+    seed : int or numpy.random.Generator, optional
+        An int or a generator.
+    fields : Any
+        Of the problem, such as ``radius`` or ``levels``.
 
+    Examples
+    --------
     >>> p = random_regression(60, 3, 4, seed=0)
     >>> fair, mean = p.solve().decision, p.best_response(np.full(4, 0.25))
     >>> bool(fair.losses.max() < mean.losses.max())

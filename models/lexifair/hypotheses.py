@@ -49,8 +49,10 @@ class Hypotheses(Declared):
 class Predictions(Hypotheses):
     """Classifiers that are given by what they predict on the records.
 
-    Attributes:
-        table: probabilities of predicting 1, shape ``(N, n)``; usually 0 or 1.
+    Attributes
+    ----------
+    table : Numbers
+        Probabilities of predicting 1, shape ``(N, n)``; usually 0 or 1.
     """
 
     table: Numbers
@@ -82,8 +84,10 @@ class Predictions(Hypotheses):
     def predict(self, which: Array, features: Any) -> Array:
         """Nothing is known of other records.
 
-        Raises:
-            DeclarationError: always.
+        Raises
+        ------
+        DeclarationError
+            Always.
         """
         raise DeclarationError("classifiers given as a table of predictions cannot predict other records")
 
@@ -95,12 +99,14 @@ class Predictions(Hypotheses):
 class Stumps(Hypotheses):
     """All thresholds on one feature, in both directions: ``x_j > t`` or ``x_j <= t``; and the two constants.
 
-    Attributes:
-        features: shape ``(n, d)``.
-
     Classifiers are numbered by feature, then by threshold from the smallest value on, each with its
     complement after all: number i < N / 2 says ``x_j > t_i``, number ``N / 2 + i`` the opposite. Number 0 is
     "never", number N / 2 "always". Thresholds lie midway between neighbouring values.
+
+    Attributes
+    ----------
+    features : Numbers
+        Shape ``(n, d)``.
     """
 
     features: Numbers

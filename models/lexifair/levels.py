@@ -19,6 +19,8 @@ __all__ = ["Level", "Multipliers", "prove", "sums_of_largest"]
 def sums_of_largest(losses: Array) -> Array:
     """The largest loss, the sum of the two largest, and so on: ``P_1, ..., P_K``.
 
+    Examples
+    --------
     >>> sums_of_largest(np.array([0.25, 1.0, 0.5])).tolist()
     [1.0, 1.5, 1.75]
     """
@@ -29,10 +31,14 @@ def sums_of_largest(losses: Array) -> Array:
 class Level:
     """What is known of level j of a model.
 
-    Attributes:
-        total: the sum of the j largest group losses.
-        bound: no model of the class that has no larger sums at the levels before has a smaller sum here.
-        rounds: how many it took: solved masters, or steps of the game.
+    Attributes
+    ----------
+    total : float
+        The sum of the j largest group losses.
+    bound : float
+        No model of the class that has no larger sums at the levels before has a smaller sum here.
+    rounds : int
+        How many it took: solved masters, or steps of the game.
     """
 
     total: float
@@ -54,9 +60,12 @@ class Multipliers:
     ``P_j >= min_h sum_k w_k L_k(h) - sum_{r<j} Λ_r η_r``, where w_k sums the multipliers of the sets with k
     and Λ_r those of the sets of size r: equation (4) of the paper with the index of (7) corrected.
 
-    Attributes:
-        prices: ``Λ_1, ..., Λ_{j-1}``.
-        minimum: the least weighted loss.
+    Attributes
+    ----------
+    prices : Array
+        ``Λ_1, ..., Λ_{j-1}``.
+    minimum : float
+        The least weighted loss.
     """
 
     prices: Array
@@ -70,12 +79,18 @@ class Multipliers:
     def of(cls, problem: Lexifair, weights: Array, prices: Array) -> Multipliers | None:
         """Find the least weighted loss for multipliers of which only the sums are known.
 
-        Args:
-            problem: whose class of models.
-            weights: of the groups, shape ``(K,)``, not negative.
-            prices: ``Λ_1, ..., Λ_j``.
+        Parameters
+        ----------
+        problem : Lexifair
+            Whose class of models.
+        weights : Array
+            Of the groups, shape ``(K,)``, not negative.
+        prices : Array
+            ``Λ_1, ..., Λ_j``.
 
-        Returns:
+        Returns
+        -------
+        Multipliers
             None if no set of size j has a multiplier. Weights that are too large for the prices (by a
             solver's rounding) are scaled down to what is consistent.
         """
@@ -96,10 +111,14 @@ class Multipliers:
 def prove(totals: Array, proofs: Sequence[Sequence[Multipliers]], rounds: Sequence[int]) -> tuple[Level, ...]:
     """What the multipliers of all rounds prove of a model with sums `totals`.
 
-    Args:
-        totals: ``P_1, ..., P_K`` of the model.
-        proofs: for each level the multipliers found.
-        rounds: for each level.
+    Parameters
+    ----------
+    totals : Array
+        ``P_1, ..., P_K`` of the model.
+    proofs : Sequence[Sequence[Multipliers]]
+        For each level the multipliers found.
+    rounds : Sequence[int]
+        For each level.
     """
     bounds = [max((m.bound(totals) for m in found), default=0.0) for found in proofs]
     return tuple(

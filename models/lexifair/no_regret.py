@@ -28,11 +28,16 @@ __all__ = ["is_impossible", "no_regret", "theorem_parameters"]
 class Space(Protocol):
     """A convex set of parameters with convex group losses.
 
-    Attributes:
-        start: a point of it.
-        diameter: D, no two points are further apart.
-        slope: G, no record's loss has a longer gradient.
-        largest: L_M, no record's loss is larger.
+    Attributes
+    ----------
+    start : Array
+        A point of it.
+    diameter : float
+        D, no two points are further apart.
+    slope : float
+        G, no record's loss has a longer gradient.
+    largest : float
+        L_M, no record's loss is larger.
     """
 
     start: Array
@@ -129,9 +134,12 @@ space_of.register(LexifairClassification)(_Simplex)
 class Descent:
     """Plays parameters by projected gradient descent.
 
-    Args:
-        space: which parameters.
-        rate: of all steps; None for one that adapts to the gradients seen.
+    Parameters
+    ----------
+    space : Space
+        Which parameters.
+    rate : float, optional
+        Of all steps; None for one that adapts to the gradients seen.
     """
 
     def __init__(self, space: Space, rate: float | None = None) -> None:
@@ -170,11 +178,17 @@ def theorem_parameters(
 ) -> tuple[int, float]:
     """The rounds T_j and the penalty B_j of Algorithm 2.
 
-    Args:
-        level: j.
-        alpha: the accuracy, positive.
-        diameter, slope, largest: D, G and L_M.
+    Parameters
+    ----------
+    level : int
+        J.
+    alpha : float
+        The accuracy, positive.
+    diameter, slope, largest : float
+        D, G and L_M.
 
+    Examples
+    --------
     >>> [theorem_parameters(j, 0.1, 1.0, 1.0, 1.0) for j in (1, 2, 3)]
     [(230400, 11.0), (3097600, 21.0), (14745600, 31.0)]
     """
@@ -201,15 +215,22 @@ def no_regret(
     The steps adapt to the gradients, a level's limits are what the model truly has, and the auditor's penalty
     follows from that instead of from L_M. Where it is left, see ``s.decision.levels``.
 
-    Args:
-        problem: which; a regression needs a radius.
-        alpha: the slack of each level at which to stop, in units of loss; positive.
-        rounds: at most so many for each level.
-        as_printed: the paper's number of rounds, step sizes and penalty, and as limits the learner's averages
-            of ``η_j``. Those may be below the optimum, so that the next level has no solution: then the
-            status is infeasible. Refused if the theorem asks for more than `rounds`.
-        time_limit: seconds for all levels together, looked at whenever the gap is measured.
-        on_improvement: told of the first level's value and bound whenever they are measured.
+    Parameters
+    ----------
+    problem : Lexifair
+        Which; a regression needs a radius.
+    alpha : float, default 0.01
+        The slack of each level at which to stop, in units of loss; positive.
+    rounds : int, default 20000
+        At most so many for each level.
+    as_printed : bool, default False
+        The paper's number of rounds, step sizes and penalty, and as limits the learner's averages of ``η_j``.
+        Those may be below the optimum, so that the next level has no solution: then the status is infeasible.
+        Refused if the theorem asks for more than `rounds`.
+    time_limit : float, optional
+        Seconds for all levels together, looked at whenever the gap is measured.
+    on_improvement : Callable[[Improvement], bool | None], optional
+        Told of the first level's value and bound whenever they are measured.
     """
     problem.check_randomized("no-regret")
     check_game(alpha, rounds)
@@ -268,12 +289,18 @@ def _as_printed(problem: Lexifair, space: Space, alpha: float, rounds: int) -> O
 def is_impossible(problem: Lexifair, weights: Array, prices: Array, limits: Array, most: float) -> bool:
     """Whether multipliers prove that no model meets the limits of the levels before (Farkas' lemma).
 
-    Args:
-        problem: which.
-        weights: of the groups, summed over the multipliers of all sets.
-        prices: of the sets of 1, ..., j groups.
-        limits: ``η_1, ..., η_{j-1}``.
-        most: no sum of j losses is larger.
+    Parameters
+    ----------
+    problem : Lexifair
+        Which.
+    weights : Array
+        Of the groups, summed over the multipliers of all sets.
+    prices : Array
+        Of the sets of 1, ..., j groups.
+    limits : Array
+        ``η_1, ..., η_{j-1}``.
+    most : float
+        No sum of j losses is larger.
     """
     least = float(weights @ problem.best_response(weights).losses)
     return least > float(prices[:-1] @ limits) + float(prices[-1]) * most

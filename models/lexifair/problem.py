@@ -32,13 +32,19 @@ __all__ = ["GroupModel", "Lexifair", "groups_of"]
 def groups_of(**columns: Any) -> dict[str, Any]:
     """Read groups from columns; every value of every column is a group.
 
-    Args:
-        columns: one value a record each, such as ``race=..., sex=...``; records without one (``None``,
-            ``NaN``) must be filled first.
+    Parameters
+    ----------
+    columns : Any
+        One value a record each, such as ``race=..., sex=...``; records without one (``None``, ``NaN``) must
+        be filled first.
 
-    Returns:
+    Returns
+    -------
+    dict[str, Any]
         The fields ``groups`` and ``names`` of a declaration.
 
+    Examples
+    --------
     >>> groups_of(sex=["f", "m", "f"], old=[0, 0, 1])
     {'groups': ((0, 2), (1,), (0, 1), (2,)), 'names': ('sex=f', 'sex=m', 'old=0', 'old=1')}
     """
@@ -55,10 +61,14 @@ def groups_of(**columns: Any) -> dict[str, Any]:
 class GroupModel:
     """A model and what it loses in each group.
 
-    Attributes:
-        losses: the mean loss in each group, shape ``(K,)``.
-        names: of the groups.
-        levels: what the method that found it proved; empty if it proved nothing.
+    Attributes
+    ----------
+    losses : Array
+        The mean loss in each group, shape ``(K,)``.
+    names : tuple[str, ...]
+        Of the groups.
+    levels : tuple[Level, ...], optional
+        What the method that found it proved; empty if it proved nothing.
     """
 
     losses: Array
@@ -91,10 +101,14 @@ class GroupModel:
     ) -> Figure:
         """Draw the group losses from the largest to the smallest, beside those of other models.
 
-        Args:
-            path: where to save the picture, if given; the ending says in which format.
-            label: of this model.
-            others: more models of the same groups, by label.
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to save the picture, if given; the ending says in which format.
+        label : str, default "this model"
+            Of this model.
+        others : dict[str, GroupModel], optional
+            More models of the same groups, by label.
         """
         from matplotlib.figure import Figure
 
@@ -124,11 +138,16 @@ class Lexifair(Problem):
 
     A group's loss is the mean over its records, so that small groups count as much as large ones.
 
-    Attributes:
-        labels: of the n records.
-        groups: for each of the K groups its records, counted from 0; groups may overlap.
-        names: of the groups; ``"0"``, ``"1"``, ... by default.
-        levels: how many of the largest losses matter, ℓ; all K by default.
+    Attributes
+    ----------
+    labels : Numbers
+        Of the n records.
+    groups : Annotated[tuple[tuple[int, ...], ...], BeforeValidator(_members)]
+        For each of the K groups its records, counted from 0; groups may overlap.
+    names : tuple[Annotated[str, BeforeValidator(str)], ...], optional
+        Of the groups; ``"0"``, ``"1"``, ... by default.
+    levels : Annotated[int, Field(ge=1)], optional
+        How many of the largest losses matter, ℓ; all K by default.
     """
 
     family: ClassVar[str] = "lexifair"
@@ -214,8 +233,10 @@ class Lexifair(Problem):
     def check_randomized(self, method: str) -> None:
         """Refuse a method that needs a convex class of models, where this one is not.
 
-        Raises:
-            DeclarationError: naming the methods for other classes.
+        Raises
+        ------
+        DeclarationError
+            Naming the methods for other classes.
         """
 
     # -- the judge -----------------------------------------------------------------------------------------
@@ -223,10 +244,14 @@ class Lexifair(Problem):
     def evaluate(self, decision: Any) -> Evaluation:
         """Judge a model by its group losses.
 
-        Args:
-            decision: a model of this problem, or its plain parameters.
+        Parameters
+        ----------
+        decision : Any
+            A model of this problem, or its plain parameters.
 
-        Returns:
+        Returns
+        -------
+        Evaluation
             As objective the largest group loss; as metrics the sorted losses ("level 1", ...), each group's
             and the overall loss; violations if it is no model of the class.
         """
@@ -249,9 +274,12 @@ class Lexifair(Problem):
         slacks `Level.alpha`. (The signed, model-dependent slacks of Definition 5 as printed would let any
         approximate minimax model pass.) By linear programs whose columns are models.
 
-        Args:
-            decision: a model of this problem.
-            backend: solves the linear programs.
+        Parameters
+        ----------
+        decision : Any
+            A model of this problem.
+        backend : str, default "highs"
+            Solves the linear programs.
         """
         from forcopt.models.lexifair.column_generation import audit
 

@@ -14,7 +14,8 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.language.atoms import norm, sum_squares
-from forcopt.language.expression import Expression, stack
+from forcopt.language.expression import Expression
+from forcopt.language.joins import stack
 from forcopt.language.model import Model, Variable
 from forcopt.models.lexifair.problem import GroupModel, Lexifair
 
@@ -38,18 +39,29 @@ class LexifairRegression(Lexifair):
     The loss is the squared error. The largest group loss is made as small as possible (minimax fairness),
     then the second largest among the models that do that, and so on.
 
-    Attributes:
-        features: shape ``(n, d)``; add a column of ones for an intercept.
-        radius: the Euclidean norm of the coefficients is at most this; None for no limit.
+    Attributes
+    ----------
+    features : Numbers
+        Shape ``(n, d)``; add a column of ones for an intercept.
+    radius : Annotated[float, Field(gt=0, allow_inf_nan=False)], optional
+        The Euclidean norm of the coefficients is at most this; None for no limit.
 
+    Raises
+    ------
+    DeclarationError
+        For an empty group, a record that does not exist, more levels than groups, and columns of different
+        length.
+
+    References
+    ----------
+    Diana, Gill, Globus-Harris, Kearns, Roth, Sharifi-Malvajerdi, FORC 2021, section 5.
+
+    Notes
+    -----
     The other fields are those of `Lexifair`.
 
-    Raises:
-        DeclarationError: for an empty group, a record that does not exist, more levels than groups, and
-            columns of different length.
-
-    Reference: Diana, Gill, Globus-Harris, Kearns, Roth, Sharifi-Malvajerdi, FORC 2021, section 5.
-
+    Examples
+    --------
     >>> from forcopt.models import LexifairRegression
     >>> X, y = [[1, 0], [1, 0], [0, 1], [1, 1]], [0, 2, 3, 3.5]
     >>> p = LexifairRegression(features=X, labels=y, groups=[[0], [1], [2], [3]])

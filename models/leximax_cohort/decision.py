@@ -10,10 +10,13 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.models.leximax_cohort.rounding import decompose, dependent_rounding
+from forcopt.models.leximax_cohort.panel import draw_publicly, gini
+from forcopt.models.leximax_cohort.rounding import cohort_lottery, exact_marginals
+from forcopt.numeric import dependent_rounding
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from pandas import DataFrame
 
     from forcopt.models.leximax_cohort.problem import LeximaxCohort
 
@@ -29,11 +32,14 @@ _MOST_LISTED = 40
 class CohortLottery:
     """Chooses a cohort by lot; a certain cohort if all probabilities are 0 or 1.
 
-    Attributes:
-        problem: for which.
-        marginals: the probability of each candidate, shape ``(n,)``.
-        cohorts, weights: a lottery with these marginals, if the method found one; rows of 0 and 1, and their
-            probabilities.
+    Attributes
+    ----------
+    problem : LeximaxCohort
+        For which.
+    marginals : Array
+        The probability of each candidate, shape ``(n,)``.
+    cohorts, weights : Array, optional
+        A lottery with these marginals, if the method found one; rows of 0 and 1, and their probabilities.
     """
 
     problem: LeximaxCohort = field(repr=False)
@@ -58,8 +64,10 @@ class CohortLottery:
     def cohort(self) -> tuple[int, ...]:
         """The positions of the members, if there is no chance in it.
 
-        Raises:
-            DeclarationError: if some probability is neither 0 nor 1.
+        Raises
+        ------
+        DeclarationError
+            If some probability is neither 0 nor 1.
         """
         if np.abs(self.marginals - np.round(self.marginals)).max() > _WHOLE:
             raise DeclarationError("the members are drawn by lot: use sample() or distribution()")
@@ -71,19 +79,25 @@ class CohortLottery:
         Without quotas by dependent rounding (Srinivasan, 2001), which makes memberships negatively
         correlated; with quotas from `distribution`.
 
-        Args:
-            seed: an int or a generator; the same int gives the same cohort.
+        Parameters
+        ----------
+        seed : int or numpy.random.Generator, optional
+            An int or a generator; the same int gives the same cohort.
 
-        Returns:
+        Returns
+        -------
+        Array
             The positions of the members, rising.
 
-        Raises:
-            DeclarationError: for a size that is no whole number.
+        Raises
+        ------
+        DeclarationError
+            For a size that is no whole number.
         """
         rng = np.random.default_rng(seed)
         self._check_whole("dependent rounding")
-        if not self.problem.quotas:
-            return np.flatnonzero(dependent_rounding(self.marginals, rng))
+        if not self.problem.quotas and not self.problem.household_rows.shape[0]:
+            return np.flatnonzero(dependent_rounding(exact_marginals(self.marginals, self.problem.size), rng))
         cohorts, weights = self.distribution()
         return np.flatnonzero(cohorts[rng.choice(len(weights), p=weights)])
 
@@ -104,17 +118,84 @@ class CohortLottery:
         the polytope, and go on with that. Every step settles a candidate or a quota, so that there are at
         most ``n + quotas + 1`` cohorts.
 
-        Returns:
+        Returns
+        -------
+        tuple[Array, Array]
             Rows of 0 and 1, one for each cohort, and their probabilities.
 
-        Raises:
-            DeclarationError: for a size that is no whole number, or if the marginals are known to come from
-                no lottery.
+        Raises
+        ------
+        DeclarationError
+            For a size that is no whole number, or if the marginals are known to come from no lottery.
         """
         if self.cohorts is not None and self.weights is not None:
             return self.cohorts, self.weights
         self._check_whole("a lottery over cohorts")
-        return decompose(self.marginals, self.problem.classes)
+        return cohort_lottery(
+            self.marginals, round(self.problem.size), self.problem.classes, self.problem.household_rows
+        )
+
+    @property
+    def smallest(self) -> float:
+        """The smallest probability of a candidate who is not forbidden."""
+        _, upper = self.problem.bounds
+        return float(self.marginals[upper > 0].min(initial=1.0))
+
+    @property
+    def gini(self) -> float:
+        """The Gini coefficient of the probabilities of the candidates who are not forbidden."""
+        _, upper = self.problem.bounds
+        return gini(self.marginals[upper > 0])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The candidates' names: the groups', if each candidate is one; else their positions."""
+        n, groups = len(self.marginals), self.problem.groups
+        return groups if len(groups) == n else tuple(map(str, range(n)))
+
+    def table(self) -> DataFrame:
+        """The probability of each candidate, with the features that have quotas; indexed by name."""
+        from pandas import DataFrame
+
+        columns = {"probability": self.marginals, **self.problem.features}
+        return DataFrame(columns, index=list(self.names))
+
+    def published(self) -> DataFrame:
+        """The lottery to publish before the draw: the probability and the members of each cohort.
+
+        Returns
+        -------
+        DataFrame
+            One row for each cohort, with the columns ``probability`` and ``members`` (names, joined by
+            spaces); the order of the rows is that of `draw`.
+        """
+        from pandas import DataFrame
+
+        cohorts, weights = self.distribution()
+        names = np.array(self.names)
+        members = [" ".join(names[row > 0.5]) for row in cohorts]
+        return DataFrame({"probability": weights, "members": members})
+
+    def draw(self, public_seed: str) -> tuple[str, ...]:
+        """Draw a cohort from the published lottery by a public seed: everyone can repeat the draw.
+
+        Parameters
+        ----------
+        public_seed : str
+            A text that is fixed after `published` is, and out of everyone's control.
+
+        Returns
+        -------
+        tuple[str, ...]
+            The members' names.
+
+        See Also
+        --------
+        forcopt.models.leximax_cohort.panel.draw_publicly : how the seed gives a row.
+        """
+        cohorts, weights = self.distribution()
+        row = cohorts[draw_publicly(weights, public_seed)]
+        return tuple(name for name, member in zip(self.names, row, strict=True) if member > 0.5)
 
     def _check_whole(self, what: str) -> None:
         if not self.problem.is_whole:
@@ -138,8 +219,10 @@ class CohortLottery:
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw the groups' utilities from the smallest up, over those of an equal chance for all.
 
-        Args:
-            path: where to save the picture, if given; the ending says in which format.
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to save the picture, if given; the ending says in which format.
         """
         from matplotlib.figure import Figure
 
@@ -150,7 +233,15 @@ class CohortLottery:
         ranks = np.arange(1, len(self.utilities) + 1)
         axes.step(ranks, np.sort(problem.utilities.T @ even), where="mid", color="0.6", label="equal chances")
         axes.step(ranks, self.levels, where="mid", color="#0072B2", linewidth=2, label="leximax")
-        axes.set(xlabel="group, worst first", ylabel="expected utility", ylim=(0, None))
+        alone = (
+            problem.utilities.shape == (len(ranks),) * 2 and (problem.utilities == np.eye(len(ranks))).all()
+        )
+        labels = (
+            ("candidate, least likely first", "probability")
+            if alone
+            else ("group, worst first", "expected utility")
+        )
+        axes.set(xlabel=labels[0], ylabel=labels[1], ylim=(0, None))
         axes.grid(axis="y", color="#e5e5e5")
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False)

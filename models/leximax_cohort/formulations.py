@@ -37,16 +37,24 @@ def write_choice(
 ) -> tuple[Variable, Expression]:
     """Write the candidates' probabilities, size and quotas into a model.
 
-    Args:
-        problem: which.
-        model: to write to.
-        integer: choose 0 or 1; as the problem says, by default.
+    Parameters
+    ----------
+    problem : LeximaxCohort
+        Which.
+    model : Model
+        To write to.
+    integer : bool, optional
+        Choose 0 or 1; as the problem says, by default.
 
-    Returns:
+    Returns
+    -------
+    tuple[Variable, Expression]
         The probabilities, shape ``(n,)``, and the groups' utilities, shape ``(m,)``.
 
-    Raises:
-        DeclarationError: if the marginals within the rows need not come from lotteries over cohorts.
+    Raises
+    ------
+    DeclarationError
+        If the marginals within the rows need not come from lotteries over cohorts.
     """
     integer = problem.integer if integer is None else integer
     if not integer and not problem.mixes:
@@ -61,6 +69,8 @@ def write_choice(
     if classes.names:
         counts = (x @ classes.members.T).between(classes.least, classes.most)
         model.subject_to(counts, name=model.unused_name("quotas"))
+    if problem.household_rows.shape[0]:
+        model.subject_to(problem.household_rows @ x <= 1, name=model.unused_name("households"))
     return x, x @ problem.utilities
 
 
@@ -69,7 +79,7 @@ def _handles(
 ) -> Handles:
     return Handles(
         objective=objective,
-        decision=lambda said: problem.lottery(said[x]),
+        decision=lambda result: problem.lottery(result[x]),
         start=lambda decision: {x: problem.read(decision)},
         marginals=x,
         utilities=u,
@@ -85,7 +95,9 @@ def _of_marginals(problem: LeximaxCohort, method: str) -> None:
 def saturation(problem: LeximaxCohort, model: Model) -> Handles:
     """Raise a common floor, fix the groups that cannot rise, go on: at most m linear programs of m rows.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``marginals``, shape ``(n,)``; ``utilities``, shape ``(m,)``.
     """
     _of_marginals(problem, "saturation")
@@ -97,7 +109,9 @@ def saturation(problem: LeximaxCohort, model: Model) -> Handles:
 def compact(problem: LeximaxCohort, model: Model) -> Handles:
     """Stage k maximises the sum of the k smallest utilities, by its dual: O(m²) rows.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``marginals``, shape ``(n,)``; ``utilities``, shape ``(m,)``.
     """
     x, u = write_choice(problem, model)
@@ -111,7 +125,9 @@ def cuts(problem: LeximaxCohort, model: Model) -> Handles:
     The algorithms as corrected: stage k's rows read ``sum over S >= P_1 + ... + P_(k-1) + gamma_k``, which
     the paper prints with the level that is yet to be found.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``marginals``, shape ``(n,)``; ``utilities``, shape ``(m,)``.
     """
     x, u = write_choice(problem, model)
@@ -122,7 +138,9 @@ def cuts(problem: LeximaxCohort, model: Model) -> Handles:
 def ordered_values(problem: LeximaxCohort, model: Model) -> Handles:
     """For whole utilities and one cohort: stage k counts what is missing to the value k + 1.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``marginals``, shape ``(n,)``; ``utilities``, shape ``(m,)``.
     """
     x, u = write_choice(problem, model)
@@ -133,7 +151,9 @@ def ordered_values(problem: LeximaxCohort, model: Model) -> Handles:
 def milp(problem: LeximaxCohort, model: Model) -> Handles:
     """One cohort: stage k maximises the sum of the k smallest utilities over 0 and 1.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``marginals``, shape ``(n,)``; ``utilities``, shape ``(m,)``.
     """
     if not problem.integer:
@@ -146,7 +166,9 @@ def milp(problem: LeximaxCohort, model: Model) -> Handles:
 def enumeration(problem: LeximaxCohort, model: Model) -> Handles:
     """The paper's linear programs with the sums over all ``2**m - 1`` subsets as rows; for 14 groups at most.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``marginals``, shape ``(n,)``; ``utilities`` and ``sums`` (of the 1, 2, ... smallest), shape ``(m,)``.
     """
     _of_marginals(problem, "enumeration")
@@ -172,7 +194,9 @@ def enumeration(problem: LeximaxCohort, model: Model) -> Handles:
 def maximin(problem: LeximaxCohort, model: Model) -> Handles:
     """The baseline: only the smallest utility counts. Its other levels may be anything.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``marginals``, shape ``(n,)``; ``utilities``, shape ``(m,)``.
     """
     x, u = write_choice(problem, model)

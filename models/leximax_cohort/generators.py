@@ -23,12 +23,19 @@ def random_cohort(
 ) -> LeximaxCohort:
     """Draw utilities uniformly from [0, 1].
 
-    Args:
-        candidates, groups, size: how many.
-        grid: draw from ``0, 1 / grid, ..., 1`` instead: many ties, degenerate faces.
-        seed: an int or a generator.
-        fields: of the problem.
+    Parameters
+    ----------
+    candidates, groups, size
+        How many.
+    grid : int, optional
+        Draw from ``0, 1 / grid, ..., 1`` instead: many ties, degenerate faces.
+    seed : int or numpy.random.Generator, optional
+        An int or a generator.
+    fields : Any
+        Of the problem.
 
+    Examples
+    --------
     >>> random_cohort(4, 2, 2, grid=10, seed=0).utilities.tolist()
     [[0.9, 0.7], [0.5, 0.2], [0.3, 0.0], [0.0, 0.0]]
     """
@@ -52,11 +59,16 @@ def random_block(
     As in the reduction from hitting set (Henzinger et al., 2022, Lemma 20): groups are sets, candidates are
     elements, and a cohort gives every group 1 if it hits every set.
 
-    Args:
-        candidates, groups, size: how many.
-        share: from 0 to 1.
-        seed: an int or a generator.
-        fields: of the problem.
+    Parameters
+    ----------
+    candidates, groups, size
+        How many.
+    share : float, default 0.2
+        From 0 to 1.
+    seed : int or numpy.random.Generator, optional
+        An int or a generator.
+    fields : Any
+        Of the problem.
     """
     if not 0 <= share <= 1:
         raise DeclarationError(f"share is {share}; it must be from 0 to 1")
@@ -80,12 +92,19 @@ def random_panel(
     population in which they are more even, rounded down and up, and widened until the pool can meet them
     feature by feature.
 
-    Args:
-        candidates, size: how many.
-        features, levels: how many, and of each.
-        seed: an int or a generator.
-        fields: of the problem.
+    Parameters
+    ----------
+    candidates, size : int
+        How many.
+    features, levels : int, default 3
+        How many, and of each.
+    seed : int or numpy.random.Generator, optional
+        An int or a generator.
+    fields : Any
+        Of the problem.
 
+    Examples
+    --------
     >>> p = random_panel(30, 6, seed=1)
     >>> sum(least for least, _ in p.quotas["feature 1"].values()) <= 6
     True

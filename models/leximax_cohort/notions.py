@@ -33,9 +33,12 @@ __all__ = ["FeasibleCohorts", "LeximaxNotions", "SolutionSet"]
 class LeximaxNotions(ABC):
     """Judges vectors of utilities against a set of solutions.
 
-    Attributes:
-        count: of groups.
-        tolerance: differences up to this are rounding.
+    Attributes
+    ----------
+    count : int
+        Of groups.
+    tolerance : float
+        Differences up to this are rounding.
     """
 
     count: int
@@ -45,8 +48,10 @@ class LeximaxNotions(ABC):
     def highest(self, floors: Array) -> float:
         """The greatest possible level after those that are held at `floors` at least.
 
-        Args:
-            floors: for the first levels of the sorted vector; fewer than there are groups.
+        Parameters
+        ----------
+        floors : Array
+            For the first levels of the sorted vector; fewer than there are groups.
         """
 
     def tradeoff_gap(self, utilities: Any) -> Array:
@@ -55,8 +60,10 @@ class LeximaxNotions(ABC):
         The largest entry is the least eps for which the solution is an eps-tradeoff leximax one; all are 0
         for leximax itself.
 
-        Args:
-            utilities: of a solution, in any order.
+        Parameters
+        ----------
+        utilities : Any
+            Of a solution, in any order.
         """
         levels = self._sorted(utilities)
         best = [self.highest(levels[:i]) for i in range(self.count)]
@@ -71,8 +78,10 @@ class LeximaxNotions(ABC):
 
         With no slack it is the leximax vector.
 
-        Args:
-            slack: one number, or one for each level.
+        Parameters
+        ----------
+        slack : Any, default 0.0
+            One number, or one for each level.
         """
         slacks = self._slacks(slack)
         best = np.zeros(self.count)
@@ -117,10 +126,15 @@ def _eps(eps: float) -> float:
 class SolutionSet(LeximaxNotions):
     """Finitely many solutions.
 
-    Args:
-        utilities: a row for each solution, a column for each group.
-        tolerance: differences up to this are rounding.
+    Parameters
+    ----------
+    utilities : Any
+        A row for each solution, a column for each group.
+    tolerance : float, default 1e-09
+        Differences up to this are rounding.
 
+    Examples
+    --------
     >>> s = SolutionSet([[0, 1], [0.01, 0.01]])
     >>> s.leximax(), s.significant_leximax(0.05)
     ([1], [0])
@@ -180,11 +194,17 @@ class FeasibleCohorts(LeximaxNotions):
     The set of marginals whose i-th level is at least a number is not convex: each question is a mixed-integer
     program, in which binaries say which groups are at least at each floor.
 
-    Args:
-        problem: which.
-        backend: takes mixed-integer programs.
-        tolerance: differences up to this are rounding.
+    Parameters
+    ----------
+    problem : LeximaxCohort
+        Which.
+    backend : str, default "highs"
+        Takes mixed-integer programs.
+    tolerance : float, default FEASIBILITY_TOLERANCE
+        Differences up to this are rounding.
 
+    Examples
+    --------
     >>> from forcopt.models import LeximaxCohort
     >>> p = LeximaxCohort(utilities=[[0.4, 0.7, 0.7], [0.5, 0.52, 1]], size=1)
     >>> all_ = FeasibleCohorts(p)
@@ -203,13 +223,15 @@ class FeasibleCohorts(LeximaxNotions):
     def highest(self, floors: Array) -> float:
         """By a mixed-integer program with a binary for each group and distinct floor.
 
-        Raises:
-            BackendError: if the solver ends without an optimum.
+        Raises
+        ------
+        BackendError
+            If the solver ends without an optimum.
         """
-        said, _, u = self.solve(floors)
-        if said.status != "optimal":
-            raise BackendError(f"level {len(floors) + 1}: the status is {said.status} ({said.message})")
-        return float(np.sort(said[u])[len(floors)])
+        result, _, u = self.solve(floors)
+        if result.status != "optimal":
+            raise BackendError(f"level {len(floors) + 1}: the status is {result.status} ({result.message})")
+        return float(np.sort(result[u])[len(floors)])
 
     def solve(
         self, floors: Array, time_limit: float | None = None

@@ -1,116 +1,103 @@
-"""From marginals to cohorts: dependent rounding, and an explicit lottery."""
+"""From marginals to an explicit lottery over cohorts that meet the quotas."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.sparse as sp
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
+from forcopt.numeric import decompose, laminar_lottery, project_box
 
 if TYPE_CHECKING:
     from forcopt.models.leximax_cohort.problem import Quotas
 
-__all__ = ["decompose", "dependent_rounding"]
+__all__ = ["cohort_lottery", "exact_marginals"]
 
 _CLOSE = 1e-7
-"""Probabilities this close to 0 or 1 count as that, and counts this close to a quota as tight."""
+"""Probabilities this close to 0 or 1 are solver tolerance, and count as 0 or 1."""
 
 
-def dependent_rounding(marginals: Array, rng: np.random.Generator) -> Array:
-    """Round to 0 and 1, pair by pair, keeping the sum and every expectation (Srinivasan, 2001).
+def exact_marginals(marginals: Array, size: float) -> Array:
+    """Remove solver tolerances: the nearest probabilities with exactly the sum `size`.
 
-    At most ``n - 1`` steps. Entries end up negatively correlated.
+    Parameters
+    ----------
+    marginals : Array
+        In [0, 1] with a sum of about `size`; shape ``(n,)``.
+    size : float
+        A whole number.
 
-    Args:
-        marginals: in [0, 1], with a whole sum (up to rounding).
-        rng: draws.
-
-    >>> dependent_rounding(np.array([0.5, 0.25, 0.25, 1.0]), np.random.default_rng(0)).sum()
-    np.float64(2.0)
+    Returns
+    -------
+    Array
+        Shape ``(n,)``. Entries within 1e-7 of 0 or 1 are 0 or 1, if that leaves the sum possible.
     """
-    x = np.array(marginals, dtype=float)
-    x[x < _CLOSE], x[x > 1 - _CLOSE] = 0.0, 1.0
-    open_ = np.flatnonzero((x > 0) & (x < 1)).tolist()
-    first = open_.pop() if open_ else -1
-    while open_:
-        other = open_.pop()
-        p, q = x[first], x[other]
-        up, down = min(1 - p, q), min(p, 1 - q)
-        if rng.random() * (up + down) < down:
-            p, q = p + up, q - up
-        else:
-            p, q = p - down, q + down
-        x[first], x[other] = p, q
-        if _CLOSE < q < 1 - _CLOSE:
-            first = other
-        elif not _CLOSE < p < 1 - _CLOSE:  # both are settled
-            first = open_.pop() if open_ else -1
-    return np.round(x)  # what rounding of the sum left open
+    x = np.clip(marginals, 0.0, 1.0)
+    low, high = np.where(x > 1 - _CLOSE, 1.0, 0.0), np.where(x < _CLOSE, 0.0, 1.0)
+    if not low.sum() <= size <= high.sum():
+        low, high = np.zeros(len(x)), np.ones(len(x))
+    return project_box(x, low, high, size)
 
 
-def decompose(marginals: Array, classes: Quotas) -> tuple[Array, Array]:
+def cohort_lottery(
+    marginals: Array, size: int, classes: Quotas, households: sp.csr_array
+) -> tuple[Array, Array]:
     """Write marginals as a lottery over cohorts that meet the quotas.
 
-    Args:
-        marginals: in [0, 1], with a whole sum.
-        classes: the quotas; may be none.
+    Parameters
+    ----------
+    marginals : Array
+        In [0, 1], with a sum of about `size`; shape ``(n,)``.
+    size : int
+        Of the cohorts.
+    classes : Quotas
+        The quotas; may be none.
+    households : csr_array
+        Rows of candidates of whom at most one is chosen; may be none.
 
-    Returns:
-        The cohorts as rows of 0 and 1, and their probabilities.
+    Returns
+    -------
+    cohorts : Array
+        Rows of 0 and 1, shape ``(t, n)``: at most n + 1 without quotas, and n + 2 quotas + 1 with them.
+    weights : Array
+        Their probabilities, shape ``(t,)``.
 
-    Raises:
-        DeclarationError: if a cohort that the lottery needs does not exist.
+    Raises
+    ------
+    DeclarationError
+        If the marginals are the mean of no lottery over cohorts that meet the quotas.
+
+    Notes
+    -----
+    Without quotas one systematic draw gives the lottery. With quotas the face of the marginals' polytope
+    gives a cohort at a time (`forcopt.numeric.decompose`), by an integer program.
     """
-    x = np.array(marginals, dtype=float)
-    size = round(float(x.sum()))
-    cohorts, weights, left = [], [], 1.0
-    while True:
-        x = np.where(x < _CLOSE, 0.0, np.where(x > 1 - _CLOSE, 1.0, x))
-        counts = classes.members @ x
-        cohort = _on_face(x, size, classes, counts)
-        inside = cohort > 0.5
-        # x - w * cohort, scaled up by 1 / (1 - w), must stay within the bounds and the quotas
-        room = [np.min(x[inside], initial=1.0), np.min(1.0 - x[~inside], initial=1.0)]
-        own = classes.members @ cohort
-        for slack, used in (
-            (counts - classes.least, own - classes.least),
-            (classes.most - counts, classes.most - own),
-        ):
-            binding = used > np.maximum(slack, _CLOSE)
-            room.append(float(np.min(slack[binding] / used[binding], initial=1.0)))
-        weight = min(room)
-        cohorts.append(cohort)
-        if weight >= 1 - _CLOSE or left * (1 - weight) < _CLOSE:
-            weights.append(left)
-            break
-        weights.append(left * weight)
-        left *= 1 - weight
-        x = (x - weight * cohort) / (1 - weight)
-    return np.array(cohorts), np.array(weights) / sum(weights)
+    x = exact_marginals(marginals, size)
+    if not classes.names and not households.shape[0]:
+        lottery = laminar_lottery(x)
+        return lottery.members, lottery.weights
 
+    rows = np.vstack([classes.members, households.toarray()])
+    lower = np.append(classes.least, np.zeros(households.shape[0]))
+    upper = np.append(classes.most, np.ones(households.shape[0]))
 
-def _on_face(x: Array, size: int, classes: Quotas, counts: Array) -> Array:
-    """A cohort that has all certain members, no excluded one, and meets tight quotas exactly.
+    def cohort(weights: Array, low: Array, high: Array, least: Array, most: Array) -> Array | None:
+        model = Model("face")
+        chosen = model.variable("chosen", len(x), lower=low, upper=high, binary=True)
+        model.subject_to(chosen.sum() == size, (chosen @ rows.T).between(least, most))
+        model.maximize(chosen @ weights)
+        result = model.solve()
+        return None if result.point is None else np.round(result[chosen])
 
-    Of those it is one with the largest sum of probabilities.
-    """
-    if not classes.names:
-        cohort = np.zeros(len(x))
-        cohort[np.argsort(-x, kind="stable")[:size]] = 1.0
-        return cohort
-    least = np.where(classes.most - counts < _CLOSE, classes.most, classes.least)
-    most = np.where(counts - classes.least < _CLOSE, classes.least, classes.most)
-    model = Model("face")
-    chosen = model.variable("chosen", len(x), lower=np.where(x == 1.0, 1.0, 0.0), upper=x > 0.0, binary=True)
-    model.subject_to(chosen.sum() == size, (chosen @ classes.members.T).between(least, most))
-    model.maximize(chosen @ x)
-    said = model.solve()
-    if said.point is None:
+    try:
+        lottery = decompose(x, rows, lower, upper, cohort, tolerance=1e-6)
+    except DeclarationError:
         raise DeclarationError(
             "the marginals are the mean of no lottery over cohorts that meet the quotas; solve by "
             "'column-generation'"
-        )
-    return np.asarray(said[chosen])
+        ) from None
+    return lottery.members, lottery.weights

@@ -19,9 +19,12 @@ DECIMALS = 9
 class FeatureEdges(NamedTuple):
     """What `feature_edges` finds.
 
-    Attributes:
-        agents, criteria: how many.
-        edges: rows ``(agent, criterion, cost, improves)``.
+    Attributes
+    ----------
+    agents, criteria : int
+        How many.
+    edges : Array
+        Rows ``(agent, criterion, cost, improves)``.
     """
 
     agents: int
@@ -71,8 +74,10 @@ def feature_edges(
 ) -> FeatureEdges:
     """Join each agent to every target that it can afford, in O(n m d).
 
-    Raises:
-        DeclarationError: as `LinearAgents`, and for targets of another dimension.
+    Raises
+    ------
+    DeclarationError
+        As `LinearAgents`, and for targets of another dimension.
     """
     agents = LinearAgents(X=X, truth=truth, costs=costs, improvable=improvable)
     points = as_numbers(targets, "targets")

@@ -35,14 +35,23 @@ def random_discrete(
 ) -> StrategicClassification:
     """Draw a graph of agents and criteria.
 
-    Args:
-        agents, criteria: how many.
-        density: the probability of an edge between an agent and a criterion.
-        gaming: the probability that an edge to a gameable criterion is gaming.
-        gameable: the share of the criteria on which anyone can game; the first ones.
-        seed: an int or a generator.
-        fields: of the problem; ``value`` is 100 by default, costs are whole numbers from 1 to 100.
+    Parameters
+    ----------
+    agents, criteria : int
+        How many.
+    density : float, default 0.7
+        The probability of an edge between an agent and a criterion.
+    gaming : float, default 0.4
+        The probability that an edge to a gameable criterion is gaming.
+    gameable : float, default 1.0
+        The share of the criteria on which anyone can game; the first ones.
+    seed : int or numpy.random.Generator, optional
+        An int or a generator.
+    fields : Any
+        Of the problem; ``value`` is 100 by default, costs are whole numbers from 1 to 100.
 
+    Examples
+    --------
     >>> random_discrete(3, 2, seed=0).edges.shape
     (5, 4)
     """
@@ -73,11 +82,17 @@ def max_cover(sets: Sequence[Sequence[int]], elements: int, most: int) -> Strate
     The most true positives with at most `most` false positives equal the most elements that so many sets
     cover. The first agents are the elements, the others the sets; criterion j is set j.
 
-    Args:
-        sets: distinct, of three elements each, counted from 0.
-        elements: how many.
-        most: how many sets, and false positives.
+    Parameters
+    ----------
+    sets : Sequence[Sequence[int]]
+        Distinct, of three elements each, counted from 0.
+    elements : int
+        How many.
+    most : int
+        How many sets, and false positives.
 
+    Examples
+    --------
     >>> max_cover([(0, 1, 2), (1, 2, 3)], elements=4, most=1).solve().objective
     3.0
     """
@@ -111,12 +126,19 @@ def hitting_set(
     If `size` elements hit every set, all agents can be true positives (see `hitting_targets`); if all agents
     can, then 2 * `size` elements hit every set. The first agents are the sets, the last one is special.
 
-    Args:
-        sets: of equal size s, of elements counted from 0.
-        elements: how many, n.
-        size: how many elements may be used, k.
-        gaming_cost: strictly between 1 / (L + 1) and 1 / L with L = 2 k (n - s) + s; the middle by default.
+    Parameters
+    ----------
+    sets : Sequence[Sequence[int]]
+        Of equal size s, of elements counted from 0.
+    elements : int
+        How many, n.
+    size : int
+        How many elements may be used, k.
+    gaming_cost : float, optional
+        Strictly between 1 / (L + 1) and 1 / L with L = 2 k (n - s) + s; the middle by default.
 
+    Examples
+    --------
     >>> hitting_set([(0, 1), (1, 2)], elements=3, size=1).X.tolist()
     [[1.0, 1.0, 2.0, 0.0], [2.0, 1.0, 1.0, 0.0], [0.0, 0.0, 0.0, 4.0]]
     """
@@ -154,12 +176,18 @@ def hitting_targets(problem: TargetDesign, size: int, hits: Sequence[int]) -> An
     """The targets of Theorem 5's proof for a hitting set: all agents of `hitting_set` are true positives on
     them.
 
-    Args:
-        problem: made by `hitting_set` with this `size`.
-        size: k, the number of elements that are used.
-        hits: the k elements.
+    Parameters
+    ----------
+    problem : TargetDesign
+        Made by `hitting_set` with this `size`.
+    size : int
+        K, the number of elements that are used.
+    hits : Sequence[int]
+        The k elements.
 
-    Returns:
+    Returns
+    -------
+    Any
         Shape ``(number of sets + 1, elements + 1)``. A set's agent raises the first element by 2 k; the
         special agent raises every hit element by 2.
     """
@@ -180,12 +208,18 @@ def random_linear(
 ) -> StrategicClassification:
     """Draw agents in a box and targets that satisfy the truth; the first half of the features is improvable.
 
-    Args:
-        agents, features: how many.
-        targets: how many.
-        qualified: the share of the agents that satisfy the truth at the start, about.
-        seed: an int or a generator.
-        fields: of the problem.
+    Parameters
+    ----------
+    agents, features : int
+        How many.
+    targets : int, default 30
+        How many.
+    qualified : float, default 0.3
+        The share of the agents that satisfy the truth at the start, about.
+    seed : int or numpy.random.Generator, optional
+        An int or a generator.
+    fields : Any
+        Of the problem.
     """
     if not 0 < qualified < 1:
         raise DeclarationError(f"qualified is {qualified}; it must be strictly between 0 and 1")
@@ -213,11 +247,16 @@ def random_plane(
 
     Gaming has the larger effect per effort, so that the truth alone fails; the optimum lies on whole points.
 
-    Args:
-        agents: how many.
-        reach: how far an agent can afford to move, 1 / cost.
-        seed: an int or a generator.
-        fields: of the problem.
+    Parameters
+    ----------
+    agents : int
+        How many.
+    reach : int, default 3
+        How far an agent can afford to move, 1 / cost.
+    seed : int or numpy.random.Generator, optional
+        An int or a generator.
+    fields : Any
+        Of the problem.
     """
     if reach <= 0:
         raise DeclarationError(f"reach is {reach}; it must be positive")
@@ -247,12 +286,19 @@ def credit(
     of what a loan is worth, an hour a week 0.1, a thousand of savings 0.1. A tier asks for a minimum of
     each that together suffice; applicants keep what they have above it.
 
-    Args:
-        agents: how many applicants to draw.
-        people: instead of drawing, shape ``(n, 3)``: education (Adult's ``education-num``), hours, savings.
-        seed: an int or a generator.
-        fields: of the problem, such as ``groups`` or ``max_false_positives``.
+    Parameters
+    ----------
+    agents : int, default 200
+        How many applicants to draw.
+    people : Any, optional
+        Instead of drawing, shape ``(n, 3)``: education (Adult's ``education-num``), hours, savings.
+    seed : int or numpy.random.Generator, optional
+        An int or a generator.
+    fields : Any
+        Of the problem, such as ``groups`` or ``max_false_positives``.
 
+    Examples
+    --------
     >>> p = credit(seed=0)
     >>> all_tiers, best = p.evaluate(range(p.criteria)), p.solve("greedy-deletion").evaluation
     >>> all_tiers.metrics["false_positives"] > 0, best.metrics["false_positives"]

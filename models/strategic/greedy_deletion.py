@@ -16,7 +16,7 @@ __all__ = ["greedy_deletion", "largest_gaming_free_set"]
 @StrategicClassification.algorithm(
     "greedy-deletion", exact=False, cites="Ahmadi et al. (2022), Algorithm 1, Theorem 2"
 )
-def greedy_deletion(problem: StrategicClassification) -> Outcome:
+def greedy_deletion(problem: StrategicClassification, *, time_limit: float | None = None) -> Outcome:
     """Withdraw criteria until no agent games: optimal where no false positive is allowed, otherwise feasible.
 
     The set that is left contains every set on which no agent games, and each agent that qualifies on any such
@@ -38,11 +38,16 @@ def largest_gaming_free_set(problem: StrategicGraph, among: Array | None = None)
     set. Pointers into the agents' lists only move forward, and a pass visits only agents whose criterion was
     just deleted: O(E) in all, after sorting.
 
-    Args:
-        problem: which.
-        among: mask of the criteria to choose from; all by default.
+    Parameters
+    ----------
+    problem : StrategicGraph
+        Which.
+    among : Array, optional
+        Mask of the criteria to choose from; all by default.
 
-    Returns:
+    Returns
+    -------
+    tuple[Array, int]
         The mask of the set, shape ``(m,)``, and how many passes deleted something (Proposition 1: at most m).
     """
     graph, m = problem.graph, problem.criteria

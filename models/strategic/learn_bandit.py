@@ -16,6 +16,8 @@ __all__ = ["bandit_batch", "learn_bandit"]
 def bandit_batch(criteria: int, epsilon: float, delta: float) -> int:
     """The size of a batch in Algorithm 2: ``ln(m / delta) / epsilon``; at most `criteria` batches are needed.
 
+    Examples
+    --------
     >>> bandit_batch(10, epsilon=0.1, delta=0.05)
     53
     """
@@ -37,14 +39,19 @@ def learn_bandit(
     With probability at least 1 - `delta`, the result has true positives of at least OPT - `epsilon` (see
     `learn_full_information`) and false positives of at most `epsilon`. Uses at most `criteria` batches.
 
-    Args:
-        population: to draw from; only the criterion that an agent meets, and whether it qualifies, are looked
-            at.
-        epsilon, delta: above 0, at most 1.
-        online: withdraw a criterion as soon as somebody games on it, without waiting for the end of the
-            batch.
-        seed: an int or a generator.
+    Parameters
+    ----------
+    population : Population
+        To draw from; only the criterion that an agent meets, and whether it qualifies, are looked at.
+    epsilon, delta : float
+        Above 0, at most 1.
+    online : bool, default False
+        Withdraw a criterion as soon as somebody games on it, without waiting for the end of the batch.
+    seed : int or numpy.random.Generator, optional
+        An int or a generator.
 
+    Examples
+    --------
     >>> from forcopt.models.strategic import StrategicClassification
     >>> edges = [(0, 0, 1, 1), (1, 1, 1, 0)]
     >>> p = StrategicClassification(agents=2, criteria=2, edges=edges, weights=[0.9, 0.1])

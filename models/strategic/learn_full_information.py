@@ -17,6 +17,8 @@ __all__ = ["full_information_samples", "learn_full_information"]
 def full_information_samples(criteria: int, epsilon: float, delta: float) -> int:
     """How many agents suffice by Theorem 8: ``(m ln 2 + ln(1 / delta)) / epsilon``.
 
+    Examples
+    --------
     >>> full_information_samples(10, epsilon=0.1, delta=0.05)
     100
     """
@@ -38,12 +40,19 @@ def learn_full_information(
     the result has true positives of at least OPT - `epsilon` and false positives of at most `epsilon`. The
     sum of both is at least OPT for certain: the optimal set is gaming-free on every sample.
 
-    Args:
-        population: to draw from.
-        epsilon, delta: above 0, at most 1.
-        samples: how many agents to draw; Theorem 8's number by default.
-        seed: an int or a generator.
+    Parameters
+    ----------
+    population : Population
+        To draw from.
+    epsilon, delta : float
+        Above 0, at most 1.
+    samples : int, optional
+        How many agents to draw; Theorem 8's number by default.
+    seed : int or numpy.random.Generator, optional
+        An int or a generator.
 
+    Examples
+    --------
     >>> from forcopt.models.strategic import StrategicClassification
     >>> edges = [(0, 0, 1, 1), (1, 1, 1, 0)]
     >>> p = StrategicClassification(agents=2, criteria=2, edges=edges, weights=[0.9, 0.1])

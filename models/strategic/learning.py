@@ -29,10 +29,14 @@ class Population(Protocol):
 class Learned:
     """Criteria that were learned.
 
-    Attributes:
-        decision: the criteria to publish.
-        samples: how many agents were drawn.
-        rounds: how often criteria were published on the way.
+    Attributes
+    ----------
+    decision : OpenCriteria
+        The criteria to publish.
+    samples : int
+        How many agents were drawn.
+    rounds : int
+        How often criteria were published on the way.
     """
 
     decision: OpenCriteria
@@ -43,8 +47,10 @@ class Learned:
 def check_rates(**rates: Any) -> None:
     """Check that rates are above 0 and at most 1.
 
-    Raises:
-        DeclarationError: naming the rate.
+    Raises
+    ------
+    DeclarationError
+        Naming the rate.
     """
     for name, rate in rates.items():
         if not 0 < rate <= 1:

@@ -52,14 +52,23 @@ class StrategicLinearClassifier(LinearAgents):
     that costs at most 1. Maximises the weight of true positives, less `penalty` times that of false
     positives.
 
-    Attributes:
-        max_false_positives: the weight of false positives may be at most this; None for no limit.
-        penalty: what a false positive costs in true positives, >= 0.
+    Attributes
+    ----------
+    max_false_positives : Limit, default 0.0
+        The weight of false positives may be at most this; None for no limit.
+    penalty : Limit, default 0.0
+        What a false positive costs in true positives, >= 0.
 
+    References
+    ----------
+    Ahmadi, Beyhaghi, Blum, Naggita, FORC 2022, sections 5.1 and 5.2.
+
+    Notes
+    -----
     The other fields are those of `LinearAgents`. Comparisons hold up to 1e-6, see `TOLERANCE`.
 
-    Reference: Ahmadi, Beyhaghi, Blum, Naggita, FORC 2022, sections 5.1 and 5.2.
-
+    Examples
+    --------
     >>> p = StrategicLinearClassifier(
     ...     X=[[6, 4], [12, 1], [8, 0], [7, 1], [2, 1], [0, 3]], truth=([1, 2], 12), costs=[0.2, 0.2],
     ...     improvable=[True, False])

@@ -48,8 +48,10 @@ Flags = Annotated[
 def check_weights(weights: Array | None, agents: int) -> None:
     """Check that there is one weight for each agent and none is negative.
 
-    Raises:
-        DeclarationError: naming the entry.
+    Raises
+    ------
+    DeclarationError
+        Naming the entry.
     """
     if weights is None:
         return
@@ -70,13 +72,18 @@ def forbids_false_positives(most: float | None, weights: Array) -> bool:
 class LinearAgents(Problem):
     """The base of the problems whose agents have features.
 
-    Attributes:
-        X: where the agents start, shape ``(n, d)``.
-        truth: the pair ``(a, b)``: qualified means ``a x >= b``; `a` has shape ``(d,)`` and is not negative.
-        costs: what raising each feature by one unit costs, shape ``(d,)``, positive.
-        improvable: for each feature whether raising it truly improves (otherwise it is gaming), shape
-            ``(d,)``.
-        weights: how much each agent counts, shape ``(n,)``; 1 by default.
+    Attributes
+    ----------
+    X : Numbers
+        Where the agents start, shape ``(n, d)``.
+    truth : tuple[Numbers, Annotated[float, Field(allow_inf_nan=False)]]
+        The pair ``(a, b)``: qualified means ``a x >= b``; `a` has shape ``(d,)`` and is not negative.
+    costs : Numbers
+        What raising each feature by one unit costs, shape ``(d,)``, positive.
+    improvable : Flags
+        For each feature whether raising it truly improves (otherwise it is gaming), shape ``(d,)``.
+    weights : Numbers, optional
+        How much each agent counts, shape ``(n,)``; 1 by default.
     """
 
     sense: ClassVar[Any] = "max"

@@ -1,43 +1,289 @@
-"""The best linear classifier, as one mixed-integer program over all movement features."""
+"""The best linear classifier by mixed-integer programs over all movement features, proved without margins."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from forcopt.arrays import Array
+from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
 from forcopt.language.constraint import implies
+from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.strategic.linear import LinearClassifier, StrategicLinearClassifier
 from forcopt.models.strategic.linear_agents import TOLERANCE, forbids_false_positives
-from forcopt.problem import Handles
+from forcopt.problem import Handles, Outcome
+from forcopt.status import Status
 
-__all__ = ["milp"]
+__all__ = ["margin_model", "milp"]
+
+_MARGIN = 1e-4
+"""The margin of the restricted program, in units of effort."""
+
+_THIN = 0.9 * TOLERANCE
+"""An outcome that no classifier attains with this margin is not attained in the evaluation either."""
+
+_SHARE = 1e-7
+"""Multipliers up to this, relative to the largest, count as zero."""
+
+
+@StrategicLinearClassifier.algorithm(
+    "milp",
+    exact=True,
+    cites="Ahmadi et al. (2022), Proposition 22; Codato and Fischetti (2006), combinatorial Benders cuts",
+)
+def milp(
+    problem: StrategicLinearClassifier,
+    *,
+    margin: float = _MARGIN,
+    backend: str = "highs",
+    time_limit: float | None = None,
+    on_improvement: OnImprovement | None = None,
+) -> Outcome:
+    """Find the best classifier with a margin, then close the gap to the best classifier of all.
+
+    Two programs have a binary for each movement feature and each agent's outcome. The restricted one demands
+    `margin` wherever the problem is strict: its solutions are classifiers, its bound says nothing about
+    thinner ones. The relaxed one demands no margin: its bound holds for all classifiers. If a classifier of
+    value equal to that bound is known, it is optimal. Otherwise a linear program asks for the classifier with
+    the largest margin that realizes the relaxed outcomes. If it exists it is a candidate; if not, its
+    multipliers name a few agents whose outcomes conflict, a cut excludes them, and the relaxed program is
+    solved again.
+
+    Parameters
+    ----------
+    problem : StrategicLinearClassifier
+        The problem.
+    margin : float, default 0.0001
+        Of the restricted program, in units of effort; at least 1e-5, ten times the tolerance of comparisons.
+    backend : str, default "highs"
+        Takes mixed-integer linear programs and gives duals of linear ones.
+    time_limit : float, optional
+        Seconds for all programs together.
+    on_improvement : OnImprovement, optional
+        Called with each better classifier or bound.
+
+    Returns
+    -------
+    Outcome
+        OPTIMAL if the bound over all classifiers is attained; otherwise FEASIBLE with that bound.
+
+    Raises
+    ------
+    DeclarationError
+        For a margin outside of [1e-5, 1).
+
+    Notes
+    -----
+    Exponential in the number of agents in the worst case: the problem contains the minimum disagreement of
+    half-spaces. The number of cuts is finite, for each excludes a pattern of outcomes.
+    """
+    if margin == 0:
+        raise DeclarationError("margin is 0; it must be positive, for the relaxation finds no classifiers")
+    deadline = Deadline(time_limit)
+    trace = Trace(deadline, on_improvement)
+    best = _Best(problem, trace)
+    for simple in _simple_classifiers(problem):
+        best.offer(simple)
+    if best.proved() or trace.over:
+        return best.outcome("no true positive is left to win" if best.proved() else "")
+    restricted = Model("restricted")
+    handles = margin_model(problem, restricted, margin=margin)
+    assert isinstance(handles.objective, Expression)
+    restricted.maximize(handles.objective)
+    share = None if deadline.left is None else 0.5 * deadline.left
+    found = restricted.solve(backend, time_limit=share)
+    if found.point is not None:
+        best.offer(handles.decision(found))
+    relaxed = Model("relaxed")
+    handles = margin_model(problem, relaxed, margin=0.0)
+    assert isinstance(handles.objective, Expression)
+    relaxed.maximize(handles.objective)
+    cuts = 0
+    while not best.proved() and not trace.over:
+        found = relaxed.solve(backend, time_limit=deadline.left)
+        if np.isfinite(found.bound):
+            best.lower_bound_to(found.bound)
+        if best.proved():
+            break
+        if found.point is None or trace.over:
+            return best.outcome(
+                f"the bound over all classifiers: {found.message or found.status.value}", cuts
+            )
+        pattern = _Pattern(
+            int(np.argmax(found[handles.moves_along])),
+            found[handles.accepted] > 0.5,
+            found[handles.improves].sum(axis=1) > 0.5,
+            found[handles.falls_short].sum(axis=1) > 0.5,
+        )
+        widest, candidate, conflict = _realize(problem, pattern, backend, deadline.left)
+        if candidate is not None:
+            value = best.offer(candidate)
+            if value >= found.objective - 1e-7 * max(1.0, abs(found.objective)) and best.proved():
+                break
+        if widest is None or widest >= _THIN:
+            # Attained by a margin too thin for the evaluation, or within the gap of the solver.
+            return best.outcome(
+                "classifiers within the tolerance of comparisons may attain the bound; none was confirmed",
+                cuts,
+            )
+        binaries = [1 - handles.moves_along[pattern.feature]]
+        for i in conflict.tolist():
+            binaries.append(1 - handles.accepted[i] if pattern.accepted[i] else handles.accepted[i])
+            at = handles.unqualified.tolist().index(i) if i in handles.unqualified else -1
+            if at >= 0 and pattern.accepted[i]:
+                kind = handles.improves if pattern.improves[at] else handles.falls_short
+                if pattern.improves[at] or pattern.falls_short[at]:
+                    binaries[-1] = 1 - kind[at].sum()
+        relaxed.subject_to(sum(binaries[1:], start=binaries[0]) >= 1)
+        cuts += 1
+    return best.outcome(f"{cuts} conflicts of outcomes excluded" if cuts else "", cuts)
+
+
+class _Best:
+    """The best classifier so far, and the bound over all classifiers."""
+
+    def __init__(self, problem: StrategicLinearClassifier, trace: Trace) -> None:
+        self.problem, self.trace = problem, trace
+        self.classifier: LinearClassifier | None = None
+        self.value, self.bound = -np.inf, problem.upper_bound()
+
+    def offer(self, classifier: LinearClassifier) -> float:
+        """Keep the classifier if it is better; returns its value, minus infinity if it is infeasible."""
+        evaluation = self.problem.evaluate(classifier)
+        if not evaluation.feasible:
+            return -np.inf
+        if evaluation.objective > self.value:
+            self.classifier, self.value = classifier, evaluation.objective
+            self.trace.add(self.value, self.bound)
+        return evaluation.objective
+
+    def lower_bound_to(self, bound: float) -> None:
+        """Use a bound, if it is better."""
+        if bound < self.bound:
+            self.bound = max(bound, self.value)
+            self.trace.add(self.value, self.bound)
+
+    def proved(self) -> bool:
+        """Whether the bound is attained."""
+        return self.value >= self.bound - 1e-6 * max(1.0, abs(self.bound))
+
+    def outcome(self, message: str, iterations: int = 0) -> Outcome:
+        status = Status.OPTIMAL if self.proved() else Status.FEASIBLE
+        if self.classifier is None:
+            status = Status.LIMIT
+        bound = max(self.bound, self.value)
+        return Outcome(self.classifier, bound, status, iterations, message, self.trace.steps)
+
+
+def _simple_classifiers(problem: StrategicLinearClassifier) -> list[LinearClassifier]:
+    """The truth, the truth out of the reach of gaming, and the classifier that rejects everyone."""
+    a, b = problem.truth
+    Y, _, _ = problem.scaled()
+    nobody = float(Y.sum(axis=1).max(initial=0.0)) + 2.0
+    shifted = b + float((a / problem.costs).max())
+    return [LinearClassifier(a, b), LinearClassifier(a, shifted), LinearClassifier(problem.costs, nobody)]
+
+
+class _Pattern(NamedTuple):
+    """Outcomes of the agents of positive weight (the last two: of the unqualified ones among them)."""
+
+    feature: int
+    accepted: Array
+    improves: Array
+    falls_short: Array
+
+
+def _realize(
+    problem: StrategicLinearClassifier, pattern: _Pattern, backend: str, time_limit: float | None
+) -> tuple[float | None, LinearClassifier | None, Array]:
+    """Find the classifier with the largest margin that realizes outcomes.
+
+    Returns
+    -------
+    tuple[float | None, LinearClassifier | None, Array]
+        The largest margin (None if the program was not solved), the classifier, and the agents whose outcomes
+        bound the margin.
+    """
+    counted = problem.agent_weights > 0
+    Y, t, s = problem.scaled()
+    corner = Y.min(axis=0) if len(Y) else np.zeros(Y.shape[1])
+    Y, s = Y[counted] - corner, s - float(t @ corner)
+    j, d = pattern.feature, Y.shape[1]
+    unqualified = np.flatnonzero(~problem.qualified[counted])
+    model = Model("margin")
+    fixed = np.arange(d) == j
+    # One unit of these variables is 1e-3 of effort: the margin is resolved far below the tolerance.
+    a = model.variable("a", d, lower=fixed.astype(float), upper=1.0)
+    b, wide = model.variable("b"), model.variable("wide", upper=1.0)
+    score = a @ Y.T
+    yes, no = np.flatnonzero(pattern.accepted), np.flatnonzero(~pattern.accepted)
+    rows = [(yes, model.subject_to((score[yes] + 1 - b) * 1e3 >= 0)) if yes.size else None]
+    rows.append((no, model.subject_to((b - score[no] - 1) * 1e3 >= wide * 1e3)) if no.size else None)
+    preferred = problem.preferred_features()
+    ahead = preferred[: int(np.flatnonzero(preferred == j)[0])]
+    if ahead.size:
+        model.subject_to((1 - a[ahead]) * 1e3 >= wide * 1e3)
+    lack = s - Y[unqualified] @ t
+    for which, sign in ((pattern.improves, 1.0), (pattern.falls_short, -1.0)):
+        at = np.flatnonzero(which)
+        if not at.size:
+            continue
+        agents = unqualified[at]
+        gain = (b - score[agents]) * t[j] - lack[at]
+        room = gain * 1e3 if sign > 0 else (-gain - wide) * 1e3
+        rows.append((agents, model.subject_to(room >= 0)))
+    model.maximize(wide)
+    result = model.solve(backend, time_limit=time_limit)
+    if result.point is None:
+        return (-1.0 if result.status is Status.INFEASIBLE else None), None, np.flatnonzero(counted[counted])
+    weights = np.clip(result[a], 0.0, 1.0)
+    weights[j] = 1.0
+    found = LinearClassifier(weights * problem.costs, float(result[b]) + float(weights @ corner))
+    if result.status is not Status.OPTIMAL:
+        return None, found, np.empty(0, dtype=int)
+    duals = [(agents, np.abs(result.dual(row))) for agents, row in filter(None, rows)]
+    top = max((float(value.max(initial=0.0)) for _, value in duals), default=0.0)
+    conflict = [agents[value > _SHARE * top] for agents, value in duals]
+    return float(result[wide]), found, np.unique(np.concatenate(conflict)) if conflict else np.empty(0, int)
 
 
 @StrategicLinearClassifier.formulation(
-    "milp", exact=True, cites="Ahmadi et al. (2022), Proposition 22, with a binary for each agent's outcome"
+    "margin-milp", exact=False, cites="Ahmadi et al. (2022), Proposition 22, with a binary for each outcome"
 )
-def milp(problem: StrategicLinearClassifier, model: Model, *, margin: float = 1e-4) -> Handles:
-    """Binaries for the movement feature and for each agent's outcome, tied to the classifier by implications.
+def margin_model(problem: StrategicLinearClassifier, model: Model, *, margin: float = _MARGIN) -> Handles:
+    """Write binaries for the movement feature and each agent's outcome, tied to the classifier.
 
     The paper decides whether all requirements can be met at once; this finds the best that can. Features are
-    measured in effort, so that the movement feature's weight is 1, all others lie in [0, 1], and who gets
-    within 1 of the threshold is accepted. What must be strict (rejected agents fall short, gaming agents do
-    not qualify, features preferred in ties weigh less) is met by at least `margin`: exact among such
-    classifiers.
+    measured in effort, so that the movement feature's weight is 1, all others lie in [0, 1], and an agent
+    within 1 of the threshold is accepted. Strict demands (rejected agents fall short, gaming agents do not
+    qualify, features preferred in ties weigh less) hold by at least `margin`: exact among such classifiers
+    only, so that the model's bound is none on the problem. With ``margin=0`` the model is a relaxation: its
+    bound holds for all classifiers, its point need not be one.
 
-    Args:
-        problem: which.
-        model: to write to.
-        margin: in units of effort; must be well above 1e-6, the tolerance of comparisons.
+    Parameters
+    ----------
+    problem : StrategicLinearClassifier
+        The problem.
+    model : Model
+        The model to write to.
+    margin : float, default 0.0001
+        In units of effort; at least 1e-5, ten times the tolerance of comparisons, or 0 for the relaxation.
 
-    Returns:
-        ``weights`` and ``threshold`` in units of effort; ``moves_along``, one binary for each feature;
-        ``accepted``, one for each agent of positive weight; ``true_positives`` and ``false_positives``.
+    Returns
+    -------
+    Handles
+        ``restricts``: whether there is a margin. ``weights`` and ``threshold`` in units of effort;
+        ``moves_along``, one binary for each feature; ``accepted``, one for each agent of positive weight;
+        ``true_positives`` and ``false_positives``; ``improves`` and ``falls_short``, a row for each of the
+        agents ``unqualified``.
     """
-    if not 10 * TOLERANCE <= margin < 1:
+    if margin != 0 and not 10 * TOLERANCE <= margin < 1:
         raise DeclarationError(f"margin is {margin!r}; it must be at least {10 * TOLERANCE:g} and below 1")
+    slack = 3 * TOLERANCE if margin == 0 else 0.0  # equality in the evaluation is up to the tolerance
     counted = problem.agent_weights > 0
     n, d = int(counted.sum()), problem.X.shape[1]
     Y, t, s = problem.scaled()
@@ -47,14 +293,16 @@ def milp(problem: StrategicLinearClassifier, model: Model, *, margin: float = 1e
     helps = problem.improvable & (t > 0)
     name = model.unused_name
 
-    a = model.variable(name("weights"), d, lower=0, upper=1)
-    b = model.variable(name("threshold"), lower=0, upper=float(Y.max(axis=0, initial=0).sum()) + 1 + margin)
+    a = model.variable(name("weights"), d, lower=0, upper=1 + slack)
+    b = model.variable(
+        name("threshold"), lower=0, upper=float(Y.max(axis=0, initial=0).sum()) * (1 + slack) + 1 + margin
+    )
     along = model.variable(name("moves_along"), d, binary=True)
     accepted = model.variable(name("accepted"), n, binary=True)
     model.subject_to(along.sum() == 1, a >= along)
     order = problem.preferred_features()
     for place in range(d - 1):  # a feature that would win a tie weighs less than the one moved along
-        model.subject_to(a[order[place]] + margin * along[order[place + 1 :]].sum() <= 1)
+        model.subject_to(a[order[place]] + margin * along[order[place + 1 :]].sum() <= 1 + slack)
 
     score = a @ Y.T
     model.subject_to(
@@ -64,21 +312,22 @@ def milp(problem: StrategicLinearClassifier, model: Model, *, margin: float = 1e
     # An unqualified agent that is accepted improves along one feature, games along an improvable one by too
     # little to qualify, or games along another.
     u, features = np.flatnonzero(~qualified), np.flatnonzero(helps)
-    reaches = problem.improvable_along()[counted][np.ix_(u, features)]
+    own = (Y[u] @ t)[:, None]
+    reaches = own + t[features] >= s - TOLERANCE - slack
     games = not forbids_false_positives(problem.max_false_positives, weight)
     improves = model.variable(name("improves"), reaches.shape, upper=reaches, binary=True)
     falls_short = model.variable(name("falls_short"), reaches.shape, upper=float(games), binary=True)
     games_along = model.variable(name("games"), len(u), upper=float(games), binary=True)
     # what moving as far as acceptance needs adds to the truth
     gain = (b - score[u])[:, None] * t[features]
-    lack = (s - Y[u] @ t)[:, None]
+    lack = s - own
     false = falls_short.sum(axis=1) + games_along
     model.subject_to(
         accepted[u] == improves.sum(axis=1) + false,
         improves <= along[features],
         falls_short <= along[features],
         games_along <= along[np.flatnonzero(~helps)].sum(),
-        implies(improves, gain >= lack),
+        implies(improves, gain >= lack - slack),
     )
     if games:
         model.subject_to(implies(falls_short, gain <= lack - margin))
@@ -87,17 +336,21 @@ def milp(problem: StrategicLinearClassifier, model: Model, *, margin: float = 1e
     if games and problem.max_false_positives is not None:
         model.subject_to(false_weight <= problem.max_false_positives)
 
-    def decision(said: ModelSolution) -> LinearClassifier:
-        scaled = np.where(said[along] > 0.5, 1.0, np.clip(said[a], 0.0, 1.0))
-        return LinearClassifier(scaled * problem.costs, float(said[b]) + float(scaled @ corner))
+    def decision(result: ModelSolution) -> LinearClassifier:
+        scaled = np.where(result[along] > 0.5, 1.0, np.clip(result[a], 0.0, 1.0))
+        return LinearClassifier(scaled * problem.costs, float(result[b]) + float(scaled @ corner))
 
     return Handles(
         objective=true_weight - problem.penalty * false_weight,
         decision=decision,
+        restricts=margin > 0,
         weights=a,
         threshold=b,
         moves_along=along,
         accepted=accepted,
         true_positives=true_weight,
         false_positives=false_weight,
+        improves=improves,
+        falls_short=falls_short,
+        unqualified=u,
     )

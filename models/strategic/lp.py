@@ -32,15 +32,17 @@ def lp(problem: StrategicClassification, model: Model) -> Handles:
     the support, those criteria in it that the relaxation opens most (at 20 levels), and greedy deletion's
     set.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``is_open``, shape ``(m,)``; ``true_positives`` and ``false_positives`` by group.
     """
     responses = write_responses(problem, model, integer=False)
     true, false = values_by_group(problem, responses)
     values = true - problem.penalty * false
 
-    def decision(said: ModelSolution) -> OpenCriteria:
-        z = said[responses.is_open]
+    def decision(result: ModelSolution) -> OpenCriteria:
+        z = result[responses.is_open]
         levels = np.unique(np.quantile(z[z > POSITIVE], LEVELS)) if (z > POSITIVE).any() else [1.0]
         tried = [z >= level - POSITIVE / 2 for level in levels]  # the support first
         sets = [

@@ -26,13 +26,19 @@ __all__ = ["ResponseVariables", "milp", "values_by_group", "write_responses"]
 def milp(problem: StrategicClassification, model: Model, *, all_rows: bool = False) -> Handles:
     """Choose the criteria by binaries; closest-assignment rows make each agent take its best open edge.
 
-    Args:
-        problem: which.
-        model: to write to.
-        all_rows: also write the rows that the problem's own objective never presses against, for models that
-            use the responses in ways of their own.
+    Parameters
+    ----------
+    problem : StrategicClassification
+        Which.
+    model : Model
+        To write to.
+    all_rows : bool, default False
+        Also write the rows that the problem's own objective never presses against, for models that use the
+        responses in ways of their own.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``is_open``, shape ``(m,)``; ``values``, ``true_positives`` and ``false_positives`` by group, shape
         ``(groups,)``; ``accepted`` and ``improved``, shape ``(n,)``: which agents meet a criterion, and which
         of these are qualified then. Agents' responses have at least these true and at most these false
@@ -44,7 +50,7 @@ def milp(problem: StrategicClassification, model: Model, *, all_rows: bool = Fal
     return Handles(
         # an objective, not an expression: before the optimum, the model may understate the decision's value
         objective=maximize(values.sum()) if problem.groups is None else leximin(values),
-        decision=lambda said: OpenCriteria(np.flatnonzero(said[responses.is_open] > 0.5).tolist()),
+        decision=lambda result: OpenCriteria(np.flatnonzero(result[responses.is_open] > 0.5).tolist()),
         start=lambda decision: {responses.is_open: problem.read_open(decision)},
         is_open=responses.is_open,
         values=values,
@@ -59,7 +65,9 @@ def milp(problem: StrategicClassification, model: Model, *, all_rows: bool = Fal
 def least_effort(problem: LeastEffortClassification, model: Model) -> Handles:
     """As for the most true positives, which are a constraint here.
 
-    Returns:
+    Returns
+    -------
+    Handles
         ``is_open``, shape ``(m,)``; ``true_positives``.
     """
     responses = write_responses(problem, model, integer=True, all_rows=True)
@@ -68,7 +76,7 @@ def least_effort(problem: LeastEffortClassification, model: Model) -> Handles:
     model.subject_to(true >= problem.min_true_positives, name=model.unused_name("enough"))
     return Handles(
         objective=(responses.takes * (weight * graph.cost[responses.edge])).sum(),
-        decision=lambda said: OpenCriteria(np.flatnonzero(said[responses.is_open] > 0.5).tolist()),
+        decision=lambda result: OpenCriteria(np.flatnonzero(result[responses.is_open] > 0.5).tolist()),
         start=lambda decision: {responses.is_open: problem.read_open(decision)},
         is_open=responses.is_open,
         true_positives=true,
@@ -80,10 +88,14 @@ class ResponseVariables:
     """The agents' responses as expressions; a run is a stretch of an agent's edges that need no telling
     apart.
 
-    Attributes:
-        is_open: which criteria are open, shape ``(m,)``.
-        takes: whether the agent takes an edge of the run; one for each run.
-        edge: the first edge of each run, in the graph's order.
+    Attributes
+    ----------
+    is_open : Variable
+        Which criteria are open, shape ``(m,)``.
+    takes : Expression
+        Whether the agent takes an edge of the run; one for each run.
+    edge : Array
+        The first edge of each run, in the graph's order.
     """
 
     is_open: Variable
@@ -106,11 +118,16 @@ def write_responses(
     row that raises it, and that of gaming ones no row that limits it, since the optimum wants many of the
     former and few of the latter. Where gaming is forbidden, it has no step at all.
 
-    Args:
-        problem: which.
-        model: to write to.
-        integer: whether variables are binary; otherwise the relaxation.
-        all_rows: whether every edge is a step of its own and has all rows, for costs or other uses.
+    Parameters
+    ----------
+    problem : StrategicGraph
+        Which.
+    model : Model
+        To write to.
+    integer : bool
+        Whether variables are binary; otherwise the relaxation.
+    all_rows : bool, default False
+        Whether every edge is a step of its own and has all rows, for costs or other uses.
     """
     graph, edges = problem.graph, len(problem.graph.agent)
     first = np.ones(edges, dtype=bool)

@@ -32,6 +32,8 @@ Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 class OpenCriteria(frozenset[int]):
     """The published criteria, by index.
 
+    Examples
+    --------
     >>> OpenCriteria([2, 1])
     OpenCriteria({1, 2})
     >>> OpenCriteria([2, 1]) == {1, 2}
@@ -45,9 +47,12 @@ class OpenCriteria(frozenset[int]):
 class AgentGraph(NamedTuple):
     """The edges that agents would take, each agent's in the order of its preference.
 
-    Attributes:
-        agent, criterion, cost, improves: one entry for each edge, sorted by agent, then preference.
-        start: agent i's edges are ``start[i]:start[i + 1]``; shape ``(n + 1,)``.
+    Attributes
+    ----------
+    agent, criterion, cost, improves : Array
+        One entry for each edge, sorted by agent, then preference.
+    start : Array
+        Agent i's edges are ``start[i]:start[i + 1]``; shape ``(n + 1,)``.
     """
 
     agent: Array
@@ -64,24 +69,34 @@ class StrategicGraph(Problem):
     then takes its cheapest edge to a published criterion if it can afford one, and is accepted; it is a true
     positive if that edge improves it, otherwise a false positive.
 
-    Attributes:
-        agents, criteria: how many there are.
-        edges: rows ``(agent, criterion, cost, improves)``, shape ``(E, 4)``: the agent can meet the criterion
-            at this cost (>= 0), and truly qualifies by it (1) or games (0).
-        max_false_positives: the weight of false positives may be at most this; None for no limit.
-        value: of being accepted, in units of cost; one for all agents or one for each.
-        weights: how much each agent counts, shape ``(n,)``; 1 by default.
-        ties: which of an agent's equally cheap edges it takes. ``"improvement"``: one that improves, then the
-            criterion with the lowest index; ``"gaming"``: one that does not, then the lowest index;
-            ``"listed"``: the one that stands first in `edges`. The order may not depend on what is published:
-            Theorem 2 needs that.
-        zero_utility: what an agent does with an edge whose cost equals its value. ``"take"`` it (Definition
-            15 and the reductions need that), ``"refuse"`` it, or take it only if it ``"improve"``s (for free
-            targets, where the optimum would otherwise not be attained).
+    Attributes
+    ----------
+    agents, criteria : Count
+        How many there are.
+    edges : Numbers
+        Rows ``(agent, criterion, cost, improves)``, shape ``(E, 4)``: the agent can meet the criterion at
+        this cost (>= 0), and truly qualifies by it (1) or games (0).
+    max_false_positives : Limit, default 0.0
+        The weight of false positives may be at most this; None for no limit.
+    value : Numbers, default 1.0
+        Of being accepted, in units of cost; one for all agents or one for each.
+    weights : Numbers, optional
+        How much each agent counts, shape ``(n,)``; 1 by default.
+    ties : Literal["improvement", "gaming", "listed"], default "improvement"
+        Which of an agent's equally cheap edges it takes. ``"improvement"``: one that improves, then the
+        criterion with the lowest index; ``"gaming"``: one that does not, then the lowest index; ``"listed"``:
+        the one that stands first in `edges`. The order may not depend on what is published: Theorem 2 needs
+        that.
+    zero_utility : Literal["take", "improve", "refuse"], default "take"
+        What an agent does with an edge whose cost equals its value. ``"take"`` it (Definition 15 and the
+        reductions need that), ``"refuse"`` it, or take it only if it ``"improve"``s (for free targets, where
+        the optimum would otherwise not be attained).
 
-    Raises:
-        DeclarationError: for a cost that is negative or no number, an index that does not exist, an edge
-            given twice, an `improves` that is neither 0 nor 1.
+    Raises
+    ------
+    DeclarationError
+        For a cost that is negative or no number, an index that does not exist, an edge given twice, an
+        `improves` that is neither 0 nor 1.
     """
 
     family: ClassVar[str] = "strategic"
@@ -157,20 +172,32 @@ class StrategicGraph(Problem):
         """Declare the linear model with a finite set of targets: criterion p is "have the features of target
             p".
 
-        Args:
-            X: where the agents start, shape ``(n, d)``.
-            targets: shape ``(m, d)``.
-            truth: the pair ``(a, b)``: qualified means ``a x >= b`` for the true features; `a` is not
-                negative.
-            costs: of raising each feature by one unit, shape ``(d,)``; lowering is free.
-            improvable: for each feature whether raising it changes the true one; shape ``(d,)``.
-            exact_target: an agent at target p has exactly p's features, also where that lowers an improvable
-                one (the paper's reading); if False it keeps the larger ones.
-            value: of being accepted.
-            fields: of the class, such as ``max_false_positives``.
+        Parameters
+        ----------
+        X : Any
+            Where the agents start, shape ``(n, d)``.
+        targets : Any
+            Shape ``(m, d)``.
+        truth : tuple[Any, float]
+            The pair ``(a, b)``: qualified means ``a x >= b`` for the true features; `a` is not negative.
+        costs : Any
+            Of raising each feature by one unit, shape ``(d,)``; lowering is free.
+        improvable : Any
+            For each feature whether raising it changes the true one; shape ``(d,)``.
+        exact_target : bool, default True
+            An agent at target p has exactly p's features, also where that lowers an improvable one (the
+            paper's reading); if False it keeps the larger ones.
+        value : Any, default 1.0
+            Of being accepted.
+        fields : Any
+            Of the class, such as ``max_false_positives``.
 
+        Notes
+        -----
         Costs are rounded to 9 decimals, so that what is equal on paper is a tie.
 
+        Examples
+        --------
         >>> p = StrategicClassification.from_features(
         ...     X=[[8, 0], [1, 5], [3, 2]], targets=[[12, 0], [2, 7]], truth=([1, 2], 12), costs=[0.2, 0.2],
         ...     improvable=[True, False], zero_utility="improve")
@@ -214,8 +241,10 @@ class StrategicGraph(Problem):
     def read_open(self, decision: Iterable[int]) -> Array:
         """Read a set of criteria into a mask of shape ``(m,)``.
 
-        Raises:
-            DeclarationError: for an index that does not exist.
+        Raises
+        ------
+        DeclarationError
+            For an index that does not exist.
         """
         chosen = np.array(list(decision))
         out = np.zeros(self.criteria, dtype=bool)
@@ -246,7 +275,9 @@ class StrategicGraph(Problem):
     def sample(self, size: int, rng: np.random.Generator) -> Self:
         """Draw agents independently, each with a probability in proportion to its weight.
 
-        Returns:
+        Returns
+        -------
+        Self
             The same problem with `size` agents of weight 1.
         """
         weights = self.agent_weights
@@ -278,15 +309,24 @@ class StrategicClassification(StrategicGraph):
     there may be at most `max_false_positives`. With `groups`, it first raises this value for the group where
     it is smallest, then for the next (leximin).
 
-    Attributes:
-        penalty: what a false positive costs in true positives, >= 0.
-        groups: the group of each agent, whole numbers from 0, shape ``(n,)``; None for one objective for all.
+    Attributes
+    ----------
+    penalty : Limit, default 0.0
+        What a false positive costs in true positives, >= 0.
+    groups : Integers, optional
+        The group of each agent, whole numbers from 0, shape ``(n,)``; None for one objective for all.
 
+    References
+    ----------
+    Ahmadi, Beyhaghi, Blum, Naggita, On classification of strategic agents who can both game and improve, FORC
+    2022, sections 2.1 and 3.
+
+    Notes
+    -----
     The other fields are those of `StrategicGraph`.
 
-    Reference: Ahmadi, Beyhaghi, Blum, Naggita, On classification of strategic agents who can both game and
-    improve, FORC 2022, sections 2.1 and 3.
-
+    Examples
+    --------
     >>> edges = [(0, 0, 1, 0), (0, 1, 2, 1), (0, 2, 3, 1), (1, 0, 1, 1),
     ...          (2, 1, 1, 1), (2, 2, 2, 0), (3, 3, 1, 0), (3, 2, 2, 1)]
     >>> p = StrategicClassification(agents=4, criteria=4, edges=edges, value=3)
@@ -354,6 +394,8 @@ class LeastEffortClassification(StrategicGraph):
 
     The other fields are those of `StrategicGraph`.
 
+    Examples
+    --------
     >>> edges = [(0, 0, 1, 0), (0, 1, 2, 1), (0, 2, 3, 1), (1, 0, 1, 1),
     ...          (2, 1, 1, 1), (2, 2, 2, 0), (3, 3, 1, 0), (3, 2, 2, 1)]
     >>> p = LeastEffortClassification(agents=4, criteria=4, edges=edges, value=3, min_true_positives=2)

@@ -20,14 +20,21 @@ __all__ = ["Responses"]
 class Responses:
     """Each agent's best response to published criteria; all arrays have shape ``(n,)``.
 
-    Attributes:
-        choice: the criterion (or target) that the agent meets, -1 if it is rejected; 0 for any accepted agent
-            where the criterion is a linear classifier.
-        cost: what the move costs the agent; 0 if it is rejected.
-        true_positive: accepted and, after the move, truly qualified (the agent improved, or was qualified).
-        false_positive: accepted and not qualified (the agent gamed).
-        weights: how much each agent counts.
-        start, position: where agents with features are before and after, shape ``(n, d)``; else None.
+    Attributes
+    ----------
+    choice : Array
+        The criterion (or target) that the agent meets, -1 if it is rejected; 0 for any accepted agent where
+        the criterion is a linear classifier.
+    cost : Array
+        What the move costs the agent; 0 if it is rejected.
+    true_positive : Array
+        Accepted and, after the move, truly qualified (the agent improved, or was qualified).
+    false_positive : Array
+        Accepted and not qualified (the agent gamed).
+    weights : Array
+        How much each agent counts.
+    start, position : Array, optional
+        Where agents with features are before and after, shape ``(n, d)``; else None.
     """
 
     choice: Array
@@ -63,8 +70,10 @@ class Responses:
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw the moves in the plane of the first two features; without features, who meets which criterion.
 
-        Args:
-            path: where to save the picture, if given; the ending says in which format.
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to save the picture, if given; the ending says in which format.
         """
         from matplotlib.figure import Figure
 

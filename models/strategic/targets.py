@@ -23,8 +23,10 @@ __all__ = ["TargetDesign", "TargetDesign2D", "Targets"]
 class Targets:
     """The published targets; an agent that has one's features is accepted.
 
-    Attributes:
-        points: shape ``(m, d)``.
+    Attributes
+    ----------
+    points : Array
+        Shape ``(m, d)``.
     """
 
     points: Array
@@ -51,8 +53,12 @@ class TargetDesign(LinearAgents):
 
     The fields are those of `LinearAgents`. Costs and qualification are compared up to 1e-6, see `TOLERANCE`.
 
-    Reference: Ahmadi, Beyhaghi, Blum, Naggita, FORC 2022, Theorem 5 (NP-hard) and section 5.3.
+    References
+    ----------
+    Ahmadi, Beyhaghi, Blum, Naggita, FORC 2022, Theorem 5 (NP-hard) and section 5.3.
 
+    Examples
+    --------
     >>> p = TargetDesign(X=[[8, 0], [1, 5], [3, 2]], truth=([1, 2], 12), costs=[0.2, 0.2],
     ...                  improvable=[True, False])
     >>> p.solve().objective
@@ -96,8 +102,10 @@ class TargetDesign(LinearAgents):
     def read_points(self, decision: Targets | Iterable[Any]) -> Array:
         """Read targets into an array of shape ``(m, d)``.
 
-        Raises:
-            DeclarationError: for another shape.
+        Raises
+        ------
+        DeclarationError
+            For another shape.
         """
         given = decision.points if isinstance(decision, Targets) else list(decision)
         points = as_numbers(given, "the decision")
@@ -114,6 +122,8 @@ class TargetDesign(LinearAgents):
 class TargetDesign2D(TargetDesign):
     """`TargetDesign` with two features, one improvable and one not: solvable in polynomial time (Theorem 26).
 
+    Examples
+    --------
     >>> p = TargetDesign2D(X=[[8, 0], [1, 5], [3, 2]], truth=([1, 2], 12), costs=[0.2, 0.2],
     ...                    improvable=[True, False])
     >>> s = p.solve()

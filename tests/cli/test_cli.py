@@ -21,7 +21,7 @@ STUDY = Path(rucksack.__file__).parent
 @pytest.fixture
 def forcopt(monkeypatch, tmp_path):
     """Run a command in an empty folder, with the rucksack as the only model."""
-    monkeypatch.setattr("forcopt.problem.problem_classes", lambda: {"Rucksack": Rucksack})
+    monkeypatch.setattr("forcopt.problem.registry.problem_classes", lambda: {"Rucksack": Rucksack})
     monkeypatch.chdir(tmp_path)
 
     def run(*words):
@@ -52,6 +52,7 @@ def test_help_at_each_level(forcopt):
         "schema",
         "solve",
         "compare",
+        "sweep",
         "export",
         "instances",
     ):
@@ -79,10 +80,10 @@ def test_describe(forcopt):
     said = " ".join(forcopt("describe", "Rucksack").stdout.split())
     for part in (
         "Choose items of the largest total value",
-        "values array of numbers, required of the items.",
-        "capacity number, > 0, required what fits.",
+        "values array of numbers, required Of the items.",
+        "capacity number, > 0, required The largest total weight.",
         "milp* formulation, exact, options: cap=1.0, least=0.0 Choose by integer programming. Dantzig (1957)",
-        "greedy algorithm, with a guarantee Take by value",
+        "greedy algorithm, with a guarantee, takes seed Take by value",
         "Examples rucksack/small",
     ):
         assert part in said
@@ -140,7 +141,7 @@ def test_no_solution_is_exit_code_1_with_its_reason(forcopt):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["solve", "nope.json"], "no file or example 'nope.json'; examples: rucksack/small"),
+        (["solve", "nope.json"], "no file, example or instance 'nope.json'"),
         (["solve", "rucksack/smal"], "did you mean 'rucksack/small'?"),
         (["solve", "rucksack/small", "-m", "mlip"], "did you mean 'milp'?"),
         (["solve", "rucksack/small", "-m", "milp@hihgs"], "did you mean 'highs'?"),
@@ -332,7 +333,9 @@ def test_a_package_of_a_stranger_adds_its_model(tmp_path):
 def test_an_error_has_no_traceback():
     said = real("solve", "nope")
     assert said.returncode == 2 and said.stdout == ""
-    assert said.stderr.startswith("error: no file or example 'nope'") and said.stderr.count("\n") == 1
+    assert (
+        said.stderr.startswith("error: no file, example or instance 'nope'") and said.stderr.count("\n") == 1
+    )
 
 
 def test_help_imports_no_solver_and_no_drawing():
@@ -358,3 +361,66 @@ def test_plain_data():
     assert plain(Rucksack(**SMALL))["capacity"] == 50
     assert plain(fo.Evaluation(1.0)) == {"objective": 1.0, "violations": {}, "metrics": {}}
     assert plain(object).startswith("<class")
+
+
+# -- standard input, own problems, sweeps --------------------------------------------------------------------
+
+
+def test_a_declaration_comes_from_standard_input(forcopt):
+    text = json.dumps({"model": "Rucksack", **SMALL})
+    result = CliRunner().invoke(app, ["solve", "-", "--json"], input=text)
+    assert result.exit_code == 0 and json.loads(result.stdout)["status"] == "optimal"
+    for wrong, message in (("{", "not valid JSON"), ("[1]", "lacks the key 'model'")):
+        result = CliRunner().invoke(app, ["compare", "-"], input=wrong)
+        assert result.exit_code == 2 and message in result.stderr
+
+
+def test_sweep(forcopt):
+    save()
+    words = ["sweep", "p.json", "--over", "capacity=1,2,5", "-m", "milp,greedy", "--seeds", "2"]
+    result = forcopt(*words, "--json", "--store", "s.sqlite", "--csv", "s.csv")
+    rows = json.loads(result.stdout)["rows"]
+    assert result.exit_code == 0 and len(rows) == 3 * 2 * 2
+    assert {row["parameters"]["capacity"] for row in rows} == {1, 2, 5}
+    assert Path("s.csv").exists()
+    assert (
+        json.loads(forcopt(*words, "--json", "--store", "s.sqlite").stdout)["rows"] == rows
+    )  # not run again
+    drawn = forcopt(*words, "--plot", "s.png", "--kind", "pareto", "--x", "capacity", "--y", "objective")
+    assert drawn.exit_code == 0 and Path("s.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--over", "capacity"], "must be NAME=V1,V2"),
+        (["--over", "capacty=1"], "did you mean 'capacity'"),
+        (["--seeds", "0"], "--seeds is 0"),
+        (["--x", "capacity"], "only --kind pareto has axes"),
+        (["--executor", "cluster"], "processes:N, threads:N or dask://HOST:PORT"),
+    ],
+)
+def test_bad_sweeps(forcopt, words, message):
+    save()
+    result = forcopt("sweep", "p.json", *words)
+    assert result.exit_code == 2 and message in result.stderr
+
+
+def test_sweep_on_threads(forcopt):
+    save()
+    result = forcopt("sweep", "p.json", "--over", "capacity=1,2", "--executor", "threads:2", "--json")
+    assert result.exit_code == 0 and len(json.loads(result.stdout)["rows"]) == 2
+
+
+def test_import_of_a_file(tmp_path):
+    (tmp_path / "mine.py").write_text("print('imported')")
+    said = real("--import", str(tmp_path / "mine.py"), "-q", "models")
+    assert said.returncode == 0 and "imported" in said.stdout
+    said = real("--import", "no_such_module", "models")
+    assert said.returncode == 2 and "--import is 'no_such_module'" in said.stderr
+
+
+def test_piped_tables_are_not_folded_and_have_no_style():
+    said = real("backends")
+    assert "\x1b[" not in said.stdout
+    assert any(line.split()[:1] == ["highs"] and "LP, MILP, QP" in line for line in said.stdout.splitlines())

@@ -107,7 +107,7 @@ def test_indices_that_are_no_arrays(model, index):
 def test_pandas_on_either_side(model):
     pd = pytest.importorskip("pandas")
     _m, x, X = model
-    series, frame = pd.Series([1.0, 2, 3], index=list("abc")), pd.DataFrame([[1, 2, 3], [4, 5, 6]])
+    series, frame = pd.Series([1.0, 2, 3]), pd.DataFrame([[1, 2, 3], [4, 5, 6]])
     index = pd.Index([1, 2, 3])
     point = np.arange(9.0)
     xv, Xv = point[:3], point[3:].reshape(2, 3)

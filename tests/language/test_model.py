@@ -14,7 +14,7 @@ def test_variables_and_their_columns():
     m = fo.Model("m")
     x = m.variable("x", (2, 3), lower=[[0], [1]], upper=[4, 5, 6])
     y = m.variable("y", lower=-1, integer=True)
-    b = m.variable("b", np.int64(2), binary=True, lower=[0, 1], upper=9)
+    b = m.variable("b", np.int64(2), binary=True, lower=[0, 1])
     z = m.variable(shape=[2])
     empty = m.variable("empty", (2, 0))
     assert [v.name for v in m.variables] == ["x", "y", "b", "x4", "empty"]
@@ -139,10 +139,10 @@ def test_points_and_completion():
     [
         (lambda x, e: {x: [1, 2]}, "the value of x has shape (2,), which does not broadcast to (3,)"),
         (lambda x, e: {x: [1, np.nan, 1]}, "the value of x[1] is nan; it must be finite"),
-        (lambda x, e: {e: 1}, "a point gives values to variables, not to <expression"),
+        (lambda x, e: {e: 1}, "a point: x[0] + 1 must be a variable or a part of one"),
         (
             lambda x, e: {fo.Model("other").variable("z"): 1},
-            "variable z belongs to model 'other', not to model 'm'",
+            "a point: z belongs to model 'other', not to model 'm'",
         ),
     ],
 )

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import forcopt as fo
 from forcopt.backends.base import SolveOptions
 from forcopt.backends.registry import get_backend
+from forcopt.clock import Deadline
 from forcopt.compile.compiler import compile_model
 from forcopt.loops.cutting_planes import cutting_planes
 
@@ -164,10 +165,10 @@ def test_rounds_run_out():
     highs = get_backend("highs")
     session = highs.session(compile_model(m, highs.capabilities))
     with pytest.raises(fo.BackendError, match=r"each of 5 rounds"):
-        cutting_planes(session, m, SolveOptions(), lambda: 0.0, 1e-6, rounds=5)
+        cutting_planes(session, m, SolveOptions(), Deadline(), 1e-6, rounds=5)
 
 
-def test_bounds_hold_when_stopped():
+def test_bounds_hold_when_stopped(monkeypatch):
     m = fo.Model()
     x = m.variable("x", 2, lower=-2, upper=2)
 
@@ -181,8 +182,9 @@ def test_bounds_hold_when_stopped():
     highs = get_backend("highs")
     session = highs.session(compile_model(m, highs.capabilities))
     now = itertools.count()
-    options = SolveOptions(time_limit=3.0)
-    result = cutting_planes(session, m, options, lambda: float(next(now)), 1e-6)
+    monkeypatch.setattr("forcopt.clock.time.perf_counter", lambda: float(next(now)))
+    options = SolveOptions(time_limit=8.0)
+    result = cutting_planes(session, m, options, Deadline(8.0), 1e-6)
     assert result.status in ("limit", "feasible")
     assert -4.0 <= result.bound <= -np.sqrt(2) + 1e-6
 

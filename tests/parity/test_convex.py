@@ -32,10 +32,14 @@ FLAT = np.outer([1.0, -1, 2, 0], [1.0, -1, 2, 0])
 class Case:
     """An atom twice, as a scalar function of a vector: in forcopt, and in cvxpy.
 
-    Attributes:
-        ours, theirs: give expressions of x.
-        low, high: box on x; a positive `low` where the domain needs it.
-        concave: maximise it instead.
+    Attributes
+    ----------
+    ours, theirs : Callable[[Any], Any]
+        Give expressions of x.
+    low, high
+        Box on x; a positive `low` where the domain needs it.
+    concave : bool, default False
+        Maximise it instead.
     """
 
     ours: Callable[[Any], Any]

@@ -31,7 +31,9 @@ Case = tuple[Model, Variable, Array, Array, Array, Array]
 def random_lp(seed: int) -> Case:
     """A model with every kind of bound, row (empty ones too) and sense; about a third have no optimum.
 
-    Returns:
+    Returns
+    -------
+    Case
         The model, its variable, the matrix, the row bounds and the cost (in the model's own sense).
     """
     rng = np.random.default_rng(seed)

@@ -251,7 +251,7 @@ def test_allocations_by_hand():
     assert p.evaluate([3, 3, 4]).objective == pytest.approx(0.3683333333)
 
     p = StratifiedAllocation(sizes=[8, 5, 3], deviations=[1, 1, 10], sample_size=8)
-    capped = p.model_copy(update={"integer": False}).solve("neyman").decision.sizes
+    capped = p.replace(integer=False).solve("neyman").decision.sizes
     assert capped == pytest.approx([40 / 13, 25 / 13, 3])
     assert p.solve("greedy").decision.sizes.tolist() == [3, 2, 3]
     assert p.solve("greedy").objective == pytest.approx(0.0813802083)

@@ -109,7 +109,7 @@ def test_thresholds_on_a_line(method):
 
 
 def test_thresholds_on_a_line_one_of_them():
-    single = THRESHOLDS.model_copy(update={"randomized": False})
+    single = THRESHOLDS.replace(randomized=False)
     assert single.hypotheses.count == 12
     assert single.solve("enumeration").decision.sorted_losses == pytest.approx([1 / 3, 0, 0])
     assert single.solve("compact").decision.sorted_losses == pytest.approx([1 / 3, 0, 0])

@@ -112,7 +112,7 @@ def test_corollary_5_at_the_largest_base_rate():
     """There the paper's first case, apex at or left of 0, promises a score that does not exist."""
     p = CalibratedEqualErrors(scores={"L": ([0.4], [1]), "H": ([0.6], [1])}, cutoff=0.6)
     assert p.apex(0) == (0, 0)
-    assert p.infeasibility_reason and p.best_rates() is None
+    assert p.infeasibility_reason() and p.best_rates() is None
     assert p.solve().status is Status.INFEASIBLE
 
 
@@ -306,7 +306,7 @@ def test_compas_in_fractions():
     assert p.best_rates() == (F(155, 411), F(2, 3))
     assert [float(v) for v in p.apex(0)] == pytest.approx((0.4615, 0.5943), abs=5e-5)
     assert p.base_rates == pytest.approx([0.4768504, 0.6091298])
-    assert p.infeasibility_reason == ""
+    assert p.infeasibility_reason() == ""
 
 
 def test_compas_as_scored():

@@ -19,9 +19,12 @@ from forcopt.declaration import Numbers
 class Rucksack(fo.Problem):
     """Choose items of the largest total value within a weight limit.
 
-    Attributes:
-        values, weights: of the items.
-        capacity: what fits.
+    Attributes
+    ----------
+    values, weights : Numbers
+        Of the items.
+    capacity : float
+        The largest total weight.
     """
 
     sense = "max"
@@ -144,7 +147,7 @@ def unprepared(problem):
 
 
 @Bad.algorithm("note", exact=False)
-def note(problem, *, seed=None, extra=0):
+def note(problem, *, seed=None, extra=0, time_limit=None):
     """Take what a seed says, and leave a line for each run where the test counts them."""
     with open(os.environ["FORCOPT_TEST_RUNS"], "a") as file:
         file.write(f"{problem.capacity:g} {seed} {extra}\n")

@@ -1,6 +1,8 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from test_report import NAN, run
+from test_comparison import NAN, run
 
 import forcopt as fo
 from forcopt.clock import Improvement
@@ -187,3 +189,28 @@ def test_what_cannot_be_shown_is_told(three, kind, options, error, words):
     rows = [*three.rows, run("z", "failed", seconds=NAN)]
     with pytest.raises(error, match=words):
         Comparison(rows).chart(kind, **options)
+
+
+def test_a_front_joins_only_what_can_replace_each_other():
+    """Instances drawn at several sizes have a front each; a single parameter is what the front runs along."""
+    rows = [
+        run(method=m, parameters={"n": n, "tolerance": t}, objective=10 * n + t, seconds=1 / (1 + t))
+        for m in ("a", "b")
+        for n in (1, 2)
+        for t in (0.0, 1.0)
+    ]
+    rows = [replace(r, instance=f"n={r.parameters['n']} t={r.parameters['tolerance']}") for r in rows]
+    c = Comparison(rows)
+    fronts = [s for s in c.chart("pareto", along=["tolerance"]).series if s.name == "front"]
+    assert len(fronts) == 2 and "on n 1" in fronts[0].tips[0] and "on n 2" in fronts[1].tips[0]
+    assert len([s for s in c.chart("pareto").series if s.name == "front"]) == 4
+    one = Comparison([r for r in rows if r.parameters["n"] == 1])
+    assert len([s for s in one.chart("pareto", along=["n", "tolerance"]).series if s.dashed]) == 1
+    with pytest.raises(fo.UnknownNameError, match="tolerance"):
+        c.chart("pareto", along=["tolerence"])
+
+
+def test_a_share_of_nothing_is_not_spelled_out():
+    rows = [run(method="a", objective=0.0), run(method="b", objective=3.0)]
+    table = Comparison(rows).table()
+    assert "%" in table and max(len(word) for word in table.split() if "%" in word) < 12

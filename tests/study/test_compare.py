@@ -260,7 +260,7 @@ def test_a_star_stands_for_every_backend_that_can():
         ({"methods": []}, fo.DeclarationError, "methods is empty"),
         ({"methods": "milp"}, fo.DeclarationError, "a list of names"),
         ({"problems": []}, fo.DeclarationError, "problems is empty"),
-        ({"problems": ["a", "a"]}, FileNotFoundError, "no file or example 'a'"),
+        ({"problems": ["a", "a"]}, FileNotFoundError, "no file, example or instance 'a'"),
         ({"repeats": 0}, fo.DeclarationError, "repeats is 0"),
         ({"repeats": 2, "seed": np.random.default_rng(1)}, fo.DeclarationError, "seed is a generator"),
         ({"time_limit": 0}, fo.DeclarationError, "time_limit is 0"),

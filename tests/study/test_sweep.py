@@ -193,7 +193,7 @@ def test_a_method_registered_elsewhere_reaches_other_processes():
         ({"methods": ["mlip"]}, fo.UnknownNameError, "did you mean 'milp'"),
         ({"over": {"cap": [1]}, "methods": ["milp", "greedy"]}, fo.UnknownNameError, "method 'greedy'"),
         ({"memory_limit": 10**9}, fo.DeclarationError, "needs isolate=True"),
-        ({"problem": lambda seed: 3}, fo.DeclarationError, "gave 3"),
+        ({"problem": lambda seed: 3}, fo.DeclarationError, "draws 3"),
     ],
 )
 def test_bad_input_is_refused_before_anything_runs(arguments, error, words):

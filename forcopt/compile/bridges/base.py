@@ -18,12 +18,18 @@ Rewrite = Callable[[Any, "BridgeContext"], None]
 class Bridge:
     """Rewrites one kind of relation into others.
 
-    Attributes:
-        name: what ``s.bridges`` shows.
-        takes: the kind it rewrites.
-        gives: the kinds it leaves behind; ``rows`` for linear rows.
-        rewrite: called with the relation and the draft to write to.
-        cost: how reluctantly it is used; the compiler takes the cheapest chain.
+    Attributes
+    ----------
+    name : str
+        What ``s.bridges`` shows.
+    takes : str
+        The kind it rewrites.
+    gives : tuple[str, ...]
+        The kinds it leaves behind; ``rows`` for linear rows.
+    rewrite : Rewrite
+        Called with the relation and the draft to write to.
+    cost : float, default 1.0
+        How reluctantly it is used; the compiler takes the cheapest chain.
     """
 
     name: str
@@ -39,10 +45,14 @@ _BRIDGES: dict[str, Bridge] = {}
 def bridge(takes: str, gives: tuple[str, ...] = ("rows",), cost: float = 1.0) -> Callable[[Rewrite], Rewrite]:
     """Register a function as the bridge of its name.
 
-    Args:
-        takes: the kind it rewrites.
-        gives: the kinds it leaves behind.
-        cost: see `Bridge`.
+    Parameters
+    ----------
+    takes : str
+        The kind it rewrites.
+    gives : tuple[str, ...], default ("rows",)
+        The kinds it leaves behind.
+    cost : float, default 1.0
+        See `Bridge`.
     """
 
     def register(rewrite: Rewrite) -> Rewrite:

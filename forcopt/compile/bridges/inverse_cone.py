@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from forcopt.compile.bridge_context import BridgeContext
 from forcopt.compile.bridges.base import bridge
-from forcopt.language.expression import stack
+from forcopt.language.joins import stack
 from forcopt.language.relations import AtomRelation, SecondOrderCone
 
 

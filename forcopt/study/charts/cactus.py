@@ -10,7 +10,7 @@ from forcopt.errors import DeclarationError
 from forcopt.study.charts.chart import Chart, Series, methods, times
 
 if TYPE_CHECKING:
-    from forcopt.study.report import Comparison
+    from forcopt.study.comparison import Comparison
 
 __all__ = ["cactus"]
 
@@ -18,13 +18,19 @@ __all__ = ["cactus"]
 def cactus(comparison: Comparison, *, measure: str = "seconds", tolerance: float = 1e-4) -> Chart:
     """How many tests a method solves if it may take so much for each.
 
-    Args:
-        comparison: tests are its instances, with each seed and repeat.
-        measure: a number of each run of which less is better.
-        tolerance: how far, relative to it, an objective may be from the instance's best to count as solved.
+    Parameters
+    ----------
+    comparison : Comparison
+        Tests are its instances, with each seed and repeat.
+    measure : str, default "seconds"
+        A number of each run of which less is better.
+    tolerance : float, default 0.0001
+        How far, relative to it, an objective may be from the instance's best to count as solved.
 
-    Raises:
-        DeclarationError: if no method solves any test.
+    Raises
+    ------
+    DeclarationError
+        If no method solves any test.
     """
     values = comparison.numbers(measure)
     taken = times(comparison, tolerance, measure)

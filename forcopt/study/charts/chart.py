@@ -13,7 +13,7 @@ from forcopt.status import Status
 from forcopt.study.run import TOLERANCE, Run
 
 if TYPE_CHECKING:
-    from forcopt.study.report import Comparison
+    from forcopt.study.comparison import Comparison
 
 __all__ = ["Chart", "Series", "methods", "naming", "solved", "tests", "times"]
 
@@ -22,13 +22,20 @@ __all__ = ["Chart", "Series", "methods", "naming", "solved", "tests", "times"]
 class Series:
     """Points of one method, or a line through them.
 
-    Attributes:
-        name: the method; series of one name have one colour.
-        x, y: the points.
-        kind: how they are joined; steps stay at a value until the next point.
-        tips: what to say of each point; its numbers if left out.
-        low, high: an interval around each y, if there is one.
-        dashed: a fit or a bound, not a measurement.
+    Attributes
+    ----------
+    name : str
+        The method; series of one name have one colour.
+    x, y : Array
+        The points.
+    kind : Literal["points", "line", "steps"], default "points"
+        How they are joined; steps stay at a value until the next point.
+    tips : tuple[str, ...], optional
+        What to say of each point; its numbers if left out.
+    low, high : Array, optional
+        An interval around each y, if there is one.
+    dashed : bool, default False
+        A fit or a bound, not a measurement.
     """
 
     name: str
@@ -45,12 +52,18 @@ class Series:
 class Chart:
     """A picture's content.
 
-    Attributes:
-        title: what it shows.
-        x, y: what the axes show, with units.
-        series: what is drawn, in order.
-        log_x, log_y: whether an axis is logarithmic.
-        note: how to read it.
+    Attributes
+    ----------
+    title : str
+        What it shows.
+    x, y : str
+        What the axes show, with units.
+    series : Sequence[Series]
+        What is drawn, in order.
+    log_x, log_y : bool, default False
+        Whether an axis is logarithmic.
+    note : str, default ""
+        How to read it.
     """
 
     title: str

@@ -51,11 +51,14 @@ def draw(chart: Chart) -> Figure:
 
 
 def _plain_ticks(axis: Any) -> None:
-    """Ticks at the powers of ten, and at 2 and 5 times these where there are few; 1000 is 1000, not 10³."""
-    from matplotlib.ticker import LogLocator, NullFormatter
+    """Set ticks at powers of ten; at 2 and 5 times these on short axes, at even steps on shorter ones."""
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
     low, high = axis.get_view_interval()
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 200 * low else (1.0,)))
+    if high < 6 * low:
+        axis.set_major_locator(MaxNLocator(5))
+    else:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 200 * low else (1.0,)))
     axis.set_major_formatter(lambda value, _: f"{value:g}")
     axis.set_minor_formatter(NullFormatter())
 
@@ -71,9 +74,10 @@ def _count_whole(axis: Any, values: list[Array]) -> None:
 def _draw(axes: Any, series: Series, at: int) -> None:
     colour = "black" if series.name == "front" else COLOURS[at % len(COLOURS)]
     line = "dashed" if series.dashed else _DASHES[at // len(COLOURS) % len(_DASHES)]
-    label = "_" if series.dashed and series.name != "front" else series.name
+    drawn = axes.get_legend_handles_labels()[1]
+    label = "_" if series.name in drawn or (series.dashed and series.name != "front") else series.name
     if series.kind == "points":
-        mark = _MARKS[at // len(COLOURS) % len(_MARKS)]
+        mark = _MARKS[at % len(_MARKS)]
         axes.plot(series.x, series.y, mark, color=colour, label=label, markersize=5, alpha=0.8)
         if series.low is not None and series.high is not None and np.isfinite(series.low).any():
             axes.vlines(series.x, series.low, series.high, color=colour, alpha=0.5)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, unknown
 from forcopt.study.charts.chart import Chart, Series, methods
 
 if TYPE_CHECKING:
-    from forcopt.study.report import Comparison
+    from forcopt.study.comparison import Comparison
 
 __all__ = ["front", "pareto"]
 
@@ -19,6 +20,8 @@ __all__ = ["front", "pareto"]
 def front(x: Array, y: Array) -> Array:
     """The positions of the points that no other beats, less being better in both, by rising x; O(n log n).
 
+    Examples
+    --------
     >>> front(np.array([1.0, 2.0, 3.0, 2.0]), np.array([5.0, 3.0, 4.0, 6.0])).tolist()
     [0, 1]
     """
@@ -34,21 +37,35 @@ def pareto(
     *,
     better: tuple[Literal["less", "more"], Literal["less", "more"]] | None = None,
     level: float = 0.95,
+    along: Sequence[str] | None = None,
 ) -> Chart:
     """Two numbers of each run against each other, and the front of the points that no other beats in both.
 
     Each point is the mean over the seeds and repeats of an instance and method, with Student's interval for
-    the mean of `y`.
+    the mean of `y`. A front joins points that can replace each other: of one instance, or of instances that
+    differ in parameters of `along` only.
 
-    Args:
-        comparison: runs without one of the numbers are left out.
-        x, y: fields, parameters of a sweep or metrics, such as ``violation``, ``epsilon``, ``objective``.
-        better: whether less or more of x and of y is better; less, but for the objective of a problem that
-            maximises, if left out.
-        level: of the intervals.
+    Parameters
+    ----------
+    comparison : Comparison
+        Runs without one of the numbers are left out.
+    x, y
+        Fields, parameters of a sweep or metrics, such as ``violation``, ``epsilon``, ``objective``.
+    better : tuple[Literal["less", "more"], Literal["less", "more"]], optional
+        Whether less or more of x and of y is better; less, but for the objective of a problem that maximises,
+        if left out.
+    level : float, default 0.95
+        Of the intervals.
+    along : Sequence[str], optional
+        Parameters of a sweep whose values are alternatives, such as a tolerance. By default `x` and `y`, if
+        they are parameters, and the parameter of a sweep over one.
 
-    Raises:
-        DeclarationError: if no run has both numbers.
+    Raises
+    ------
+    DeclarationError
+        If no run has both numbers.
+    UnknownNameError
+        If `along` names no parameter.
     """
     a, b = comparison.summary(x), comparison.summary(y, level)
     fine = np.isfinite(a["mean"].to_numpy()) & np.isfinite(b["mean"].to_numpy())
@@ -74,8 +91,29 @@ def pareto(
             low, high = b["low"].to_numpy()[own], b["high"].to_numpy()[own]
             series.append(Series(name, at[own], value[own], "points", texts, low, high))
     signs = [1.0 if way == "less" else -1.0 for way in better]
-    best = front(signs[0] * at, signs[1] * value)
-    tips = tuple(f"{labels[i]}: {x} {at[i]:.6g}, {y} {value[i]:.6g}" for i in best)
-    series.append(Series("front", at[best], value[best], "line", tips, dashed=True))
+    for group, places in _comparable(comparison, b, x, y, along).items():
+        best = places[front(signs[0] * at[places], signs[1] * value[places])]
+        where = f" on {group}" if group else ""
+        tips = tuple(f"{labels[i]}{where}: {x} {at[i]:.6g}, {y} {value[i]:.6g}" for i in best)
+        series.append(Series("front", at[best], value[best], "line", tips, dashed=True))
     note = f"{better[0]} {x} and {better[1]} {y} is better; points of the front are beaten by none in both."
     return Chart(f"{y} against {x}", x, y, series, note=note)
+
+
+def _comparable(
+    comparison: Comparison, frame: Any, x: str, y: str, along: Sequence[str] | None
+) -> dict[str, Array]:
+    """Give the positions of the points of each front, by what their instances have in common."""
+    parameters = comparison.parameters
+    for name in along or ():
+        if name not in parameters:
+            raise unknown("parameter of the sweep", name, list(parameters))
+    if along is None:
+        along = parameters if len(parameters) == 1 else [name for name in parameters if name in (x, y)]
+    fixed = [name for name in parameters if name not in along]
+    if not parameters:
+        keys = [str(name) for name in frame["instance"]]
+    else:
+        keys = [", ".join(f"{n} {row[n]}" for n in fixed) for _, row in frame.iterrows()]
+    several = len(set(keys)) > 1
+    return {key if several else "": np.flatnonzero(np.array(keys) == key) for key in dict.fromkeys(keys)}

@@ -10,7 +10,7 @@ from forcopt.errors import DeclarationError
 from forcopt.study.charts.chart import Chart, Series, methods, times
 
 if TYPE_CHECKING:
-    from forcopt.study.report import Comparison
+    from forcopt.study.comparison import Comparison
 
 __all__ = ["profile"]
 
@@ -22,16 +22,24 @@ def profile(comparison: Comparison, *, measure: str = "seconds", tolerance: floa
     than two methods depend on each other: leave one out, and two others may change places (Gould and Scott,
     "A Note on Performance Profiles for Benchmarking Software", 2016); so it tells the best, not a ranking.
 
-    Args:
-        comparison: tests are its instances, with each seed and repeat.
-        measure: a number of each run of which less is better: ``seconds``, ``peak_memory``, ``iterations``.
-        tolerance: how far, relative to it, an objective may be from the instance's best to count as solved.
+    Parameters
+    ----------
+    comparison : Comparison
+        Tests are its instances, with each seed and repeat.
+    measure : str, default "seconds"
+        A number of each run of which less is better: ``seconds``, ``peak_memory``, ``iterations``.
+    tolerance : float, default 0.0001
+        How far, relative to it, an objective may be from the instance's best to count as solved.
 
-    Raises:
-        DeclarationError: if no method solves any test, or a measure is negative.
+    Raises
+    ------
+    DeclarationError
+        If no method solves any test, or a measure is negative.
 
-    Source: Dolan and Moré, "Benchmarking optimization software with performance profiles", Mathematical
-    Programming 91, 2002, section 2.
+    References
+    ----------
+    Dolan and Moré, "Benchmarking optimization software with performance profiles", Mathematical Programming
+    91, 2002, section 2.
     """
     comparison.numbers(measure)  # says if there is none
     taken = times(comparison, tolerance, measure)

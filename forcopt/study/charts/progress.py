@@ -12,7 +12,7 @@ from forcopt.study.charts.chart import Chart, Series, methods, naming
 from forcopt.study.run import TOLERANCE, Run
 
 if TYPE_CHECKING:
-    from forcopt.study.report import Comparison
+    from forcopt.study.comparison import Comparison
 
 __all__ = ["primal_gap", "progress"]
 
@@ -20,8 +20,12 @@ __all__ = ["primal_gap", "progress"]
 def primal_gap(objective: Array, best: float) -> Array:
     """``|objective - best| / max(|objective|, |best|)``, from 0 to 1; 1 without a point or with another sign.
 
-    Source: Berthold, "Measuring the impact of primal heuristics", Operations Research Letters 41, 2013.
+    References
+    ----------
+    Berthold, "Measuring the impact of primal heuristics", Operations Research Letters 41, 2013.
 
+    Examples
+    --------
     >>> primal_gap(np.array([10.0, 20.0, -5.0, np.nan]), 10.0).tolist()
     [0.0, 0.5, 1.0, 1.0]
     """
@@ -38,8 +42,10 @@ def progress(comparison: Comparison) -> Chart:
     It needs runs with a `trace`; one without counts as having found nothing before its end. Runs on
     instances for which no run found an answer are left out, as are those that did not take place.
 
-    Raises:
-        DeclarationError: if no instance has an answer.
+    Raises
+    ------
+    DeclarationError
+        If no instance has an answer.
     """
     best = {(w.instance, w.fingerprint): w.objective for w in comparison.winners}
     rows = [r for r in comparison.rows if (r.instance, r.fingerprint) in best and r.status is not None]

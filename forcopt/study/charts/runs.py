@@ -106,7 +106,8 @@ def _draw_seconds(axes: Any, rows: Sequence[Run]) -> None:
     places, seconds = zip(*known, strict=True)
     wide = max(seconds) > 10 * min(seconds)
     least = min(seconds) / 2 if wide else 0.0
-    axes.hlines(places, least, seconds, color="#bbbbbb", linewidth=2)
+    if not wide:  # a logarithmic axis has no zero at which a bar could begin
+        axes.hlines(places, least, seconds, color="#bbbbbb", linewidth=2)
     axes.plot(seconds, places, "o", color="#555555", markersize=5)
     if wide:
         axes.set_xscale("log")

@@ -10,7 +10,7 @@ from forcopt.errors import DeclarationError
 from forcopt.study.charts.chart import Chart, Series, methods, naming, solved
 
 if TYPE_CHECKING:
-    from forcopt.study.report import Comparison
+    from forcopt.study.comparison import Comparison
 
 __all__ = ["scaling"]
 
@@ -28,16 +28,24 @@ def scaling(
     The exponent is that of least squares in the logarithms, with Student's interval. What was not solved is
     not in it, so where only the easy large instances are solved it comes out too small.
 
-    Args:
-        comparison: of instances of at least two sizes, and for an interval three runs.
-        size: a number of each run: ``size`` (numbers in the declaration), ``columns``, ``nonzeros``, or a
-            parameter of a sweep.
-        measure: what is fitted.
-        tolerance: how far, relative to it, an objective may be from the instance's best to count as solved.
-        level: of the intervals of the exponents.
+    Parameters
+    ----------
+    comparison : Comparison
+        Of instances of at least two sizes, and for an interval three runs.
+    size : str, default "size"
+        A number of each run: ``size`` (numbers in the declaration), ``columns``, ``nonzeros``, or a parameter
+        of a sweep.
+    measure : str, default "seconds"
+        What is fitted.
+    tolerance : float, default 0.0001
+        How far, relative to it, an objective may be from the instance's best to count as solved.
+    level : float, default 0.95
+        Of the intervals of the exponents.
 
-    Raises:
-        DeclarationError: if no run that solved has both numbers, positive.
+    Raises
+    ------
+    DeclarationError
+        If no run that solved has both numbers, positive.
     """
     from scipy.stats import linregress, t
 

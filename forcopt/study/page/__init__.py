@@ -16,7 +16,7 @@ from forcopt.study.charts.draw import COLOURS
 from forcopt.study.store import declaration
 
 if TYPE_CHECKING:
-    from forcopt.study.report import Comparison
+    from forcopt.study.comparison import Comparison
 
 __all__ = ["page"]
 
@@ -30,9 +30,12 @@ ROOM = 10_000_000
 def page(comparison: Comparison, table: str, notes: str) -> str:
     """Give the page's text.
 
-    Args:
-        comparison: what it shows.
-        table, notes: of it, as HTML.
+    Parameters
+    ----------
+    comparison : Comparison
+        What it shows.
+    table, notes : str
+        Of it, as HTML.
     """
     parts = {
         "title": html.escape(_title(comparison)),

@@ -31,9 +31,12 @@ class AllFunctions(Hypotheses):
 class AllFunctionsOracle(Oracle):
     """Decides each of the m distinct rows by itself.
 
-    Attributes:
-        rows: the distinct rows, shape ``(m, d)``.
-        place: which of them each record has, shape ``(n,)``.
+    Attributes
+    ----------
+    rows
+        The distinct rows, shape ``(m, d)``.
+    place
+        Which of them each record has, shape ``(n,)``.
     """
 
     def __init__(self, features: Array) -> None:

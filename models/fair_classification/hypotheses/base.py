@@ -45,12 +45,17 @@ class Constant:
 class Hypothesis:
     """A classifier and what it predicts for the records of the problem.
 
-    Attributes:
-        predictions: 0 or 1, shape ``(n,)``.
+    Parameters
+    ----------
+    classifier : Classifier | Callable[[], Classifier]
+        Or what makes it, once it is asked for, where that takes an effort.
+    predictions : Array
+        See above.
 
-    Args:
-        classifier: or what makes it, once it is asked for, where that takes an effort.
-        predictions: see above.
+    Attributes
+    ----------
+    predictions : Array
+        0 or 1, shape ``(n,)``.
     """
 
     def __init__(self, classifier: Classifier | Callable[[], Classifier], predictions: Array) -> None:
@@ -68,11 +73,15 @@ class Hypothesis:
 class Hull:
     """All mixtures of a class, written into a model.
 
-    Attributes:
-        mapped: the linear map that was asked for, of the expected predictions.
-        mixture: reads weights and hypotheses from a solution.
-        start: the other way round: the values of variables for weights and the predictions of hypotheses,
-            shape ``(k, n)``; raises `DeclarationError` for others than the class holds.
+    Attributes
+    ----------
+    mapped : Expression
+        The linear map that was asked for, of the expected predictions.
+    mixture : Callable[[ModelSolution], tuple[Array, list[Hypothesis]]]
+        Reads weights and hypotheses from a solution.
+    start : Callable[[Array, Array], Mapping[Variable, Array]]
+        The other way round: the values of variables for weights and the predictions of hypotheses, shape
+        ``(k, n)``; raises `DeclarationError` for others than the class holds.
     """
 
     mapped: Expression
@@ -83,9 +92,12 @@ class Hull:
 class Oracle(ABC):
     """Finds hypotheses for a fixed set of n records.
 
-    Attributes:
-        exact: whether `best` is a minimiser, and not merely good.
-        closed_form: whether it is that without calling a solver.
+    Attributes
+    ----------
+    exact : bool, default True
+        Whether `best` is a minimiser, and not merely good.
+    closed_form : bool, default True
+        Whether it is that without calling a solver.
     """
 
     exact: bool = True
@@ -95,8 +107,10 @@ class Oracle(ABC):
     def best(self, costs: Array) -> Hypothesis:
         """The cost-sensitive oracle: a hypothesis h of least ``sum(costs * h)``.
 
-        Args:
-            costs: what predicting 1 costs more than predicting 0, for each record; shape ``(n,)``.
+        Parameters
+        ----------
+        costs : Array
+            What predicting 1 costs more than predicting 0, for each record; shape ``(n,)``.
         """
 
     def recall(self, costs: Array) -> list[Hypothesis]:
@@ -114,8 +128,10 @@ class Oracle(ABC):
     def all(self) -> list[Hypothesis]:
         """Every hypothesis that differs on the records.
 
-        Raises:
-            DeclarationError: if they cannot be listed.
+        Raises
+        ------
+        DeclarationError
+            If they cannot be listed.
         """
         raise DeclarationError(
             "these hypotheses cannot be listed; column-generation finds those that are needed"
@@ -124,10 +140,14 @@ class Oracle(ABC):
     def hull(self, model: Model, linear: sp.csr_array, single: bool = False) -> Hull:
         """Write the mixtures of the class into a model: by default, a weight for each hypothesis.
 
-        Args:
-            model: to write to.
-            linear: the map of the expected predictions that is wanted, shape ``(q, n)``.
-            single: only the hypotheses themselves, by integer variables.
+        Parameters
+        ----------
+        model : Model
+            To write to.
+        linear : sp.csr_array
+            The map of the expected predictions that is wanted, shape ``(q, n)``.
+        single : bool, default False
+            Only the hypotheses themselves, by integer variables.
         """
         listed = self.all()
         name = model.unused_name("weight")
@@ -154,8 +174,10 @@ class Hypotheses(Declared):
     def oracle(self, features: Array) -> Oracle:
         """The oracle for records with these features, shape ``(n, d)``.
 
-        Raises:
-            DeclarationError: if the class does not fit the features.
+        Raises
+        ------
+        DeclarationError
+            If the class does not fit the features.
         """
 
 

@@ -15,9 +15,12 @@ __all__ = ["Cuts", "best_cuts"]
 class Cuts:
     """The classifiers that predict 1 where a score is at least some value; the best costs one pass.
 
-    Args:
-        scores: of the records, shape ``(n,)``.
-        make: gives the classifier that cuts the score at a value.
+    Parameters
+    ----------
+    scores : Array
+        Of the records, shape ``(n,)``.
+    make : Callable[[float], Classifier]
+        Gives the classifier that cuts the score at a value.
     """
 
     def __init__(self, scores: Array, make: Callable[[float], Classifier]) -> None:

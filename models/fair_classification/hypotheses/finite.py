@@ -20,9 +20,13 @@ __all__ = ["Finite", "TableRow"]
 class Finite(Hypotheses):
     """The rows of a table: each is a hypothesis, given by what it predicts for each record.
 
-    Attributes:
-        table: 0 or 1, shape ``(hypotheses, n)``.
+    Attributes
+    ----------
+    table : Integers
+        0 or 1, shape ``(hypotheses, n)``.
 
+    Examples
+    --------
     >>> Finite([[0, 0, 1], [0, 1, 1]]).oracle(np.zeros((3, 1))).best(np.array([1.0, -1.0, 0.0])).classifier
     hypothesis 1
     """
@@ -53,10 +57,14 @@ class Finite(Hypotheses):
 class TableRow:
     """A hypothesis of a table; it predicts for the records that it was declared with.
 
-    Attributes:
-        index: which row of the table.
-        predictions: 0 or 1 for each record.
-        features: of the records.
+    Attributes
+    ----------
+    index : int
+        Which row of the table.
+    predictions : Array
+        0 or 1 for each record.
+    features : Array
+        Of the records.
     """
 
     index: int
@@ -66,8 +74,10 @@ class TableRow:
     def predict(self, X: Any) -> Array:
         """What it predicts for the records, or for rows of features that occur among them.
 
-        Raises:
-            DeclarationError: for other rows, or if records with the same features are predicted differently.
+        Raises
+        ------
+        DeclarationError
+            For other rows, or if records with the same features are predicted differently.
         """
         features = as_numbers(X, "X")
         if np.array_equal(features, self.features):

@@ -31,15 +31,20 @@ __all__ = ["Halfspace", "Halfspaces", "write_halfspace"]
 class Halfspaces(Hypotheses):
     """All linear classifiers: 1 where ``normal . x + offset >= 0``.
 
-    Attributes:
-        search: ``"exact"`` finds the best halfspace for given costs: by sorting for one feature, by a sweep
-            around every point for two (O(m^2 log m) for m distinct rows), by a mixed-integer program for
-            more. ``"regression"`` regresses the costs on the features by least squares, O(n d) a call: the
-            heuristic of Kearns et al. (2018), without a guarantee; it cuts the fit where the costs are least,
-            rather than at 0.
-        margin: how far from the boundary every record must stay, in units of the range of the features, for
-            three and more of them, where the best is among the halfspaces that do.
+    Attributes
+    ----------
+    search : Literal["exact", "regression"], default "exact"
+        ``"exact"`` finds the best halfspace for given costs: by sorting for one feature, by a sweep around
+        every point for two (O(m^2 log m) for m distinct rows), by a mixed-integer program for more.
+        ``"regression"`` regresses the costs on the features by least squares, O(n d) a call: the heuristic of
+        Kearns et al. (2018), without a guarantee; it cuts the fit where the costs are least, rather than at
+        0.
+    margin : float, default 0.0001
+        How far from the boundary every record must stay, in units of the range of the features, for three and
+        more of them, where the best is among the halfspaces that do.
 
+    Examples
+    --------
     >>> X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
     >>> xor = Halfspaces().oracle(X)
     >>> len(xor.all())  # of the 16 labellings, two are not linear
@@ -93,7 +98,9 @@ class _Scaled:
 def write_halfspace(model: Model, points: Array, margin: float) -> tuple[Variable, Variable, Variable]:
     """Write a halfspace of points in [-1, 1]^d into a model, for every point at least margin / 2 away.
 
-    Returns:
+    Returns
+    -------
+    tuple[Variable, Variable, Variable]
         Normal and offset, of which the normal has entries from -1 to 1, and for each point the binary that
         says whether it is inside.
     """

@@ -64,12 +64,17 @@ class Learner(Hypotheses):
     one sort. Logistic regression and most others minimise a stand-in for the error, so the oracle is a
     heuristic, and what is optimal over the classifiers that it finds is not proved to be so over all.
 
-    Attributes:
-        estimator: takes ``sample_weight`` in ``fit``; a `Pipeline` passes it to its last step. It is cloned
-            before each fit, unless it has ``warm_start=True``: then each fit goes on from the one before.
-        cut: ``"best"`` moves the cut, and lets methods try all cuts of scores that are already learnt before
-            they ask for another; ``"default"`` leaves it to the estimator, as must be without a score.
+    Attributes
+    ----------
+    estimator : Estimator
+        Takes ``sample_weight`` in ``fit``; a `Pipeline` passes it to its last step. It is cloned before each
+        fit, unless it has ``warm_start=True``: then each fit goes on from the one before.
+    cut : Literal["best", "default"], default "best"
+        ``"best"`` moves the cut, and lets methods try all cuts of scores that are already learnt before they
+        ask for another; ``"default"`` leaves it to the estimator, as must be without a score.
 
+    Examples
+    --------
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> oracle = Learner(DecisionTreeClassifier(max_depth=1)).oracle(np.array([[1.0], [2.0], [3.0]]))
     >>> oracle.best(np.array([1.0, -1.0, -2.0])).predictions.tolist()
@@ -113,8 +118,10 @@ class ScoreCut:
 class LearnerOracle(Oracle):
     """Weighted classification, then the best cut of the score; counts its fits.
 
-    Attributes:
-        fits: how often the estimator was fitted.
+    Attributes
+    ----------
+    fits
+        How often the estimator was fitted.
     """
 
     exact = False

@@ -23,10 +23,14 @@ def distinct_rows(features: Array) -> tuple[Array, Array]:
 class Lookup:
     """Predicts for each known row of features what is written there.
 
-    Attributes:
-        rows: distinct, sorted rows of features, shape ``(m, d)``.
-        values: 0 or 1 for each, shape ``(m,)``.
-        name: how it calls itself.
+    Attributes
+    ----------
+    rows : Array
+        Distinct, sorted rows of features, shape ``(m, d)``.
+    values : Array
+        0 or 1 for each, shape ``(m,)``.
+    name : str, default "lookup"
+        How it calls itself.
     """
 
     rows: Array = field(repr=False)
@@ -36,8 +40,10 @@ class Lookup:
     def predict(self, X: Any) -> Array:
         """Look the rows up.
 
-        Raises:
-            DeclarationError: for a row that is not among the known ones.
+        Raises
+        ------
+        DeclarationError
+            For a row that is not among the known ones.
         """
         features = as_numbers(X, "X")
         both, place = distinct_rows(np.vstack([self.rows, features.reshape(-1, self.rows.shape[1])]))

@@ -23,10 +23,14 @@ MOST_CELLS = 50_000_000
 class _Star:
     """The other points around a pivot, by the line through both.
 
-    Attributes:
-        order: the other points, by the angle of their line, from 0 to pi.
-        ahead: for each of these, whether it lies on the half of the line that points upwards.
-        line: for each of these, the number of its line; collinear points share one.
+    Attributes
+    ----------
+    order : Array
+        The other points, by the angle of their line, from 0 to pi.
+    ahead : Array
+        For each of these, whether it lies on the half of the line that points upwards.
+    line : Array
+        For each of these, the number of its line; collinear points share one.
     """
 
     order: Array
@@ -41,12 +45,18 @@ class _Star:
 class Cut(NamedTuple):
     """A line through a pivot, turned a little about a point beside it.
 
-    Attributes:
-        pivot: which point.
-        line: which line through it.
-        left: whether what lies left of the line is positive, looking upwards; else what lies right of it.
-        ahead: whether what lies on the line above the pivot is positive; else what lies below.
-        with_pivot: whether the pivot is positive.
+    Attributes
+    ----------
+    pivot : int
+        Which point.
+    line : int
+        Which line through it.
+    left : bool
+        Whether what lies left of the line is positive, looking upwards; else what lies right of it.
+    ahead : bool
+        Whether what lies on the line above the pivot is positive; else what lies below.
+    with_pivot : bool
+        Whether the pivot is positive.
     """
 
     pivot: int
@@ -64,8 +74,10 @@ class Plane:
     through a pivot, with the half of the line before or behind the pivot, with or without the pivot; and all
     of these are obtained by turning the line a little. Memory O(m^2), time O(m^2 log m) once, then O(m^2).
 
-    Args:
-        points: distinct, shape ``(m, 2)``.
+    Parameters
+    ----------
+    points : Array
+        Distinct, shape ``(m, 2)``.
     """
 
     def __init__(self, points: Array) -> None:
@@ -140,8 +152,10 @@ class Plane:
     def all(self) -> list[Cut]:
         """A line for each dichotomy by a line; constants may be among them.
 
-        Raises:
-            DeclarationError: if there are too many points to list them.
+        Raises
+        ------
+        DeclarationError
+            If there are too many points to list them.
         """
         if 4 * self.count**3 > MOST_CELLS:
             raise DeclarationError(

@@ -25,10 +25,15 @@ class Thresholds(Hypotheses):
 
     The oracle is exact: one sort, then cumulative sums, O(n) a call.
 
-    Attributes:
-        column: which feature.
-        direction: predict 1 ``"above"`` the cut, ``"below"`` it, or ``"both"`` kinds.
+    Attributes
+    ----------
+    column : int, default 0
+        Which feature.
+    direction : Literal["above", "below", "both"], default "both"
+        Predict 1 ``"above"`` the cut, ``"below"`` it, or ``"both"`` kinds.
 
+    Examples
+    --------
     >>> X = np.array([[3.0], [1.0], [2.0]])
     >>> Thresholds().oracle(X).best(np.array([-2.0, 1.0, -1.0])).classifier
     x0 >= 1.5

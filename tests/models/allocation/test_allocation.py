@@ -286,7 +286,7 @@ def test_from_tables_and_records_to_a_drawn_sample(tmp_path):
 
 def test_roundings():
     p = StratifiedAllocation(sizes=[40, 40, 40, 2], deviations=[1, 1.4, 2.2, 9], sample_size=20)
-    exact = p.model_copy(update={"integer": False}).solve("neyman").decision.sizes
+    exact = p.replace(integer=False).solve("neyman").decision.sizes
     for rounding in ("largest-remainder", "ceiling", "nearest", "randomized"):
         d = p.solve("neyman", rounding=rounding, seed=1).decision
         assert (np.abs(d.sizes - exact) < 1).all() and (d.sizes == np.round(d.sizes)).all()

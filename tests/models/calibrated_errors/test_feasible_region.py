@@ -65,7 +65,7 @@ def test_the_polygon_has_the_support_function_of_the_linear_program(problem, dir
 @given(problem=problems())
 def test_the_corollary_says_when_the_polygon_is_empty(problem):
     """Both are exact, so that they must agree always, also on the boundary."""
-    assert bool(problem.infeasibility_reason) == problem.feasible_region().is_empty
+    assert bool(problem.infeasibility_reason()) == problem.feasible_region().is_empty
 
 
 @settings(max_examples=100, deadline=None)
@@ -138,7 +138,7 @@ def test_one_value_reaches_the_diagonal_only():
 )
 def test_beyond_all_base_rates_a_constant_is_feasible(cutoff, corner):
     p = CalibratedEqualErrors(scores={"L": ([0.4], [1]), "H": ([0.6], [1])}, cutoff=cutoff)
-    assert p.infeasibility_reason == ""
+    assert p.infeasibility_reason() == ""
     assert corner in p.feasible_region().vertices
     s = p.solve()
     assert s.status is fo.Status.OPTIMAL
@@ -150,7 +150,7 @@ def test_equal_base_rates_have_no_apex():
     p = CalibratedEqualErrors(scores=scores, cutoff=0.5)
     assert p.apex(0) is None
     assert p.apex() is not None  # the margin turns one of the lines a little
-    assert p.infeasibility_reason == ""
+    assert p.infeasibility_reason() == ""
     assert not p.feasible_region().is_empty
 
 

@@ -16,7 +16,7 @@ from forcopt.models.lexifair.levels import sums_of_largest
 READY = {name: b for name, b in backends().items() if b.missing() is None and not b.capabilities.only_integer}
 LINEAR = [name for name in READY if name != "pyscipopt"]
 CONIC = [name for name, b in READY.items() if "second_order" in b.capabilities.kinds]
-FORMULATIONS = [m for m, v in LexifairRegression._methods.items() if v.kind == "formulation"]
+FORMULATIONS = [m for m, v in LexifairRegression.methods.items() if v.kind == "formulation"]
 
 tables = st.tuples(st.integers(1, 6), st.integers(1, 4), st.integers(0, 10**6)).map(
     lambda t: np.random.default_rng(t[2]).integers(0, 11, t[:2]) / 10

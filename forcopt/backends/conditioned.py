@@ -1,0 +1,89 @@
+"""Scale a program on its way to a solver that would drop its small coefficients, and unscale the answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from forcopt.arrays import Array
+from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
+from forcopt.compile.program import Program, RowBlock, StageCost
+from forcopt.compile.scaling import Scaling, scaling_of, without_dust
+
+__all__ = ["ScaledSession", "open_session"]
+
+
+def open_session(backend: Backend, program: Program) -> Session:
+    """Translate a program to a solver so that it reads every coefficient.
+
+    Rounding dust is dropped, and rows and columns are scaled by powers of two where a coefficient is below
+    the solver's threshold. The answers are those of the program as given.
+
+    Raises
+    ------
+    UnsupportedError
+        If no scaling brings a coefficient into the solver's range.
+    """
+    clean, _ = without_dust(program)
+    scaling = scaling_of(clean, backend.capabilities.smallest)
+    return backend.session(clean) if scaling is None else ScaledSession(backend, clean, scaling)
+
+
+class ScaledSession(Session):
+    """A session of a scaled program that speaks in the units of the given one.
+
+    Parameters
+    ----------
+    backend : Backend
+        Solves the scaled program.
+    program : Program
+        As given.
+    scaling : Scaling
+        Of the program.
+    """
+
+    def __init__(self, backend: Backend, program: Program, scaling: Scaling) -> None:
+        super().__init__(program)
+        self.scaling = scaling
+        self.inner = backend.session(scaling.program(program))
+        self._factors = scaling.rows
+
+    def solve(self, options: SolveOptions) -> RawResult:
+        """Solve the scaled program and undo the scaling."""
+        columns = self.scaling.columns
+        if options.start is not None:
+            options = replace(options, start=options.start / columns)
+        result = self.inner.solve(options)
+        if result.x is not None:
+            result.x = result.x * columns
+            result.objective = self.program.stages[0].value(result.x)
+        if result.row_dual is not None:
+            result.row_dual = result.row_dual * self._factors
+        if result.reduced_cost is not None:
+            result.reduced_cost = result.reduced_cost / columns
+        return result
+
+    def add_rows(self, rows: RowBlock) -> None:
+        """Append rows, scaled so that their largest entries are near 1."""
+        super().add_rows(rows)
+        factors = self.scaling.factors(rows)
+        self._factors = np.concatenate([self._factors, factors])
+        self.inner.add_rows(self.scaling.block(rows, factors))
+
+    def set_stage(self, stage: StageCost) -> None:
+        """Replace the objective."""
+        super().set_stage(stage)
+        self.inner.set_stage(self.scaling.stage(stage))
+
+    def set_bounds(self, lower: Array, upper: Array) -> None:
+        """Replace all column bounds."""
+        super().set_bounds(lower, upper)
+        self.inner.set_bounds(lower / self.scaling.columns, upper / self.scaling.columns)
+
+    def add_columns(self, cost: Array, lower: Array, upper: Array, matrix: sp.csc_array) -> None:
+        """Append columns in their own units."""
+        super().add_columns(cost, lower, upper, matrix)
+        self.scaling = Scaling(self.scaling.rows, np.concatenate([self.scaling.columns, np.ones(len(cost))]))
+        self.inner.add_columns(cost, lower, upper, sp.csc_array(sp.diags_array(self._factors) @ matrix))

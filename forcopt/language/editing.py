@@ -1,0 +1,180 @@
+"""Changes to a model that exists: what is removed, held at values, or relaxed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from forcopt.arrays import Array
+from forcopt.errors import DeclarationError, UnsupportedError
+from forcopt.language.constraint import Condition, Constraint
+from forcopt.language.evaluator import read_values
+from forcopt.language.expression import Expression
+from forcopt.language.relations import AtomRelation, Product
+from forcopt.language.terms import mark
+from forcopt.language.variable import Variable
+
+if TYPE_CHECKING:
+    from forcopt.language.model import Model
+
+__all__ = ["fix", "relax", "remove", "unfix"]
+
+
+def remove(model: Model, things: Sequence[Any]) -> None:
+    """Take things out of a model, see `Model.remove`."""
+    chosen: dict[int, Any] = {}
+    for thing in things:
+        found = model[thing] if isinstance(thing, str) else thing
+        if model._names.get(getattr(found, "name", "")) is not found:
+            raise DeclarationError(f"remove: {found!r} is not in model {model.name!r}")
+        chosen[id(found)] = found
+    left = [c for c in model.constraints if id(c) not in chosen]
+    relations = [r for r in model.relations if id(r) not in chosen]
+    gone = [thing for thing in chosen.values() if isinstance(thing, Variable)]
+    before = model.constraints, model.relations
+    model.constraints, model.relations = left, relations
+    try:
+        _check_unused(model, gone)
+    except DeclarationError:
+        model.constraints, model.relations = before
+        raise
+    model.lazies = [f for f in model.lazies if id(f) not in chosen]
+    for thing in chosen.values():
+        del model._names[thing.name]
+        if isinstance(thing, Constraint):
+            thing.start = -1
+    model.row_count = 0
+    for constraint in left:
+        constraint.start = model.row_count
+        model.row_count += constraint.expression.size
+    if gone:
+        _discard(model, gone)
+
+
+def fix(model: Model, part: Expression, values: Any) -> None:
+    """Hold a part of a variable at values, see `Model.fix`."""
+    if not isinstance(part, Expression):
+        raise DeclarationError(f"fix needs a variable or a part of one, not {part!r}")
+    given = read_values(model, {part: values}, "fix")
+    columns = np.flatnonzero(~np.isnan(given))
+    for position, inside in _by_block(model, columns):
+        block, at = model._store.declared(position), given[inside]
+        whole = np.broadcast_to(block.integer, block.shape).reshape(-1)[inside - block.start] == 1
+        low, high = (
+            np.broadcast_to(b, block.shape).reshape(-1)[inside - block.start]
+            for b in (block.lower, block.upper)
+        )
+        for wrong, rule in (
+            ((at < low) | (at > high), "within its bounds"),
+            (whole & (at != np.round(at)), "an integer"),
+        ):
+            if wrong.any():
+                first = int(np.argmax(wrong))
+                name = model.column_name(int(inside[first]))
+                limits = f" [{low[first]:g}, {high[first]:g}]" if "bounds" in rule else ""
+                raise DeclarationError(f"fix: {name} is {at[first]:g}; it must be {rule}{limits}")
+    for position, inside in _by_block(model, columns):
+        block = model.blocks[position]
+        low, high = (np.array(np.broadcast_to(b, block.shape)) for b in (block.lower, block.upper))
+        low.reshape(-1)[inside - block.start] = high.reshape(-1)[inside - block.start] = given[inside]
+        model._store.change(position, lower=low, upper=high)
+
+
+def unfix(model: Model, part: Expression) -> None:
+    """Give a part of a variable its declared bounds back, see `Model.unfix`."""
+    if not isinstance(part, Expression):
+        raise DeclarationError(f"unfix needs a variable or a part of one, not {part!r}")
+    for position, inside in _by_block(model, model.columns_of(part, "unfix")):
+        block, declared = model.blocks[position], model._store.declared(position)
+        if block is declared:
+            continue
+        bounds = {}
+        for field in ("lower", "upper"):
+            now = np.array(np.broadcast_to(getattr(block, field), block.shape))
+            then = np.broadcast_to(getattr(declared, field), block.shape).reshape(-1)
+            now.reshape(-1)[inside - block.start] = then[inside - block.start]
+            bounds[field] = now
+        model._store.change(position, **bounds)
+
+
+def relax(model: Model) -> Callable[[], None]:
+    """Make all variables continuous, see `Model.relax`."""
+    for relation in model.needed_relations():
+        atom = relation.atom if isinstance(relation, AtomRelation) else None
+        if atom is None or atom.curvature == 0:
+            label = relation.name if isinstance(relation, Condition) else _result_name(model, relation)
+            raise UnsupportedError(f"relax: {label} ({relation.kind}) needs its integer variables")
+    changed = []
+    for position, block in enumerate(model.blocks):
+        if np.any(block.integer):
+            changed.append((position, block.integer))
+            model._store.change(position, integer=np.zeros((), np.int8))
+    integers = [v for v in model.variables if v.integer]
+    for variable in integers:
+        variable.integer = False
+
+    def undo() -> None:
+        for position, integer in changed:
+            model._store.change(position, integer=integer)
+        for variable in integers:
+            variable.integer = True
+
+    return undo
+
+
+def _reads(expression: Expression, columns: Array) -> bool:
+    used = np.zeros(len(columns), dtype=bool)
+    mark(expression.terms, used)
+    return bool((used & columns).any())
+
+
+def _check_unused(model: Model, variables: Sequence[Variable]) -> None:
+    """Check that no constraint, condition, needed atom or objective reads the variables."""
+    if not variables:
+        return
+    marked = np.zeros(model.column_count, dtype=bool)
+    for variable in variables:
+        marked[variable.start : variable.start + variable.size] = True
+    users: list[tuple[str, tuple[Expression, ...]]] = [(c.name, (c.expression,)) for c in model.constraints]
+    stages = model.objective.stages if model.objective else ()
+    users += [("the objective", (s.expression,)) for s in stages]
+    for relation in model.needed_relations():
+        label = relation.name if isinstance(relation, Condition) else _result_name(model, relation)
+        users.append((label, relation.operands))
+    for label, operands in users:
+        if any(_reads(operand, marked) for operand in operands):
+            names = ", ".join(v.name for v in variables)
+            raise DeclarationError(f"remove: {names} cannot go: {label} uses it; remove that first")
+
+
+def _result_name(model: Model, relation: AtomRelation | Product) -> str:
+    return model.block_of(int(relation.result_columns[0])).name
+
+
+def _discard(model: Model, variables: Sequence[Variable]) -> None:
+    """Hold the columns of the variables, and of the atoms over them, at 0 for good."""
+    removed = np.zeros(model.column_count, dtype=bool)
+    removed[: len(model._removed)] = model._removed
+    for variable in variables:
+        removed[variable.start : variable.start + variable.size] = True
+        if variable.size:
+            position = model._store.position(variable.start)
+            model._store.change(position, lower=np.zeros(()), upper=np.zeros(()), integer=2)
+    kept = []
+    for relation in model.relations:
+        if not isinstance(relation, Condition) and any(_reads(e, removed) for e in relation.operands):
+            removed[relation.result_columns] = True
+        else:
+            kept.append(relation)
+    model.relations = kept
+    model._removed = removed
+    model._column_names = None
+
+
+def _by_block(model: Model, columns: Array) -> list[tuple[int, Array]]:
+    found: dict[int, list[int]] = {}
+    for column in np.unique(columns).tolist():
+        found.setdefault(model._store.position(column), []).append(column)
+    return [(position, np.array(inside)) for position, inside in found.items()]

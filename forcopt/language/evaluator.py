@@ -1,0 +1,121 @@
+"""A model at a point: the values of atoms and products, and by how much the point violates the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from forcopt.arrays import Array, as_numbers
+from forcopt.errors import DeclarationError
+from forcopt.language.constraint import Condition, gathered
+from forcopt.language.expression import Expression
+from forcopt.language.relations import AtomRelation, Product
+
+if TYPE_CHECKING:
+    from forcopt.language.model import Model
+
+__all__ = ["complete", "point", "read_values", "violations"]
+
+
+def read_values(model: Model, values: Mapping[Any, Any], what: str = "start", unknown: bool = True) -> Array:
+    """The values of all columns that are given; NaN elsewhere.
+
+    Parameters
+    ----------
+    model : Model
+        Whose variables they are.
+    values : Mapping[Variable, Any]
+        For each variable, or part of one such as ``x[0]``, finite numbers that broadcast to its shape (or a
+        series or frame with its labels); NaN where unknown.
+    what : str, default "start"
+        What the values are for, in messages.
+    unknown : bool, default True
+        Whether NaN may stand for an unknown value.
+
+    Raises
+    ------
+    DeclarationError
+        For what is no variable of the model, is infinite, or does not broadcast.
+    """
+    out = np.full(model.column_count, np.nan)
+    for variable, value in values.items():
+        if not isinstance(variable, Expression):
+            raise DeclarationError(f"{what} gives values to variables, not to {variable!r}")
+        name = getattr(variable, "name", "") or variable._short()
+        columns = model.columns_of(variable, f"{what}: {name}")
+        label = f"{what}: the value of {name}"
+        data = variable.aligned(value, label)
+        if unknown:
+            try:
+                data = np.asarray(data, dtype=float)
+            except (TypeError, ValueError) as error:
+                raise DeclarationError(f"{label} must be numbers: {error}") from None
+        numbers = as_numbers(np.where(np.isnan(data), 0.0, data) if unknown else data, label)
+        try:
+            wide = np.broadcast_to(data if unknown else numbers, variable.shape)
+        except ValueError:
+            raise DeclarationError(
+                f"{label} has shape {numbers.shape}, which does not broadcast to {variable.shape}"
+            ) from None
+        out[columns] = wide.reshape(-1)
+    return out
+
+
+def point(model: Model, values: Mapping[Any, Any]) -> Array:
+    """Give all columns' values from those of the variables, see `Model.point`."""
+    given = read_values(model, values, "a point", unknown=False)
+    return complete(model, np.where(np.isnan(given), 0.0, given))
+
+
+def complete(model: Model, values: Array) -> Array:
+    """Recompute the result columns of atoms and products, see `Model.complete`."""
+    out = np.array(values, dtype=float)
+    with np.errstate(invalid="ignore"):  # an infinite value of an atom may be multiplied by 0
+        for relation in model.relations:
+            if isinstance(relation, AtomRelation):
+                arguments = [a.evaluate(out) for a in relation.arguments]
+                out[relation.result_columns] = relation.atom.evaluate(arguments, relation.parameter)
+            elif isinstance(relation, Product):
+                binary, factor = relation.binary.evaluate(out), relation.factor.evaluate(out)
+                out[relation.result_columns] = binary * factor
+    return out
+
+
+def violations(model: Model, values: Array) -> dict[str, float]:
+    """By how much a completed point violates what the model demands, see `Model.violations`."""
+    found: dict[str, float] = {}
+
+    def note(name: str, amount: Array | float) -> None:
+        worst = float(np.max(np.where(np.isnan(amount), np.inf, amount), initial=0.0))
+        if worst > 0:
+            found[name] = max(worst, found.get(name, 0.0))
+
+    columns = model.columns()
+    free = columns.curvature == 0  # the others are bounded by their atom
+    with np.errstate(invalid="ignore"):
+        beyond = np.maximum(columns.lower - values, values - columns.upper)
+        off = np.abs(values - np.round(values))
+    for what, amount, bound in (("bounds", beyond, free), ("integrality", off, columns.integer == 1)):
+        for column in np.flatnonzero(bound & ~(amount <= 0)).tolist():
+            note(f"{what} of {model.block_of(column).name}", amount[column])
+    for group in gathered(model.constraints):
+        over = group.relative_violation(values)
+        if len(group.members) == 1:
+            note(group.members[0].name, over)
+        else:
+            for row in np.flatnonzero(~(over <= 0)).tolist():
+                note(group.members[row].name, over[row])
+    for relation in model.needed_relations():
+        if isinstance(relation, AtomRelation):
+            name = model.block_of(relation.result_columns[0]).name
+            outside = relation.atom.outside([a.evaluate(values) for a in relation.arguments])
+            poles = ~np.isfinite(values[relation.result_columns])
+            note(f"domain of {name}", np.where(poles, np.inf, outside))
+        elif isinstance(relation, Condition):
+            note(relation.name, relation.violation(values))
+    for family in model.lazies:
+        for constraint in family.separate(lambda e: model.lift(e).evaluate(values)):
+            note(family.name, constraint.relative_violation(values))
+    return found

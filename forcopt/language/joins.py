@@ -1,0 +1,94 @@
+"""Expressions joined into one: along an axis that exists, or along a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import scipy.sparse as sp
+
+from forcopt.errors import DeclarationError
+from forcopt.language.expression import Expression
+from forcopt.language.operands import Operand, normalized_axes
+from forcopt.language.terms import Gather, Rows, apart
+
+__all__ = ["concatenate", "stack"]
+
+
+def concatenate(parts: Iterable[Operand], axis: int = 0) -> Expression:
+    """Join expressions (and arrays) along an axis that exists, as `numpy.concatenate`.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x, y = m.variable("x", 2), m.variable("y", 3)
+    >>> fo.concatenate([x, 2 * y]).shape
+    (5,)
+    """
+    parts = list(parts)
+    model = next((p.model for p in parts if isinstance(p, Expression)), None)
+    if model is None:
+        raise DeclarationError("concatenate needs at least one expression; use numpy for arrays")
+    exprs = [
+        model.lift(p, "a joined expression" if isinstance(p, Expression) else "the joined array")
+        for p in parts
+    ]
+    try:
+        constant = np.concatenate([e.constant for e in exprs], axis=axis)
+    except ValueError:
+        raise DeclarationError(f"cannot join shapes {[e.shape for e in exprs]} along axis {axis}") from None
+    axis = axis % constant.ndim
+    joined = _joined_gathers(exprs, axis)
+    if joined is not None:
+        return Expression(model, constant.shape, (joined,), constant)
+    offsets = np.cumsum([0] + [e.size for e in exprs])
+    order = np.concatenate(
+        [np.arange(a, a + e.size).reshape(e.shape) for a, e in zip(offsets[:-1], exprs, strict=True)],
+        axis=axis,
+    ).reshape(-1)
+    merged_rows = [e.linear_rows() for e in exprs]
+    width = 1 + max((int(r.indices.max()) for r in merged_rows if r.indices.size), default=0)
+    rows = Rows.of(sp.csr_array(sp.vstack([r.matrix(width) for r in merged_rows], format="csr"))).take(order)
+    return Expression(model, constant.shape, (rows,), constant)
+
+
+def _joined_gathers(exprs: Sequence[Expression], axis: int) -> Gather | None:
+    """One gather for all parts, if each is held in one of the same width or is constant (then with zeros)."""
+    zero = Gather(np.zeros(1, np.int32), np.zeros(1), False)
+    held: list[Gather] = []
+    for e in exprs:
+        term = e.terms[0] if e.terms else zero
+        if len(e.terms) > 1 or not isinstance(term, Gather):
+            return None
+        held.append(term)
+    widths = {term.width for term in held if term is not zero}
+    if len(widths) != 1:
+        return None
+    shapes = [(*e.shape, *widths) for e in exprs]
+    columns = [np.broadcast_to(t.columns, shape) for t, shape in zip(held, shapes, strict=True)]
+    values = [np.broadcast_to(t.values, shape) for t, shape in zip(held, shapes, strict=True)]
+    distinct = all(term.distinct for term in held) and apart(held)
+    return Gather(np.concatenate(columns, axis=axis), np.concatenate(values, axis=axis), distinct)
+
+
+def stack(parts: Iterable[Operand], axis: int = 0) -> Expression:
+    """Join expressions of one shape along a new axis, as `numpy.stack`.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 3)
+    >>> fo.stack([x.sum(), x[0] - x[1]]).shape
+    (2,)
+    """
+    parts = list(parts)
+    shapes = {p.shape if isinstance(p, Expression) else np.shape(p) for p in parts}
+    if len(shapes) != 1:
+        raise DeclarationError(f"stack needs one or more parts of one shape, not {sorted(shapes)}")
+    (where,) = normalized_axes(axis, (*shapes.pop(), len(parts)))
+    index = (slice(None),) * where + (None,)
+    return concatenate(
+        [p[index] if isinstance(p, Expression) else np.expand_dims(p, where) for p in parts], where
+    )

@@ -1,0 +1,217 @@
+"""Conditions on several values together: semicontinuous values, special ordered sets, all different."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from forcopt.arrays import Array, as_numbers, check_order
+from forcopt.errors import DeclarationError
+from forcopt.language.constraint import Condition
+from forcopt.language.expression import Expression
+
+__all__ = [
+    "AllDifferent",
+    "Semicontinuous",
+    "SpecialOrderedSet",
+    "all_different",
+    "semicontinuous",
+    "sos1",
+    "sos2",
+]
+
+
+@dataclass(eq=False)
+class Semicontinuous(Condition):
+    """Each element is 0 or between `lower` and `upper`; made by `semicontinuous`.
+
+    Attributes
+    ----------
+    expression : Expression
+        Shape ``(n,)``.
+    lower, upper : Array
+        Shape ``(n,)``.
+    """
+
+    expression: Expression
+    lower: Array
+    upper: Array
+
+    kind = "semicontinuous"
+
+    @property
+    def operands(self) -> tuple[Expression, ...]:
+        """The expression."""
+        return (self.expression,)
+
+    def violation(self, point: Array) -> Array:
+        """The distance to the nearer of 0 and the interval, relative to its end where that is above 1."""
+        x = self.expression.evaluate(point)
+        outside = np.maximum(np.maximum(self.lower - x, x - self.upper), 0.0)
+        size = np.where(np.isfinite(self.lower), np.abs(self.lower), 1.0)
+        return np.asarray(np.minimum(np.abs(x), outside) / np.maximum(1.0, size))
+
+
+@dataclass(eq=False)
+class SpecialOrderedSet(Condition):
+    """In each row at most one element (order 1) or two neighbours (order 2) differ from 0.
+
+    Attributes
+    ----------
+    expression : Expression
+        Shape ``(n, d)``: n sets.
+    order : int
+        1 or 2.
+    """
+
+    expression: Expression
+    order: int
+
+    kind = "special_ordered_set"
+
+    @property
+    def operands(self) -> tuple[Expression, ...]:
+        """The expression."""
+        return (self.expression,)
+
+    def violation(self, point: Array) -> Array:
+        """The largest size beyond the best allowed elements."""
+        size = np.abs(self.expression.evaluate(point))
+        count, dim = size.shape
+        if dim <= self.order:
+            return np.zeros(count)
+        left = []
+        for start in range(dim - self.order + 1):
+            others = np.delete(size, range(start, start + self.order), axis=1)
+            left.append(others.max(axis=1))
+        return np.asarray(np.min(left, axis=0))
+
+
+@dataclass(eq=False)
+class AllDifferent(Condition):
+    """No two elements are equal; made by `all_different`.
+
+    Attributes
+    ----------
+    expression : Expression
+        Integral, shape ``(n,)``.
+    """
+
+    expression: Expression
+
+    kind = "all_different"
+
+    @property
+    def operands(self) -> tuple[Expression, ...]:
+        """The expression."""
+        return (self.expression,)
+
+    def violation(self, point: Array) -> float:
+        """How many elements repeat another."""
+        values = np.round(self.expression.evaluate(point))
+        return float(len(values) - len(np.unique(values)))
+
+
+def _expression(x: Any, what: str) -> Expression:
+    if not isinstance(x, Expression):
+        raise DeclarationError(f"{what} needs an expression, not {x!r}")
+    return x
+
+
+def semicontinuous(x: Expression, lower: Any, upper: Any = np.inf) -> Semicontinuous:
+    """Require each element to be 0 or between `lower` and `upper`.
+
+    Parameters
+    ----------
+    x : Expression
+        Any shape; 0 must be within its bounds for that choice to exist.
+    lower, upper : Any
+        Numbers that broadcast to the shape. Where one is infinite, the bounds of the variables limit it.
+
+    Examples
+    --------
+    A machine stands still or makes at least 5.
+
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 2, lower=0, upper=10)
+    >>> _ = m.subject_to(fo.semicontinuous(x, 5), x.sum() >= 3)
+    >>> m.minimize(x.sum())
+    >>> m.solve().objective
+    5.0
+    """
+    shape = _expression(x, "semicontinuous").shape
+    low = as_numbers(x.aligned(lower, "semicontinuous: lower"), "semicontinuous: lower", infinite=True)
+    high = as_numbers(x.aligned(upper, "semicontinuous: upper"), "semicontinuous: upper", infinite=True)
+    try:
+        wide = np.broadcast_to(low, shape), np.broadcast_to(high, shape)
+    except ValueError:
+        raise DeclarationError(
+            f"semicontinuous: lower and upper have shapes {low.shape} and {high.shape}, "
+            f"which do not broadcast to {shape}"
+        ) from None
+    check_order(*wide, shape, "semicontinuous")
+    return Semicontinuous(x.ravel(), wide[0].reshape(-1), wide[1].reshape(-1))
+
+
+def sos1(x: Expression) -> SpecialOrderedSet:
+    """Require at most one element along the last axis to differ from 0.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 3, lower=0, upper=[1, 2, 3])
+    >>> _ = m.subject_to(fo.sos1(x))
+    >>> m.maximize(x.sum())
+    >>> m.solve()[x].tolist()
+    [0.0, 0.0, 3.0]
+    """
+    return _ordered(x, 1)
+
+
+def sos2(x: Expression) -> SpecialOrderedSet:
+    """Require at most two elements along the last axis, which must be neighbours, to differ from 0.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 4, lower=0, upper=[3, 1, 2, 2])
+    >>> _ = m.subject_to(fo.sos2(x))
+    >>> m.maximize(x.sum())
+    >>> m.solve().objective
+    4.0
+    """
+    return _ordered(x, 2)
+
+
+def _ordered(x: Expression, order: int) -> SpecialOrderedSet:
+    if not _expression(x, f"sos{order}").ndim:
+        raise DeclarationError(f"sos{order} needs an expression with an axis, not a scalar")
+    return SpecialOrderedSet(x.reshape(-1, x.shape[-1]), order)
+
+
+def all_different(x: Expression) -> AllDifferent:
+    """Require that no two elements of an integer expression are equal.
+
+    Parameters
+    ----------
+    x : Expression
+        Integral and bounded; any shape.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 3, lower=1, upper=5, integer=True)
+    >>> _ = m.subject_to(fo.all_different(x))
+    >>> m.minimize(x.sum())
+    >>> m.solve().objective
+    6.0
+    """
+    if not _expression(x, "all_different").model.is_integral(x).all():
+        raise DeclarationError("all_different needs an expression that takes integers only")
+    return AllDifferent(x.ravel())

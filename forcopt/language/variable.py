@@ -1,0 +1,50 @@
+"""Decision variables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forcopt.language.columns import consecutive
+from forcopt.language.expression import Expression
+from forcopt.language.labels import Axes
+
+if TYPE_CHECKING:
+    from forcopt.language.model import Model
+
+__all__ = ["Variable"]
+
+
+class Variable(Expression):
+    """A decision variable of a model; an expression like any other.
+
+    Attributes
+    ----------
+    name : str
+        Unique in its model.
+    start : int
+        Its first column; the others follow in C order.
+    integer : bool
+        Whether all its values are integers.
+    """
+
+    __slots__ = ("integer", "name", "start")
+
+    def __init__(
+        self,
+        model: Model,
+        name: str,
+        shape: tuple[int, ...],
+        start: int,
+        integer: bool,
+        axes: Axes | None = None,
+    ) -> None:
+        super().__init__(model, shape, (consecutive(start, shape),), np.zeros(()), axes)
+        self.name = name
+        self.start = start
+        self.integer = integer
+
+    def __repr__(self) -> str:
+        kind = "integer " if self.integer else ""
+        return f"<{kind}variable {self.name} of shape {self.shape}>"

@@ -1,0 +1,164 @@
+"""A certificate: what is proved of a solution, in exact rational arithmetic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import numpy as np
+from flint import fmpq
+
+from forcopt.arrays import Array
+from forcopt.errors import DeclarationError
+from forcopt.language.expression import Expression
+from forcopt.language.model import Model
+from forcopt.loops.certify.evaluation import ROUGH, ExactPoint, exact_values
+from forcopt.loops.exact_lp import Rational, fraction
+
+__all__ = ["Certificate", "as_text", "certificate_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """What is proved of a solution; ``c[x]`` gives the exact values of an expression.
+
+    Attributes
+    ----------
+    feasible : bool
+        Whether `point` satisfies everything, exactly but for the parts that `how` names; None if nothing is
+        known of that.
+    violation : Fraction
+        The largest violation by the point given (the solver's, or a decision's), in the units of the row or
+        bound (1 for a point outside the domain of an atom); None if there is none.
+    objective : Fraction
+        At `point`, of the first stage, in the model's own sense.
+    bound : Fraction
+        Proved on the optimum of the first stage; None if none is.
+    optimal : bool
+        Whether `point` is optimal, in all stages; None if that is not known.
+    how : str
+        How far things are proved, in words.
+    point : tuple[Fraction, ...], optional
+        The values of all columns: those given, or an exact point that they are a rounding of.
+    moved : Fraction, default Fraction(0)
+        The largest difference between them, over the variables.
+    stages : tuple[Fraction, ...], optional
+        The objectives of all stages at `point`.
+    dual : tuple[Fraction, ...], optional
+        Multipliers of the program's rows that prove the bound of a linear program, or its infeasibility.
+    """
+
+    feasible: bool | None
+    violation: Fraction | None
+    objective: Fraction | None
+    bound: Fraction | None
+    optimal: bool | None
+    how: str
+    point: tuple[Fraction, ...] | None = field(default=None, repr=False)
+    moved: Fraction = Fraction(0)
+    stages: tuple[Fraction, ...] = ()
+    dual: tuple[Fraction, ...] | None = field(default=None, repr=False)
+    model: Model | None = field(default=None, repr=False)
+
+    def __getitem__(self, expression: Expression) -> Array:
+        if self.point is None or self.model is None:
+            raise DeclarationError("the certificate holds no point")
+        point = [fmpq(v.numerator, v.denominator) for v in self.point]
+        values = exact_values(self.model.lift(expression), point)
+        out = np.empty(len(values), dtype=object)
+        out[:] = [fraction(v) for v in values]
+        return out.reshape(expression.shape)
+
+    def in_units(self, unit: Fraction) -> Certificate:
+        """The same with objective, bound and stages times `unit`."""
+        if unit == 1:
+            return self
+        return replace(
+            self,
+            objective=None if self.objective is None else self.objective * unit,
+            bound=None if self.bound is None else self.bound * unit,
+            stages=tuple(value * unit for value in self.stages),
+        )
+
+    def assuming(self, premise: str) -> Certificate:
+        """The same with a premise added to what it says."""
+        return replace(self, how=f"{self.how}; taking for granted that {premise}") if premise else self
+
+    def __str__(self) -> str:
+        lines = [f"feasible   {_answer(self.feasible)}"]
+        if self.moved:
+            lines[0] += f", {float(self.moved):.2g} from the point given"
+        if self.violation:
+            lines[0] += f"; that is off by {float(self.violation):.2g}"
+        if self.objective is not None:
+            lines.append(f"objective  {as_text(self.objective)}")
+        if self.bound is not None:
+            lines.append(f"bound      {as_text(self.bound)}")
+        if self.point is not None:
+            gap = "" if self.optimal or self.bound is None else self._gap()
+            lines.append(f"optimal    {_answer(self.optimal)}{gap}")
+        lines.append(f"how        {self.how}")
+        return "\n".join(lines)
+
+    def _gap(self) -> str:
+        """How far objective and bound are apart."""
+        assert self.objective is not None and self.bound is not None
+        apart = float(abs(self.objective - self.bound))
+        return f"; the bound is {apart:.2g} away" if apart else "; of the later stages"
+
+
+def _answer(known: bool | None) -> str:
+    return "not known" if known is None else "yes" if known else "no"
+
+
+def as_text(value: Fraction) -> str:
+    """A fraction as it is if it is short; else as a decimal."""
+    short = str(value)
+    return short if len(short) <= 24 else f"{float(value):.17g} (a fraction of {len(short) - 1} digits)"
+
+
+def certificate_of(
+    point: ExactPoint,
+    own: ExactPoint,
+    bound: Rational | None,
+    optimal: bool | None,
+    how: str,
+    dual: list[Rational] | None = None,
+) -> Certificate:
+    """Build a certificate.
+
+    Parameters
+    ----------
+    point : ExactPoint
+        The point that is certified.
+    own : ExactPoint
+        The point given, which `point` may repair.
+    bound : Rational, optional
+        On the (minimized) first objective.
+    optimal : bool, optional
+        Whether `point` is optimal; None if that is not known.
+    how : str
+        The proof, in words.
+    dual : list of Rational, optional
+        Multipliers of the rows.
+    """
+    model, signs = point.model, point.signs
+    if point.rough:
+        how += f"; evaluated in floating point, to within {ROUGH:g}: {', '.join(point.rough)}"
+    if own.violations:
+        how += f"; the point given violates {', '.join(own.violations)}"
+    moved = max((abs(a - b) for a, b in zip(point.x, own.x, strict=True)), default=fmpq(0))
+    stages = tuple(fraction(sign * v) for sign, v in zip(signs, point.values, strict=True))
+    return Certificate(
+        feasible=point.holds,
+        violation=max((fraction(v) for v in own.violations.values()), default=Fraction(0)),
+        objective=stages[0],
+        bound=None if bound is None else fraction(signs[0] * bound),
+        optimal=optimal,
+        how=how,
+        point=tuple(fraction(v) for v in point.x),
+        moved=fraction(moved),
+        stages=stages,
+        dual=None if dual is None else tuple(fraction(v) for v in dual),
+        model=model,
+    )

@@ -1,0 +1,96 @@
+"""Choose the prover that fits a model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from forcopt.backends.base import SolveOptions
+from forcopt.backends.conditioned import open_session
+from forcopt.backends.registry import get_backend
+from forcopt.clock import Deadline
+from forcopt.compile.capabilities import Capabilities
+from forcopt.compile.compiler import compile_model
+from forcopt.compile.program import Program
+from forcopt.errors import UnsupportedError
+from forcopt.language.model import Model
+from forcopt.loops.certify.certificate import Certificate, certificate_of
+from forcopt.loops.certify.evaluation import ExactPoint
+from forcopt.loops.certify.linear import certify_linear
+from forcopt.loops.certify.quadratic import certify_quadratic
+from forcopt.loops.certify.without_point import certify_without_point
+from forcopt.loops.cutting_planes import cutting_planes
+from forcopt.loops.exact_lp import rational
+from forcopt.loops.solution import ModelSolution
+from forcopt.status import Status
+
+__all__ = ["certify_model", "is_provable"]
+
+QUADRATIC = Capabilities(frozenset({"rows", "integer", "quadratic"}))
+
+
+def certify_model(solution: ModelSolution, rounding: float | None = None) -> Certificate:
+    """Check a solution in exact rational arithmetic; see `forcopt.loops.certify` for what that proves.
+
+    The solver's answer is only a hint: the proof rests on the model, the point and rational arithmetic.
+
+    Parameters
+    ----------
+    solution : ModelSolution
+        Of a model.
+    rounding : float, optional
+        How far an exact point may be from the one given, relative to values above 1; by default a hundred
+        times the accuracy of the backend.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", shape=2, lower=0)
+    >>> _ = m.subject_to(3 * x[0] + x[1] >= 1, x[0] + 3 * x[1] >= 2)
+    >>> m.minimize(x[0] + x[1])
+    >>> print(m.solve().certify())
+    feasible   yes...
+    objective  3/4
+    bound      3/4
+    optimal    yes
+    how        multipliers of the rows prove the bound...
+    """
+    model, program = solution.model, _program(solution.model)
+    if solution.point is None:
+        if program is not None and model.lazies and solution.status in (Status.INFEASIBLE, Status.UNBOUNDED):
+            program = _with_cuts(model, program)
+        return certify_without_point(solution, program)
+    own = ExactPoint(model, solution.point)
+    if program is None or (program.stages[-1].quadratic is not None and len(program.stages) > 1):
+        words = "nothing is proved of the optimum: the model is not linear"
+        return certificate_of(own, own, None, None, words)
+    if model.lazies:
+        program = _with_cuts(model, program)
+    if rounding is None:
+        rounding = 100 * get_backend(solution.backend).accuracy
+    tolerance = rational(rounding)
+    certify = certify_linear if program.stages[-1].quadratic is None else certify_quadratic
+    return certify(program, own, tolerance)
+
+
+def is_provable(model: Model) -> bool:
+    """Whether more can be proved of a model than that a point satisfies it."""
+    program = _program(model)
+    return program is not None and (program.stages[-1].quadratic is None or len(program.stages) == 1)
+
+
+def _program(model: Model) -> Program | None:
+    """The rows of a linear or quadratic model; None for another."""
+    method = "compact" if (model.columns().integer == 1).any() else "saturation"
+    try:
+        return compile_model(model, QUADRATIC, sorted_by=method).with_all_rows()
+    except UnsupportedError:
+        return None
+
+
+def _with_cuts(model: Model, program: Program) -> Program:
+    """The program with those constraints of its lazy families that floating-point cutting planes need."""
+    highs = get_backend("highs")
+    session = open_session(highs, program)
+    cutting_planes(session, model, SolveOptions(), Deadline(), highs.accuracy)
+    return replace(program, rows=session.program.rows, lazies=())

@@ -1,0 +1,215 @@
+"""Evaluate a model at a rational point exactly: bounds, rows, integrality, atoms and objectives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from flint import fmpq
+
+from forcopt.arrays import Array
+from forcopt.compile.assemble import assemble, cost_vector
+from forcopt.compile.separation import violated_constraints
+from forcopt.errors import DeclarationError
+from forcopt.language.constraint import Condition, Connected, Constraint, Implication
+from forcopt.language.expression import Expression
+from forcopt.language.model import Model
+from forcopt.language.objective import Stage
+from forcopt.language.relations import AtomRelation, Product
+from forcopt.loops.exact_lp import Rational, rational
+
+__all__ = ["ROUGH", "ExactPoint", "distance", "exact_values"]
+
+ROUGH = 1e-6
+"""The tolerance of a row that reads a value computed in floating point, relative to its bound."""
+
+
+class ExactPoint:
+    """The values of a model's columns as rationals, and what they violate.
+
+    Attributes
+    ----------
+    given
+        The columns that are not computed.
+    x
+        Of all columns; those of atoms and products are computed from the others.
+    violations
+        For each violated thing by how much.
+    values : Sequence[Any] | Array
+        The (minimised) objectives of all stages.
+    rough
+        Names of atoms and families that were evaluated in floating point.
+    """
+
+    def __init__(self, model: Model, values: Sequence[Any] | Array) -> None:
+        self.model = model
+        self.x: list[Rational] = [fmpq(0)] * model.column_count
+        self.violations: dict[str, Rational] = {}
+        self.rough: dict[str, None] = {}
+        self._rough_columns: set[int] = set()
+        self.given = model.free_columns().tolist()
+        for j in self.given:
+            if not isinstance(values[j], fmpq) and not np.isfinite(values[j]):
+                raise DeclarationError(
+                    f"the value of {model.column_name(j)} is {values[j]}; it must be finite"
+                )
+            self.x[j] = values[j] if isinstance(values[j], fmpq) else rational(values[j])
+        self._complete()
+        self._check()
+        stages = model.objective.stages if model.objective else ()
+        self.values = [v for s in stages for v in self._objective(s)] or [fmpq(0)]
+        self.signs = [-1 if s.maximize else 1 for s in stages for _ in range(s.expression.size)] or [1]
+
+    @property
+    def holds(self) -> bool:
+        """Whether it satisfies everything."""
+        return not self.violations
+
+    def _objective(self, stage: Stage) -> list[Rational]:
+        values = exact_values(stage.expression, self.x)
+        minimised = sorted((-v if stage.maximize else v for v in values), reverse=True)
+        return list(accumulate(minimised))  # of a leximin objective the sums of the worst
+
+    def slope(self) -> list[Rational]:
+        """The gradient of the (minimised) first objective, with its sums of squares, in all columns."""
+        assert self.model.objective is not None
+        stage = self.model.objective.stages[0]
+        sign = fmpq(-1 if stage.maximize else 1)
+        out = [sign * rational(c) for c in cost_vector(stage.expression, len(self.x))]
+        for relation in self.model.relations:
+            if not isinstance(relation, AtomRelation) or relation.kind != "sum_squares":
+                continue
+            (inside,) = relation.arguments
+            columns, rows = relation.result_columns.tolist(), inside.linear_rows()
+            values, width = exact_values(inside, self.x), inside.shape[1]
+            weights = [out[j] for j in columns]
+            for j in columns:
+                out[j] = fmpq(0)
+            for i, value in enumerate(values):
+                for k in range(rows.indptr[i], rows.indptr[i + 1]):
+                    out[rows.indices[k]] += 2 * weights[i // width] * value * rational(rows.data[k])
+        return out
+
+    def _complete(self) -> None:
+        """Compute the results of atoms and products in order."""
+        needed = {id(r) for r in self.model.needed_relations()}
+        for relation in self.model.relations:
+            if isinstance(relation, Product):
+                pairs = zip(
+                    exact_values(relation.binary, self.x), exact_values(relation.factor, self.x), strict=True
+                )
+                results = [a * b for a, b in pairs]
+            elif isinstance(relation, AtomRelation) and id(relation) in needed:
+                results = self._atom(relation)
+            else:
+                continue
+            for j, value in zip(relation.result_columns.tolist(), results, strict=True):
+                self.x[j] = value
+
+    def _atom(self, relation: AtomRelation) -> list[Rational]:
+        columns = relation.result_columns.tolist()
+        name = self.model.column_name(columns[0]).partition("[")[0]
+        arguments = [exact_values(a, self.x) for a in relation.arguments]
+        for position in relation.atom.domain:
+            self._note(f"domain of {name}", arguments[position], np.zeros(1), np.full(1, np.inf))
+        exact = _RATIONAL.get(relation.kind)
+        reads = {int(j) for a in relation.arguments for j in a.linear_rows().indices}
+        if exact is None or reads & self._rough_columns:
+            self.rough[name] = None
+            self._rough_columns.update(columns)
+        if exact is not None:
+            (flat,) = arguments
+            width = len(flat) // len(columns)
+            rows = (flat[k * width : (k + 1) * width] for k in range(len(columns)))
+            return [exact(row, relation.parameter) for row in rows]
+        floats = [
+            np.array([float(v) for v in flat]).reshape(a.shape)
+            for flat, a in zip(arguments, relation.arguments, strict=True)
+        ]
+        values = relation.atom.evaluate(floats, relation.parameter)
+        if not np.isfinite(values).all():
+            self.violations[f"domain of {name}"] = fmpq(1)
+        return [rational(v) if np.isfinite(v) else fmpq(0) for v in values]
+
+    def _check(self) -> None:
+        model, columns, given = self.model, self.model.columns(), set(self.given)
+        for block in model.blocks:
+            at = [j for j in range(block.start, block.start + block.size) if j in given]
+            values = [self.x[j] for j in at]
+            self._note(f"bounds of {block.name}", values, columns.lower[at], columns.upper[at])
+            fractional = [abs(x - (x + fmpq(1, 2)).floor()) for x in values]
+            whole = np.where(columns.integer[at] == 1, 0.0, np.inf)
+            self._note(f"integrality of {block.name}", fractional, -whole, whole)
+        for constraint in model.constraints:
+            self._rows(constraint.name, constraint)
+        floats = np.array([float(v) for v in self.x])
+        for relation in model.relations:
+            if isinstance(relation, Implication):
+                on = np.array([v > fmpq(1, 2) for v in exact_values(relation.condition, self.x)], dtype=bool)
+                self._rows(relation.name, relation.constraint, on)
+            elif isinstance(relation, Condition):
+                if not isinstance(relation, Connected):  # which integers decide
+                    self.rough[relation.name] = None
+                worst = float(np.max(relation.violation(floats), initial=0.0))
+                if worst > ROUGH:
+                    self.violations[relation.name] = rational(worst)
+        if model.lazies:
+            self.rough.update({family.name: None for family in model.lazies})
+            for constraint in violated_constraints(model, floats, 0.0):
+                self._rows("lazy constraints", constraint)
+
+    def _rows(self, name: str, constraint: Constraint, on: Array | None = None) -> None:
+        """Check the rows of a constraint, or those that are `on`."""
+        low, high = constraint.row_bounds()
+        if on is not None:
+            low, high = np.where(on, low, -np.inf), np.where(on, high, np.inf)
+        rows = assemble([(constraint.expression, low, high)])
+        values = exact_values(constraint.expression, self.x, constant=False)
+        if self._rough_columns.intersection(rows.indices.tolist()):
+            low = low - ROUGH * np.maximum(1.0, np.abs(low))
+            high = high + ROUGH * np.maximum(1.0, np.abs(high))
+        self._note(name, values, low, high)
+
+    def _note(self, name: str, values: Sequence[Rational], lower: Array, upper: Array) -> None:
+        worst = fmpq(0)
+        ends = (np.broadcast_to(end, len(values)).tolist() for end in (lower, upper))
+        for value, low, high in zip(values, *ends, strict=True):
+            if low > -np.inf:
+                worst = max(worst, rational(low) - value)
+            if high < np.inf:
+                worst = max(worst, value - rational(high))
+        if worst > 0:
+            self.violations[name] = max(worst, self.violations.get(name, worst))
+
+
+def exact_values(expression: Expression, x: Sequence[Rational], constant: bool = True) -> list[Rational]:
+    """The elements of an expression at a point, in C order."""
+    rows = expression.linear_rows()
+    data = [rational(a) for a in rows.data.tolist()]
+    starts = [rational(b) if constant else fmpq(0) for b in expression.constant.reshape(-1).tolist()]
+    at = rows.indices.tolist()
+    return [
+        sum((data[k] * x[at[k]] for k in range(a, b)), start)
+        for start, a, b in zip(starts, rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), strict=True)
+    ]
+
+
+_RATIONAL: dict[str, Callable[[list[Rational], Any], Rational]] = {
+    "abs": lambda x, _: abs(x[0]),
+    "maximum": lambda x, _: max(x),
+    "all_of": lambda x, _: min(x),
+    "sum_largest": lambda x, k: sum(sorted(x)[len(x) - k :], fmpq(0)),
+    "norm_1": lambda x, _: sum((abs(v) for v in x), fmpq(0)),
+    "norm_inf": lambda x, _: max(abs(v) for v in x),
+    "sum_squares": lambda x, _: sum((v * v for v in x), fmpq(0)),
+    "even_power": lambda x, p: x[0] ** int(p),
+}
+"""Atoms that take rationals to rationals."""
+
+
+def distance(left: ExactPoint, right: ExactPoint) -> Rational:
+    """The largest difference of given columns, relative to their size where that is above 1."""
+    gaps = (abs(left.x[j] - right.x[j]) / max(abs(right.x[j]), fmpq(1)) for j in left.given)
+    return max(gaps, default=fmpq(0))

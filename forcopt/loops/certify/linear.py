@@ -1,0 +1,126 @@
+"""Prove the optimum of a linear or integer program, stage by stage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from forcopt.clock import Deadline
+from forcopt.compile.program import Program, StageCost
+from forcopt.loops.certify.certificate import Certificate, as_text, certificate_of
+from forcopt.loops.certify.evaluation import ExactPoint, distance
+from forcopt.loops.exact_lp import (
+    Exact,
+    LinearProgram,
+    Rational,
+    exact_optimum,
+    farkas,
+    fraction,
+    nearest_point,
+)
+from forcopt.loops.exact_milp import Tree, branch_and_bound
+from forcopt.loops.leximin import SaturationLayout
+
+__all__ = ["NODES", "SECONDS", "certify_linear", "fixed", "repaired"]
+
+NODES, SECONDS = 300, 60.0
+"""The most subproblems that branch and bound solves, and its time limit."""
+
+
+def certify_linear(program: Program, own: ExactPoint, tolerance: Rational) -> Certificate:
+    """Repair the point if it needs to be, then prove the optimum stage by stage."""
+    model, count, stages = own.model, own.model.column_count, program.stages
+    lp, integer = LinearProgram.of(program), np.flatnonzero(program.integer == 1).tolist()
+    near = fixed(lp, [j for j in integer if j < count], own.x)
+    face, found = _stagewise(near, stages)
+    settled = len(found) == len(own.values) and found[-1].proved
+    values, dual, better, point = [e.value for e in found], None, None, own
+    vertex = found[-1].point
+    if settled and vertex is not None and not (own.holds and own.values == values):
+        better = ExactPoint(model, vertex[:count])
+        point = better
+        if distance(point, own) > tolerance:
+            nearest = nearest_point(face, own.x)
+            point = better if nearest is None else ExactPoint(model, nearest[:count])
+        if not (point.holds and point.values == values and distance(point, own) <= tolerance):
+            point = own
+    if not point.holds:
+        point = repaired(near, own, tolerance)
+    if not integer:
+        bounds, dual, how = [e.bound for e in found], found[0].dual, "multipliers of the rows prove the bound"
+        if found[0].status == "infeasible" and (certificate := farkas(lp)) is not None:
+            bounds, dual, how = [None], certificate, "no point is feasible, by a Farkas certificate"
+    elif point.holds and (better is None or point.values == better.values):
+        bounds, tree = _searched(lp, stages, integer, point.values)
+        better = None if tree.better is None else ExactPoint(model, tree.better[:count])
+        how = f"branch and bound over {tree.subproblems} subproblems, each bounded in rational arithmetic"
+    else:
+        bounds, how = [exact_optimum(lp.aiming(stages[0])).bound], "the relaxation is solved exactly"
+    if point.holds and bounds == point.values:
+        return certificate_of(point, own, bounds[0], True, how, dual)
+    if better is not None and better.holds and (not point.holds or better.values < point.values):
+        how += f"; a point that is better, or feasible, and not near is worth {_first_gain(better, point)}"
+        return certificate_of(point, own, bounds[0], False, how, dual)
+    if bounds[0] is None and dual is None:
+        how = "no bound could be proved"
+    return certificate_of(point, own, bounds[0], None if point.holds else False, how, dual)
+
+
+def _first_gain(better: ExactPoint, point: ExactPoint) -> str:
+    """What a better point is worth in the first stage in which it differs."""
+    differ = (i for i, pair in enumerate(zip(better.values, point.values, strict=True)) if pair[0] != pair[1])
+    stage = next(differ, 0)
+    worth = as_text(fraction(better.signs[stage] * better.values[stage]))
+    return f"{worth} in the model's units" + (f", stage {stage + 1}" if len(better.values) > 1 else "")
+
+
+def repaired(near: LinearProgram, own: ExactPoint, tolerance: Rational) -> ExactPoint:
+    """The point next to `own` that satisfies everything, or `own` if there is none within the tolerance."""
+    nearest = nearest_point(near, own.x)
+    if nearest is None:
+        return own
+    candidate = ExactPoint(own.model, nearest[: len(own.x)])
+    return candidate if candidate.holds and distance(candidate, own) <= tolerance else own
+
+
+def fixed(lp: LinearProgram, columns: Sequence[int], x: Sequence[Rational]) -> LinearProgram:
+    """The program with columns held at their values in `x`."""
+    lower, upper = list(lp.lower), list(lp.upper)
+    for j in columns:
+        lower[j] = upper[j] = x[j]
+    return replace(lp, lower=lower, upper=upper)
+
+
+def _stagewise(lp: LinearProgram, stages: Sequence[StageCost]) -> tuple[LinearProgram, list[Exact]]:
+    """Solve the stages in order, each among the optima of those before; also give the last optimal face."""
+    found = []
+    for stage in stages:
+        lp = lp.aiming(stage)
+        if isinstance(stage.leximin, SaturationLayout):
+            lp, levels = stage.leximin.prove(lp)
+            found += levels
+        else:
+            found.append(exact_optimum(lp))
+            lp = lp.holding(found[-1].value) if found[-1].proved else lp
+        if not found[-1].proved:
+            break
+    return lp, found
+
+
+def _searched(
+    lp: LinearProgram, stages: Sequence[StageCost], integer: Sequence[int], values: Sequence[Rational]
+) -> tuple[list[Rational | None], Tree]:
+    """Prove the values of all stages by branch and bound, as far as that goes."""
+    bounds: list[Rational | None] = []
+    subproblems, deadline = 0, Deadline(SECONDS)
+    for stage, value in zip(stages, values, strict=True):
+        lp, left = lp.aiming(stage), deadline.left or 0.0
+        tree = branch_and_bound(lp, integer, value, NODES - subproblems, left)
+        subproblems += tree.subproblems
+        bounds.append(tree.bound)
+        if tree.better is not None or tree.bound != value:
+            break
+        lp = lp.holding(value)
+    return bounds, replace(tree, subproblems=subproblems)

@@ -1,0 +1,49 @@
+"""Prove that a model has no feasible point, or no optimum."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from flint import fmpq
+
+from forcopt.compile.program import Program
+from forcopt.loops.certify.certificate import Certificate, certificate_of
+from forcopt.loops.certify.evaluation import ExactPoint
+from forcopt.loops.certify.linear import NODES, SECONDS
+from forcopt.loops.exact_lp import LinearProgram, exact_optimum, farkas, fraction, recession
+from forcopt.loops.exact_milp import branch_and_bound
+from forcopt.loops.solution import ModelSolution
+from forcopt.status import Status
+
+__all__ = ["certify_without_point"]
+
+
+def certify_without_point(solution: ModelSolution, program: Program | None) -> Certificate:
+    """Prove that there is no point, or no optimum."""
+    model, status = solution.model, solution.status
+    nothing = Certificate(None, None, None, None, None, f"there is no point to check: the status is {status}")
+    if program is None or status not in (Status.INFEASIBLE, Status.UNBOUNDED):
+        return nothing
+    lp, integer = LinearProgram.of(program), np.flatnonzero(program.integer == 1).tolist()
+    tree = branch_and_bound(replace(lp, cost=[fmpq(0)] * len(lp.cost)), integer, None, NODES, SECONDS)
+    if status is Status.INFEASIBLE and tree.exhausted:
+        none = replace(nothing, feasible=False)
+        if tree.subproblems > 1:
+            return replace(
+                none, how=f"infeasibility proved by branch and bound, {tree.subproblems} subproblems"
+            )
+        dual = tuple(fraction(v) for v in farkas(lp) or ())
+        return replace(none, how="infeasibility proved by a Farkas certificate", dual=dual)
+    point = ExactPoint(model, tree.better[: model.column_count]) if tree.better else None
+    if point is None or not point.holds:
+        return nothing
+    if status is Status.INFEASIBLE:
+        words = "the status is wrong: this point satisfies everything"
+        return certificate_of(point, point, None, None, words)
+    if program.stages[0].quadratic is not None:
+        return nothing
+    ray = exact_optimum(recession(lp))
+    if ray.value is not None and ray.value < 0:
+        return certificate_of(point, point, None, None, "unboundedness proved by a point and a ray from it")
+    return nothing

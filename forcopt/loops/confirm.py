@@ -1,0 +1,197 @@
+"""Check by arithmetic of our own what a solver claims of a linear or convex quadratic program.
+
+OPTIMAL needs multipliers of the rows that bound the optimum near the value; INFEASIBLE needs multipliers
+that prove that no point exists (Farkas); UNBOUNDED needs a ray and a point. The checks read every
+coefficient, also those that the solver dropped. They are in floating point, with bounds on the rounding
+errors of Farkas proofs; `forcopt.loops.certify` proves the same in rational arithmetic.
+
+References
+----------
+A. Neumaier and O. Shcherbina, "Safe bounds in linear and mixed-integer linear programming", Mathematical
+Programming 99 (2004).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from forcopt.arrays import Array
+from forcopt.backends.base import RawResult, SolveOptions
+from forcopt.backends.conditioned import open_session
+from forcopt.backends.registry import get_backend
+from forcopt.compile.program import Program, RowBlock, StageCost
+from forcopt.status import Status
+
+__all__ = ["dual_bound", "infeasibility_doubt", "is_checkable", "optimality_doubt"]
+
+_EPS = float(np.finfo(float).eps)
+
+_NOISE = 1e-9
+"""A multiplier this small, relative to the terms that it is the difference of, counts as zero."""
+
+
+def is_checkable(program: Program) -> bool:
+    """Whether these checks fit: linear rows, a linear or quadratic objective of one stage."""
+    return not (program.cones or program.indicators or program.is_staged)
+
+
+def dual_bound(program: Program, y: Array, cost: Array) -> tuple[float, float]:
+    """The bound that multipliers of the rows prove on ``cost @ x`` over a program's rows and column bounds.
+
+    Rows enter with their multipliers, columns with the reduced costs, each at the worse of its bounds. A
+    multiplier that would need an infinite bound of a row is set to zero. A reduced cost that would need an
+    infinite bound of a column counts as zero if it is noise; otherwise the bound is minus infinity.
+
+    Parameters
+    ----------
+    program : Program
+        Without its integrality.
+    y : Array
+        The change of the optimum per unit of each row's right-hand side, shape ``(rows,)``.
+    cost : Array
+        Shape ``(columns,)``.
+
+    Returns
+    -------
+    bound, error : float
+        The bound, and a bound on its rounding error.
+    """
+    rows, matrix = program.rows, program.matrix()
+    y = np.where(np.isfinite(np.where(y > 0, rows.lower, rows.upper)), y, 0.0)
+    reduced = cost - matrix.T @ y
+    size = np.abs(cost) + abs(matrix).T @ np.abs(y)
+    ends = np.where(reduced > 0, program.lower, program.upper)
+    noise = ~np.isfinite(ends) & (np.abs(reduced) <= _NOISE * size)
+    row_ends = np.where(y > 0, rows.lower, rows.upper)
+    used, moved = y != 0, (reduced != 0) & ~noise
+    if not np.isfinite(ends[moved]).all():
+        return -np.inf, 0.0
+    terms = np.concatenate([y[used] * row_ends[used], reduced[moved] * ends[moved]])
+    per_column = np.bincount(rows.indices, minlength=program.columns)
+    rounding = _EPS * (per_column + 2) * size
+    error = float(rounding[moved] @ np.abs(ends[moved])) + _EPS * (terms.size + 2) * float(
+        np.abs(terms).sum()
+    )
+    return float(terms.sum()), error
+
+
+def optimality_doubt(program: Program, result: RawResult, tolerance: float) -> str:
+    """Say why the multipliers of an optimum do not prove it; empty if they do, or if there are none.
+
+    Parameters
+    ----------
+    program : Program
+        Without integers and cones; a convex quadratic objective is replaced by its tangent at the point.
+    result : RawResult
+        With a point.
+    tolerance : float
+        The largest distance of value and bound, relative to the larger of 1 and the value.
+    """
+    stage = program.stages[0]
+    if result.x is None or result.row_dual is None:
+        return ""
+    x, y = result.x, np.asarray(result.row_dual[: program.rows.count])
+    slope = stage.cost if stage.quadratic is None else stage.cost + stage.quadratic @ x
+    reduced = slope - program.matrix().T @ y
+    gap = 0.0
+    for multiplier, value, lower, upper in (
+        (reduced, x, program.lower, program.upper),
+        (y, program.matrix() @ x, program.rows.lower, program.rows.upper),
+    ):
+        end = np.where(multiplier > 0, lower, upper)
+        # Toward an infinite bound, the point is compared with one that is farther by its own size.
+        room = np.where(np.isfinite(end), np.abs(value - end), np.maximum(1.0, np.abs(value)))
+        gap += float(np.abs(multiplier) @ np.where(multiplier != 0, room, 0.0))
+    value = stage.value(x)
+    scale = max(1.0, abs(value), float(np.abs(slope) @ np.abs(x)))
+    if gap > tolerance * scale:
+        return f"its multipliers leave a gap of {gap:.2g} at the value {stage.sign * value:.6g}"
+    return ""
+
+
+def infeasibility_doubt(program: Program, options: SolveOptions, accuracy: float) -> str:
+    """Say why a linear program does not seem infeasible; empty if it is, or if integers decide.
+
+    First rows that contradict the column bounds are looked for; then HiGHS minimizes the sum of what the rows
+    miss, and its multipliers must prove that this is positive.
+
+    Parameters
+    ----------
+    program : Program
+        Integrality is left aside.
+    options : SolveOptions
+        Its time limit is kept; a check that runs out leaves no doubt.
+    accuracy : float
+        What a row may miss.
+    """
+    if (program.lower > program.upper).any() or _contradicted(program):
+        return ""
+    elastic = _elastic(program)
+    highs, plain = get_backend("highs"), SolveOptions(time_limit=options.time_limit)
+    zero = np.zeros(program.columns)
+    for extra in ({}, {"presolve": "off"}):
+        result = open_session(highs, elastic).solve(replace(plain, extra=extra))
+        if result.status is Status.LIMIT:
+            return ""
+        if result.x is None:
+            continue
+        if result.row_dual is not None:
+            bound, error = dual_bound(program, result.row_dual, zero)
+            if bound > error:
+                return ""
+        x = result.x[: program.columns]
+        relaxed = replace(program, integer=np.zeros_like(program.integer))
+        if relaxed.violation(x) <= accuracy:
+            return "" if program.is_integer else "a point satisfies all rows and bounds"
+    return "" if program.is_integer else "no multipliers of the rows prove it"
+
+
+def _contradicted(program: Program) -> bool:
+    """Whether a single row contradicts the column bounds, beyond rounding."""
+    matrix = program.matrix()
+    positive, negative = matrix.maximum(0.0), matrix.minimum(0.0)
+
+    def extreme(first: Array, second: Array) -> Array:
+        finite = (np.where(np.isfinite(end), end, 0.0) for end in (first, second))
+        ends = [part @ end for part, end in zip((positive, negative), finite, strict=True)]
+        open_ends = sum(
+            (abs(part) @ (~np.isfinite(end)).astype(float) > 0).astype(int)
+            for part, end in zip((positive, negative), (first, second), strict=True)
+        )
+        return np.where(open_ends > 0, np.nan, ends[0] + ends[1])
+
+    most, least = extreme(program.upper, program.lower), extreme(program.lower, program.upper)
+    size = np.maximum(1.0, np.maximum(np.abs(most), np.abs(least)))
+    with np.errstate(invalid="ignore"):
+        short = (program.rows.lower - most > _NOISE * size) | (least - program.rows.upper > _NOISE * size)
+    return bool(short.any())
+
+
+def _elastic(program: Program) -> Program:
+    """Minimize the sum of what the rows miss, each scaled to its largest entry."""
+    rows, n = program.rows, program.columns
+    lacking, excess = np.flatnonzero(np.isfinite(rows.lower)), np.flatnonzero(np.isfinite(rows.upper))
+    at, signs = np.concatenate([lacking, excess]), np.repeat([1.0, -1.0], [len(lacking), len(excess)])
+    count = len(at)
+    size = np.ones(rows.count)
+    filled = np.flatnonzero(np.diff(rows.indptr))
+    if filled.size:
+        size[filled] = np.maximum.reduceat(np.abs(rows.data), rows.indptr[filled])
+    size = np.exp2(np.round(np.log2(np.where(size > 0, size, 1.0))))
+    slack = sp.csr_array((signs * size[at], (at, np.arange(count))), shape=(rows.count, count))
+    wide = sp.csr_array(sp.hstack([program.matrix(), slack], format="csr"))
+    block = RowBlock(
+        wide.indptr.astype(np.int32), wide.indices.astype(np.int32), wide.data, rows.lower, rows.upper
+    )
+    return replace(
+        program,
+        lower=np.concatenate([program.lower, np.zeros(count)]),
+        upper=np.concatenate([program.upper, np.full(count, np.inf)]),
+        integer=np.zeros(n + count, dtype=np.int8),
+        rows=block,
+        stages=(StageCost(np.concatenate([np.zeros(n), np.ones(count)]), 0.0, False),),
+        lazies=(),
+    )

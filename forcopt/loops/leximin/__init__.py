@@ -1,0 +1,25 @@
+"""Strategies for leximin objectives, one a file: each writes its stages and runs them.
+
+`forcopt.leximin` says how they differ. A leximax of losses is a leximin of the losses with their signs
+changed.
+"""
+
+from forcopt.loops.leximin.compact import CompactLayout
+from forcopt.loops.leximin.cuts import CutsLayout, SubsetCuts
+from forcopt.loops.leximin.floors import Floors
+from forcopt.loops.leximin.ordered_values import OrderedValuesLayout
+from forcopt.loops.leximin.saturation import SaturationLayout
+from forcopt.loops.leximin.stage import Layout, StageRun, hold_objective, realized
+
+__all__ = [
+    "CompactLayout",
+    "CutsLayout",
+    "Floors",
+    "Layout",
+    "OrderedValuesLayout",
+    "SaturationLayout",
+    "StageRun",
+    "SubsetCuts",
+    "hold_objective",
+    "realized",
+]

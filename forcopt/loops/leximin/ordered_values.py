@@ -1,0 +1,100 @@
+"""Leximin over few possible values v_1 < ... < v_K: minimize the total shortfall from v_2, then v_3, ...
+
+The first stage minimizes the shortfall from v_2, which counts the utilities at v_1: K - 1 stages of n rows.
+
+References
+----------
+W. Ogryczak and T. Sliwinski, "On direct methods for lexicographic min-max optimization", ICCSA 2006.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from forcopt.arrays import Array
+from forcopt.backends.base import RawResult
+from forcopt.compile.bridge_context import BridgeContext
+from forcopt.compile.leximin import LeximinStages, Utilities, register_leximin
+from forcopt.compile.program import Program
+from forcopt.errors import DeclarationError
+from forcopt.language.constraint import Constraint
+from forcopt.language.expression import Expression
+from forcopt.loops.leximin.stage import Layout, StageRun, realized
+from forcopt.status import Status
+
+__all__ = ["OrderedValuesLayout"]
+
+_MOST_OUTCOMES = 1000
+"""The largest number of outcomes; each needs a stage."""
+
+_OFF = 1e-4
+"""The largest distance of a value from an outcome, relative to the larger of 1 and the value."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OrderedValuesLayout(Layout):
+    """The columns of the ordered-values strategy.
+
+    Attributes
+    ----------
+    outcomes : Array, optional
+        All values that a utility can take, rising.
+    """
+
+    outcomes: Array | None = None
+
+    def conclude(self, program: Program, run: StageRun, results: list[RawResult]) -> None:
+        """Bound the smallest value, which no shortfall does, and check that all values are outcomes."""
+        best = run.best
+        if program.stages[0].leximin is not self or best is None:
+            return
+        assert best.x is not None and self.outcomes is not None
+        values = realized(self, program, best.x)
+        results[0].trace = []
+        results[0].bound = -float(values.min()) if best.status is Status.OPTIMAL else -np.inf
+        off = np.abs(values[:, None] - self.outcomes).min(axis=1)
+        if (off > _OFF * np.maximum(1.0, np.abs(values))).any():
+            at = int(np.argmax(off))
+            best.status = Status.FAILED
+            best.message = (
+                f"element {at} takes the value {abs(values[at]):.6g}, which is not among the outcomes"
+            )
+
+
+@register_leximin("ordered-values")
+def write(utilities: Utilities, context: BridgeContext) -> LeximinStages:
+    """Write n shortfalls for each outcome but the smallest."""
+    stage, values, low, high = utilities.stage, utilities.values, utilities.lower, utilities.upper
+    whole = utilities.integral
+    if stage.outcomes is not None:
+        outcomes = stage.outcomes if stage.maximize else -stage.outcomes[::-1]
+    elif whole and np.isfinite(low).all() and np.isfinite(high).all():
+        outcomes = np.arange(low.min(), high.max() + 1)
+    else:
+        raise DeclarationError(
+            "leximin by 'ordered-values' needs all values that can be taken: give outcomes=..., or make the "
+            "expression integral and bounded"
+        )
+    if len(outcomes) > _MOST_OUTCOMES:
+        raise DeclarationError(
+            f"leximin by 'ordered-values': there are {len(outcomes)} outcomes; it takes at most "
+            f"{_MOST_OUTCOMES}, use 'compact'"
+        )
+    whole = whole and bool((outcomes == np.round(outcomes)).all())
+    targets: list[Expression] = []
+    rows: list[list[Constraint]] = []
+    for outcome in outcomes[1:]:
+        shortfall = context.column(
+            "shortfall", values.size, 0.0, outcome - outcomes[0], implied_integer=whole
+        )
+        rows.append([shortfall + values >= outcome])
+        targets.append(-shortfall.sum())
+    for row in rows[0] if rows else ():
+        context.row(row)
+    rows[:1] = [[]]
+    layout = OrderedValuesLayout(outcomes=outcomes)
+    if not targets:  # only one value can be taken
+        return LeximinStages(layout, [values[0] * 0.0], [[]])
+    return LeximinStages(layout, targets, rows)

@@ -1,0 +1,86 @@
+"""Run one stage of a leximin objective: the interface of the strategies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from forcopt.arrays import Array
+from forcopt.backends.base import RawResult, Session
+from forcopt.compile.program import LeximinLayout, Program, RowBlock, StageCost
+from forcopt.loops.leximin.floors import Floors
+
+__all__ = ["Layout", "StageRun", "hold_objective", "realized"]
+
+
+@dataclass(eq=False)
+class StageRun:
+    """The state of a lexicographic solve that strategies read and change.
+
+    Attributes
+    ----------
+    session : Session
+        Holds the program at the current stage.
+    floors : Floors
+        Hold what earlier stages reached.
+    solve : callable
+        Solves the session and keeps the result.
+    accuracy : float
+        The backend's.
+    tolerance : float
+        By how much later stages may worsen earlier ones.
+    best : RawResult, optional
+        The last result with a point.
+    memory : dict
+        A strategy's own state between its stages, by ``id`` of its layout.
+    """
+
+    session: Session
+    floors: Floors
+    solve: Callable[[], RawResult]
+    accuracy: float
+    tolerance: float
+    best: RawResult | None = None
+    memory: dict[int, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout(LeximinLayout):
+    """The columns of a strategy and how to run its stages; by default: solve once, hold the objective."""
+
+    def run(self, stage: StageCost, run: StageRun) -> RawResult:
+        """Solve the stage."""
+        return run.solve()
+
+    def hold(self, stage: StageCost, run: StageRun, x: Array, last: bool) -> None:
+        """Hold what the stage reached at the point `x`; `last` if no stage follows."""
+        if not last:
+            run.session.add_rows(hold_objective(stage, stage.value(x), run.tolerance))
+
+    def conclude(self, program: Program, run: StageRun, results: list[RawResult]) -> None:
+        """Correct the best result once all stages are done; `results` are those of all solves."""
+
+
+def hold_objective(stage: StageCost, value: float, tolerance: float) -> RowBlock:
+    """A row that keeps a stage's objective at a value, within a relative tolerance."""
+    row = sp.csr_array(stage.cost.reshape(1, -1))
+    limit = value - stage.offset + tolerance * max(1.0, abs(value))
+    return RowBlock(
+        row.indptr.astype(np.int32),
+        row.indices.astype(np.int32),
+        row.data,
+        np.array([-np.inf]),
+        np.array([limit]),
+    )
+
+
+def realized(layout: LeximinLayout, program: Program, x: Array) -> Array:
+    """The utilities at a point; in an integer program the smaller of those before and after rounding it."""
+    found = layout.at(x)
+    if program.is_integer:
+        found = np.minimum(found, layout.at(np.where(program.integer == 1, np.round(x), x)))
+    return found

@@ -1,0 +1,51 @@
+"""Numerical building blocks that several problems share: each topic is one file, none needs a solver.
+
+Projections (`project_simplex`, `project_capped_simplex`, `project_box`), water-filling (`water_fill`,
+`least_reciprocals`), apportionment (`apportion`, `apportion_by_heap`, `largest_remainder`,
+`quota_violations`, `signpost`), lotteries (`birkhoff`, `decompose_permutahedron`, `laminar_lottery`,
+`decompose`) and random rounding (`dependent_rounding`, `systematic_rounding`, `controlled_rounding`).
+"""
+
+from forcopt.numeric.apportionment import (
+    Apportionment,
+    DivisorMethod,
+    apportion,
+    apportion_by_heap,
+    largest_remainder,
+    quota_violations,
+    signpost,
+)
+from forcopt.numeric.birkhoff import MatchingLottery, birkhoff
+from forcopt.numeric.lotteries import SetLottery, Vertex, decompose, laminar_lottery
+from forcopt.numeric.permutahedron import RankingWeights, decompose_permutahedron
+from forcopt.numeric.projections import project_box, project_capped_simplex, project_simplex
+from forcopt.numeric.rounding import controlled_rounding, dependent_rounding, systematic_rounding
+from forcopt.numeric.water_filling import Filled, Limit, least_reciprocals, water_fill
+
+__all__ = [
+    "Apportionment",
+    "DivisorMethod",
+    "Filled",
+    "Limit",
+    "MatchingLottery",
+    "RankingWeights",
+    "SetLottery",
+    "Vertex",
+    "apportion",
+    "apportion_by_heap",
+    "birkhoff",
+    "controlled_rounding",
+    "decompose",
+    "decompose_permutahedron",
+    "dependent_rounding",
+    "laminar_lottery",
+    "largest_remainder",
+    "least_reciprocals",
+    "project_box",
+    "project_capped_simplex",
+    "project_simplex",
+    "quota_violations",
+    "signpost",
+    "systematic_rounding",
+    "water_fill",
+]

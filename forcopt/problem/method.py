@@ -1,0 +1,247 @@
+"""Methods: the formulations and algorithms of a problem, and what they return."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, Literal
+
+from forcopt.clock import Deadline, Improvement
+from forcopt.errors import DeclarationError, unknown
+from forcopt.language.expression import Expression
+from forcopt.language.model import Variable
+from forcopt.language.objective import Objective
+from forcopt.loops.solution import ModelSolution
+from forcopt.status import Status
+
+__all__ = ["COMMON_OPTIONS", "Handles", "Method", "Outcome"]
+
+COMMON_OPTIONS = ("backend", "time_limit", "gap", "start", "seed", "threads", "log", "on_improvement")
+"""The options of `Problem.solve` with one meaning for every method.
+
+Formulations take all of them. An algorithm takes those that its signature names; `Problem.solve` refuses the
+others.
+"""
+
+
+class Handles(SimpleNamespace):
+    """The variables and expressions that a formulation wrote into a model, by name.
+
+    Parameters
+    ----------
+    objective : Expression or Objective
+        A scalar expression, which is optimized in the problem's sense, or an `Objective`.
+    decision : Callable[[ModelSolution], Any]
+        Reads the problem's decision from a solution of the model.
+    start : Callable[[Any], Mapping[Variable, Any]], optional
+        Gives the values of variables at a decision, to start a search there or to certify the decision. A
+        value is NaN where the decision leaves it open; the other columns must follow from the given ones. It
+        raises `DeclarationError` for a decision that the formulation cannot represent. None if the
+        formulation takes no decision.
+    timed_decision : Callable[[ModelSolution, Deadline], Any], optional
+        Reads the decision as `decision` does, for a reader that solves further programs. `Problem.solve`
+        passes the clock of the run; the reader raises `TimeoutError` once the time limit has passed.
+    parts : Any
+        Further variables and expressions, for models that compose several problems. Three names are reserved.
+        ``unit`` (default 1.0) is the worth of 1 of the model's objective in the problem's units: solvers'
+        tolerances are absolute, so a formulation scales an objective that would be tiny or huge. ``premise``
+        (default "") is an assumption of the formulation without an exact proof; certificates repeat it.
+        ``restricts`` (default False) says that the model excludes decisions of the problem: its bound then is
+        none on the problem.
+    """
+
+    objective: Expression | Objective
+    decision: Callable[[ModelSolution], Any]
+    start: Callable[[Any], Mapping[Variable, Any]] | None
+    timed_decision: Callable[[ModelSolution, Deadline], Any] | None
+    unit: float
+    premise: str
+    restricts: bool
+
+    def __init__(
+        self,
+        objective: Expression | Objective,
+        decision: Callable[[ModelSolution], Any],
+        start: Callable[[Any], Mapping[Variable, Any]] | None = None,
+        timed_decision: Callable[[ModelSolution, Deadline], Any] | None = None,
+        **parts: Any,
+    ) -> None:
+        given = {"objective": objective, "decision": decision, "start": start, **parts}
+        reserved = {"timed_decision": timed_decision, "unit": 1.0, "premise": "", "restricts": False}
+        super().__init__(**{**reserved, **given})
+
+    def start_at(self, decision: Any) -> Mapping[Variable, Any]:
+        """Give the values of variables at a decision.
+
+        Parameters
+        ----------
+        decision : Any
+            A decision of the problem.
+
+        Returns
+        -------
+        Mapping[Variable, Any]
+            See the parameter `start`.
+
+        Raises
+        ------
+        DeclarationError
+            If the formulation takes no decision, or not this one.
+        """
+        if self.start is None:
+            raise DeclarationError("the formulation takes no decision to start from")
+        return self.start(decision)
+
+
+@dataclass
+class Outcome:
+    """The return value of an algorithm.
+
+    Attributes
+    ----------
+    decision : Any
+        None if the algorithm found none.
+    bound : float, optional
+        A bound on the optimum, in the problem's sense; None if the algorithm gives none.
+    status : Status, optional
+        By default OPTIMAL for an exact method, APPROXIMATE for another, FAILED without a decision.
+    iterations : int, default 0
+        In the algorithm's own unit.
+    message : str, default ""
+        The reason why the run ended. An algorithm that finds the problem infeasible gives the reason here.
+    trace : list[Improvement], optional
+        Objective and bound at each improvement.
+    log : str, default ""
+        The printed output.
+    guarantee : float, optional
+        The theorem's bound for this run, if it depends on the run's options.
+    private : bool, default False
+        Whether the decision is a private release (or a simulation of one), so that nothing else of the data
+        may go with it.
+    """
+
+    decision: Any
+    bound: float | None = None
+    status: Status | None = None
+    iterations: int = 0
+    message: str = ""
+    trace: list[Improvement] = field(default_factory=list)
+    log: str = ""
+    guarantee: float | None = None
+    private: bool = False
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to solve a problem.
+
+    Attributes
+    ----------
+    name : str
+        The field's name for it.
+    kind : Literal["formulation", "algorithm"]
+        A formulation writes a model for any capable backend; an algorithm is a program of its own.
+    exact : bool
+        Whether the method proves optimality.
+    guarantee : Callable[[Any], float], optional
+        For an approximate method, the theorem's bound: a function from the problem to the largest possible
+        distance between objective and optimum. None without a theorem.
+    cites : str
+        Paper and theorem.
+    options : Mapping[str, Any]
+        The method's own options with their defaults.
+    function : Callable[..., Any]
+        The code.
+    prepare : Callable[[], object], optional
+        `forcopt.compare` calls it before the clock of a run starts, for instance to compile code.
+    """
+
+    name: str
+    kind: Literal["formulation", "algorithm"]
+    exact: bool
+    guarantee: Callable[[Any], float] | None
+    cites: str
+    options: Mapping[str, Any]
+    function: Callable[..., Any] = field(repr=False)
+    prepare: Callable[[], object] | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        function: Callable[..., Any],
+        name: str,
+        kind: Literal["formulation", "algorithm"],
+        exact: bool,
+        guarantee: Callable[[Any], float] | None,
+        cites: str,
+        prepare: Callable[[], object] | None = None,
+    ) -> Method:
+        """Make a method of a function and read its options from the signature.
+
+        Raises
+        ------
+        DeclarationError
+            If a formulation gives an option the name of a common option, which `Problem.solve` would hide.
+        """
+        skipped = 2 if kind == "formulation" else 1  # the problem, and the model
+        parameters = list(inspect.signature(function).parameters.values())[skipped:]
+        if kind == "formulation":
+            hidden = [p.name for p in parameters if p.name in COMMON_OPTIONS]
+            if hidden:
+                raise DeclarationError(
+                    f"formulation {name!r} has an option {hidden[0]!r}; this name belongs to a common option"
+                )
+        options = {p.name: p.default for p in parameters if p.name not in COMMON_OPTIONS}
+        return cls(name, kind, exact, guarantee, cites, options, function, prepare)
+
+    @property
+    def common(self) -> tuple[str, ...]:
+        """The common options that the method takes: see `COMMON_OPTIONS`."""
+        if self.kind == "formulation":
+            return COMMON_OPTIONS
+        names = inspect.signature(self.function).parameters
+        return tuple(name for name in COMMON_OPTIONS if name in names)
+
+    @property
+    def summary(self) -> str:
+        """The first paragraph of the documentation, on one line."""
+        return " ".join((inspect.getdoc(self.function) or "").partition("\n\n")[0].split())
+
+    def check_own(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Check the names of the method's own options and return them.
+
+        Raises
+        ------
+        UnknownNameError
+            For a name that is not in `options`, with the nearest name.
+        """
+        for name in options:
+            if name not in self.options:
+                raise unknown(f"option of method {self.name!r}", name, list(self.options))
+        return dict(options)
+
+    def check_common(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Check that the method takes every common option with a value, and return those.
+
+        Parameters
+        ----------
+        options : Mapping[str, Any]
+            Common options by name. None and False mean that an option is not given.
+
+        Raises
+        ------
+        DeclarationError
+            For an option that the method does not take, with its name.
+        """
+        given = {k: v for k, v in options.items() if v is not None and v is not False}
+        for name, value in given.items():
+            if name not in self.common:
+                verb = "uses" if name == "backend" else "takes"
+                shown = "" if name in ("start", "on_improvement") else f"={value!r}"
+                raise DeclarationError(
+                    f"method {self.name!r} {verb} no {name}, so {name}{shown} cannot be given; it takes "
+                    f"{', '.join(self.common) or 'none of the common options'}"
+                )
+        return given

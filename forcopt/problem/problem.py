@@ -1,0 +1,509 @@
+"""Problems: frozen, validated declarations with registered methods."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from forcopt.clock import Deadline, Improvement, OnImprovement
+from forcopt.declaration import Declared
+from forcopt.errors import DeclarationError, unknown
+from forcopt.language.expression import Expression
+from forcopt.language.model import Model, Variable
+from forcopt.language.objective import maximize, minimize
+from forcopt.problem.method import Handles, Method, Outcome
+from forcopt.problem.progress import ProgressLine, show_progress
+from forcopt.problem.solution import FEASIBILITY_TOLERANCE, Evaluation, Solution, disagreement
+from forcopt.status import Status
+
+if TYPE_CHECKING:
+    from forcopt.loops.certify import Certificate
+
+__all__ = ["Problem"]
+
+
+class _RegisteredMethods:
+    """The methods of a problem class and of its bases by name, read from the class or an instance.
+
+    The lookup is made at each access, so that a method registered later on a base reaches its subclasses.
+    """
+
+    def __get__(self, instance: object, owner: type) -> dict[str, Method]:
+        found: dict[str, Method] = {}
+        for cls in reversed(owner.__mro__):
+            found |= cls.__dict__.get("_own_methods", {})
+        return found
+
+
+class Problem(Declared):
+    """The base of all problems: a frozen, validated declaration with registered methods.
+
+    A subclass states its fields, defines `evaluate`, and names its `default_method`. Its methods are
+    registered beside their code::
+
+        @MyProblem.formulation("lp", exact=True, cites="Author (2020), equation (3)")
+        def lp(problem: MyProblem, model: Model) -> Handles: ...
+
+        @MyProblem.algorithm("greedy", exact=False)
+        def greedy(problem: MyProblem, *, seed: int | None = None) -> Outcome: ...
+
+    A subclass inherits the methods of its bases, also those that are registered later.
+
+    Attributes
+    ----------
+    sense : {"min", "max"}
+        Whether `evaluate`'s objective is minimized or maximized.
+    default_method : str
+        The method of `solve` without a name.
+    family : str
+        The first part of the names of its examples, such as ``postprocessing``.
+    methods : Mapping[str, Method]
+        The registered methods by name, of a class or an instance.
+    """
+
+    tag: ClassVar[str] = "model"
+    sense: ClassVar[Literal["min", "max"]] = "min"
+    default_method: ClassVar[str] = ""
+    family: ClassVar[str] = ""
+    methods: ClassVar[Mapping[str, Method]] = _RegisteredMethods()  # type: ignore[assignment]
+
+    _own_methods: ClassVar[dict[str, Method]] = {}
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        cls._own_methods = {}
+
+    # -- methods -------------------------------------------------------------------------------------------
+
+    @classmethod
+    def formulation(
+        cls, name: str, *, exact: bool, guarantee: Callable[[Any], float] | None = None, cites: str = ""
+    ) -> Callable[[Callable[..., Handles]], Callable[..., Handles]]:
+        """Register a function ``(problem, model, **options) -> Handles`` that writes into the model.
+
+        Parameters
+        ----------
+        name : str
+            The field's name for the method.
+        exact : bool
+            Whether an optimum of the model is an optimum of the problem.
+        guarantee, cites
+            See `Method`.
+
+        Returns
+        -------
+        Callable
+            The decorator.
+        """
+
+        def register(function: Callable[..., Handles]) -> Callable[..., Handles]:
+            cls._own_methods[name] = Method.of(function, name, "formulation", exact, guarantee, cites)
+            return function
+
+        return register
+
+    @classmethod
+    def algorithm(
+        cls,
+        name: str,
+        *,
+        exact: bool,
+        guarantee: Callable[[Any], float] | None = None,
+        cites: str = "",
+        prepare: Callable[[], object] | None = None,
+    ) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
+        """Register a function ``(problem, **options) -> Outcome`` that solves the problem by itself.
+
+        Parameters
+        ----------
+        name : str
+            The field's name for the method.
+        exact : bool
+            Whether the algorithm proves optimality.
+        guarantee, cites, prepare
+            See `Method`.
+
+        Returns
+        -------
+        Callable
+            The decorator.
+        """
+
+        def register(function: Callable[..., Outcome]) -> Callable[..., Outcome]:
+            made = Method.of(function, name, "algorithm", exact, guarantee, cites, prepare)
+            cls._own_methods[name] = made
+            return function
+
+        return register
+
+    def method(self, name: str | None = None) -> Method:
+        """Give a method by name, or the default one.
+
+        Raises
+        ------
+        UnknownNameError
+            With the nearest name.
+        """
+        wanted = name or self.default_method
+        known = self.methods
+        if wanted not in known:
+            raise unknown(f"method of {type(self).__name__}", wanted, list(known))
+        return known[wanted]
+
+    # -- evaluation and models -------------------------------------------------------------------------------
+
+    def evaluate(self, decision: Any) -> Evaluation:
+        """Compute the objective and the violations of a decision, without a solver.
+
+        Parameters
+        ----------
+        decision : Any
+            A decision of this problem.
+
+        Returns
+        -------
+        Evaluation
+            Objective, violations and metrics.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define evaluate")
+
+    def infeasibility_reason(self) -> str:
+        """Give a reason why no decision is feasible, if the data show one at once; else an empty text."""
+        return ""
+
+    def declare(self, model: Model, method: str | None = None, **options: Any) -> Handles:
+        """Write the problem into `model` by a formulation, without setting the objective.
+
+        Parameters
+        ----------
+        model : Model
+            The model to extend; it may hold other problems already.
+        method : str, optional
+            A formulation; by default the default method, if that is one.
+        options : Any
+            Options of the formulation.
+
+        Returns
+        -------
+        Handles
+            The variables and expressions by name, with ``objective`` and ``decision``.
+
+        Raises
+        ------
+        DeclarationError
+            If the method is not a formulation.
+        """
+        chosen = self.method(method)
+        if chosen.kind != "formulation":
+            names = [m.name for m in self.methods.values() if m.kind == "formulation"]
+            raise DeclarationError(
+                f"method {chosen.name!r} is no formulation; there are: {', '.join(names) or 'none'}"
+            )
+        handles = chosen.function(self, model, **chosen.check_own(options))
+        assert isinstance(handles, Handles)
+        return handles
+
+    def to_model(self, method: str | None = None, **options: Any) -> Model:
+        """Give the model of a formulation, with its objective: see `formulate`."""
+        return self.formulate(method, **options)[0]
+
+    def formulate(self, method: str | None = None, **options: Any) -> tuple[Model, Handles]:
+        """Give the model of a formulation, with its objective, to inspect, write or solve.
+
+        Parameters
+        ----------
+        method : str, optional
+            A formulation; by default the default method, if that is one.
+        options : Any
+            Options of the formulation.
+
+        Returns
+        -------
+        tuple[Model, Handles]
+            The model, and its handles: ``handles.decision(model.solve())`` is a decision, and the model's
+            objective counts in units of ``handles.unit``.
+        """
+        model = Model(type(self).__name__)
+        handles = self.declare(model, method, **options)
+        goal = handles.objective
+        if isinstance(goal, Expression):
+            goal = minimize(goal) if self.sense == "min" else maximize(goal)
+        model.optimize(goal)
+        return model, handles
+
+    # -- solving ---------------------------------------------------------------------------------------------
+
+    def solve(
+        self,
+        method: str | None = None,
+        *,
+        backend: str | None = None,
+        time_limit: float | None = None,
+        gap: float | None = None,
+        start: Any = None,
+        seed: int | np.random.Generator | None = None,
+        threads: int | None = None,
+        log: bool = False,
+        progress: bool = False,
+        on_improvement: OnImprovement | None = None,
+        **options: Any,
+    ) -> Solution:
+        """Solve the problem.
+
+        A formulation takes every option. An algorithm takes those that ``p.methods[name].common`` names; a
+        value for another one is an error, never ignored.
+
+        Parameters
+        ----------
+        method : str, optional
+            A name among `methods`, or the default method. ``"flow@scip"`` names a backend too.
+        backend : str, optional
+            The solver, for a formulation or an algorithm that uses one; ``highs`` by default.
+        time_limit : float, optional
+            Seconds for everything together; the method returns its best decision and a valid bound.
+        gap : float, optional
+            The relative gap at which the search may stop.
+        start : Any, optional
+            A decision at which the search starts.
+        seed : int or numpy.random.Generator, optional
+            The seed of everything random; a run repeats with an equal seed.
+        threads : int, optional
+            The number of threads of the solver.
+        log : bool, default False
+            Show the solver's output.
+        progress : bool, default False
+            Show a line on the error output with elapsed time, time limit, objective, bound and gap: live on
+            a terminal, once at the end elsewhere.
+        on_improvement : Callable[[Improvement], bool | None], optional
+            Called with each improvement; the run stops when it returns True.
+        options : Any
+            The method's own options, see ``p.methods[name].options``.
+
+        Returns
+        -------
+        Solution
+            The decision, evaluated by the problem, with status and bound.
+
+        Raises
+        ------
+        UnknownNameError
+            For an unknown method, backend or option.
+        DeclarationError
+            For a common option that the method does not take, or a start that it cannot represent.
+        """
+        name, _, at = (method or "").partition("@")
+        if at and backend and at != backend:
+            raise DeclarationError(f"two backends are named: {at!r} in the method and {backend!r}")
+        chosen = self.method(name or None)
+        own = chosen.check_own(options)
+        common = chosen.check_common(
+            {
+                "backend": backend or at or None,
+                "time_limit": time_limit,
+                "gap": gap,
+                "start": start,
+                "seed": seed,
+                "threads": threads,
+                "log": log,
+                "on_improvement": on_improvement,
+            }
+        )
+        deadline = Deadline(time_limit)
+        line = ProgressLine(f"{type(self).__name__} by {chosen.name}", deadline, on_improvement)
+        if progress and "on_improvement" in chosen.common:
+            common["on_improvement"] = line.improve
+        with show_progress(line, progress):
+            if chosen.kind == "formulation":
+                return self._solve_model(chosen, own, common, deadline)
+            outcome = chosen.function(self, **own, **common)
+            return self._from_outcome(chosen, outcome, common.get("backend", ""), deadline)
+
+    def _from_outcome(self, method: Method, outcome: Outcome, backend: str, deadline: Deadline) -> Solution:
+        evaluation = None if outcome.decision is None else self.evaluate(outcome.decision)
+        status = outcome.status
+        if status is None:
+            found = Status.OPTIMAL if method.exact else Status.APPROXIMATE
+            status = found if evaluation is not None else Status.FAILED
+        bound = outcome.bound
+        if bound is None and status is Status.OPTIMAL and evaluation is not None:
+            bound = evaluation.objective
+        return Solution(
+            problem=self,
+            decision=outcome.decision,
+            evaluation=evaluation,
+            status=status,
+            bound=self._no_bound if bound is None else bound,
+            method=method.name,
+            backend=backend,
+            seconds=deadline.seconds,
+            iterations=outcome.iterations,
+            message=outcome.message,
+            log=outcome.log,
+            trace=outcome.trace,
+            proved=outcome.guarantee,
+            private=outcome.private,
+        )
+
+    def _solve_model(
+        self, method: Method, own: Mapping[str, Any], common: dict[str, Any], deadline: Deadline
+    ) -> Solution:
+        model, handles = self.formulate(method.name, **own)
+        backend = common.pop("backend", "highs")
+        if deadline.passed:
+            message = f"the time limit of {deadline.limit:g} s passed while the model was built"
+            outcome = Outcome(None, status=Status.LIMIT, message=message)
+            return self._from_outcome(method, outcome, backend, deadline)
+        if "start" in common:
+            common["start"] = handles.start_at(common["start"])
+        if "on_improvement" in common:
+            common["on_improvement"] = _in_problem_units(common["on_improvement"], handles.unit)
+        result = model.solve(backend, **{**common, "time_limit": deadline.left})
+        status, message, decision = result.status, result.message, None
+        try:
+            if status.has_solution and handles.timed_decision is not None:
+                decision = handles.timed_decision(result, deadline)
+            elif status.has_solution:
+                decision = handles.decision(result)
+        except TimeoutError as error:
+            status, message = Status.LIMIT, str(error)
+        evaluation = None if decision is None else self.evaluate(decision)
+        if evaluation is not None and not method.exact:
+            status = Status.APPROXIMATE
+        elif evaluation is not None:
+            wrong = disagreement(evaluation, result, handles, self.sense)
+            if wrong:
+                status, message = Status.FAILED, f"{wrong}; message of {backend}: {result.message}"
+        return Solution(
+            problem=self,
+            decision=decision,
+            evaluation=evaluation,
+            status=status,
+            bound=self._no_bound if handles.restricts else result.bound * handles.unit,
+            method=method.name,
+            backend=result.backend,
+            seconds=deadline.seconds,
+            iterations=result.iterations,
+            bridges=result.bridges,
+            message=message,
+            log=result.log,
+            trace=[_scaled(step, handles.unit) for step in result.trace],
+            model_solution=result,
+            unit=handles.unit,
+            premise=handles.premise,
+        )
+
+    def certify(self, decision: Any, method: str | None = None, **options: Any) -> Certificate:
+        """Check any decision in exact rational arithmetic, as a point of a formulation.
+
+        The formulation must be exact and must give the values of its variables at a decision. HiGHS completes
+        the columns that do not follow from these values; then point and bound are proved as for any model,
+        see `forcopt.loops.certify`. Objective and bound count in the problem's units.
+
+        Parameters
+        ----------
+        decision : Any
+            A decision, as for `evaluate`; None to check whether any decision is feasible.
+        method : str, optional
+            An exact formulation. By default the first that takes problem and decision, linear ones first:
+            for other ones only the point is proved.
+        options : Any
+            Options of the formulation.
+
+        Returns
+        -------
+        Certificate
+            The certificate; `how` names the formulation, or the reason why none could be used.
+
+        Raises
+        ------
+        DeclarationError
+            If `method` is not an exact formulation, or does not take this decision.
+        """
+        from forcopt.loops.certify import Certificate, is_provable
+        from forcopt.loops.completion import completed
+
+        refused: list[str] = []
+        found: list[tuple[Method, Model, Handles, Mapping[Variable, Any]]] = []
+        for chosen in [self.method(method)] if method else self.methods.values():
+            exact = chosen.kind == "formulation" and chosen.exact
+            if not exact and method is None:
+                continue
+            try:
+                if not exact:
+                    raise DeclarationError("decisions are certified by exact formulations only")
+                model, handles = self.formulate(chosen.name, **options)
+                values = {} if decision is None else handles.start_at(decision)
+            except DeclarationError as error:
+                if method is not None:
+                    raise DeclarationError(f"method {method!r} cannot certify this: {error}") from None
+                refused.append(f"{chosen.name}: {error}")
+                continue
+            found.append((chosen, model, handles, values))
+            if is_provable(model):
+                break
+        if not found:
+            why = "; ".join(refused) or "the problem has none"
+            return Certificate(None, None, None, None, None, f"no exact formulation takes this ({why})")
+        chosen, model, handles, values = found[-1] if is_provable(found[-1][1]) else found[0]
+        result, complete = completed(model, values, lambda: self.to_model(chosen.name, **options))
+        certificate = (
+            result.certify(FEASIBILITY_TOLERANCE).in_units(Fraction(handles.unit)).assuming(handles.premise)
+        )
+        where = f"in formulation {chosen.name!r}: "
+        if not complete and decision is not None:
+            where += "no point has the values that the decision gives: "
+        return replace(certificate, how=where + certificate.how)
+
+    @property
+    def _no_bound(self) -> float:
+        return float("-inf") if self.sense == "min" else float("inf")
+
+    # -- files -----------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write the declaration to a JSON file; `load` reads it.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; its name ends in ``.json``.
+
+        Raises
+        ------
+        DeclarationError
+            For another ending.
+        """
+        if Path(path).suffix != ".json":
+            raise DeclarationError(f"cannot save to {path}: the name must end in .json")
+        Path(path).write_text(json.dumps(self.to_dict(), indent=1) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a declaration of this class from a file or a shipped example.
+
+        Raises
+        ------
+        DeclarationError
+            If it declares a problem of another class.
+        """
+        from forcopt.problem.registry import load
+
+        problem = load(path)
+        if not isinstance(problem, cls):
+            raise DeclarationError(f"{path} declares a {type(problem).__name__}, not a {cls.__name__}")
+        return problem
+
+
+def _scaled(step: Improvement, unit: float) -> Improvement:
+    return replace(step, objective=step.objective * unit, bound=step.bound * unit)
+
+
+def _in_problem_units(call: OnImprovement, unit: float) -> OnImprovement:
+    return lambda step: call(_scaled(step, unit))

@@ -1,0 +1,250 @@
+"""Solutions: a decision, its evaluation by the problem, and the evidence for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from forcopt.clock import Improvement
+from forcopt.language.expression import Expression
+from forcopt.loops.solution import ModelSolution, relative_gap
+from forcopt.problem.method import Handles
+from forcopt.status import Status
+
+if TYPE_CHECKING:
+    from forcopt.loops.certify import Certificate
+    from forcopt.problem.problem import Problem
+
+__all__ = ["FEASIBILITY_TOLERANCE", "Evaluation", "Solution", "disagreement"]
+
+FEASIBILITY_TOLERANCE = 1e-6
+"""A violation up to this size counts as rounding."""
+
+_AGREEMENT = 1e-4
+"""The largest accepted difference of the model's and the problem's objective, relative to max(1, value)."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The value and the violations of a decision, computed without a solver.
+
+    Attributes
+    ----------
+    objective : float
+        The value, in the problem's own sense.
+    violations : Mapping[str, float], optional
+        Amount of violation for each violated requirement; empty for a feasible decision.
+    metrics : Mapping[str, float], optional
+        Further numbers to show, such as rates.
+
+    Examples
+    --------
+    >>> Evaluation(3.0).feasible, Evaluation(3.0, {"budget": 0.5}).violation
+    (True, 0.5)
+    """
+
+    objective: float
+    violations: Mapping[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def violation(self) -> float:
+        """The largest violation; 0 if there is none."""
+        return max(self.violations.values(), default=0.0)
+
+    @property
+    def feasible(self) -> bool:
+        """Whether every requirement is met, up to rounding (1e-6)."""
+        return self.violation <= FEASIBILITY_TOLERANCE
+
+
+@dataclass(eq=False)
+class Solution:
+    """The result of solving a problem.
+
+    Attributes
+    ----------
+    problem : Problem
+        The solved problem.
+    decision : Any
+        A small domain object; None if there is none.
+    evaluation : Evaluation
+        The problem's own evaluation of the decision; None without one.
+    status : Status
+        The strength of the result.
+    bound : float
+        A bound on the optimum; infinite if none is known.
+    method, backend : str
+        The method and the backend of the run; the backend is empty for an algorithm without one.
+    seconds : float
+        Wall time.
+    iterations : int, default 0
+        In the method's own unit.
+    bridges : tuple[str, ...], optional
+        The rewritings between the model and the backend's program.
+    message : str, default ""
+        The solver's or the method's message.
+    log : str, default ""
+        The printed output.
+    trace : list[Improvement], optional
+        Objective and bound at each improvement.
+    model_solution : ModelSolution, optional
+        The solution of the model, if a formulation was used; its objective counts in units of `unit`.
+    proved : float, optional
+        The guarantee of this run, for a method whose guarantee depends on its options.
+    unit : float, default 1.0
+        See `Handles`.
+    premise : str, default ""
+        See `Handles`.
+    private : bool, default False
+        Whether the decision is a private release. The evaluation is then for whoever holds the data: a pickle
+        keeps neither it nor the problem, and nothing prints it.
+
+    Notes
+    -----
+    A pickle carries everything but `model_solution`, because a model may hold a separation oracle, which is
+    not picklable. It keeps `reason`; `certify` then formulates the problem anew.
+    """
+
+    problem: Problem
+    decision: Any
+    evaluation: Evaluation | None
+    status: Status
+    bound: float
+    method: str
+    backend: str
+    seconds: float
+    iterations: int = 0
+    bridges: tuple[str, ...] = ()
+    message: str = ""
+    log: str = field(default="", repr=False)
+    trace: list[Improvement] = field(default_factory=list, repr=False)
+    model_solution: ModelSolution | None = field(default=None, repr=False)
+    proved: float | None = field(default=None, repr=False)
+    unit: float = field(default=1.0, repr=False)
+    premise: str = field(default="", repr=False)
+    private: bool = False
+
+    @property
+    def objective(self) -> float:
+        """The decision's value, evaluated by the problem; NaN without a decision."""
+        return self.evaluation.objective if self.evaluation else float("nan")
+
+    @property
+    def gap(self) -> float:
+        """The relative gap between objective and bound."""
+        return relative_gap(self.objective, self.bound)
+
+    @property
+    def guarantee(self) -> float | None:
+        """The theorem's bound on the distance from the optimum; None for a method without a theorem."""
+        if self.proved is not None:
+            return self.proved
+        method = self.problem.method(self.method)
+        return None if method.guarantee is None else method.guarantee(self.problem)
+
+    @property
+    def reason(self) -> str:
+        """The reason why there is no solution; empty if there is one.
+
+        For an infeasible problem this is the own reason of the problem, if it finds one: all methods explain
+        alike (see `Problem.infeasibility_reason`). Otherwise, for a formulation, it is an irreducible
+        infeasible subset of the model, or the variables of a ray, found by a few more solves; for an
+        algorithm, the message.
+        """
+        if self.status.has_solution:
+            return ""
+        if "_reason" in self.__dict__:
+            return str(self.__dict__["_reason"])
+        found = self.problem.infeasibility_reason() if self.status is Status.INFEASIBLE else ""
+        if not found and self.model_solution is not None:
+            found = self.model_solution.reason
+        return found or self.message
+
+    def __getstate__(self) -> dict[str, Any]:
+        reason = {} if self.status.has_solution else {"_reason": self.reason}
+        state = {**vars(self), "model_solution": None, **reason}
+        if self.private:
+            state |= {"problem": None, "evaluation": None, "trace": []}
+        return state
+
+    def certify(self, method: str | None = None, **options: Any) -> Certificate:
+        """Check the solution in exact rational arithmetic; see `forcopt.loops.certify`.
+
+        A solution of an exact formulation is checked in its model. Any other decision, and the claim of
+        infeasibility, is checked by `Problem.certify`. Objective and bound count in the problem's units.
+
+        Parameters
+        ----------
+        method : str, optional
+            An exact formulation in which to check the decision.
+        options : Any
+            Options of this formulation.
+
+        Returns
+        -------
+        Certificate
+            The proved objective and bound, with the way they were proved.
+        """
+        from forcopt.loops.certify import Certificate
+
+        if method is None and self.model_solution is not None and self.problem.method(self.method).exact:
+            found = self.model_solution.certify()
+            return found.in_units(Fraction(self.unit)).assuming(self.premise)
+        if self.decision is None and self.status is not Status.INFEASIBLE:
+            return Certificate(
+                None, None, None, None, None, f"there is no decision to check: the status is {self.status}"
+            )
+        return self.problem.certify(self.decision, method, **options)
+
+    def __repr__(self) -> str:
+        where = f"@{self.backend}" if self.backend else ""
+        bound = f", bound {self.bound:.8g}" if np.isfinite(self.bound) else ""
+        if self.private:
+            return f"<{self.status} private solution by {self.method}{where}: {self.seconds:.3g} s>"
+        return (
+            f"<{self.status} solution of {type(self.problem).__name__} by {self.method}{where}: "
+            f"objective {self.objective:.8g}{bound}, {self.seconds:.3g} s>"
+        )
+
+
+def disagreement(evaluation: Evaluation, result: ModelSolution, handles: Handles, sense: str) -> str:
+    """Compare a solver's claim with the problem's evaluation.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        The problem's evaluation of the decision.
+    result : ModelSolution
+        The solver's claim.
+    handles : Handles
+        Of the formulation.
+    sense : str
+        The problem's sense, ``"min"`` or ``"max"``.
+
+    Returns
+    -------
+    str
+        The contradiction; empty if there is none. A point that is not optimal may understate its decision,
+        because a model need not tighten every column.
+    """
+    if evaluation.violation > _AGREEMENT:
+        worst = max(evaluation.violations, key=lambda k: evaluation.violations[k])
+        return f"re-evaluated by the problem, the answer violates {worst} by {evaluation.violation:.3g}"
+    if not isinstance(handles.objective, Expression):
+        return ""
+    sign = 1 if sense == "min" else -1
+    off = (evaluation.objective / handles.unit - result.objective) * sign
+    if result.status is not Status.OPTIMAL and off < 0:
+        beyond = (result.bound - evaluation.objective / handles.unit) * sign
+        off = max(beyond, 0.0)
+    if abs(off) > _AGREEMENT * max(1.0, abs(result.objective)):
+        return (
+            f"the problem evaluates the answer to {evaluation.objective:.8g}, the model to "
+            f"{result.objective * handles.unit:.8g}"
+        )
+    return ""

@@ -1,0 +1,313 @@
+"""The runs of a comparison side by side, and every form in which they can be shown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from inspect import signature
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from forcopt.arrays import Array
+from forcopt.errors import unknown
+from forcopt.problem import Problem
+from forcopt.study import statistics
+from forcopt.study.consistency import best_run, by_instance, contradiction, ranked
+from forcopt.study.frames import frame
+from forcopt.study.run import INTERRUPTED, NUMBERS, Run
+from forcopt.study.store import Store
+from forcopt.study.tables import html_notes, html_table, rich_table, text_table
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions
+    from rich.table import Table
+    from rich.text import Text
+
+    from forcopt.study.charts import Chart
+
+__all__ = ["Comparison"]
+
+_MOST_NOTES = 20
+
+
+class _Shown(str):
+    """Text that a prompt shows as it is."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@dataclass(frozen=True, init=False)
+class Comparison:
+    """What several runs gave, side by side.
+
+    Parameters
+    ----------
+    rows, problems
+        The same.
+    best_known : Mapping[str, float], optional
+        Objectives known from elsewhere, by fingerprint, such as those of the instance library.
+
+    Attributes
+    ----------
+    rows : tuple[Run, ...]
+        One a run, in the order asked for, each told its gap to the best on its instance.
+    problems : Mapping[str, Problem | str]
+        What was solved, by the rows' fingerprints; as JSON where it was read from a store.
+
+    Examples
+    --------
+    >>> from forcopt.status import Status
+    >>> from forcopt.study import Comparison, Run
+    >>> known = {"exact": True, "violation": 0.0, "seconds": 0.5}
+    >>> a = Run("toy", "milp", "highs", Status.OPTIMAL, "min", objective=4.0, bound=4.0, gap=0.0, **known)
+    >>> b = Run("toy", "greedy", "", Status.APPROXIMATE, "min", objective=5.0, **{**known, "exact": False})
+    >>> Comparison((a, b))
+    <comparison of 2 runs: best 4 by milp@highs>
+    >>> Comparison((a, b)).table()
+    method      status       objective  bound  gap  to best  violation  seconds
+    milp@highs  optimal              4      4   0%       0%          0      0.5
+    greedy      approximate          5      -    -   25.00%          0      0.5
+    """
+
+    rows: tuple[Run, ...]
+    problems: Mapping[str, Problem | str] = field(repr=False, compare=False)
+
+    def __init__(
+        self,
+        rows: Sequence[Run],
+        problems: Mapping[str, Problem | str] | None = None,
+        best_known: Mapping[str, float] | None = None,
+    ) -> None:
+        object.__setattr__(self, "rows", tuple(ranked(rows, best_known or {})))
+        object.__setattr__(self, "problems", dict(problems or {}))
+
+    @classmethod
+    def read(cls, store: str | Path) -> Self:
+        """Every run that a store holds, such as those of several calls of `compare` and `sweep`.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        """
+        if not Path(store).is_file():
+            raise FileNotFoundError(f"no file {store}")
+        from forcopt.study.library import best_known
+
+        with Store(store) as kept:
+            problems = kept.declarations()
+            return cls(kept.all(), problems, best_known(problems))
+
+    @property
+    def instances(self) -> tuple[tuple[Run, ...], ...]:
+        """The rows of each instance."""
+        return tuple(map(tuple, by_instance(self.rows).values()))
+
+    @property
+    def best(self) -> Run | None:
+        """The best objective among runs that meet the demands; of equals a proved one, then the fastest.
+
+        None if no run meets them, or if there are several instances, each of which has its own (`winners`).
+        """
+        return best_run(self.rows) if len(self.instances) == 1 else None
+
+    @property
+    def winners(self) -> tuple[Run, ...]:
+        """The best run on each instance that has one."""
+        return tuple(best for rows in self.instances if (best := best_run(rows)) is not None)
+
+    @property
+    def disagreements(self) -> tuple[str, ...]:
+        """Where two runs cannot both be right: a proof by one that an answer of the other refutes."""
+        several = len(self.instances) > 1
+        return tuple(
+            f"{a.instance}: {said}" if several else said
+            for rows in self.instances
+            for a, b in combinations(rows, 2)
+            if (said := contradiction(a, b) or contradiction(b, a))
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the table cannot say: disagreements, and why runs have no solution."""
+        several = len(self.instances) > 1
+        lost = Counter(
+            r.message
+            if r.message == INTERRUPTED
+            else f"{r.instance + ': ' if several else ''}{r.label}: {r.message or r.status}"
+            for r in self.rows
+            if not r.solved
+        )
+        told = [f"{said} ({times} times)" if times > 1 else said for said, times in lost.items()]
+        if len(told) > _MOST_NOTES:
+            told[_MOST_NOTES:] = [f"and {len(told) - _MOST_NOTES} more without a solution"]
+        return (*(f"disagreement: {d}" for d in self.disagreements), *told)
+
+    def numbers(self, name: str) -> Array:
+        """A number of each row: a field of `Run`, a parameter or a metric; NaN where it is missing.
+
+        Raises
+        ------
+        UnknownNameError
+            If no row has such a number.
+        """
+        found = [row.number(name) for row in self.rows]
+        known = [*NUMBERS, *self.parameters, *self.metrics]
+        if name not in known:
+            raise unknown("number of a run", name, known)
+        return np.array([np.nan if value is None else value for value in found])
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of what a sweep chose."""
+        return tuple(dict.fromkeys(name for row in self.rows for name in row.parameters))
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The names of the further numbers that the problems gave."""
+        return tuple(dict.fromkeys(name for row in self.rows for name in row.metrics))
+
+    def summary(self, value: str = "objective", level: float = 0.95) -> Any:
+        """The mean of a number over seeds and repeats, for each instance, point of a sweep and method.
+
+        The interval is Student's: it holds the mean of what was drawn from with probability `level`, exactly
+        for normal values and in the limit for others. Runs without the number, such as those without a
+        solution, are left out; `runs` and `known` tell how many.
+
+        Parameters
+        ----------
+        value : str, default "objective"
+            A name that `numbers` takes.
+        level : float, default 0.95
+            Of the interval, between 0 and 1.
+
+        Returns
+        -------
+        Any
+            A `pandas.DataFrame` with the columns instance, the parameters, method, backend, runs, known,
+            mean, low, high, deviation, least, median, greatest. Below two values the interval is NaN.
+        """
+        return statistics.summary(self, value, level)
+
+    # -- as text -------------------------------------------------------------------------------------------
+
+    def table(self) -> str:
+        """A row a run, with notes below on those without a solution and on disagreements."""
+        return _Shown("\n".join([text_table(self), *self.notes]))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table | Text]:
+        """Give the table and the notes; a narrow terminal gets fewer columns."""
+        from rich.text import Text
+
+        yield rich_table(self, options.max_width)
+        yield from map(Text, self.notes)
+
+    def __repr__(self) -> str:
+        lost, several = sum(not r.solved for r in self.rows), len(self.instances) > 1
+        what = f"{len(self.rows)} runs" + (f" on {len(self.instances)} instances" if several else "")
+        best = self.best
+        parts = [f"best {best.objective:.8g} by {best.label}"] if best else []
+        parts += [f"{lost} without a solution"] if lost and self.winners else []
+        parts += [] if self.winners else ["no solution"]
+        parts += [f"{len(self.disagreements)} disagreements"] if self.disagreements else []
+        return f"<comparison of {what}{': ' if parts else ''}{', '.join(parts)}>"
+
+    # -- as files ------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON: the rows, the best one's position, and the disagreements."""
+        best = self.best
+        return {
+            "rows": [row.record() for row in self.rows],
+            "best": None if best is None else self.rows.index(best),
+            "disagreements": list(self.disagreements),
+        }
+
+    def to_pandas(self) -> Any:
+        """A `pandas.DataFrame` with a row a run and a column for each field, parameter and metric.
+
+        Lists are joined by commas, what is unknown is NaN.
+        """
+        return frame(self)
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write what `to_pandas` gives."""
+        self.to_pandas().to_csv(path, index=False)
+
+    def to_html(self, path: str | Path) -> None:
+        """Write an interactive page that needs nothing else, no network either.
+
+        There the runs can be sorted and filtered, their declarations opened, and any number drawn against any
+        other, beside those charts for which these runs are enough.
+        """
+        from forcopt.study.page import page
+
+        text = page(self, html_table(self, full=True), html_notes(self))
+        Path(path).write_text(text, encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        return html_table(self, full=False) + html_notes(self)
+
+    def chart(self, kind: str, **options: Any) -> Chart:
+        """The numbers of one of the pictures that `plot` draws, but ``runs``.
+
+        Parameters
+        ----------
+        kind : str
+            ``profile`` (performance profile of Dolan and Moré), ``cactus``, ``progress`` (gap against time),
+            ``scaling`` (time against size, with the fitted exponent) or ``pareto``.
+        options : Any
+            Of the function of that name in `forcopt.study.charts`.
+
+        Raises
+        ------
+        UnknownNameError
+            For another kind or option.
+        DeclarationError
+            If the runs have nothing to show in it.
+        """
+        from forcopt.study.charts import CHARTS
+
+        if kind not in CHARTS:
+            raise unknown("kind of plot", kind, ["runs", *CHARTS])
+        known = [name for name in signature(CHARTS[kind]).parameters if name != "comparison"]
+        for name in options:
+            if name not in known:
+                raise unknown(f"option of the plot {kind!r}", name, known)
+        return CHARTS[kind](self, **options)
+
+    def plot(self, path: str | Path | None = None, kind: str = "runs", **options: Any) -> Any:
+        """Draw the runs.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to write it, too; the suffix (``.png``, ``.svg``, ``.pdf``) says how.
+        kind : str, default "runs"
+            ``runs``, objective and bound of each and its seconds beside them, or what `chart` takes.
+        options : Any
+            As for `chart`.
+
+        Returns
+        -------
+        Any
+            A `matplotlib.figure.Figure`.
+        """
+        if kind == "runs" and not options:
+            from forcopt.study.charts.runs import plot_runs
+
+            figure = plot_runs(self.rows)
+        else:
+            from forcopt.study.charts.draw import draw
+
+            figure = draw(self.chart(kind, **options))
+        if path is not None:
+            figure.savefig(path, dpi=150)
+        return figure

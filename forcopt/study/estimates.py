@@ -1,0 +1,148 @@
+"""The estimates of a repeated study: means, quantiles and intervals of its metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from forcopt.arrays import Array
+from forcopt.errors import unknown
+from forcopt.study.statistics import mean_interval
+
+__all__ = ["Estimates"]
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """The metrics of every repetition, and estimates of their expectation.
+
+    Attributes
+    ----------
+    values : Mapping[str, Array]
+        By metric, one repetition a row, shape ``(runs, ...)``.
+    seed : int
+        Of the study.
+    level : float
+        Of the intervals.
+    message : str, default ""
+        Why there are fewer repetitions than asked for; empty if there are not.
+
+    Examples
+    --------
+    >>> e = Estimates({"error": np.array([1.0, 2.0, 3.0])}, seed=0, level=0.95)
+    >>> e
+    <3 repetitions (simulated, seed 0): error 2 ± 2.5>
+    >>> e.mean("error"), e.quantile("error", 0.5)
+    (2.0, 2.0)
+    """
+
+    values: Mapping[str, Array] = field(repr=False)
+    seed: int
+    level: float
+    message: str = ""
+
+    @property
+    def runs(self) -> int:
+        """The number of repetitions."""
+        return len(next(iter(self.values.values())))
+
+    def _of(self, name: str) -> Array:
+        if name not in self.values:
+            raise unknown("metric", name, list(self.values))
+        return self.values[name]
+
+    def mean(self, name: str) -> Any:
+        """Give the mean of a metric.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no such metric.
+        """
+        return _plain(mean_interval(self._of(name), self.level).mean)
+
+    def interval(self, name: str) -> tuple[Any, Any]:
+        """Give Student's interval for the expectation of a metric; see `mean`."""
+        found = mean_interval(self._of(name), self.level)
+        return _plain(found.low), _plain(found.high)
+
+    def standard_error(self, name: str) -> Any:
+        """Give the standard error of the mean of a metric; see `mean`."""
+        return _plain(mean_interval(self._of(name), self.level).deviation / np.sqrt(self.runs))
+
+    def quantile(self, name: str, q: float) -> Any:
+        """Give the quantile of a metric over the repetitions; see `mean`."""
+        return _plain(np.quantile(self._of(name), q, axis=0))
+
+    def to_pandas(self) -> Any:
+        """Give a `pandas.DataFrame` with a line for each metric and entry.
+
+        Its columns are metric, entry (empty for a number), runs, mean, low, high, deviation, and the 5, 50
+        and 95 % quantiles over the repetitions.
+        """
+        import pandas as pd
+
+        lines = []
+        for name, values in self.values.items():
+            found = mean_interval(values, self.level)
+            quantiles = np.quantile(values, [0.05, 0.5, 0.95], axis=0)
+            for entry in np.ndindex(values.shape[1:]):
+                parts = [part[entry] for part in (*found, *quantiles)]
+                text = ", ".join(map(str, entry))
+                lines.append([name, text, len(values), *map(float, parts)])
+        columns = ["metric", "entry", "runs", "mean", "low", "high", "deviation", "q05", "q50", "q95"]
+        return pd.DataFrame(lines, columns=columns)
+
+    def plot(self, name: str, ax: Any = None) -> Any:
+        """Draw a metric: a histogram of a number, or means with intervals of the entries of an array.
+
+        Parameters
+        ----------
+        name : str
+            Of the metric.
+        ax : Any, optional
+            Matplotlib axes to draw into; new ones if left out.
+
+        Returns
+        -------
+        Any
+            The matplotlib axes.
+        """
+        from matplotlib.figure import Figure
+
+        values = self._of(name)
+        if ax is None:
+            ax = Figure(figsize=(6, 3.5), layout="constrained").subplots()
+        found = mean_interval(values.reshape(len(values), -1), self.level)
+        if values.ndim == 1:
+            ax.hist(values, bins="auto", color="#0072B2", alpha=0.5)
+            ax.axvline(found.mean[0], color="#D55E00")
+            ax.axvspan(found.low[0], found.high[0], color="#D55E00", alpha=0.3)
+            ax.set_xlabel(name)
+            ax.set_ylabel("repetitions")
+        else:
+            at = np.arange(found.mean.size)
+            ax.errorbar(at, found.mean, found.high - found.mean, fmt="o", color="#0072B2", capsize=3)
+            ax.set_xlabel("entry")
+            ax.set_ylabel(name)
+        ax.set_title(f"{self.runs} repetitions, {self.level:.0%} interval of the mean", fontsize=10)
+        return ax
+
+    def __repr__(self) -> str:
+        parts = []
+        for name, values in self.values.items():
+            found = mean_interval(values, self.level)
+            if values.ndim == 1:
+                parts.append(f"{name} {found.mean:.4g} ± {found.high - found.mean:.2g}")
+            else:
+                parts.append(f"{name} of shape {values.shape[1:]}")
+        note = f"; {self.message}" if self.message else ""
+        return f"<{self.runs} repetitions (simulated, seed {self.seed}): {', '.join(parts)}{note}>"
+
+
+def _plain(value: Any) -> Any:
+    """A number instead of an array without axes."""
+    return float(value) if np.ndim(value) == 0 else value

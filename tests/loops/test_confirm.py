@@ -1,0 +1,278 @@
+"""What solvers claim of linear programs is checked; wrong claims are found on every backend."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import forcopt as fo
+from forcopt.backends import backends
+from forcopt.backends.base import RawResult, SolveOptions
+from forcopt.compile.capabilities import Capabilities
+from forcopt.compile.compiler import compile_model
+from forcopt.compile.scaling import scaling_of, without_dust
+from forcopt.loops.confirm import dual_bound, infeasibility_doubt, optimality_doubt
+
+LINEAR = [
+    name
+    for name, backend in backends().items()
+    if backend.missing() is None and not backend.capabilities.only_integer and name != "pyscipopt"
+]
+EXACT = [name for name in LINEAR if backends()[name].accuracy <= 1e-6 and name != "pyomo:ipopt"]
+"""Backends accurate enough for a relative error of 1e-6."""
+
+
+def tiny_and_bounded():
+    m = fo.Model("tiny")
+    x = m.variable("x", lower=0, upper=1e11)
+    m.subject_to(5e-10 * x >= 2.5)
+    m.minimize(x)
+    return m, 5e9
+
+
+def tiny_and_free():
+    m = fo.Model("tiny")
+    x = m.variable("x")
+    m.subject_to(5e-10 * x >= 2.5)
+    m.minimize(x)
+    return m, 5e9
+
+
+def tiny_beside_one():
+    m = fo.Model("tiny")
+    x = m.variable("x", 2, lower=0, upper=[1e7, 10])
+    m.subject_to(9e-10 * x[0] + x[1] >= 1, name="mix")
+    m.minimize(1e-3 * x[0] + 2e6 * x[1])
+    return m, 1_992_000
+
+
+@pytest.mark.parametrize("backend", EXACT)
+@pytest.mark.parametrize("case", [tiny_and_bounded, tiny_and_free, tiny_beside_one])
+def test_small_coefficients_count(case, backend):
+    m, best = case()
+    s = m.solve(backend)
+    assert s.status == "optimal"
+    assert s.objective == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.parametrize("backend", ["highs", "highs:ipm", "glop", "clarabel"])
+def test_duals_are_those_of_the_model_as_written(backend):
+    m, _ = tiny_beside_one()
+    s = m.solve(backend)
+    assert s.dual(m.constraints[0]) == pytest.approx(2e6, rel=1e-5)
+    found = s.reduced_cost(m.variables[0])
+    np.testing.assert_allclose(found, [1e-3 - 9e-10 * 2e6, 0], rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("backend", ["highs", "gscip"])
+def test_integer_columns_keep_their_unit(backend):
+    m = fo.Model("mix")
+    x = m.variable("x", lower=0, upper=1e9, integer=True)
+    y = m.variable("y", lower=0, upper=0.05)
+    m.subject_to(3e-10 * x + y >= 0.1)
+    m.minimize(x + 1e6 * y)
+    s = m.solve(backend)
+    assert s.status == "optimal"
+    assert s[x] == pytest.approx(np.ceil(0.05 / 3e-10), abs=1e-6 / 3e-10)
+    assert s[x] == np.round(s[x])
+    assert s[y] == pytest.approx(0.05)
+
+
+def test_a_coefficient_that_no_scaling_brings_into_range_is_an_error():
+    m = fo.Model("far")
+    x = m.variable("x", 2, lower=0, upper=1e13, integer=True)
+    m.subject_to(1e-20 * x[0] + x[1] >= 1, name="mix")
+    m.subject_to(x[0] + 1e-20 * x[1] >= 1, name="other")
+    m.minimize(x.sum())
+    with pytest.raises(fo.UnsupportedError, match=r"row mix holds the coefficient 1e-20 of x\[0\]"):
+        m.solve("highs")
+
+
+def test_dust_is_dropped_and_data_are_kept():
+    m = fo.Model()
+    x = m.variable("x", 3, lower=0, upper=[1, 1, 1e12])
+    m.subject_to(1e-17 * x[0] + x[1] >= 0.5, 1e-13 * x[2] + x[1] >= 0.5, 1e-17 * x[0] >= -1)
+    m.minimize(x.sum())
+    program = compile_model(m, Capabilities(frozenset({"rows"})))
+    clean, found = without_dust(program)
+    assert found == 2
+    assert sorted(clean.rows.data.tolist()) == [1e-13, 1, 1]
+    scaling = scaling_of(clean, 1e-9)
+    assert np.abs(scaling.program(clean).rows.data).min() > 1e-9
+    for factors in (scaling.rows, scaling.columns):
+        assert (np.log2(factors) == np.round(np.log2(factors))).all()
+    assert scaling_of(clean, 0.0) is None
+
+
+@pytest.mark.parametrize("backend", LINEAR)
+def test_an_unbounded_program_that_presolve_takes_for_infeasible(backend):
+    rows = np.array([[-4, 3, 0, 0], [0, 1, 1, 1], [-4, -2, -4, 0], [-3, 0, 0, 0], [0, 0, 4, -2]], dtype=float)
+    low, high = [5, *[-np.inf] * 4], [np.inf, 3, -5, -3, 7]
+    point = np.array([1, 3, -1.25, -6])
+    assert (rows @ point >= low).all() and (rows @ point <= high).all()
+    m = fo.Model()
+    x = m.variable("x", 4)
+    m.subject_to((rows @ x).between(low, high))
+    m.minimize(3 * x[0] + 5 * x[2] + 4 * x[3])
+    assert m.solve(backend).status == "unbounded"
+
+
+@pytest.fixture
+def lie(monkeypatch):
+    """Make HiGHS's first answer another one."""
+    from forcopt.backends.highs import HighsSession
+
+    real = HighsSession.solve
+
+    def install(change):
+        done = []
+
+        def solve(session, options):
+            result = real(session, options)
+            if done:
+                return result
+            done.append(True)
+            return change(result)
+
+        monkeypatch.setattr(HighsSession, "solve", solve)
+
+    return install
+
+
+def transport():
+    m = fo.Model("transport")
+    x = m.variable("x", (3, 4), lower=0)
+    m.subject_to(x.sum(axis=1) <= [4, 5, 6], x.sum(axis=0) >= [1, 2, 3, 4])
+    m.minimize((np.arange(1, 13).reshape(3, 4) * x).sum())
+    return m
+
+
+def test_a_false_infeasible_is_solved_again_without_presolve(lie):
+    best = transport().solve().objective
+    lie(lambda result: RawResult(fo.Status.INFEASIBLE, message="a lie"))
+    s = transport().solve()
+    assert (s.status, s.objective) == ("optimal", pytest.approx(best))
+    assert "a lie; but a point satisfies all rows and bounds; solved again without presolve" in s.message
+
+
+def test_a_false_optimum_is_solved_again(lie):
+    def worse(result):
+        x = result.x + 0.2
+        return RawResult(fo.Status.OPTIMAL, x=x, row_dual=result.row_dual, bound=-9.0, message="a lie")
+
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=4)
+    m.subject_to(x.sum() >= 1)
+    m.minimize(2 * x[0] + 3 * x[1])
+    lie(worse)
+    s = m.solve()
+    assert (s.status, s.objective, s.bound) == ("optimal", 2, 2)
+    assert "its multipliers leave a gap" in s.message
+
+
+def test_a_false_unbounded_is_solved_again(lie):
+    best = transport().solve().objective
+    lie(lambda result: RawResult(fo.Status.UNBOUNDED, message="a lie"))
+    s = transport().solve()
+    assert (s.status, s.objective) == ("optimal", pytest.approx(best))
+    assert "no direction" in s.message
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_farkas_proofs_agree_with_scipy(seed):
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(-3, 4, (5, 4)).astype(float)
+    low = np.where(rng.random(5) < 0.6, rng.integers(-4, 5, 5), -np.inf)
+    high = np.maximum(low, np.where(rng.random(5) < 0.6, rng.integers(-4, 5, 5), np.inf))
+    m = fo.Model()
+    x = m.variable("x", 4, lower=np.where(rng.random(4) < 0.5, 0, -np.inf), upper=3)
+    m.subject_to((rows @ x).between(low, high))
+    m.maximize(x.sum())
+    program = compile_model(m, Capabilities(frozenset({"rows"})))
+    a = np.vstack([rows[np.isfinite(high)], -rows[np.isfinite(low)]])
+    b = np.concatenate([high[np.isfinite(high)], -low[np.isfinite(low)]])
+    bounds = list(zip(program.lower, program.upper, strict=True))
+    truth = linprog(np.zeros(4), A_ub=a, b_ub=b, bounds=bounds).status == 2 if len(b) else False
+    assert (infeasibility_doubt(program, SolveOptions(), 1e-6) == "") == truth
+    assert (m.solve("glop").status == "infeasible") == truth
+
+
+def test_dual_bounds_are_bounds():
+    m = transport()
+    s = m.solve()
+    program = compile_model(m, Capabilities(frozenset({"rows"})))
+    rng = np.random.default_rng(0)
+    cost = program.stages[0].cost
+    for scale in (0.1, 10.0):
+        bound, error = dual_bound(program, s.row_dual + scale * rng.standard_normal(7), cost)
+        assert bound <= s.objective + error
+    bound, error = dual_bound(program, s.row_dual, cost)
+    assert bound == pytest.approx(s.objective) and error < 1e-12
+    result = RawResult(fo.Status.OPTIMAL, x=s.point, row_dual=s.row_dual)
+    assert optimality_doubt(program, result, 1e-9) == ""
+    result.row_dual = s.row_dual + 0.5
+    assert "leave a gap" in optimality_doubt(program, result, 1e-4)
+
+
+@pytest.mark.parametrize("backend", EXACT)
+def test_rounding_dust_does_not_mislead_a_solver(backend):
+    from forcopt.models import CalibratedEqualErrors
+
+    first = [[0.1, 0.15, 1.0], [1 / 9, 5 / 9, 1 / 3]]
+    second = [[0.05, 0.55, 0.65, 0.7], [0.4, 0.1, 0.1, 0.4]]
+    p = CalibratedEqualErrors(scores={"g0": first, "g1": second}, cutoff=0.7, margin=0.001)
+    s = p.solve("lp", backend=backend)
+    assert s.status == "optimal"
+    assert s.objective == pytest.approx(0.4194189, abs=1e-5)
+
+
+@pytest.mark.parametrize("backend", ["highs", "gscip", "scip", "pyomo:glpk"])
+def test_unbounded_integer_programs(backend):
+    if backends()[backend].missing() is not None:
+        pytest.skip(f"{backend} is not installed")
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, integer=True)
+    m.subject_to(x[0] - x[1] <= 3)
+    m.maximize(x[0] + x[1])
+    assert m.solve(backend).status == "unbounded"
+
+
+def far_quadratic():
+    m = fo.Model("far")
+    x = m.variable("x", 2, lower=-1e6, upper=1e6)
+    inside = fo.stack([0.001 * x[0] - 0.002 * x[1] - 1, -0.001 * x[0] + 0.001 * x[1] - 1])
+    m.minimize(fo.sum_squares(inside) + 4 * x[1])
+    return m
+
+
+@pytest.mark.parametrize("backend", ["highs", "clarabel", None])
+def test_a_quadratic_optimum_is_proved_by_its_tangent(backend):
+    s = far_quadratic().solve(backend)
+    assert s.status == "optimal"
+    assert s.objective == pytest.approx(-3001997.99, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("build", "backend"),
+    [
+        (lambda x: x.sum(), "highs"),
+        (lambda x: fo.abs(x - 1).sum(), "highs"),
+        (lambda x: fo.sum_squares(x - 1), "clarabel"),
+        (lambda x: fo.norm(x), "clarabel"),
+    ],
+)
+def test_the_kind_of_model_chooses_the_backend(build, backend):
+    m = fo.Model()
+    x = m.variable("x", 3, lower=0, upper=4)
+    m.subject_to(x.sum() >= 1)
+    m.minimize(build(x))
+    s = m.solve()
+    assert (s.status, s.backend) == ("optimal", backend)
+
+
+def test_mixed_integer_quadratic_models_go_to_scip():
+    m = fo.Model()
+    x = m.variable("x", 3, lower=0, upper=4, integer=True)
+    m.minimize(fo.sum_squares(x - 1.4))
+    s = m.solve()
+    assert (s.status, s.backend) == ("optimal", "scip")
+    assert s[x].tolist() == [1, 1, 1]

@@ -1,0 +1,62 @@
+"""Projections are checked by the variational inequality against vertices, which shares no code with them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from forcopt.errors import DeclarationError
+from forcopt.numeric import project_box, project_capped_simplex, project_simplex
+
+
+def _far_point(direction, lower, upper, total, weights):
+    """A point of the set that is largest in a direction: fill up greedily (a fractional knapsack)."""
+    x, left = lower.copy(), total - weights @ lower
+    for i in np.argsort(-direction / weights, kind="stable"):
+        step = min(upper[i] - lower[i], left / weights[i])
+        x[i] += step
+        left -= step * weights[i]
+    return x
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=200, deadline=None)
+def test_box_is_nearest(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 9))
+    point = rng.integers(-4, 5, n) / rng.choice([1.0, 2.0, 7.0])
+    lower = rng.integers(-3, 2, n).astype(float)
+    upper = lower + rng.integers(0, 4, n)
+    weights = rng.choice([1.0, 0.5, 3.0], n) if rng.random() < 0.5 else np.ones(n)
+    share = rng.choice([0.0, 1.0, rng.random()])
+    total = float(weights @ (lower + share * (upper - lower)))
+    x = project_box(point, lower, upper, total, weights)
+    assert (x >= lower).all() and (x <= upper).all()
+    assert weights @ x == pytest.approx(total, abs=1e-9)
+    far = _far_point(point - x, lower, upper, total, weights)
+    assert (point - x) @ (far - x) <= 1e-8
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=100, deadline=None)
+def test_simplex_is_the_box_without_caps(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(3, int(rng.integers(1, 8))))
+    total = float(rng.choice([0.0, 1.0, 5.0]))
+    found = project_simplex(points, total)
+    for row, point in zip(found, points, strict=True):
+        np.testing.assert_allclose(row, project_box(point, 0, total, total), atol=1e-9)
+    np.testing.assert_allclose(project_capped_simplex(found[0], total, max(total, 1)), found[0], atol=1e-9)
+
+
+def test_bad_input_is_named() -> None:
+    with pytest.raises(DeclarationError, match="between the bounds it can be 0 to 2"):
+        project_capped_simplex([1.0, 2.0], total=3)
+    with pytest.raises(DeclarationError, match=r"lower\[1\] is 3, above upper\[1\], 2"):
+        project_box([0, 0], [0, 3], 2, 1)
+    with pytest.raises(DeclarationError, match="weights"):
+        project_box([0, 0], 0, 2, 1, weights=[1, 0])
+    with pytest.raises(DeclarationError, match="total"):
+        project_simplex([1.0], total=-1)

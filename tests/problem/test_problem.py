@@ -1,0 +1,132 @@
+import json
+import pickle
+
+import pytest
+
+import forcopt as fo
+from forcopt.clock import Deadline, Improvement
+from forcopt.data import grid
+from forcopt.declaration import Numbers
+from forcopt.models import Districting
+from forcopt.problem.progress import ProgressLine
+
+
+class Pick(fo.Problem):
+    """Choose one of the values."""
+
+    default_method = "first"
+    values: Numbers
+
+    def evaluate(self, decision):
+        return fo.Evaluation(float(self.values[decision]))
+
+
+@Pick.algorithm("first", exact=False)
+def first(problem, *, seed=None, on_improvement=None):
+    if on_improvement is not None:
+        on_improvement(Improvement(0.0, float(problem.values[0]), 1.0))
+    return fo.Outcome(0)
+
+
+class Late(Pick):
+    """A subclass, defined before its base gets another method."""
+
+
+@Pick.algorithm("last", exact=False)
+def last(problem):
+    return fo.Outcome(len(problem.values) - 1)
+
+
+@pytest.mark.parametrize("change", ["replace", "model_copy", "__replace__"])
+def test_a_solved_problem_that_is_changed_forgets_what_was_computed(change):
+    p = Districting(grid(3, 3), districts=3, tolerance=0)
+    methods = ["frontier", "set-partitioning", "sphere-cut", "portfolio"]
+    assert [p.solve(m).objective for m in methods] == [6.0] * 4
+    fields = {"districts": 2, "tolerance": 0.2}
+    q = p.model_copy(update=fields) if change == "model_copy" else getattr(p, change)(**fields)
+    assert [q.solve(m).objective for m in methods] == [4.0] * 4
+    assert p.solve("frontier").objective == 6.0
+
+
+def test_a_method_registered_later_on_a_base_reaches_its_subclasses():
+    assert list(Late.methods) == ["first", "last"]
+    assert Late(values=[3, 1]).solve("last").objective == 1
+
+    @Late.algorithm("last", exact=True)
+    def own(problem):
+        return fo.Outcome(0)
+
+    assert Late(values=[3, 1]).solve("last").objective == 3
+    assert Pick(values=[3, 1]).solve("last").objective == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"time_limit": 1.0}, "method 'last' takes no time_limit, so time_limit=1.0 cannot be given"),
+        ({"seed": 1}, "takes no seed"),
+        ({"gap": 0.0}, "takes no gap, so gap=0.0"),
+        ({"threads": 2}, "takes no threads"),
+        ({"log": True}, "takes no log"),
+        ({"start": 0}, "takes no start"),
+        ({"backend": "highs"}, "uses no backend"),
+        ({"on_improvement": print}, "takes no on_improvement"),
+    ],
+)
+def test_an_option_that_an_algorithm_does_not_take_is_refused(options, message):
+    with pytest.raises(fo.DeclarationError, match=message):
+        Pick(values=[1]).solve("last", **options)
+
+
+def test_a_formulation_cannot_hide_a_common_option():
+    with pytest.raises(fo.DeclarationError, match="has an option 'seed'"):
+
+        @Pick.formulation("hiding", exact=True)
+        def hiding(problem, model, *, seed=1): ...
+
+
+def test_progress_shows_the_time_and_the_best_values(capsys):
+    seen = []
+    Pick(values=[4]).solve(progress=True, on_improvement=seen.append)
+    shown = capsys.readouterr().err
+    assert "Pick by first" in shown
+    assert "objective 4  bound 1  gap 75 %" in shown
+    assert len(seen) == 1
+    Pick(values=[4]).solve("last", progress=True)  # for a method without improvements too
+    assert "Pick by last" in capsys.readouterr().err
+    Pick(values=[4]).solve()
+    assert capsys.readouterr().err == ""
+    assert "of 5 s" in ProgressLine("x", Deadline(5.0)).text(1.0)
+
+
+def test_the_time_to_build_a_model_counts():
+    p = Districting(grid(4, 4), districts=2, tolerance=0)
+    s = p.solve("flow", time_limit=0.0)
+    assert s.status is fo.Status.LIMIT
+    assert "passed while the model was built" in s.reason
+    assert s.bound == float("-inf")
+    with pytest.raises(fo.DeclarationError, match="time_limit is -1"):
+        p.solve("flow", time_limit=-1)
+
+
+def test_a_pickled_solution_keeps_its_reason_and_certifies():
+    p = Districting(grid(1, 3), districts=2, bounds=(2, 2))
+    s = p.solve("labels-separators")
+    read = pickle.loads(pickle.dumps(s))
+    assert read.status is fo.Status.INFEASIBLE
+    assert read.reason == s.reason != ""
+    best = Districting(grid(2, 2), districts=2, tolerance=0).solve("separators")
+    read = pickle.loads(pickle.dumps(best))
+    assert read.objective == best.objective
+    assert read.certify("flow").feasible
+
+
+def test_a_file_of_another_class_is_refused(tmp_path):
+    path = tmp_path / "p.json"
+    Pick(values=[1]).save(path)
+    assert Pick.load(path) == Pick(values=[1])
+    with pytest.raises(fo.DeclarationError, match="declares a Pick, not a Districting"):
+        Districting.load(path)
+    path.write_text(json.dumps({}))
+    with pytest.raises(fo.DeclarationError, match="has no key 'model'"):
+        fo.load(path)
