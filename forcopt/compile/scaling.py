@@ -34,7 +34,8 @@ def without_dust(program: Program) -> tuple[Program, int]:
     An entry ``a[i, j]`` is dust if ``|a[i, j]| max(1, |x[j]|)``, over the finite bounds of the column, is at
     most 2**-50 times the largest entry of its row: it moves the row by no more than 1e-15 of its scale. It is
     dust, too, if the product is at most 2**-46, far below any solver's tolerance: a difference of equal rates
-    leaves rows that hold nothing else, and scaling would make them count. An unbounded column counts as 1; `forcopt.loops.confirm` checks what a solver claims with every entry.
+    leaves rows that hold nothing else, and scaling would make them count. An unbounded column counts as 1;
+    `forcopt.loops.confirm` checks the claims of a solver with every entry.
     """
     rows = program.rows
     if not rows.data.size:
@@ -165,4 +166,5 @@ def _middle(values: Array, groups: Array, count: int) -> Array:
     low, high = np.full(count, np.inf), np.full(count, -np.inf)
     np.minimum.at(low, groups, values)
     np.maximum.at(high, groups, values)
-    return np.where(np.isfinite(low), 0.5 * (low + high), 0.0)
+    filled = np.isfinite(low)
+    return np.where(filled, 0.5 * (np.where(filled, low, 0.0) + np.where(filled, high, 0.0)), 0.0)
