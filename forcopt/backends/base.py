@@ -137,6 +137,9 @@ class Session(ABC):
     them.
     """
 
+    last: Array | None = None
+    """The point that was found last, if any."""
+
     def __init__(self, program: Program) -> None:
         self.program = program
 
@@ -161,6 +164,10 @@ class Session(ABC):
     def set_bounds(self, lower: Array, upper: Array) -> None:
         """Replace all column bounds."""
         self.program = replace(self.program, lower=lower, upper=upper)
+
+    def update(self, program: Program) -> None:
+        """Replace the program by one of the same columns, rows and cones with other numbers."""
+        self.program = program
 
     def add_columns(self, cost: Array, lower: Array, upper: Array, matrix: sp.csc_array) -> None:
         """Append continuous columns with their costs, bounds and coefficients (rows by new columns)."""

@@ -16,7 +16,7 @@ from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.intervals import integral, interval
 from forcopt.language.model import Model
-from forcopt.language.relations import AtomRelation, Product
+from forcopt.language.relations import AtomRelation, ParameterProduct, Product
 from forcopt.language.terms import mark
 
 __all__ = ["BridgeContext"]
@@ -51,6 +51,8 @@ class BridgeContext:
         The linear rows that are compiled.
     relations : list
         Still to be rewritten or taken by the backend.
+    products : list of ParameterProduct
+        Into which the values of parameters are put when all else is written.
     rows
         Rows that bridges added.
     applied
@@ -74,6 +76,9 @@ class BridgeContext:
         else:
             self.constraints = [c for c in only if isinstance(c, Constraint)]
             self.relations += _relations_behind(model, self.constraints, only)
+        self.products = [r for r in self.relations if isinstance(r, ParameterProduct)]
+        if self.products:
+            self.relations = [r for r in self.relations if not isinstance(r, ParameterProduct)]
         self.rows: list[Constraint] = []
         self.applied: dict[str, None] = {}
         self.searched = (

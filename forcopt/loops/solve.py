@@ -13,7 +13,7 @@ from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import all_capabilities, backends, get_backend
 from forcopt.clock import Deadline, Improvement
 from forcopt.compile.capabilities import Capabilities
-from forcopt.compile.compiler import compile_model, fits
+from forcopt.compile.compiler import compile_model, compile_parametric, fits
 from forcopt.compile.program import Program, StageCost
 from forcopt.errors import BackendError, UnsupportedError
 from forcopt.language.evaluator import read_values
@@ -23,6 +23,7 @@ from forcopt.loops.confirm import infeasibility_doubt, is_checkable, optimality_
 from forcopt.loops.cutting_planes import cutting_planes
 from forcopt.loops.diagnose import ray
 from forcopt.loops.lexicographic import lexicographic
+from forcopt.loops.prepared import prepared
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status
 
@@ -84,13 +85,25 @@ def solve_model(
         seed = int(seed.integers(2**31 - 1))
     point = None if start is None else read_values(model, start)
     settings = SolveOptions(time_limit, gap, seed, threads, log, point, on_improvement, dict(options or {}))
-    program = compile_model(model, chosen.capabilities, backend, all_capabilities)
+    session: Session
+    if model.parameters:
+        program, session = prepared(
+            model,
+            chosen,
+            settings,
+            lambda: compile_parametric(model, chosen.capabilities, backend, all_capabilities),
+        )
+        if settings.start is None and program.is_integer and session.last is not None:
+            known = np.where(program.integer == 1, session.last, np.nan)
+            settings = replace(settings, start=known[: model.column_count])
+    else:
+        program = compile_model(model, chosen.capabilities, backend, all_capabilities)
+        session = open_session(chosen, program)
     if settings.start is not None:
         pad = np.full(program.columns - model.column_count, np.nan)
         settings = replace(settings, start=np.concatenate([settings.start, pad]))
     if program.is_staged and gap is None:
         settings = replace(settings, gap=0.0)  # later stages would use up what a gap leaves
-    session = open_session(chosen, program)
     native_lazy, begun = "lazy" in chosen.capabilities.kinds, False
 
     def run(current: Session, last: bool) -> RawResult:
@@ -108,6 +121,7 @@ def solve_model(
         return result
 
     result, results = lexicographic(session, program, run, chosen.accuracy)
+    session.last = result.x
     if result.ambiguous:
         result.status = _disambiguate(chosen, program, settings, deadline)
     if result.status is Status.INFEASIBLE and program.cones:  # conic solvers take large values for that
@@ -332,6 +346,9 @@ def postsolve(
                 f"{backend.name} claims a point with an integer off by {off:.3g}; it said: {result.message}"
             )
         point[integer] = np.round(point[integer])
+        held = model.parametric_columns()
+        if held is not None:  # not as a solver rounded them
+            point[held] = program.lower[: len(held)][held]
         point = model.complete(point)
         violations = model.violations(point)
         worst = max(violations, key=lambda k: violations[k], default="")
