@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from inspect import signature
 from math import prod
 from operator import attrgetter
@@ -58,6 +59,12 @@ def _booleans(given: Any, what: str) -> Array:
     if values.dtype.kind not in "iu" or not np.isin(values, (0, 1)).all():
         raise DeclarationError(f"{what} is {given!r}; it must be True, False, or an array of these")
     return values.astype(bool)
+
+
+@cache
+def _options(function: Callable[..., Any]) -> list[str]:
+    """The names of the options after the model and the backend."""
+    return list(signature(function).parameters)[2:]
 
 
 def _shape(name: str, shape: Any) -> tuple[int, ...]:
@@ -1058,7 +1065,7 @@ class Model:
         """
         from forcopt.loops.solve import solve_model
 
-        known = list(signature(solve_model).parameters)[2:]
+        known = _options(solve_model) if options else []
         for option in options:
             if option not in known:
                 raise unknown("option", option, known)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from forcopt.backends.base import SolveOptions
 from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import backends, get_backend
@@ -11,7 +13,7 @@ from forcopt.clock import Deadline
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program
-from forcopt.errors import UnsupportedError
+from forcopt.errors import DeclarationError, UnsupportedError
 from forcopt.language.model import Model
 from forcopt.loops.certify.certificate import Certificate, certificate_of
 from forcopt.loops.certify.conic import certify_conic, is_small
@@ -58,6 +60,7 @@ def certify_model(solution: ModelSolution, rounding: float | None = None) -> Cer
     optimal    yes
     how        multipliers of the rows prove the bound...
     """
+    _check_parameters(solution)
     model, program = solution.model, _program(solution.model)
     if solution.point is None:
         if program is not None and model.lazies and solution.status in (Status.INFEASIBLE, Status.UNBOUNDED):
@@ -77,6 +80,15 @@ def certify_model(solution: ModelSolution, rounding: float | None = None) -> Cer
         program = _with_cuts(model, program)
     certify = certify_linear if program.stages[-1].quadratic is None else certify_quadratic
     return certify(program, own, tolerance)
+
+
+def _check_parameters(solution: ModelSolution) -> None:
+    """Check that the parameters have the values with which the solution was found."""
+    for p in solution.model.parameters if solution.point is not None else ():
+        if not np.array_equal(solution[p], p.value):
+            raise DeclarationError(
+                f"parameter {p.name} has changed since this solution was found; set it to s[{p.name}] again"
+            )
 
 
 def is_provable(model: Model) -> bool:
