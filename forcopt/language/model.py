@@ -107,7 +107,7 @@ class Model:
         self.objective: Objective | None = None
         self.row_count = 0
         self._store = ColumnStore()
-        self._names: dict[str, Variable | Constraint | Condition | Lazy] = {}
+        self._names: dict[str, Variable | Parameter | Constraint | Condition | Lazy] = {}
         self._column_names: dict[str, int] | None = None  # of columns with names of their own
         self._counters: dict[str, int] = {}
         self._condition_count = 0
@@ -297,7 +297,7 @@ class Model:
         name = self._fresh_name(name) if name else self.unused_name(f"p{len(self.parameters) + 1}")
         low, high = as_bounds(lower, upper, label)
         check_order(low, high, full, label.rstrip(": "))
-        block = Block(name, self.column_count, full, low, high, np.int8(0), 0, None, named)
+        block = Block(name, self.column_count, full, low, high, 0, 0, None, named)
         self._store.add(block)
         out = Parameter(self, name, full, block.start, named)
         self._names[name] = out

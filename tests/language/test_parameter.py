@@ -38,13 +38,13 @@ def test_resolving_is_solving_anew(backend):
     except fo.NotInstalledError as error:
         pytest.skip(str(error))
     rng = np.random.default_rng(1)
-    m, p, x, need = written(draw(rng), True)
+    m, p, _, need = written(draw(rng), True)
     tolerance = 1e-6 if backend in ("highs", "clarabel", "glop", "scip") else 2e-3
     for _ in range(6):
         numbers = draw(rng)
         for name, value in numbers.items():
             p[name].value = value
-        again, _, y, other = written(numbers, False)
+        again, _, _, other = written(numbers, False)
         s, t = m.solve(backend), again.solve("highs")
         assert s.status is t.status, (s.message, t.message)
         if t.status.has_solution:
@@ -190,7 +190,7 @@ def test_files_hold_numbers(tmp_path):
     m, p, _, _ = written(draw(np.random.default_rng(5)), True)
     m.write(tmp_path / "model.mps")
     assert fo.read(tmp_path / "model.mps").solve().objective == pytest.approx(m.solve().objective)
-    assert set(v.name for v in m.variables) == {"x"} and m["c"] is p["c"]
+    assert {v.name for v in m.variables} == {"x"} and m["c"] is p["c"]
 
 
 def test_labels():
