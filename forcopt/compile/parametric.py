@@ -34,35 +34,40 @@ class ParametricProgram:
         Holds the values.
     products : Sequence of ParameterProduct
         Those that the program reads, each after those that it reads.
+
+    Attributes
+    ----------
+    gone : Array
+        Booleans: the columns into which values are put.
     """
 
     def __init__(self, program: Program, model: Model, products: Sequence[ParameterProduct]) -> None:
         self.program, self.model = program, model
         width = program.columns
         self.columns, _ = model.parameter_values()
-        self._gone = np.zeros(width, dtype=bool)
-        self._gone[self.columns] = True
+        self.gone = np.zeros(width, dtype=bool)
+        self.gone[self.columns] = True
         self._made = np.zeros(width, dtype=bool)
         self._products = []
         for product in products:
             factor = product.factor.ravel().linear_rows().matrix(width)
             nested = bool(self._made[factor.indices].any())
             self._made[product.result_columns] = True
-            kept = _masked(factor, ~(self._gone | self._made))
+            kept = _masked(factor, ~(self.gone | self._made))
             self._products.append((product, factor, kept if not nested else factor, nested))
-        self._gone |= self._made
+        self.gone |= self._made
         self._staged = any(stage.leximin is not None for stage in program.stages)
         if (self._staged or program.lazies) and self._products:
             raise UnsupportedError(
                 f"model {program.name!r}: products of parameters and variables do not go with leximin "
                 "objectives or lazy families; multiply by p.value and write the model anew"
             )
-        self._rows = _Part.of(program.rows, width, self._gone, self._made)
+        self._rows = _Part.of(program.rows, width, self.gone, self._made)
         self._stage_rows = [
-            None if stage.rows is None else _Part.of(stage.rows, width, self._gone, self._made)
+            None if stage.rows is None else _Part.of(stage.rows, width, self.gone, self._made)
             for stage in program.stages
         ]
-        self._indicators = [_Part.of(i.rows, width, self._gone, self._made) for i in program.indicators]
+        self._indicators = [_Part.of(i.rows, width, self.gone, self._made) for i in program.indicators]
 
     def at_values(self) -> Program:
         """The program for the values that the parameters have now.
@@ -72,7 +77,7 @@ class ParametricProgram:
         program, width = self.program, self.program.columns
         columns, values = self.model.parameter_values()
         lower, upper = program.lower.copy(), program.upper.copy()
-        lower[self._gone] = upper[self._gone] = 0.0
+        lower[self.gone] = upper[self.gone] = 0.0
         lower[columns] = upper[columns] = values
         if self._staged:
             return replace(program, lower=lower, upper=upper)
@@ -104,7 +109,7 @@ class ParametricProgram:
             rows = kept
             if nested:
                 assert found is not None
-                rows = _masked(factor, ~self._gone) + factor @ found
+                rows = _masked(factor, ~self.gone) + factor @ found
             rows = sp.csr_array(rows, copy=True)
             rows.data *= np.repeat(scale, np.diff(rows.indptr))
             shift[product.result_columns] = scale * (factor @ shift + product.factor.constant.reshape(-1))
@@ -120,21 +125,21 @@ class ParametricProgram:
         if quadratic is not None:
             square = quadratic @ shift
             cost, offset = cost + square, offset + 0.5 * float(shift @ square)
-            if turned is not None or self._gone[quadratic.indices].any():
-                whole = sp.diags_array((~self._gone).astype(float), format="csr")
+            if turned is not None or self.gone[quadratic.indices].any():
+                whole = sp.diags_array((~self.gone).astype(float), format="csr")
                 whole = whole if turned is None else whole + turned
                 quadratic = sp.csc_array(whole.T @ quadratic @ whole)
                 quadratic.eliminate_zeros()
-        reduced = np.where(self._gone, 0.0, cost)
+        reduced = np.where(self.gone, 0.0, cost)
         if turned is not None:
             reduced += turned.T @ cost
         block = None if rows is None else rows.at(shift, turned)
         return replace(stage, cost=reduced, offset=offset, quadratic=quadratic, rows=block)
 
     def _cone(self, cone: Cone, shift: Array, turned: sp.csr_array | None) -> Cone:
-        if not self._gone[cone.matrix.indices].any():
+        if not self.gone[cone.matrix.indices].any():
             return cone
-        matrix = _masked(cone.matrix, ~self._gone)
+        matrix = _masked(cone.matrix, ~self.gone)
         if turned is not None:
             matrix = sp.csr_array(matrix + cone.matrix @ turned)
         return replace(cone, matrix=matrix, offset=cone.offset + cone.matrix @ shift)
