@@ -300,6 +300,8 @@ def _read(highs: highspy.Highs, program: Program, monitor: SolveMonitor) -> RawR
             if solution.dual_valid:
                 result.row_dual = np.array(solution.row_dual)
                 result.reduced_cost = np.array(solution.col_dual)
+            elif end == kind.kModelEmpty:
+                result.row_dual, result.reduced_cost = np.zeros(rows.count), np.zeros(0)
             if program.stages[0].quadratic is not None and (fall := _fall(program, solution)) > _FLAT:
                 words = f"{result.message}, at a point from which the objective still falls by {fall:.2g}"
                 return RawResult(Status.FAILED, message=words, log=result.log)

@@ -57,6 +57,10 @@ class ScipSession(Session):
                 run.scip.setLogfile(None)
                 monitor.log = log.read_text(errors="replace") if log.exists() else ""
         monitor.reraise()
+        if run.scip.getStatus() == "userinterrupt" and not monitor.stop:
+            raise KeyboardInterrupt  # SCIP catches it itself
+        for cuts in run.cuts:  # what the oracles said proves what SCIP says
+            self.add_rows(cuts)
         return run.read()
 
 
@@ -70,6 +74,7 @@ class _Run:
         self.program, self.monitor = program, monitor
         self.scip = scip = pyscipopt.Model(program.name)
         self.columns: list[Any] = []
+        self.cuts: list[RowBlock] = []
         bounded = (program.lower >= 0) & (program.upper <= 1)
         kinds = np.where(program.integer == 1, np.where(bounded, "B", "I"), "C")
         ends = zip(kinds.tolist(), program.lower.tolist(), program.upper.tolist(), strict=True)
@@ -298,6 +303,7 @@ def _lazy_handler(run: _Run) -> pyscipopt.Conshdlr:
             if cuts is None:
                 return {"result": results.FEASIBLE}
             run.add_rows(cuts)
+            run.cuts.append(cuts)
             return {"result": results.CONSADDED if cuts.count else results.INFEASIBLE}
 
         def consenfops(self, constraints: Any, useful: int, infeasible: bool, worse: bool) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def solve_model(
     seed : int or numpy.random.Generator, optional
         Of the solver's randomness; an int, or a generator that draws one.
     threads : int, optional
-        How many.
+        How many, at most as many as the machine has.
     log : bool, default False
         Show the solver's own output as it runs; ``s.log`` keeps it either way.
     start : Mapping[Variable, Any], optional
