@@ -40,6 +40,48 @@ def _relations_behind(model: Model, constraints: Sequence[Constraint], chosen: C
     return needed[::-1]
 
 
+_EPS = float(np.finfo(float).eps)
+
+_EXACT = 2.0**53
+"""Sums of whole numbers up to this size are not rounded."""
+
+
+def _rounding(expression: Expression, lower: Array, upper: Array) -> Array:
+    """A bound on the rounding errors of the interval of each element; 0 where whole numbers are added."""
+    rows = expression.linear_rows()
+    reach = np.maximum(np.abs(lower), np.abs(upper))[rows.indices]
+    terms = np.abs(rows.data) * np.where(np.isfinite(reach), reach, 0.0)
+    owner = np.repeat(np.arange(expression.size), np.diff(rows.indptr))
+    constant = np.abs(expression.constant).reshape(-1)
+    size = constant + np.bincount(owner, terms, expression.size)
+    ends = [np.where(np.isfinite(e[rows.indices]), e[rows.indices], 0.0) * rows.data for e in (lower, upper)]
+    broken = np.bincount(owner, sum(e != np.round(e) for e in ends), expression.size)
+    whole = (broken == 0) & (constant == np.round(constant)) & (size < _EXACT)
+    count = np.diff(rows.indptr) + 2
+    return np.where(whole, 0.0, 2.0 * _EPS * count * size).reshape(expression.shape)
+
+
+def widened_bounds(constraint: Constraint) -> tuple[Array, Array]:
+    """The bounds of the rows of a bridge, widened by what was rounded while they were computed.
+
+    Constants are moved to the right-hand side, and constants of binaries are added to their coefficients.
+    """
+    low, high = constraint.row_bounds()
+    rows, constant = constraint.expression.linear_rows(), np.abs(constraint.expression.constant).reshape(-1)
+    owner = np.repeat(np.arange(len(constant)), np.diff(rows.indptr))
+    largest = np.zeros(len(constant))
+    np.maximum.at(largest, owner, np.abs(rows.data))
+    broken = np.bincount(owner, rows.data != np.round(rows.data), len(constant)) > 0
+    out = []
+    for bound, sign in ((low, -1.0), (high, 1.0)):
+        size = np.where(np.isfinite(bound), np.abs(bound), 0.0) + constant + largest
+        exact = ~broken & (constant == np.round(constant)) & (size < _EXACT)
+        with np.errstate(invalid="ignore"):
+            exact &= ~np.isfinite(bound) | (bound == np.round(bound))
+        out.append(bound + sign * np.where(exact, 0.0, 4.0 * _EPS * size))
+    return out[0], out[1]
+
+
 class BridgeContext:
     """What bridges write to.
 
@@ -51,6 +93,8 @@ class BridgeContext:
         The linear rows that are compiled.
     relations : list
         Still to be rewritten or taken by the backend.
+    outward : bool
+        Whether intervals are widened by their rounding errors.
     products : list of ParameterProduct
         Into which the values of parameters are put when all else is written.
     rows
@@ -66,9 +110,11 @@ class BridgeContext:
         model: Model,
         only_integer: bool = False,
         only: Collection[Constraint | Condition] | None = None,
+        outward: bool = False,
     ) -> None:
         columns = model.columns()
         self.model = model
+        self.outward = outward
         self.constraints = list(model.constraints)
         self.relations: list[Any] = []
         if only is None:
@@ -154,7 +200,11 @@ class BridgeContext:
 
     def interval(self, expression: Expression) -> tuple[Array, Array]:
         """Bounds on each element of an expression."""
-        return interval(expression, self.lower, self.upper)
+        low, high = interval(expression, self.lower, self.upper)
+        if not self.outward:
+            return low, high
+        slack = _rounding(expression, self.lower, self.upper)
+        return low - slack, high + slack
 
     def reach(self, expression: Expression) -> tuple[Array, Array]:
         """Bounds worth giving to helper columns: those of the expression in a search, else infinite ones.

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.compile.assemble import assemble, cost_vector
-from forcopt.compile.bridge_context import BridgeContext
+from forcopt.compile.bridge_context import BridgeContext, widened_bounds
 from forcopt.compile.bridges import Bridge, bridges
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.leximin import LeximinStages, write_leximin
@@ -44,14 +44,15 @@ def compile_model(
     others: Callable[[], Mapping[str, Capabilities]] | None = None,
     sorted_by: str | None = None,
     only: Collection[Constraint | Condition] | None = None,
+    outward: bool = False,
 ) -> Program:
     """Rewrite `model` until only kinds that the backend takes are left, and fill its arrays.
 
     Takes what `compile_parametric` takes; the values of parameters are put in.
     """
     if not model.parameters:
-        return _compile(model, capabilities, backend, others, sorted_by, only)[0]
-    return compile_parametric(model, capabilities, backend, others, sorted_by, only).at_values()
+        return _compile(model, capabilities, backend, others, sorted_by, only, outward)[0]
+    return compile_parametric(model, capabilities, backend, others, sorted_by, only, outward).at_values()
 
 
 def compile_parametric(
@@ -61,6 +62,7 @@ def compile_parametric(
     others: Callable[[], Mapping[str, Capabilities]] | None = None,
     sorted_by: str | None = None,
     only: Collection[Constraint | Condition] | None = None,
+    outward: bool = False,
 ) -> ParametricProgram:
     """Rewrite `model` until only kinds that the backend takes are left, for any values of its parameters.
 
@@ -78,6 +80,8 @@ def compile_parametric(
         The method for leximin objectives, instead of their own.
     only : Collection[Constraint or Condition], optional
         Compile these alone, without objective and lazy families, to ask whether they can hold together.
+    outward : bool, default False
+        Round what bridges compute so that no point of the model is lost; for proofs.
 
     Raises
     ------
@@ -86,7 +90,7 @@ def compile_parametric(
     UnboundedExpressionError
         If a bridge needs a bound that cannot be derived.
     """
-    program, products = _compile(model, capabilities, backend, others, sorted_by, only)
+    program, products = _compile(model, capabilities, backend, others, sorted_by, only, outward)
     return ParametricProgram(program, model, products)
 
 
@@ -97,8 +101,9 @@ def _compile(
     others: Callable[[], Mapping[str, Capabilities]] | None,
     sorted_by: str | None,
     only: Collection[Constraint | Condition] | None,
+    outward: bool,
 ) -> tuple[Program, list[ParameterProduct]]:
-    draft = BridgeContext(model, capabilities.only_integer, only)
+    draft = BridgeContext(model, capabilities.only_integer, only, outward)
     objective = model.objective if only is None else None
     stages = objective.stages if objective else ()
     plan = _plan(capabilities)
@@ -229,7 +234,9 @@ def _fill(
     lazies: tuple[Lazy, ...],
 ) -> Program:
     model = draft.model
-    everything = [(c.expression, *c.row_bounds()) for c in gathered([*draft.constraints, *draft.rows])]
+    own, added = gathered(draft.constraints), gathered(draft.rows)
+    everything = [(c.expression, *c.row_bounds()) for c in own]
+    everything += [(c.expression, *(widened_bounds(c) if draft.outward else c.row_bounds())) for c in added]
     width = len(draft.lower)
     lower, upper = draft.lower, draft.upper
     listed: list[StageCost] = []
@@ -242,10 +249,10 @@ def _fill(
         stages = (*stages[:-1], _with_squares(stages[-1], squares, width))
         for square in squares:  # the result columns have left the objective; nothing else reads them
             lower[square.result_columns] = upper[square.result_columns] = 0.0
-    added = model.row_count
+    count = model.row_count
 
     def row_name(row: int) -> str:
-        return model.row_name(row) if row < added else f"bridge[{row - added}]"
+        return model.row_name(row) if row < count else f"bridge[{row - count}]"
 
     return Program(
         name=model.name,

@@ -25,9 +25,12 @@ def market_split(seed=0, rows=5, columns=40):
 @pytest.mark.parametrize("name", ["cp-sat", "scip", "gscip"])
 def test_ctrl_c_is_raised(name):
     m = market_split()
-    with subprocess.Popen(
-        [sys.executable, "-c", f"import os, time; time.sleep(2); os.kill({os.getpid()}, 2)"]
-    ), pytest.raises(KeyboardInterrupt):
+    with (
+        subprocess.Popen(
+            [sys.executable, "-c", f"import os, time; time.sleep(2); os.kill({os.getpid()}, 2)"]
+        ),
+        pytest.raises(KeyboardInterrupt),
+    ):
         m.solve(name, time_limit=60, threads=1)
     assert fo.Model().solve("highs").status is fo.Status.OPTIMAL
 
