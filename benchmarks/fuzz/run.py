@@ -3,8 +3,9 @@
     python benchmarks/fuzz/run.py --out benchmarks/fuzz/results.md --seconds 600 --seed 1
 
 Campaigns: linear programs (oracle: rational simplex with Farkas proofs and rays), integer programs (all
-points of the box), convex quadratic programs (all faces of the box, in fractions), balls and halfspaces, largest
-eigenvalues (closed forms), lexicographic and leximin objectives and lazy families over integers (all points).
+points of the box), convex quadratic programs (all faces of the box, in fractions), balls and halfspaces,
+largest eigenvalues (closed forms), lexicographic and leximin objectives and lazy families over integers (all
+points).
 A status OPTIMAL, INFEASIBLE or UNBOUNDED that is not true, or an optimum off by more than the backend's
 accuracy allows, is wrong; a failure that says so is counted apart. A wrong answer is printed with its seed:
 ``--only CAMPAIGN:SEED`` repeats it. ``--quick`` runs ten seconds.
