@@ -63,7 +63,7 @@ def linear(rng: Random) -> Case:
     low, high = np.sort(rng.integers(-4, 5, size=(2, n)), axis=0).astype(float)
     low[rng.random(n) < 0.4], high[rng.random(n) < 0.4] = -INFINITY, INFINITY
     x = m.variable("x", n, lower=low, upper=high)
-    scale = 10.0 ** rng.integers(-2, 3) if rng.random() < 0.2 else 1.0
+    scale = 2.0 ** rng.integers(-7, 8) if rng.random() < 0.2 else 1.0  # loses no bit
     matrix = scale * rng.integers(-4, 5, size=(rows, n)) * (rng.random((rows, n)) < 0.7)
     ends = np.sort(scale * rng.integers(-9, 10, size=(2, rows)), axis=0)
     ends[0, rng.random(rows) < 0.5] = -INFINITY

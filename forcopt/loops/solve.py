@@ -19,7 +19,12 @@ from forcopt.errors import BackendError, UnsupportedError
 from forcopt.language.evaluator import read_values
 from forcopt.language.model import Model, Variable
 from forcopt.language.relations import AtomRelation
-from forcopt.loops.confirm import infeasibility_doubt, is_checkable, optimality_doubt
+from forcopt.loops.confirm import (
+    infeasibility_doubt,
+    integer_infeasibility_doubt,
+    is_checkable,
+    optimality_doubt,
+)
 from forcopt.loops.cutting_planes import cutting_planes
 from forcopt.loops.diagnose import ray
 from forcopt.loops.lexicographic import lexicographic
@@ -236,7 +241,11 @@ def _doubt(
     """Say why a program does not have the status that a solver claims; empty if it has."""
     left = options.within(deadline.seconds)
     if result.status is Status.INFEASIBLE:
-        return infeasibility_doubt(program, left, backend.accuracy)
+        doubt = infeasibility_doubt(program, left, backend.accuracy)
+        if doubt or not program.is_integer:
+            return doubt
+        spent = deadline.seconds
+        return integer_infeasibility_doubt(program, backend.name, left, spent, backend.accuracy)
     if result.status is Status.OPTIMAL:
         if not program.is_integer:
             return optimality_doubt(program, result, max(_PROOF, 100 * backend.accuracy))
