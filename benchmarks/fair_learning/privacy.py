@@ -15,7 +15,7 @@ from forcopt.fairness import ERROR, EqualizedOdds, GroupRates
 from forcopt.models import FairPostprocessing
 from forcopt.models.fair_classification import FairClassification, Finite, Halfspaces, audit
 from forcopt.models.fair_classification.private_plan import plan
-from forcopt.privacy import Laplace, PrivacyBudget, RandomizedResponse
+from forcopt.privacy import PrivacyBudget, RandomizedResponse
 
 RACES = ("African-American", "Caucasian")
 GAMMAS = (0.0, 0.02, 0.05, 0.1, 0.2)
@@ -94,7 +94,7 @@ def postprocessing(
 ) -> list[tuple[float, float]]:
     """Algorithm 1 of Jagielski et al.; without epsilon the optimum."""
     notion = EqualizedOdds(gamma)
-    privacy = None if epsilon is None else Laplace(epsilon)
+    privacy = None if epsilon is None else PrivacyBudget(epsilon)
     problem = FairPostprocessing.from_predictions(
         split.base[0], split.a[0], split.y[0], notion, privacy=privacy
     )
@@ -173,13 +173,11 @@ def channels(split: Split, seeds: int) -> tuple[str, dict]:
             if two is None:
                 failed += 1
                 continue
-            found["two-step"].append(
-                judged(two.for_true_groups().positive_probability(split.x[1], split.a[1]), split)
-            )
+            found["two-step"].append(judged(two.for_true_groups().probability(split.x[1], split.a[1]), split))
             naive = FairClassification(split.x[0], split.y[0], reports, notion, None, halfspaces)
             for name, p in (("step 1 alone", naive), ("inverted", problem)):
                 s = p.solve("exponentiated-gradient", rounds=50)
-                found[name].append(judged(s.decision.positive_probability(split.x[1]), split))
+                found[name].append(judged(s.decision.probability(split.x[1]), split))
         drawn[epsilon] = found
         for name, results in found.items():
             rows.append([split.name, f"{epsilon:g}", name, *both(results), str(failed)])
@@ -239,7 +237,7 @@ def missing(split: Split, seeds: int) -> str:
             )
             for name, p in zip(found, (some, only), strict=True):
                 s = p.solve("exponentiated-gradient", rounds=50)
-                found[name].append(judged(s.decision.positive_probability(split.x[1]), split))
+                found[name].append(judged(s.decision.probability(split.x[1]), split))
         rows += [[split.name, f"{share:.0%}", name, *both(f), str(len(f))] for name, f in found.items()]
     return table(["data", "groups known", "trained on", "error", "disparity", "runs"], rows)
 

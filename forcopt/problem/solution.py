@@ -100,6 +100,9 @@ class Solution:
         See `Handles`.
     premise : str, default ""
         See `Handles`.
+    private : bool, default False
+        Whether the decision is a private release. The evaluation is then for whoever holds the data: a pickle
+        keeps neither it nor the problem, and nothing prints it.
 
     Notes
     -----
@@ -124,6 +127,7 @@ class Solution:
     proved: float | None = field(default=None, repr=False)
     unit: float = field(default=1.0, repr=False)
     premise: str = field(default="", repr=False)
+    private: bool = False
 
     @property
     def objective(self) -> float:
@@ -147,22 +151,26 @@ class Solution:
     def reason(self) -> str:
         """The reason why there is no solution; empty if there is one.
 
-        For a formulation this is an irreducible infeasible subset of the model, or the variables of a ray,
-        found by a few more solves. For an algorithm it is the message. Without either, it is the problem's
-        own reason, see `Problem.infeasibility_reason`.
+        For an infeasible problem this is the own reason of the problem, if it finds one: all methods explain
+        alike (see `Problem.infeasibility_reason`). Otherwise, for a formulation, it is an irreducible
+        infeasible subset of the model, or the variables of a ray, found by a few more solves; for an
+        algorithm, the message.
         """
         if self.status.has_solution:
             return ""
         if "_reason" in self.__dict__:
             return str(self.__dict__["_reason"])
-        found = self.message if self.model_solution is None else self.model_solution.reason
-        if not found and self.status is Status.INFEASIBLE:
-            found = self.problem.infeasibility_reason()
+        found = self.problem.infeasibility_reason() if self.status is Status.INFEASIBLE else ""
+        if not found and self.model_solution is not None:
+            found = self.model_solution.reason
         return found or self.message
 
     def __getstate__(self) -> dict[str, Any]:
         reason = {} if self.status.has_solution else {"_reason": self.reason}
-        return {**self.__dict__, "model_solution": None, **reason}
+        state = {**vars(self), "model_solution": None, **reason}
+        if self.private:
+            state |= {"problem": None, "evaluation": None, "trace": []}
+        return state
 
     def certify(self, method: str | None = None, **options: Any) -> Certificate:
         """Check the solution in exact rational arithmetic; see `forcopt.loops.certify`.
@@ -196,6 +204,8 @@ class Solution:
     def __repr__(self) -> str:
         where = f"@{self.backend}" if self.backend else ""
         bound = f", bound {self.bound:.8g}" if np.isfinite(self.bound) else ""
+        if self.private:
+            return f"<{self.status} private solution by {self.method}{where}: {self.seconds:.3g} s>"
         return (
             f"<{self.status} solution of {type(self.problem).__name__} by {self.method}{where}: "
             f"objective {self.objective:.8g}{bound}, {self.seconds:.3g} s>"

@@ -7,14 +7,15 @@ from collections.abc import Callable
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.games import ExponentiatedGradient
+from forcopt.learning import Hypothesis
+from forcopt.learning.halfspaces import RegressionOracle
 from forcopt.models.fair_classification.decision import RandomizedClassifier
-from forcopt.models.fair_classification.hypotheses import Hypothesis
-from forcopt.models.fair_classification.hypotheses.halfspaces import RegressionOracle
 from forcopt.models.fair_classification.private_plan import PrivatePlan, plan, printed_plan, rate_rows
 from forcopt.models.fair_classification.problem import FairClassification
-from forcopt.privacy import add_laplace, exponential_mechanism
+from forcopt.privacy import AdditiveMechanism, ExponentialMechanism, Laplace, Randomness, randomness
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -35,6 +36,7 @@ def dp_oracle_learner(
     beta: float = 0.05,
     allow_vacuous: bool = False,
     as_printed: bool = False,
+    time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
 ) -> Outcome:
     """Play exponentiated gradient with noisy gradients against a learner that chooses privately.
@@ -65,6 +67,8 @@ def dp_oracle_learner(
     as_printed : bool, default False
         The paper's own T, step and composition (Lemma A.3), and its noise: on the gradient, by the least
         count of the data where there is no floor, which is **not** private. For two groups.
+    time_limit : float, optional
+        Seconds, checked between rounds. A game that ends early spends less than its budget, and has no bound.
     seed : int or numpy.random.Generator, optional
         For an experiment that can be repeated, which simulates privacy only; without one OpenDP draws.
 
@@ -77,13 +81,15 @@ def dp_oracle_learner(
     if not game.size:  # nothing to keep fair, so no look at the groups
         decision = RandomizedClassifier.of([1.0], [oracle.best(game.costs)])
         return Outcome(decision, guarantee=0.0 if oracle.exact else np.inf)
+    deadline = Deadline(time_limit)
     planned = (
         _printed(problem, bound, rounds, beta)
         if as_printed
         else plan(problem, rounds=rounds, bound=bound, beta=beta)
     )
     _refuse_vacuous(problem, planned, allow_vacuous)
-    rng = None if seed is None else np.random.default_rng(seed)
+    rng = randomness(seed=seed)
+    noise = AdditiveMechanism(Laplace(scale=planned.noise))
     if as_printed:  # noise on the gradient itself
         rows, ends = np.eye(game.size), game.bounds
     else:
@@ -96,26 +102,28 @@ def dp_oracle_learner(
     auditor = ExponentiatedGradient(game.size, bound, planned.step)
     plays: dict[Hypothesis, int] = {}
     total = np.zeros(game.size)
-    for _ in range(planned.rounds):
+    rounds = 0
+    while rounds < planned.rounds and not (rounds and deadline.passed):
+        rounds += 1
         prices = auditor.play()
         total += prices
         found = choose(prices)
         plays[found] = plays.get(found, 0) + 1
         exact = game.rows @ found.predictions if as_printed else _rates(problem, found)
-        auditor.learn(rows @ add_laplace(exact, planned.noise, rng) - ends)
+        auditor.learn(rows @ noise.send(exact, rng) - ends)
     decision = RandomizedClassifier.of(
-        np.array(list(plays.values())) / planned.rounds, list(plays), total / planned.rounds, bound
+        np.array(list(plays.values())) / rounds, list(plays), total / rounds, bound
     )
     return Outcome(
         decision,
         status=Status.APPROXIMATE,
-        iterations=planned.rounds,
-        message=_message(problem, planned, as_printed, beta),
-        guarantee=planned.gap,
+        private=not as_printed or (problem.privacy is not None and problem.privacy.floor is not None),
+        iterations=rounds,
+        message=_message(problem, planned, as_printed, beta, rounds, rng),
+        guarantee=planned.gap if rounds == planned.rounds else np.inf,
     )
 
 
-Randomness = np.random.Generator | None
 Choice = Callable[[Array], Hypothesis]
 """What the learner answers to prices."""
 
@@ -131,10 +139,11 @@ def _exponential(problem: FairClassification, planned: PrivatePlan, rng: Randomn
     game, listed = problem.lagrangian, problem.oracle.all()
     table = np.stack([h.predictions for h in listed]).astype(float)
     errors, activities = table @ game.costs, table @ game.rows.T
+    mechanism = ExponentialMechanism(planned.epsilon, planned.sensitivity)
 
     def choose(prices: Array) -> Hypothesis:
         losses = errors + activities @ prices
-        return listed[exponential_mechanism(losses, planned.epsilon, planned.sensitivity, rng)]
+        return listed[mechanism.send(losses, rng)]
 
     return choose
 
@@ -148,9 +157,10 @@ def _regression(problem: FairClassification, planned: PrivatePlan, rng: Randomne
     game, oracle = problem.lagrangian, problem.oracle
     assert isinstance(oracle, RegressionOracle)
     scale = 2 * planned.sensitivity * float(np.abs(oracle.design).sum(axis=1).max()) / planned.epsilon
+    noise = AdditiveMechanism(Laplace(scale=scale))
 
     def choose(prices: Array) -> Hypothesis:
-        return oracle.fitted(add_laplace(oracle.design.T @ game.price(prices), scale, rng))
+        return oracle.fitted(noise.send(oracle.design.T @ game.price(prices), rng))
 
     return choose
 
@@ -186,11 +196,22 @@ def _refuse_vacuous(problem: FairClassification, planned: PrivatePlan, allowed: 
         )
 
 
-def _message(problem: FairClassification, planned: PrivatePlan, as_printed: bool, beta: float) -> str:
+def _message(
+    problem: FairClassification,
+    planned: PrivatePlan,
+    as_printed: bool,
+    beta: float,
+    rounds: int,
+    rng: Randomness,
+) -> str:
     assert problem.privacy is not None
     private = f"({problem.privacy.epsilon:g}, {problem.privacy.delta:g})-differentially private in the groups"
     if as_printed and problem.privacy.floor is None:
         private = "not private: the noise was fitted to the least count of the data"
+    elif rng.simulated:
+        private = f"a simulation with a seed, so not private; without a seed it would be {private}"
+    if rounds < planned.rounds:
+        return f"{private}; the time limit was reached after {rounds} of {planned.rounds} rounds: no bound"
     return (
         f"{private}; with probability {1 - beta:g} the error is at most {planned.gap:.4g} above the optimum "
         f"and no inequality exceeded by more than {planned.excess:.4g}"
