@@ -19,7 +19,7 @@ from forcopt.language.model import Model
 from forcopt.language.relations import AtomRelation, ParameterProduct, Product
 from forcopt.language.terms import mark
 
-__all__ = ["BridgeContext"]
+__all__ = ["BridgeContext", "adds_exactly"]
 
 
 def _relations_behind(model: Model, constraints: Sequence[Constraint], chosen: Collection[Any]) -> list[Any]:
@@ -45,6 +45,18 @@ _EPS = float(np.finfo(float).eps)
 _EXACT = 2.0**53
 """Sums of whole numbers up to this size are not rounded."""
 
+_FINE = 2.0**20
+"""Nor are those of multiples of its inverse, to as much smaller a size."""
+
+
+def adds_exactly(*numbers: Array) -> bool:
+    """Whether sums of a few of these numbers are not rounded."""
+    return all(
+        bool((_FINE * v == np.round(_FINE * v)).all())
+        and float(np.abs(v).max(initial=0.0)) < _EXACT / _FINE / 8
+        for v in map(np.asarray, numbers)
+    )
+
 
 def _rounding(expression: Expression, lower: Array, upper: Array) -> Array:
     """A bound on the rounding errors of the interval of each element; 0 where whole numbers are added."""
@@ -61,25 +73,15 @@ def _rounding(expression: Expression, lower: Array, upper: Array) -> Array:
     return np.where(whole, 0.0, 2.0 * _EPS * count * size).reshape(expression.shape)
 
 
-def widened_bounds(constraint: Constraint) -> tuple[Array, Array]:
-    """The bounds of the rows of a bridge, widened by what was rounded while they were computed.
-
-    Constants are moved to the right-hand side, and constants of binaries are added to their coefficients.
-    """
-    low, high = constraint.row_bounds()
-    rows, constant = constraint.expression.linear_rows(), np.abs(constraint.expression.constant).reshape(-1)
+def _widened(constraint: Constraint) -> Constraint:
+    """The rows with their bounds moved apart by what may have been rounded in their constants and sums."""
+    expression = constraint.expression
+    rows, constant = expression.linear_rows(), np.abs(expression.constant).reshape(-1)
     owner = np.repeat(np.arange(len(constant)), np.diff(rows.indptr))
-    largest = np.zeros(len(constant))
-    np.maximum.at(largest, owner, np.abs(rows.data))
-    broken = np.bincount(owner, rows.data != np.round(rows.data), len(constant)) > 0
-    out = []
-    for bound, sign in ((low, -1.0), (high, 1.0)):
-        size = np.where(np.isfinite(bound), np.abs(bound), 0.0) + constant + largest
-        exact = ~broken & (constant == np.round(constant)) & (size < _EXACT)
-        with np.errstate(invalid="ignore"):
-            exact &= ~np.isfinite(bound) | (bound == np.round(bound))
-        out.append(bound + sign * np.where(exact, 0.0, 4.0 * _EPS * size))
-    return out[0], out[1]
+    size = constant.copy()
+    np.maximum.at(size, owner, np.abs(rows.data))
+    slack = (8.0 * _EPS * size).reshape(expression.shape)
+    return Constraint(expression, constraint.lower - slack, constraint.upper + slack)
 
 
 class BridgeContext:
@@ -190,9 +192,9 @@ class BridgeContext:
         self._added.append((start, label, full))
         return Expression(self.model, full, (consecutive(start, full),), np.zeros(()))
 
-    def row(self, constraint: Constraint) -> None:
-        """Add rows."""
-        self.rows.append(constraint)
+    def row(self, constraint: Constraint, rounded: bool = False) -> None:
+        """Add rows; say if their constants were computed, so that they may be off by rounding."""
+        self.rows.append(_widened(constraint) if rounded and self.outward else constraint)
 
     def relation(self, relation: Any) -> None:
         """Add a relation, for the backend or a further bridge."""

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.compile.assemble import assemble, cost_vector
-from forcopt.compile.bridge_context import BridgeContext, widened_bounds
+from forcopt.compile.bridge_context import BridgeContext
 from forcopt.compile.bridges import Bridge, bridges
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.leximin import LeximinStages, write_leximin
@@ -234,9 +234,7 @@ def _fill(
     lazies: tuple[Lazy, ...],
 ) -> Program:
     model = draft.model
-    own, added = gathered(draft.constraints), gathered(draft.rows)
-    everything = [(c.expression, *c.row_bounds()) for c in own]
-    everything += [(c.expression, *(widened_bounds(c) if draft.outward else c.row_bounds())) for c in added]
+    everything = [(c.expression, *c.row_bounds()) for c in gathered([*draft.constraints, *draft.rows])]
     width = len(draft.lower)
     lower, upper = draft.lower, draft.upper
     listed: list[StageCost] = []
@@ -249,10 +247,10 @@ def _fill(
         stages = (*stages[:-1], _with_squares(stages[-1], squares, width))
         for square in squares:  # the result columns have left the objective; nothing else reads them
             lower[square.result_columns] = upper[square.result_columns] = 0.0
-    count = model.row_count
+    added = model.row_count
 
     def row_name(row: int) -> str:
-        return model.row_name(row) if row < count else f"bridge[{row - count}]"
+        return model.row_name(row) if row < added else f"bridge[{row - added}]"
 
     return Program(
         name=model.name,

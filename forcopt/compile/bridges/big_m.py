@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from forcopt.compile.bridge_context import BridgeContext
+from forcopt.compile.bridge_context import BridgeContext, adds_exactly
 from forcopt.compile.bridges.base import bridge
 from forcopt.errors import UnboundedExpressionError
 from forcopt.language.relations import Indicator
@@ -29,6 +29,8 @@ def big_m(relation: Indicator, draft: BridgeContext) -> None:
         if at.size:
             row = sign * x[at]
             constant = draft.greatest(row, "big_m") - side[at]
+            if draft.outward:
+                constant = np.where(constant == np.round(constant), constant, np.nextafter(constant, np.inf))
             if constant.max() > _LARGEST:
                 worst = int(constant.argmax())
                 raise UnboundedExpressionError(
@@ -36,4 +38,7 @@ def big_m(relation: Indicator, draft: BridgeContext) -> None:
                     "solvers to tell from its neighbours; tighten the bounds of its variables, or use a "
                     "backend that takes the constraint as it is, such as scip"
                 )
-            draft.row(row - off[at] * constant <= side[at])
+            draft.row(
+                row - off[at] * constant <= side[at],
+                rounded=not adds_exactly(side[at], constant, row.constant),
+            )
