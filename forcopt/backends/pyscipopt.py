@@ -297,6 +297,8 @@ def _lazy_handler(run: _Run) -> pyscipopt.Conshdlr:
                 x = np.where(program.integer == 1, np.round(x), x)
                 cuts = violated_constraints(model, x, self.model.feastol())
                 rows = assemble([(c.expression, *c.row_bounds()) for c in cuts]) if cuts else None
+                if rows is not None:
+                    run.cuts.append(rows)
             return rows  # noqa: RET504 (guard keeps exceptions)
 
         def conscheck(self, constraints: Any, solution: Any, *flags: Any) -> dict[str, Any]:
@@ -309,7 +311,6 @@ def _lazy_handler(run: _Run) -> pyscipopt.Conshdlr:
             if cuts is None:
                 return {"result": results.FEASIBLE}
             run.add_rows(cuts)
-            run.cuts.append(cuts)
             return {"result": results.CONSADDED if cuts.count else results.INFEASIBLE}
 
         def consenfops(self, constraints: Any, useful: int, infeasible: bool, worse: bool) -> dict[str, Any]:
