@@ -24,6 +24,9 @@ def market_split(seed=0, rows=5, columns=40):
 
 @pytest.mark.parametrize("name", ["cp-sat", "scip", "gscip"])
 def test_ctrl_c_is_raised(name):
+    small = fo.Model()
+    small.maximize(small.variable("x", upper=3, lower=0, integer=True))
+    assert small.solve(name).objective == 3  # the solver is loaded
     m = market_split()
     with (
         subprocess.Popen(
