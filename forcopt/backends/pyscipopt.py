@@ -299,7 +299,7 @@ def _lazy_handler(run: _Run) -> pyscipopt.Conshdlr:
                 rows = assemble([(c.expression, *c.row_bounds()) for c in cuts]) if cuts else None
                 if rows is not None:
                     run.cuts.append(rows)
-            return rows  # noqa: RET504 (guard keeps exceptions)
+            return rows
 
         def conscheck(self, constraints: Any, solution: Any, *flags: Any) -> dict[str, Any]:
             return {"result": results.FEASIBLE if self._cuts(solution) is None else results.INFEASIBLE}
