@@ -15,7 +15,7 @@ from forcopt.fairness import ERROR, EqualizedOdds, GroupRates
 from forcopt.models import FairPostprocessing
 from forcopt.models.fair_classification import FairClassification, Finite, Halfspaces, audit
 from forcopt.models.fair_classification.private_plan import plan
-from forcopt.privacy import Laplace, PrivacyBudget, RandomizedResponse
+from forcopt.privacy import PrivacyBudget, RandomizedResponse
 
 RACES = ("African-American", "Caucasian")
 GAMMAS = (0.0, 0.02, 0.05, 0.1, 0.2)
@@ -94,7 +94,7 @@ def postprocessing(
 ) -> list[tuple[float, float]]:
     """Algorithm 1 of Jagielski et al.; without epsilon the optimum."""
     notion = EqualizedOdds(gamma)
-    privacy = None if epsilon is None else Laplace(epsilon)
+    privacy = None if epsilon is None else PrivacyBudget(epsilon)
     problem = FairPostprocessing.from_predictions(
         split.base[0], split.a[0], split.y[0], notion, privacy=privacy
     )

@@ -26,7 +26,7 @@ from forcopt.data import Dataset, load_adult, load_compas
 from forcopt.fairness import ERROR, EqualizedOdds, GroupRates
 from forcopt.models import CalibratedEqualErrors, FairPostprocessing
 from forcopt.models.fair_postprocessing.dp_postprocessing import privacy_cost
-from forcopt.privacy import Laplace, RandomizedResponse
+from forcopt.privacy import PrivacyBudget, RandomizedResponse
 
 RACES = ("African-American", "Caucasian")
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -79,7 +79,7 @@ def instances() -> dict[str, FairPostprocessing]:
     }
 
 
-def with_privacy(p: FairPostprocessing, privacy: Laplace, gamma: float) -> FairPostprocessing:
+def with_privacy(p: FairPostprocessing, privacy: PrivacyBudget, gamma: float) -> FairPostprocessing:
     return FairPostprocessing(
         counts=p.counts, groups=p.groups, constraint=EqualizedOdds(gamma), privacy=privacy
     )
@@ -104,13 +104,13 @@ the two rates'). 'none' is a bound of 1 or more; failed are draws that left a ce
     head += ["disparity", "disparity above γ, largest", "bound", "failed"]
     releases = above = 0
     for name, base in instances().items():
-        p = with_privacy(base, Laplace(1.0), 0.0)
+        p = with_privacy(base, PrivacyBudget(1.0), 0.0)
         began = time.perf_counter()
         frame = fo.sweep(p, over, ["dp-postprocessing"], seeds=range(draws)).to_pandas()
         spent = time.perf_counter() - began
         rows = []
         for (epsilon, gamma), runs in frame.groupby(list(over)):
-            q = with_privacy(base, Laplace(epsilon), gamma)
+            q = with_privacy(base, PrivacyBudget(epsilon), gamma)
             best, cost = q.solve("lp").objective, privacy_cost(q)
             known = runs[runs["status"] == "approximate"]
             gaps = known["largest disparity"]

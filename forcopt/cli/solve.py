@@ -104,16 +104,16 @@ def _parsed(text: str) -> tuple[str, Any]:
 
 def _record(spec: str, s: Solution) -> dict[str, Any]:
     """The fields of the JSON output for a problem."""
-    evaluation = s.evaluation
+    evaluation = None if s.private else s.evaluation  # a release shows nothing else of the data
     return {
         "spec": spec,
         "model": type(s.problem).__name__,
         "method": s.method,
         "backend": s.backend,
         "status": str(s.status),
-        "objective": s.objective,
+        "objective": float("nan") if s.private else s.objective,
         "bound": s.bound,
-        "gap": s.gap,
+        "gap": float("nan") if s.private else s.gap,
         "guarantee": s.guarantee,
         "violations": dict(evaluation.violations) if evaluation else {},
         "metrics": dict(evaluation.metrics) if evaluation else {},

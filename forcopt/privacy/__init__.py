@@ -1,7 +1,10 @@
-"""Privacy mechanisms and channels: what is done to data first, and how to see through it."""
+"""Private mechanisms as objects: noise, its exact privacy, calibration, accounts, sampling designs, audits."""
 
-from forcopt.privacy.accounting import PrivacyBudget, composed_epsilon
+from forcopt.privacy.accountant import Accountant, BudgetSpentError
 from forcopt.privacy.amplification import PrivacyLoss
+from forcopt.privacy.audits import Audit, audit
+from forcopt.privacy.budget import GDP, ZCDP, ApproximateDP, Budget, PrivacyBudget, PureDP, composed_epsilon
+from forcopt.privacy.calibration import calibrate
 from forcopt.privacy.designs import (
     ClusterSample,
     PoissonSample,
@@ -11,24 +14,70 @@ from forcopt.privacy.designs import (
     StratifiedSample,
     draw,
 )
-from forcopt.privacy.exponential import exponential_mechanism
-from forcopt.privacy.laplace import Laplace, add_laplace
+from forcopt.privacy.exponential import ExponentialMechanism
+from forcopt.privacy.mechanism import AdditiveMechanism, Both, Channel, Mechanism, PostProcessed, Sampled
+from forcopt.privacy.noises import (
+    BoundedNoise,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    GeneralizedGaussian,
+    Laplace,
+    Noise,
+    Staircase,
+    TabulatedNoise,
+)
+from forcopt.privacy.profile import Bracket, Profile
 from forcopt.privacy.randomized_response import ObservedGroups, RandomizedResponse
+from forcopt.privacy.randomness import Randomness, Release, Secure, Simulated, randomness
+from forcopt.privacy.relations import Neighbours, SampleRelation
 
 __all__ = [
+    "GDP",
+    "ZCDP",
+    "Accountant",
+    "AdditiveMechanism",
+    "ApproximateDP",
+    "Audit",
+    "Both",
+    "BoundedNoise",
+    "Bracket",
+    "Budget",
+    "BudgetSpentError",
+    "Channel",
     "ClusterSample",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "ExponentialMechanism",
+    "Gaussian",
+    "GeneralizedGaussian",
     "Laplace",
+    "Mechanism",
+    "Neighbours",
+    "Noise",
     "ObservedGroups",
     "PoissonSample",
+    "PostProcessed",
     "PrivacyBudget",
     "PrivacyLoss",
+    "Profile",
     "ProportionalAllocation",
+    "PureDP",
     "RandomizedResponse",
     "RandomizedRounding",
+    "Randomness",
+    "Release",
+    "SampleRelation",
+    "Sampled",
+    "Secure",
     "SimpleRandomSample",
+    "Simulated",
+    "Staircase",
     "StratifiedSample",
-    "add_laplace",
+    "TabulatedNoise",
+    "audit",
+    "calibrate",
     "composed_epsilon",
     "draw",
-    "exponential_mechanism",
+    "randomness",
 ]

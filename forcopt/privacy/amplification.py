@@ -29,6 +29,7 @@ import numpy as np
 
 from forcopt.arrays import Array, as_fraction, as_numbers
 from forcopt.errors import DeclarationError
+from forcopt.privacy.relations import Neighbours, SampleRelation
 
 __all__ = [
     "Neighbours",
@@ -48,10 +49,8 @@ __all__ = [
     "revealed_cluster",
     "rounded_sizes",
     "simple_random_sample",
+    "whole_number",
 ]
-
-Neighbours = Literal["add_remove", "substitute"]
-SampleRelation = Literal["add_remove", "substitute", "either"]
 
 
 class PrivacyLoss(NamedTuple):
@@ -243,6 +242,7 @@ def rounded_sizes(rate: float, population: int) -> Array:
     [0.0, 0.6, 0.4]
     """
     _check_rate(rate)
+    population = whole_number(population, "population")
     law = np.zeros(population + 1)
     sizes, probabilities = _two_sizes(_share(rate), population)
     law[sizes] = probabilities
@@ -310,6 +310,7 @@ def randomized_rounding(
         if as_printed:
             return PrivacyLoss(lower, upper, None, "Theorem 6 as printed")
         return PrivacyLoss(lower, min(upper, 2 * epsilon), None, "Theorem 6")
+    population = whole_number(population, "population")
     if population < 1:
         raise DeclarationError(f"population is {population}; it must be at least 1")
     taken = Fraction(floor(share * population) + 1, population + 1)
@@ -333,7 +334,10 @@ def _noisy_sum(epsilon: float, share: Fraction, n: int) -> float:
 
 def _log_mean(sizes: Array, probabilities: Array, population: int, tilt: float, extra: float) -> float:
     """The logarithm of the mean density if each record counts `tilt`, and one of them `extra` more."""
-    logs = np.log(probabilities) + tilt * sizes + np.log1p(sizes / population * np.expm1(extra))
+    share = np.asarray(sizes) / population
+    with np.errstate(divide="ignore"):
+        drawn = np.logaddexp(np.log1p(-share), np.log(share) + extra)  # also where e^extra vanishes
+    logs = np.log(probabilities) + tilt * sizes + drawn
     return float(logs.max() + np.log(np.exp(logs - logs.max()).sum()))
 
 
@@ -417,6 +421,7 @@ def cluster_sample(
     _check_epsilon(epsilon)
     n = _whole(sizes, "sizes")
     k = len(n)
+    chosen = whole_number(chosen, "chosen")
     if not 0 <= chosen <= k:
         raise DeclarationError(f"chosen is {chosen}; it must be from 0 to {k}, the number of clusters")
     if changed is None:
@@ -686,7 +691,19 @@ def _check_rate(rate: float) -> None:
         raise DeclarationError(f"rate is {rate}; it must be from 0 to 1")
 
 
+def whole_number(value: Any, what: str) -> int:
+    """A number that must be whole: a fraction would be another design, so it is not cut.
+
+    Raises:
+        DeclarationError: naming `what` and the value.
+    """
+    if isinstance(value, bool) or not isfinite(value) or value != int(value):
+        raise DeclarationError(f"{what} is {value}; it must be a whole number")
+    return int(value)
+
+
 def _check_sizes(size: int, population: int) -> None:
+    size, population = whole_number(size, "size"), whole_number(population, "population")
     if population < 1:
         raise DeclarationError(f"population is {population}; it must be at least 1")
     if not 0 <= size <= population:

@@ -13,6 +13,8 @@ from forcopt.arrays import Array
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
 from forcopt.privacy.amplification import rounded_sizes
+from forcopt.privacy.losses import SampledLoss, SubstitutedLoss
+from forcopt.privacy.profile import Profile
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -84,6 +86,18 @@ class Design(Declared):
     def take(self, frame: DataFrame, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw: the positions of the rows, and the probability with which the design takes each."""
 
+    def amplify(self, profile: Profile, population: int | None = None) -> Profile:
+        """The profile of a mechanism on a sample of this design.
+
+        Raises
+        ------
+        DeclarationError
+            For a design whose amplification is known for pure privacy only (`forcopt.privacy.amplification`).
+        """
+        raise DeclarationError(
+            f"{type(self).__name__} amplifies pure privacy only; see forcopt.privacy.amplification"
+        )
+
 
 class SimpleRandomSample(Design):
     """So many records, without replacement, every set of them equally likely.
@@ -95,6 +109,17 @@ class SimpleRandomSample(Design):
     """
 
     size: int = Field(ge=0)
+
+    def amplify(self, profile: Profile, population: int | None = None) -> Profile:
+        """Exact between data of `population` records that differ by a substitution, the worst M being known."""
+        if population is None or population < max(1, self.size):
+            raise DeclarationError(
+                f"population is {population}; it must be a number, at least size {self.size}"
+            )
+        if self.size == 0:
+            return Profile.nothing()
+        losses = [SubstitutedLoss(loss, self.size / population) for loss in profile.single()]
+        return Profile.of(*losses, tight=profile.tight)
 
     def take(self, frame: DataFrame, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw."""
@@ -114,6 +139,15 @@ class PoissonSample(Design):
     """
 
     rate: Rate
+
+    def amplify(self, profile: Profile, population: int | None = None) -> Profile:
+        """Exact between data of which one has a record more: (1 - rate) Q + rate P against Q, and back."""
+        if self.rate == 0:
+            return Profile.nothing()
+        one, other = profile.single()
+        return Profile.of(
+            SampledLoss(one, self.rate), SampledLoss(other, self.rate, added=True), tight=profile.tight
+        )
 
     def take(self, frame: DataFrame, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw."""

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from forcopt.arrays import Array
-from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
+from forcopt.privacy.losses import AtomLoss, pure_loss
+from forcopt.privacy.mechanism import Mechanism
+from forcopt.privacy.profile import Profile
+from forcopt.privacy.randomness import Randomness, randomness
+from forcopt.privacy.relations import Neighbours
 
 __all__ = ["ObservedGroups", "RandomizedResponse"]
 
 
-class RandomizedResponse(Declared):
+class RandomizedResponse(Mechanism):
     """The channel of K-ary randomized response (Warner 1965; Kairouz, Bonawitz and Ramage 2016).
 
     A person of group a reports a with probability ``pi = e^epsilon / (K - 1 + e^epsilon)`` and each other
@@ -26,6 +30,8 @@ class RandomizedResponse(Declared):
     ----------
     epsilon : float
         The privacy loss of one report, above 0.
+    groups : int, optional
+        How many groups there are, K; needed by `release` only.
 
     Examples
     --------
@@ -34,7 +40,24 @@ class RandomizedResponse(Declared):
     [[0.75, 0.25], [0.25, 0.75]]
     """
 
+    neighbours: ClassVar[Neighbours] = "substitute"
     epsilon: float = Field(gt=0.0, allow_inf_nan=False)
+    groups: int | None = Field(default=None, ge=2)
+
+    def profile(self, distance: int = 1) -> Profile:
+        """The profile of one report; without `groups` that of two, which is the worst."""
+        if self.groups in (None, 2) or self.epsilon > 700:
+            return Profile.of(pure_loss(self.epsilon))
+        truth, lie = self._probabilities(self.groups or 2)
+        rest = (self.groups or 2) - 2
+        p = np.array([truth, lie, rest * lie])
+        return Profile.of(AtomLoss(p, p[[1, 0, 2]], self.epsilon))
+
+    def send(self, values: Any, rng: Randomness) -> Array:
+        """See `Channel`: the reports of people whose groups are coded 0 to ``groups - 1``."""
+        if self.groups is None:
+            raise DeclarationError("RandomizedResponse: say groups, how many there are, to release")
+        return self._reports(values, self.groups, rng.generator())
 
     def transition(self, groups: int) -> Array:
         """The probability of each report (row) given each group (column); symmetric, shape ``(K, K)``."""
@@ -64,7 +87,7 @@ class RandomizedResponse(Declared):
         groups : int
             How many groups there are, K.
         seed : int or numpy.random.Generator, optional
-            An int or a generator.
+            Simulates; without one the system's randomness is drawn from.
 
         Raises
         ------
@@ -76,10 +99,12 @@ class RandomizedResponse(Declared):
         >>> RandomizedResponse(1.0).privatize([0, 0, 1, 1, 2, 2], 3, seed=0).tolist()
         [0, 2, 0, 2, 0, 2]
         """
+        return self._reports(codes, groups, randomness(seed=seed).generator())
+
+    def _reports(self, codes: Any, groups: int, rng: np.random.Generator) -> Array:
         true = np.asarray(codes)
         if true.size and (true.dtype.kind not in "iu" or true.min() < 0 or true.max() >= groups):
             raise DeclarationError(f"codes must be integers from 0 to {groups - 1}")
-        rng = np.random.default_rng(seed)
         truth, _ = self._probabilities(groups)
         others = (true + rng.integers(1, groups, size=true.shape)) % groups
         return np.where(rng.random(true.shape) < truth, true, others)

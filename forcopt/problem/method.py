@@ -113,6 +113,9 @@ class Outcome:
         The printed output.
     guarantee : float, optional
         The theorem's bound for this run, if it depends on the run's options.
+    private : bool, default False
+        Whether the decision is a private release (or a simulation of one), so that nothing else of the data
+        may go with it.
     """
 
     decision: Any
@@ -123,6 +126,7 @@ class Outcome:
     trace: list[Improvement] = field(default_factory=list)
     log: str = ""
     guarantee: float | None = None
+    private: bool = False
 
 
 @dataclass(frozen=True)

@@ -348,6 +348,7 @@ class Problem(Declared):
             log=outcome.log,
             trace=outcome.trace,
             proved=outcome.guarantee,
+            private=outcome.private,
         )
 
     def _solve_model(

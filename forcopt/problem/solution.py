@@ -100,6 +100,9 @@ class Solution:
         See `Handles`.
     premise : str, default ""
         See `Handles`.
+    private : bool, default False
+        Whether the decision is a private release. The evaluation is then for whoever holds the data: a pickle
+        keeps neither it nor the problem, and nothing prints it.
 
     Notes
     -----
@@ -124,6 +127,13 @@ class Solution:
     proved: float | None = field(default=None, repr=False)
     unit: float = field(default=1.0, repr=False)
     premise: str = field(default="", repr=False)
+    private: bool = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(vars(self))
+        if self.private:
+            state |= {"problem": None, "evaluation": None, "model_solution": None, "trace": []}
+        return state
 
     @property
     def objective(self) -> float:
@@ -196,6 +206,8 @@ class Solution:
     def __repr__(self) -> str:
         where = f"@{self.backend}" if self.backend else ""
         bound = f", bound {self.bound:.8g}" if np.isfinite(self.bound) else ""
+        if self.private:
+            return f"<{self.status} private solution by {self.method}{where}: {self.seconds:.3g} s>"
         return (
             f"<{self.status} solution of {type(self.problem).__name__} by {self.method}{where}: "
             f"objective {self.objective:.8g}{bound}, {self.seconds:.3g} s>"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.amplification.hypothesis import DPHypothesisTest, DPTest
@@ -11,6 +12,9 @@ from forcopt.models.amplification.problem import Distinguisher, TightAmplificati
 from forcopt.problem import Handles
 
 __all__ = ["hypothesis_lp", "tight_lp"]
+
+LARGEST_LOSS = 20.0
+"""Of an edge: solvers drop coefficients below 1e-9, which is e^-20.7."""
 
 
 @TightAmplification.formulation("lp", exact=True, cites="Charnes and Cooper (1962)")
@@ -25,6 +29,13 @@ def tight_lp(problem: TightAmplification, model: Model) -> Handles:
     Handles
         ``density``, shape ``(2, samples)``: of an outcome that is likelier before, and of one likelier after.
     """
+    largest = float((problem.epsilon * problem.steps).max(initial=0.0))
+    if largest > LARGEST_LOSS:
+        raise DeclarationError(
+            f"epsilon is {problem.epsilon:g}, so that an edge has loss {largest:.4g}; beyond {LARGEST_LOSS:g} its "
+            "coefficient lies below what linear solvers tell from 0: see the closed forms of "
+            "forcopt.privacy.amplification"
+        )
     laws = np.stack([problem.before, problem.after])
     density = model.variable(model.unused_name("density"), laws.shape, lower=0)
     model.subject_to((laws[::-1] * density).sum() == 1, name=model.unused_name("scale"))
@@ -61,7 +72,7 @@ def hypothesis_lp(problem: DPHypothesisTest, model: Model) -> Handles:
         )
     return Handles(
         objective=(h * (problem.first - problem.second)).sum(),
-        decision=lambda said: DPTest(np.clip(said[h], 0.0, 1.0)),
+        decision=lambda said: DPTest(problem.made_private(said[h])),
         start=lambda test: {h: test.acceptance if isinstance(test, DPTest) else test},
         acceptance=h,
     )

@@ -80,6 +80,19 @@ class DPHypothesisTest(Problem):
             )
         return self
 
+    def made_private(self, acceptance: Array) -> Array:
+        """Move probabilities that a solver got right up to its tolerance just as far as privacy needs."""
+        h, factor = np.clip(acceptance, 0.0, 1.0), np.exp(-self.epsilon)
+        for order in (range(1, len(h)), range(len(h) - 2, -1, -1)):
+            step = order.step
+            for i in order:
+                h[i] = max(h[i], factor * h[i - step])
+        for order in (range(1, len(h)), range(len(h) - 2, -1, -1)):
+            step = order.step
+            for i in order:
+                h[i] = min(h[i], 1 - factor * (1 - h[i - step]))
+        return h
+
     def evaluate(self, decision: DPTest | Any) -> Evaluation:
         """Judge a test: its advantage, and by how much it breaks privacy.
 
@@ -97,11 +110,11 @@ class DPHypothesisTest(Problem):
         h = as_numbers(decision.acceptance if isinstance(decision, DPTest) else decision, "the test")
         if h.shape != self.first.shape:
             raise DeclarationError(f"the test has shape {h.shape}; it must be {self.first.shape}")
-        factor = np.exp(self.epsilon)
-        both = np.stack([h, 1 - h])
-        ratio = np.maximum(both[:, 1:] - factor * both[:, :-1], both[:, :-1] - factor * both[:, 1:])
+        factor = np.exp(-self.epsilon)
+        both = np.stack([h, 1 - h])  # 1 - h is known up to 2^-53
+        excess = np.maximum(factor * both[:, 1:] - both[:, :-1], factor * both[:, :-1] - both[:, 1:])
         violations = {
-            "privacy": float(ratio.max(initial=0.0)),
+            "privacy": max(0.0, float(excess.max(initial=0.0)) - 2.0**-52) * np.exp(min(self.epsilon, 700.0)),
             "probability": max(float(-h.min()), float(h.max()) - 1),
         }
         advantage = float(h @ (self.first - self.second))

@@ -13,7 +13,8 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.amplification.states import Pair, SizeLaw, cluster_pair, stratified_pair
-from forcopt.privacy.amplification import Neighbours, SampleRelation, rounded_sizes
+from forcopt.privacy.amplification import rounded_sizes, whole_number
+from forcopt.privacy.relations import Neighbours, SampleRelation
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ class TightAmplification(Problem):
         neighbours: Neighbours = "substitute",
     ) -> Self:
         """A sample of a fixed size; see `forcopt.privacy.amplification.simple_random_sample`."""
-        law = [((size,), 1.0)]
+        law = [((whole_number(size, "size"),), 1.0)]
         return cls.stratified([population], law, law, epsilon, mechanism=mechanism, neighbours=neighbours)
 
     @classmethod
@@ -260,7 +261,7 @@ class TightAmplification(Problem):
         >>> round(p.solve().decision.loss, 6)  # the first stratum's sample grows with the stratum
         1.0
         """
-        n = [int(size) for size in sizes]
+        n = [whole_number(size, "sizes") for size in sizes]
         if not 0 <= changed < len(n):
             raise DeclarationError(f"changed is {changed}; it must be from 0 to {len(n) - 1}")
         if min(n) < 0 or (neighbours == "substitute" and n[changed] < 1):
@@ -280,7 +281,8 @@ class TightAmplification(Problem):
         neighbours: Neighbours = "add_remove",
     ) -> Self:
         """Whole clusters; see `forcopt.privacy.amplification.cluster_sample`. There are C(k, l) samples."""
-        n = [int(size) for size in sizes]
+        n = [whole_number(size, "sizes") for size in sizes]
+        chosen = whole_number(chosen, "chosen")
         if not (0 <= chosen <= len(n) and 0 <= changed < len(n) and min(n) >= 0):
             raise DeclarationError(
                 f"sizes are {n}, chosen is {chosen}, changed {changed}; clusters are numbered from 0, and at "

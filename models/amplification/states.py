@@ -15,7 +15,8 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.privacy.amplification import Neighbours, SampleRelation
+from forcopt.privacy.amplification import whole_number
+from forcopt.privacy.relations import Neighbours, SampleRelation
 
 __all__ = ["Pair", "SizeLaw", "cluster_pair", "stratified_pair"]
 
@@ -78,7 +79,7 @@ def stratified_pair(
     for side, law, total in ((0, before, n), (1, after, larger)):
         own = {0: 2 if neighbours == "substitute" else None, 1: 1}[side]
         for allocation, probability in law:
-            m = np.array(allocation, dtype=np.int64)
+            m = np.array([whole_number(size, "a sample's size") for size in allocation], dtype=np.int64)
             if m.shape != n.shape or (m < 0).any() or (m > total).any():
                 raise DeclarationError(f"a sample of {m.tolist()} cannot be drawn from {total.tolist()}")
             share = 0.0 if own is None else m[changed] / total[changed]

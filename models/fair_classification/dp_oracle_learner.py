@@ -14,7 +14,7 @@ from forcopt.models.fair_classification.hypotheses import Hypothesis
 from forcopt.models.fair_classification.hypotheses.halfspaces import RegressionOracle
 from forcopt.models.fair_classification.private_plan import PrivatePlan, plan, printed_plan, rate_rows
 from forcopt.models.fair_classification.problem import FairClassification
-from forcopt.privacy import add_laplace, exponential_mechanism
+from forcopt.privacy import AdditiveMechanism, ExponentialMechanism, Laplace, Randomness, randomness
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -83,7 +83,8 @@ def dp_oracle_learner(
         else plan(problem, rounds=rounds, bound=bound, beta=beta)
     )
     _refuse_vacuous(problem, planned, allow_vacuous)
-    rng = None if seed is None else np.random.default_rng(seed)
+    rng = randomness(seed=seed)
+    noise = AdditiveMechanism(Laplace(scale=planned.noise))
     if as_printed:  # noise on the gradient itself
         rows, ends = np.eye(game.size), game.bounds
     else:
@@ -102,20 +103,20 @@ def dp_oracle_learner(
         found = choose(prices)
         plays[found] = plays.get(found, 0) + 1
         exact = game.rows @ found.predictions if as_printed else _rates(problem, found)
-        auditor.learn(rows @ add_laplace(exact, planned.noise, rng) - ends)
+        auditor.learn(rows @ noise.send(exact, rng) - ends)
     decision = RandomizedClassifier.of(
         np.array(list(plays.values())) / planned.rounds, list(plays), total / planned.rounds, bound
     )
     return Outcome(
         decision,
         status=Status.APPROXIMATE,
+        private=not as_printed or problem.privacy.floor is not None,
         iterations=planned.rounds,
-        message=_message(problem, planned, as_printed, beta),
+        message=_message(problem, planned, as_printed, beta, rng),
         guarantee=planned.gap,
     )
 
 
-Randomness = np.random.Generator | None
 Choice = Callable[[Array], Hypothesis]
 """What the learner answers to prices."""
 
@@ -131,10 +132,11 @@ def _exponential(problem: FairClassification, planned: PrivatePlan, rng: Randomn
     game, listed = problem.lagrangian, problem.oracle.all()
     table = np.stack([h.predictions for h in listed]).astype(float)
     errors, activities = table @ game.costs, table @ game.rows.T
+    mechanism = ExponentialMechanism(planned.epsilon, planned.sensitivity)
 
     def choose(prices: Array) -> Hypothesis:
         losses = errors + activities @ prices
-        return listed[exponential_mechanism(losses, planned.epsilon, planned.sensitivity, rng)]
+        return listed[mechanism.send(losses, rng)]
 
     return choose
 
@@ -148,9 +150,10 @@ def _regression(problem: FairClassification, planned: PrivatePlan, rng: Randomne
     game, oracle = problem.lagrangian, problem.oracle
     assert isinstance(oracle, RegressionOracle)
     scale = 2 * planned.sensitivity * float(np.abs(oracle.design).sum(axis=1).max()) / planned.epsilon
+    noise = AdditiveMechanism(Laplace(scale=scale))
 
     def choose(prices: Array) -> Hypothesis:
-        return oracle.fitted(add_laplace(oracle.design.T @ game.price(prices), scale, rng))
+        return oracle.fitted(noise.send(oracle.design.T @ game.price(prices), rng))
 
     return choose
 
@@ -186,11 +189,15 @@ def _refuse_vacuous(problem: FairClassification, planned: PrivatePlan, allowed: 
         )
 
 
-def _message(problem: FairClassification, planned: PrivatePlan, as_printed: bool, beta: float) -> str:
+def _message(
+    problem: FairClassification, planned: PrivatePlan, as_printed: bool, beta: float, rng: Randomness
+) -> str:
     assert problem.privacy is not None
     private = f"({problem.privacy.epsilon:g}, {problem.privacy.delta:g})-differentially private in the groups"
     if as_printed and problem.privacy.floor is None:
         private = "not private: the noise was fitted to the least count of the data"
+    elif rng.simulated:
+        private = f"a simulation with a seed, so not private; without a seed it would be {private}"
     return (
         f"{private}; with probability {1 - beta:g} the error is at most {planned.gap:.4g} above the optimum "
         f"and no inequality exceeded by more than {planned.excess:.4g}"

@@ -13,7 +13,7 @@ from forcopt.fairness import AllOf, GroupRates, Rate, RateParity
 from forcopt.language.constraint import Constraint
 from forcopt.language.model import Model
 from forcopt.models.fair_postprocessing.problem import FairPostprocessing
-from forcopt.privacy import Laplace
+from forcopt.privacy import AdditiveMechanism, Laplace, PrivacyBudget, randomness
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -38,9 +38,9 @@ class PrivacyCost(NamedTuple):
     disparity: dict[str, float]
 
 
-def _privacy(problem: FairPostprocessing) -> Laplace:
+def _privacy(problem: FairPostprocessing) -> PrivacyBudget:
     if problem.privacy is None:
-        raise DeclarationError("dp-postprocessing needs privacy, such as Laplace(epsilon=1.0)")
+        raise DeclarationError("dp-postprocessing needs privacy, such as PrivacyBudget(epsilon=1.0)")
     return problem.privacy
 
 
@@ -48,7 +48,13 @@ def _largest_noise(problem: FairPostprocessing, beta: float) -> float:
     """What all 4 K noises stay within, with probability 1 - beta (Theorem 2.1)."""
     if not 0 < beta < 1:
         raise DeclarationError(f"beta is {beta:g}; it must be strictly between 0 and 1")
-    return _privacy(problem).scale(SENSITIVITY) * float(np.log(4 * len(problem.groups) / beta))
+    return _mechanism(problem).noise.scale * float(np.log(4 * len(problem.groups) / beta))
+
+
+def _mechanism(problem: FairPostprocessing) -> AdditiveMechanism:
+    """Laplace noise on all counts."""
+    noise = Laplace(scale=SENSITIVITY / _privacy(problem).epsilon)
+    return AdditiveMechanism(noise, sensitivity=SENSITIVITY, dimension=problem.counts.size)
 
 
 def _cells(rate: Rate) -> int:
@@ -59,15 +65,17 @@ def _cells(rate: Rate) -> int:
 def privacy_cost(problem: FairPostprocessing, beta: float = 0.05) -> PrivacyCost:
     """The bounds of Theorem 3.1 for this instance, which hold with probability at least 1 - beta.
 
-    The disparities depend on the fewest records that a rate is taken over. With `Laplace.floor` the bound is
-    computed from that, and may be published; without, from the counts, and is as private as they are.
+    The disparities depend on the fewest records that a rate is taken over. With `PrivacyBudget.floor` the
+    bound is computed from that, and may be published; without, from the counts, and is as private as they
+    are.
 
     Examples
     --------
     >>> from forcopt.fairness import EqualizedOdds
+    >>> from forcopt.privacy import PrivacyBudget
     >>> counts = [[[3600, 400], [900, 500]], [[400, 1600], [600, 2000]]]
-    >>> p = FairPostprocessing(counts=counts, constraint=EqualizedOdds(), privacy=Laplace(1.0, floor=1500))
-    >>> cost = privacy_cost(p)
+    >>> p = FairPostprocessing(counts=counts, constraint=EqualizedOdds(), privacy=PrivacyBudget(1.0,
+    floor=1500)) >>> cost = privacy_cost(p)
     >>> round(cost.error, 5), round(cost.disparity["false positive rate"], 5)
     (0.02436, 0.02744)
     """
@@ -112,7 +120,8 @@ def dp_postprocessing(
         The probability with which the bounds (`privacy_cost`) may fail.
     as_printed : bool, default False
         Compare every group with the first one only, and relax by 2 max(s_a, s_b), as the paper's LP (1) does;
-        that is looser, with the same theorem.
+        that is looser. Beyond two groups the theorem covers each group against the first; two others may
+        differ by twice its bound.
     backend : str, optional
         For the linear program.
     time_limit : float, optional
@@ -128,7 +137,8 @@ def dp_postprocessing(
     """
     deadline = Deadline(time_limit)
     parities, noise = _parities(problem), _largest_noise(problem, beta)
-    noisy = _privacy(problem).release(problem.counts, SENSITIVITY, seed)
+    rng = randomness(seed=seed)
+    noisy = np.asarray(_mechanism(problem).release(problem.counts, rng))
     model = Model("noisy post-processing")
     probabilities = model.variable("probability", shape=(2, len(problem.groups)), lower=0, upper=1)
     rates = GroupRates((noisy * probabilities[:, :, None]).sum(axis=0), noisy.sum(axis=0), problem.groups)
@@ -139,6 +149,7 @@ def dp_postprocessing(
             a = int(np.argmin(records))
             return Outcome(
                 None,
+                private=True,
                 status=Status.FAILED,
                 message=f"the noise leaves {records[a]:.6g} records of group {problem.groups[a]!r} for its "
                 f"{rate.name}; more than {_cells(rate) * noise:.6g} true ones would have been enough",
@@ -151,8 +162,16 @@ def dp_postprocessing(
     result = model.solve(backend or "highs", time_limit=deadline.left)
     if not result.status.has_solution:
         return Outcome(None, status=result.status, message=result.message)
-    decision = problem.postprocessor(np.clip(result[probabilities], 0.0, 1.0))
-    return Outcome(decision, iterations=result.iterations)
+    private = f"{_privacy(problem).epsilon:g}-differentially private in the groups of the records"
+    if rng.simulated:
+        private = f"a simulation with a seed, so not private; without a seed it would be {private}"
+    return Outcome(
+        problem.postprocessor(np.clip(result[probabilities], 0.0, 1.0), noisy),
+        iterations=result.iterations,
+        private=True,
+        guarantee=privacy_cost(problem, beta).error,
+        message=f"{private}; with probability {1 - beta:g} all noises stay within {noise:.6g}",
+    )
 
 
 def _parities(problem: FairPostprocessing) -> list[RateParity]:

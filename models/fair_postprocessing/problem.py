@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -21,7 +22,7 @@ from forcopt.fairness import (
     tabulate,
 )
 from forcopt.models.fair_postprocessing.decision import RandomizedPostprocessor
-from forcopt.privacy import Laplace, ObservedGroups, RandomizedResponse
+from forcopt.privacy import Laplace, ObservedGroups, PrivacyBudget, RandomizedResponse
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
 
 __all__ = ["FairPostprocessing"]
@@ -49,10 +50,10 @@ class FairPostprocessing(Problem):
     negative_cells : Literal["refuse", "project"], default "refuse"
         What to do if the estimated number of records of a group and label is negative: ``"refuse"``, or
         ``"project"`` the estimated table onto the nearest one without negative cells.
-    privacy : Laplace, optional
-        Let the decision be private in the groups of the records. ``Laplace(epsilon, floor)`` adds noise to
-        the counts; its `floor`, if there is one, is a lower bound on the records of every group and label
-        that may be known to all.
+    privacy : PrivacyBudget, optional
+        Let the decision be private in the groups of the records: Laplace noise is added to the counts. Its
+        `floor`, if there is one, is a lower bound on the records of every group and label that may be known
+        to all. ``Laplace(epsilon=...)`` is short for a budget without floor.
 
     Raises
     ------
@@ -90,7 +91,17 @@ class FairPostprocessing(Problem):
     groups: tuple[Annotated[str, BeforeValidator(str)], ...] = Field(default=(), validate_default=True)
     channel: RandomizedResponse | None = None
     negative_cells: Literal["refuse", "project"] = "refuse"
-    privacy: Laplace | None = None
+    privacy: PrivacyBudget | None = None
+
+    @field_validator("privacy", mode="before")
+    @classmethod
+    def _noise_says_the_budget(cls, given: Any) -> Any:
+        if isinstance(given, Laplace):
+            return PrivacyBudget(given.epsilon)
+        if isinstance(given, Mapping) and given.get("type") == "Laplace":  # files of earlier versions
+            named = {k: v for k, v in given.items() if k in ("epsilon", "floor")}
+            return PrivacyBudget(**named) if "epsilon" in named else PrivacyBudget(1 / given["scale"])
+        return given
 
     @model_validator(mode="before")
     @classmethod
@@ -136,6 +147,8 @@ class FairPostprocessing(Problem):
         for rate in self.constraint.rates:
             if rate.is_linear:
                 self.base.rate(rate)
+        if self.privacy is not None and self.privacy.delta:
+            raise DeclarationError("privacy.delta is positive; Laplace noise needs none")
         floor = None if self.privacy is None else self.privacy.floor
         least = int(self.counts.sum(axis=0).min())
         if floor is not None and least < floor:
@@ -232,9 +245,21 @@ class FairPostprocessing(Problem):
         """The rates of the predictions as they are."""
         return GroupRates(self.by_group[1], self.by_group.sum(axis=0), self.groups)
 
-    def postprocessor(self, probabilities: Any) -> RandomizedPostprocessor:
-        """The decision with these probabilities, shape ``(2, K)``."""
+    def postprocessor(self, probabilities: Any, released: Array | None = None) -> RandomizedPostprocessor:
+        """The decision with these probabilities, shape ``(2, K)``.
+
+        Parameters
+        ----------
+        probabilities : Any
+            Of predicting 1.
+        released : ndarray, optional
+            The noisy counts, if the decision is private: its base rates then are theirs, for it must hold
+            nothing else.
+        """
         base = self.base
+        if released is not None:
+            table = np.maximum(released, 0.0)
+            base = GroupRates(table[1], table.sum(axis=0), self.groups)
         nobody = np.full(len(self.groups), np.nan)
         rates = [
             base.rate(rate) if base.defines(rate) else nobody for rate in (FALSE_POSITIVE, TRUE_POSITIVE)

@@ -12,7 +12,7 @@ from forcopt.fairness import SELECTION, DemographicParity, EqualizedOdds, GroupR
 from forcopt.models import Districting, FairClassification, StratifiedAllocation
 from forcopt.models.fair_classification import Thresholds
 from forcopt.models.strategic.generators import random_discrete
-from forcopt.privacy import Laplace, RandomizedResponse
+from forcopt.privacy import Laplace, PureDP, RandomizedResponse, Simulated, calibrate
 
 
 @pytest.mark.parametrize("backend", ["highs", "scip"])
@@ -152,8 +152,8 @@ def test_post_processing_inside_a_strategic_model(backend):
 
 def noisy_plan(true, epsilon, seed, deviations, backend="highs"):
     """Districts drawn on noisy counts, with a margin of so many standard deviations on either side."""
-    noise = Laplace(epsilon)
-    seen = noise.release(true.arrays.weights, sensitivity=1, seed=seed).round().clip(0)
+    mechanism = calibrate(Laplace, PureDP(epsilon))
+    seen = mechanism.release(true.arrays.weights, Simulated(seed)).values.round().clip(0)
     graph = true.graph.copy()
     for node, people in zip(true.nodes, seen, strict=True):
         graph.nodes[node]["population"] = int(people)
@@ -164,7 +164,7 @@ def noisy_plan(true, epsilon, seed, deviations, backend="highs"):
     # The noise of n nodes has the deviation sqrt(2 n) / epsilon; sqrt(n) lies below its tangent.
     usual = len(true.nodes) / true.districts
     root = (plan.member.sum(axis=0) + usual) / (2 * np.sqrt(usual))
-    margin = deviations * np.sqrt(2) * noise.scale(1) * root
+    margin = deviations * np.sqrt(2) * mechanism.noise.scale * root
     m.subject_to(plan.population - margin >= low, plan.population + margin <= high)
     m.minimize(plan.objective)
     s = m.solve(backend)

@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import binom
 
 from forcopt import DeclarationError
-from forcopt.privacy import PrivacyBudget, composed_epsilon, exponential_mechanism
+from forcopt.privacy import ExponentialMechanism, PrivacyBudget, Simulated, composed_epsilon
 
 
 def delta_of(composed, epsilon, count):
@@ -44,6 +44,8 @@ def test_bad_budgets_are_named():
         PrivacyBudget(1.0, floor=-1)
     with pytest.raises(DeclarationError, match="mechanisms is 0"):
         PrivacyBudget(1.0).split(0)
+    with pytest.raises(DeclarationError, match=r"mechanisms is 1\.5"):
+        PrivacyBudget(1.0).split(1.5)
     with pytest.raises(DeclarationError, match=r"delta is 1\.5"):
         composed_epsilon(1.0, 3, 1.5)
     with pytest.raises(DeclarationError, match="epsilon is 0"):
@@ -52,9 +54,10 @@ def test_bad_budgets_are_named():
 
 def test_choices_follow_the_exponential_mechanism():
     """Losses (6, 5, 4, 6) / 12. Within 5 standard deviations: a false alarm in 430,000."""
-    losses, rng, draws = np.array([6, 5, 4, 6]) / 12, np.random.default_rng(0), 20_000
+    losses, rng, draws = np.array([6, 5, 4, 6]) / 12, Simulated(0), 20_000
+    mechanism = ExponentialMechanism(1.0, 1 / 12)
     expected = np.array([0.15705976, 0.25894777, 0.42693270, 0.15705976])
-    chosen = [exponential_mechanism(losses, 1.0, 1 / 12, rng) for _ in range(draws)]
+    chosen = [mechanism.release(losses, rng).values for _ in range(draws)]
     found = np.bincount(chosen, minlength=4) / draws
     assert (np.abs(found - expected) < 5 * np.sqrt(expected * (1 - expected) / draws)).all()
 
@@ -64,12 +67,12 @@ def test_choices_of_opendp_are_no_worse():
     pytest.importorskip("opendp")
     losses, draws = np.array([6, 5, 4, 6]) / 12, 500
     exponential = losses @ [0.15705976, 0.25894777, 0.42693270, 0.15705976]
-    found = np.mean([losses[exponential_mechanism(losses, 1.0, 1 / 12)] for _ in range(draws)])
+    found = np.mean([losses[ExponentialMechanism(1.0, 1 / 12).release(losses).values] for _ in range(draws)])
     assert found < exponential + 5 * losses.std() / np.sqrt(draws)
-    assert exponential_mechanism([0.3, 0.1, 0.2], 1000.0, 1e-3) == 1
+    assert ExponentialMechanism(1000.0, 1e-3).release([0.3, 0.1, 0.2]).values == 1
 
 
 def test_bad_choices_are_named():
     for losses, epsilon, sensitivity in (([], 1, 1), ([[1.0]], 1, 1), ([1.0], 0, 1), ([1.0], 1, -1)):
         with pytest.raises(DeclarationError, match=r"losses|epsilon|sensitivity"):
-            exponential_mechanism(losses, epsilon, sensitivity)
+            ExponentialMechanism(epsilon, sensitivity).release(losses)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forcopt import DeclarationError
-from forcopt.privacy import Laplace, RandomizedResponse, add_laplace
+from forcopt.privacy import AdditiveMechanism, Laplace, PrivacyBudget, RandomizedResponse, Secure, Simulated
 
 
 @given(st.integers(2, 6), st.floats(0.01, 60))
@@ -42,24 +42,29 @@ def test_reports_follow_the_channel():
 
 def test_laplace_noise_has_its_scale():
     """The mean of |noise| is the scale; its standard deviation is the scale over sqrt(n)."""
-    people, scale = 20_000, 3.0
-    for seed in (None, 7):
-        noise = add_laplace(np.zeros((people // 2, 2)), scale, seed)
-        assert noise.shape == (people // 2, 2)
+    people, mechanism = 20_000, AdditiveMechanism(Laplace(scale=3.0))
+    scale = 3.0
+    for rng in (Secure(), Simulated(7)):
+        release = mechanism.release(np.zeros((people // 2, 2)), rng)
+        noise = release.values
+        assert noise.shape == (people // 2, 2) and release.simulated is rng.simulated
         assert abs(np.abs(noise).mean() - scale) < 5 * scale / np.sqrt(people)
         assert abs(noise.mean()) < 5 * scale * np.sqrt(2 / people)
-    assert (add_laplace([1, 2], 1.0, seed=3) == add_laplace([1, 2], 1.0, seed=3)).all()
-    assert Laplace(0.5).release([1.0], sensitivity=2, seed=3) == add_laplace([1.0], 4.0, seed=3)
+    one, same = (mechanism.release([1, 2], Simulated(3)).values for _ in range(2))
+    assert (one == same).all()
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Laplace(0), "epsilon"),
-        (lambda: Laplace(1, floor=0), "floor"),
-        (lambda: Laplace(np.inf), "epsilon"),
-        (lambda: add_laplace([1.0], 0.0), "scale is 0"),
-        (lambda: add_laplace([np.nan], 1.0), "values"),
+        (lambda: Laplace(epsilon=0), "epsilon is 0"),
+        (lambda: Laplace(0.5), "scale=.* or .*epsilon="),
+        (lambda: Laplace(epsilon=1, scale=1), "both given"),
+        (lambda: PrivacyBudget(1, floor=0), "floor"),
+        (lambda: Laplace(epsilon=np.inf), "epsilon"),
+        (lambda: Laplace(scale=0.0), "scale is 0"),
+        (lambda: AdditiveMechanism(Laplace(scale=1.0)).release([np.nan]), "values"),
+        (lambda: AdditiveMechanism(Laplace(scale=1.0)).release([1.0], 7), r"Secure\(\) or Simulated"),
         (lambda: RandomizedResponse(-1), "epsilon"),
         (lambda: RandomizedResponse(1).transition(1), "at least 2"),
         (lambda: RandomizedResponse(1).privatize([0, 3], 3), "from 0 to 2"),

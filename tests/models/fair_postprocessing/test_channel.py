@@ -33,7 +33,7 @@ def test_groups_may_say_the_channel():
     with pytest.raises(fo.DeclarationError, match="another channel is given"):
         private(channel=CHANNEL)
     with pytest.raises(fo.DeclarationError, match="private already"):
-        private(privacy=Laplace(1.0))
+        private(privacy=Laplace(epsilon=1.0))
 
 
 @pytest.mark.parametrize("backend", LP_BACKENDS)

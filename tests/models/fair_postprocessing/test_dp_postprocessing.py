@@ -16,27 +16,23 @@ from forcopt.fairness import (
     PredictiveValues,
 )
 from forcopt.models import FairPostprocessing
-from forcopt.models.fair_postprocessing.dp_postprocessing import _largest_noise, privacy_cost
-from forcopt.privacy import Laplace
+from forcopt.models.fair_postprocessing.dp_postprocessing import _largest_noise, _mechanism, privacy_cost
+from forcopt.privacy import AdditiveMechanism, Laplace, PrivacyBudget, Simulated
 
 SMALL = np.array([[[36, 4], [9, 5]], [[4, 16], [6, 20]]])
 LP_BACKENDS = [name for name, b in backends().items() if not b.missing() and not b.capabilities.only_integer]
 
 
-class Fixed(Laplace):
-    """Releases a table that was chosen beforehand."""
-
-    table: list
-
-    def release(self, values, sensitivity, seed=None):
-        return np.array(self.table, dtype=float)
+def fixed(monkeypatch, table):
+    """Let the mechanism release a table that was chosen beforehand."""
+    monkeypatch.setattr(AdditiveMechanism, "send", lambda self, values, rng: np.array(table, dtype=float))
 
 
 def private(constraint=None, scale=100, privacy=None, **fields):
     return FairPostprocessing(
         counts=SMALL * scale,
         constraint=constraint or EqualizedOdds(),
-        privacy=privacy or Laplace(1.0),
+        privacy=privacy or PrivacyBudget(1.0),
         **fields,
     )
 
@@ -56,22 +52,16 @@ def test_one_person_changes_the_counts_by_two():
 
 def test_the_noise_is_that_of_the_mechanism():
     """80,000 noises of scale 2 / epsilon: their mean size within 0.08 of 4, over 5 standard deviations."""
-    drawn = []
-
-    class Watched(Laplace):
-        def release(self, values, sensitivity, seed=None):
-            noisy = super().release(values, sensitivity, seed)
-            drawn.append(noisy - np.asarray(values))
-            return noisy
-
-    p = private(privacy=Watched(0.5))
-    rng = np.random.default_rng(8)
-    for _ in range(10_000):
-        Watched(0.5).release(p.counts, 2.0, rng)
+    p = private(privacy=PrivacyBudget(0.5))
+    mechanism, rng = _mechanism(p), Simulated(8)
+    drawn = np.array([mechanism.release(p.counts, rng).values - p.counts for _ in range(10_000)])
     assert np.abs(drawn).mean() == pytest.approx(4.0, abs=0.08)
-    before = len(drawn)
-    p.solve(seed=1)
-    assert np.allclose(drawn[before], Laplace(0.5).release(p.counts, 2.0, 1) - p.counts)  # scale 2 / epsilon
+    assert mechanism.profile().epsilon(0.0) == 0.5
+    first = np.random.default_rng(1).laplace(scale=4.0, size=p.counts.shape)  # what solve(seed=1) adds
+    noisy = mechanism.release(p.counts, Simulated(1)).values
+    assert np.array_equal(noisy, p.counts + first)
+    s = p.solve(seed=1)
+    assert s.decision.base_rates == pytest.approx((noisy[1] / noisy.sum(axis=0)).T)
 
 
 @settings(max_examples=25, deadline=None)
@@ -89,16 +79,15 @@ def test_within_the_noise_event_the_theorem_holds(cells, tolerance, notion, as_p
     program, and error and disparities keep Theorem 3.1. The noise is taken on the boundary.
     """
     counts = np.reshape(cells, (2, -1, 2))
-    privacy = Laplace(1.0)
+    privacy = PrivacyBudget(1.0)
     p = FairPostprocessing(counts=counts, constraint=notion(tolerance), privacy=privacy)
     largest = _largest_noise(p, 0.05)
     signs = np.random.default_rng(seed).choice([-1.0, 0.3, 1.0], size=counts.shape)
-    q = FairPostprocessing(
-        counts=counts,
-        constraint=notion(tolerance),
-        privacy=Fixed(epsilon=1.0, table=(counts + largest * signs).tolist()),
-    )
-    s, best = q.solve(as_printed=as_printed), p.solve("lp")
+    q = p
+    with pytest.MonkeyPatch.context() as patch:
+        fixed(patch, counts + largest * signs)
+        s = q.solve(as_printed=as_printed)
+    best = p.solve("lp")
     assert s.status is fo.Status.APPROXIMATE
     cost = privacy_cost(p)
     assert s.objective <= best.objective + cost.error + 1e-9
@@ -148,7 +137,7 @@ def test_every_backend_for_linear_programs_agrees(backend):
 
 
 def test_much_privacy_budget_gives_the_optimum():
-    s = private(EqualizedOdds(0.1), scale=1, privacy=Laplace(1e9)).solve(seed=1)
+    s = private(EqualizedOdds(0.1), scale=1, privacy=Laplace(epsilon=1e9)).solve(seed=1)
     assert s.objective == pytest.approx(167 / 640, abs=1e-6)
     assert s.decision.probabilities == pytest.approx(np.array([[3 / 16, 0], [1, 59 / 64]]), abs=1e-6)
 
@@ -157,8 +146,11 @@ def test_seeds_repeat_and_without_one_the_noise_is_private():
     a, b, c = (private().solve(seed=s).decision.probabilities for s in (1, 1, 2))
     assert (a == b).all() and (a != c).any()
     pytest.importorskip("opendp")
-    d, e = (private(scale=1000).solve().decision.probabilities for _ in range(2))
-    assert (d != e).any()
+    d, e = (private(scale=1000).solve() for _ in range(2))
+    assert (d.decision.probabilities != e.decision.probabilities).any()
+    assert d.message.startswith("1-differentially private")
+    assert private().solve(seed=1).message.startswith("a simulation with a seed, so not private")
+    assert private().solve(seed=1, beta=0.5).guarantee < private().solve(seed=1).guarantee
 
 
 def test_without_privacy_it_is_not_the_default():
@@ -168,18 +160,16 @@ def test_without_privacy_it_is_not_the_default():
         p.solve("dp-postprocessing")
 
 
-def test_noise_that_empties_a_cell_is_a_failure_with_a_reason():
+def test_noise_that_empties_a_cell_is_a_failure_with_a_reason(monkeypatch):
     table = SMALL.astype(float)
     table[:, 0, 1] = -5
-    s = private(scale=1, privacy=Fixed(epsilon=1.0, table=table.tolist())).solve()
+    fixed(monkeypatch, table)
+    s = private(scale=1).solve()
     assert s.status is fo.Status.FAILED
     assert s.decision is None
     assert "-10 records of group '0' for its true positive rate" in s.reason
     # a notion that does not look at them does not mind
-    assert (
-        private(DemographicParity(), scale=1, privacy=Fixed(epsilon=1.0, table=table.tolist())).solve().status
-        is fo.Status.APPROXIMATE
-    )
+    assert private(DemographicParity(), scale=1).solve().status is fo.Status.APPROXIMATE
 
 
 def test_the_bounds_as_a_function_of_the_instance():
@@ -193,18 +183,18 @@ def test_the_bounds_as_a_function_of_the_instance():
             "true positive rate": 8 * size / (2000 - 4 * size),
         }
     )
-    floored = privacy_cost(private(privacy=Laplace(1.0, floor=1000)))
+    floored = privacy_cost(private(privacy=PrivacyBudget(1.0, floor=1000)))
     assert floored.disparity["true positive rate"] == pytest.approx(8 * size / (1000 - 4 * size))
-    assert privacy_cost(private(privacy=Laplace(1.0, floor=20))).disparity["true positive rate"] == np.inf
+    assert privacy_cost(private(privacy=PrivacyBudget(1.0, floor=20))).disparity["true positive rate"] == np.inf
     assert privacy_cost(private(), beta=0.5).error < cost.error
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: private(privacy=Laplace(1.0, floor=1501)), "floor is 1501, but a group and label has 1500"),
-        (lambda: private(privacy=Laplace(0.0)), "epsilon"),
-        (lambda: private(privacy=Laplace(float("nan"))), "epsilon"),
+        (lambda: private(privacy=PrivacyBudget(1.0, floor=1501)), "floor is 1501, but a group and label has 1500"),
+        (lambda: private(privacy=PrivacyBudget(0.0)), "epsilon"),
+        (lambda: private(privacy=PrivacyBudget(float("nan"))), "epsilon"),
         (lambda: private().solve(beta=0.0), "beta is 0; it must be strictly between 0 and 1"),
         (lambda: private().solve(beta=1.0), "beta is 1"),
         (lambda: private(PredictiveValues(0.5, 0.5)).solve(seed=1), "not for PredictiveValues"),
@@ -220,7 +210,7 @@ def test_bad_declarations(make, message):
 
 
 def test_a_private_declaration_is_a_file():
-    p = private(privacy=Laplace(0.5, floor=100))
+    p = private(privacy=PrivacyBudget(0.5, floor=100))
     assert FairPostprocessing.from_dict(p.to_dict()) == p
 
 

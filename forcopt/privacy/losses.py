@@ -1,0 +1,396 @@
+"""Privacy losses: the law of log(P(x) / Q(x)) of a pair of laws, as the tails under both.
+
+A loss L of a pair (P, Q) knows ``P(L > t)`` and ``Q(L > t)``. The hockey-stick divergence is their
+difference, ``delta(epsilon) = P(L > epsilon) - e^epsilon Q(L > epsilon)``, exactly.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from math import exp, expm1, inf, isfinite, log, sqrt, tanh
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import log_ndtr, ndtr, ndtri
+from scipy.stats import binom
+
+from forcopt.arrays import Array
+
+if TYPE_CHECKING:
+    from forcopt.privacy.noises.base import Noise
+
+__all__ = [
+    "AtomLoss",
+    "BinomialLoss",
+    "GaussianLoss",
+    "Loss",
+    "NoiseLoss",
+    "SampledLoss",
+    "SubstitutedLoss",
+    "pure_loss",
+]
+
+TINY = 1e-60
+"""Mass beyond which a tail is counted as infinite loss (above) or dropped (below)."""
+
+
+class Loss(ABC):
+    """The privacy loss of a pair (P, Q).
+
+    `spacing` is a number of which all finite losses are multiples, or None; `span` the range of the finite
+    losses, but for tails of mass below 1e-60.
+    """
+
+    spacing: float | None = None
+
+    @abstractmethod
+    def tails(self, t: Array) -> tuple[Array, Array]:
+        """``P(L > t)`` and ``Q(L > t)``, each of the shape of t."""
+
+    @property
+    @abstractmethod
+    def span(self) -> tuple[float, float]:
+        """The least and the largest finite loss."""
+
+    @abstractmethod
+    def reversed(self) -> Loss:
+        """The loss of the pair (Q, P)."""
+
+    @property
+    def pure(self) -> float:
+        """The largest loss; infinite if some outcome is possible under P alone, or losses are unbounded."""
+        return inf
+
+    @property
+    def rho(self) -> float:
+        """The zCDP parameter that holds for sure; infinite if none is known."""
+        return self.pure * tanh(self.pure / 2) if isfinite(self.pure) else inf
+
+    @property
+    def mu(self) -> float | None:
+        """The Gaussian-DP parameter that holds for sure, if one is known."""
+        return float(-2 * ndtri(1 / (1 + exp(self.pure)))) if self.pure < 700 else None
+
+    @property
+    def has_moments(self) -> bool:
+        """Whether `log_moment` is there, and decays as a contour integral needs it."""
+        return False
+
+    def log_moment(self, z: Array) -> Array:
+        """``log E_P[e^(z L)]`` for complex z."""
+        raise NotImplementedError
+
+    def log_delta(self, epsilon: float) -> float:
+        """The logarithm of delta(epsilon), exact."""
+        above, other = self.tails(np.array([epsilon]))
+        with np.errstate(over="ignore"):
+            value = float(above[0]) - (float(other[0]) * exp(min(epsilon, 700.0)) if other[0] else 0.0)
+        return log(value) if value > 0 else -inf
+
+
+@dataclass(frozen=True)
+class GaussianLoss(Loss):
+    """The loss between N(0, 1) and N(mu, 1), itself Gaussian (Balle and Wang 2018; Dong, Roth and Su 2022)."""
+
+    shift: float
+
+    def tails(self, t: Array) -> tuple[Array, Array]:
+        """See `Loss`."""
+        m = self.shift
+        return ndtr(m / 2 - t / m), ndtr(-m / 2 - t / m)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """See `Loss`."""
+        m = self.shift
+        reach = -float(ndtri(TINY)) * m
+        return m * m / 2 - reach, m * m / 2 + reach
+
+    def reversed(self) -> Loss:
+        """See `Loss`."""
+        return self
+
+    @property
+    def rho(self) -> float:
+        """``mu^2 / 2``."""
+        return self.shift**2 / 2
+
+    @property
+    def mu(self) -> float | None:
+        """The shift."""
+        return self.shift
+
+    @property
+    def has_moments(self) -> bool:
+        """It has."""
+        return True
+
+    def log_moment(self, z: Array) -> Array:
+        """See `Loss`."""
+        return z * (z + 1) * self.shift**2 / 2
+
+    def log_delta(self, epsilon: float) -> float:
+        """See `Loss`; the difference is taken in logarithms, so that it does not underflow."""
+        m = self.shift
+        above, other = float(log_ndtr(m / 2 - epsilon / m)), float(log_ndtr(-m / 2 - epsilon / m))
+        gap = epsilon + other - above
+        return above + log(-expm1(gap)) if gap < 0 else -inf
+
+
+class AtomLoss(Loss):
+    """A loss with finitely many values, and perhaps infinity.
+
+    Parameters
+    ----------
+    p, q : array_like
+        The probabilities of the outcomes under P and Q, shape ``(n,)``.
+    spacing : float, optional
+        A number of which all losses are multiples.
+    """
+
+    def __init__(self, p: Array, q: Array, spacing: float | None = None) -> None:
+        p, q = np.asarray(p, dtype=float), np.asarray(q, dtype=float)
+        self._pair, self.spacing = (p, q), spacing
+        self.infinite = float(p[q <= 0].sum())
+        both = (p > 0) & (q > 0)
+        p, q = p[both], q[both]
+        losses = np.log(p) - np.log(q)
+        order = np.argsort(losses)
+        self.losses = losses[order]
+        self._p = np.append(np.cumsum(p[order][::-1])[::-1], 0.0) + self.infinite
+        self._q = np.append(np.cumsum(q[order][::-1])[::-1], 0.0)
+
+    def tails(self, t: Array) -> tuple[Array, Array]:
+        """See `Loss`. O(log n) each."""
+        at = np.searchsorted(self.losses, t, side="right")
+        return self._p[at], self._q[at]
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """See `Loss`."""
+        return (float(self.losses[0]), float(self.losses[-1])) if len(self.losses) else (0.0, 0.0)
+
+    def reversed(self) -> Loss:
+        """See `Loss`."""
+        return AtomLoss(self._pair[1], self._pair[0], self.spacing)
+
+    @property
+    def pure(self) -> float:
+        """See `Loss`."""
+        return inf if self.infinite > 0 else max(0.0, self.span[1])
+
+
+def pure_loss(epsilon: float, delta: float = 0.0) -> Loss:
+    """The loss of the pair that dominates every (epsilon, delta)-private mechanism.
+
+    It is randomized response, except for the mass delta (Kairouz, Oh and Viswanath 2015).
+    """
+    if delta == 0:
+        return BinomialLoss(epsilon, 1)
+    truth, lie = 1 / (1 + exp(-epsilon)), 1 / (1 + exp(epsilon))
+    keep = 1 - delta
+    return AtomLoss(
+        np.array([delta, keep * truth, keep * lie, 0.0]),
+        np.array([0.0, keep * lie, keep * truth, delta]),
+        epsilon,
+    )
+
+
+@dataclass(frozen=True)
+class BinomialLoss(Loss):
+    """The loss of `count` randomized responses of the same epsilon (Kairouz, Oh and Viswanath 2015).
+
+    With j lies it is ``(count - 2 j) epsilon``, and j is binomial.
+    """
+
+    each: float
+    count: int
+
+    @property
+    def spacing(self) -> float:  # type: ignore[override]
+        """The loss of one."""
+        return self.each
+
+    def tails(self, t: Array) -> tuple[Array, Array]:
+        """See `Loss`."""
+        most = np.ceil((self.count - np.asarray(t) / self.each) / 2) - 1  # lies, for a loss above t
+        lie = 1 / (1 + exp(self.each)) if self.each < 700 else exp(-min(self.each, 740))
+        truth = 1 / (1 + exp(-self.each))
+        return binom.cdf(most, self.count, lie), binom.cdf(most, self.count, truth)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """See `Loss`."""
+        return -self.count * self.each, self.count * self.each
+
+    def reversed(self) -> Loss:
+        """See `Loss`."""
+        return self
+
+    @property
+    def pure(self) -> float:
+        """See `Loss`."""
+        return self.count * self.each
+
+    @property
+    def rho(self) -> float:
+        """See `Loss`: every part is ``epsilon tanh(epsilon / 2)``-zCDP."""
+        return self.count * self.each * tanh(self.each / 2)
+
+    @property
+    def mu(self) -> float | None:
+        """See `Loss`: the parts compose as Gaussians."""
+        one = -2 * float(ndtri(1 / (1 + exp(self.each)))) if self.each < 700 else inf
+        return sqrt(self.count) * one if isfinite(one) else None
+
+    def log_delta(self, epsilon: float) -> float:
+        """See `Loss`."""
+        if self.count == 1 and abs(epsilon) < self.each:  # the tails' difference, without cancellation
+            return log(-expm1(epsilon - self.each)) - float(np.log1p(exp(-self.each)))
+        return super().log_delta(epsilon)
+
+
+@dataclass(frozen=True)
+class NoiseLoss(Loss):
+    """The loss between a noise and the same noise moved by `shift`, for a log-concave noise.
+
+    The likelihood ratio then is monotone, so that ``L > t`` is a half-line (``noise.crossing(t, shift)``).
+    """
+
+    noise: Noise
+    shift: float
+    mirrored: bool = False
+
+    @property
+    def spacing(self) -> float | None:  # type: ignore[override]
+        """As the noise knows it."""
+        return self.noise.loss_spacing(self.shift)
+
+    def tails(self, t: Array) -> tuple[Array, Array]:
+        """See `Loss`."""
+        c = self.noise.crossing(np.asarray(t, dtype=float), self.shift)
+        return self.noise.cdf(c), self.noise.cdf(c - self.shift)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """See `Loss`."""
+        return self.noise.loss_span(self.shift)
+
+    def reversed(self) -> Loss:
+        """See `Loss`; the noise is even, so that it is the same."""
+        return self
+
+    @property
+    def pure(self) -> float:
+        """See `Loss`."""
+        return self.noise.pure(self.shift)
+
+    @property
+    def rho(self) -> float:
+        """See `Loss`."""
+        return min(self.noise.rho(self.shift), super().rho)
+
+    @property
+    def has_moments(self) -> bool:
+        """As the noise knows it."""
+        return self.noise.has_moments
+
+    def log_moment(self, z: Array) -> Array:
+        """See `Loss`."""
+        return self.noise.log_moment(z, self.shift)
+
+
+@dataclass(frozen=True)
+class SampledLoss(Loss):
+    """The loss if a record takes part with probability `rate` only: (1 - rate) Q + rate P against Q.
+
+    ``added=True`` gives the other direction, P against (1 - rate) P + rate Q. A sampled loss is a monotone
+    function of the full one, ``log(1 - rate + rate e^L)``.
+    """
+
+    base: Loss
+    rate: float
+    added: bool = False
+
+    def tails(self, t: Array) -> tuple[Array, Array]:
+        """See `Loss`."""
+        t = np.asarray(t, dtype=float)
+        if self.added:  # {-log(1 - rate + rate e^-L) > t}, with L the loss of P against Q
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                inner = (np.exp(-np.minimum(t, 700)) - 1 + self.rate) / self.rate
+                at = np.where(inner > 0, -np.log(np.where(inner > 0, inner, 1.0)), inf)
+            p, q = self.base.tails(np.minimum(at, 1e300))
+            none = t >= -np.log1p(-self.rate) if self.rate < 1 else np.zeros(t.shape, dtype=bool)
+            p, q = np.where(none, 0.0, p), np.where(none, 0.0, q)
+            return p, (1 - self.rate) * p + self.rate * q
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            inner = np.expm1(np.minimum(t, 700)) / self.rate + 1
+            at = np.where(inner > 0, np.log(np.where(inner > 0, inner, 1.0)), -inf)
+        p, q = self.base.tails(np.maximum(at, -1e300))
+        everything = inner <= 0
+        p, q = np.where(everything, 1.0, p), np.where(everything, 1.0, q)
+        return (1 - self.rate) * q + self.rate * p, q
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """See `Loss`."""
+        low, high = self.base.span
+        if self.added:
+            return (
+                -float(np.logaddexp(np.log1p(-self.rate), log(self.rate) - low)) if self.rate < 1 else low,
+                -float(np.logaddexp(np.log1p(-self.rate), log(self.rate) - high)) if self.rate < 1 else high,
+            )
+        if self.rate == 1:
+            return low, high
+        rest = np.log1p(-self.rate)
+        return (
+            float(np.logaddexp(rest, log(self.rate) + low)),
+            float(np.logaddexp(rest, log(self.rate) + high)),
+        )
+
+    def reversed(self) -> Loss:
+        """See `Loss`."""
+        return SampledLoss(self.base.reversed(), self.rate, not self.added)
+
+    @property
+    def pure(self) -> float:
+        """See `Loss`; attained by the removing direction."""
+        base = self.base.pure
+        if self.added:
+            most = -float(np.log1p(-self.rate)) if self.rate < 1 else inf
+            return min(most, self.span[1]) if isfinite(base) else most
+        return float(np.log1p(self.rate * expm1(base))) if base < 700 else inf
+
+
+@dataclass(frozen=True)
+class SubstitutedLoss(Loss):
+    """The loss of the pair that dominates a mechanism on a simple random sample, under a substitution.
+
+    It has the hockey-stick divergence of (1 - rate) Q + rate P against Q at epsilon >= 0, and that of P
+    against (1 - rate) P + rate Q below (Zhu, Dong and Wang 2022, Proposition 30).
+    """
+
+    base: Loss
+    rate: float
+
+    def tails(self, t: Array) -> tuple[Array, Array]:
+        """See `Loss`."""
+        t = np.asarray(t, dtype=float)
+        high, low = (SampledLoss(self.base, self.rate, added).tails(t) for added in (False, True))
+        return np.where(t >= 0, high[0], low[0]), np.where(t >= 0, high[1], low[1])
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """See `Loss`."""
+        low = SampledLoss(self.base, self.rate, added=True).span[0]
+        return min(0.0, low), max(0.0, SampledLoss(self.base, self.rate).span[1])
+
+    def reversed(self) -> Loss:
+        """See `Loss`."""
+        return SubstitutedLoss(self.base.reversed(), self.rate)
+
+    @property
+    def pure(self) -> float:
+        """See `Loss`."""
+        return SampledLoss(self.base, self.rate).pure

@@ -1,0 +1,309 @@
+"""Mechanisms as objects: what they release, what that costs, and how they are put together."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from math import isfinite, sqrt
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from forcopt.arrays import Array, as_numbers
+from forcopt.declaration import Declared
+from forcopt.errors import DeclarationError
+from forcopt.privacy.designs import Design
+from forcopt.privacy.losses import GaussianLoss
+from forcopt.privacy.noises import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Noise, Staircase
+from forcopt.privacy.profile import Profile
+from forcopt.privacy.randomness import Randomness, Release, Secure, opendp
+from forcopt.privacy.relations import Neighbours
+
+__all__ = ["AdditiveMechanism", "Both", "Channel", "Mechanism", "PostProcessed", "Sampled"]
+
+
+class Channel(Declared):
+    """Any random map of data.
+
+    ``channel >> f`` is the channel followed by the function f.
+    """
+
+    def release(self, values: Any, rng: Randomness | None = None) -> Release:
+        """Send data through the channel.
+
+        Parameters
+        ----------
+        values : array_like
+            The data.
+        rng : Secure or Simulated
+            `Secure` by default; with ``Simulated(seed)`` the release says that it is a simulation.
+        """
+        rng = Secure() if rng is None else rng
+        if not hasattr(rng, "simulated"):
+            raise DeclarationError(f"rng is {rng!r}; it must be Secure() or Simulated(seed)")
+        out = self.send(values, rng)
+        return Release(out, self.describe(), rng.simulated, self.total_variation(values))
+
+    @abstractmethod
+    def send(self, values: Any, rng: Randomness) -> Any:
+        """What comes out, without a label."""
+
+    def describe(self) -> dict[str, Any]:
+        """The declaration, as a release shows it."""
+        return self.to_dict()
+
+    def total_variation(self, values: Any) -> float:
+        """How far the secure draws for these data are from the declared law, at most."""
+        return 0.0
+
+    def __rshift__(self, then: Callable[[Any], Any]) -> PostProcessed:
+        return PostProcessed(channel=self, then=then)
+
+
+class Mechanism(Channel):
+    """A channel whose outputs are close for neighbouring data, by its profile.
+
+    ``one & other`` releases both; ``mechanism.on(design)`` runs on a sample of the records.
+    """
+
+    neighbours: ClassVar[Neighbours] = "add_remove"
+
+    @abstractmethod
+    def profile(self, distance: int = 1) -> Profile:
+        """The privacy profile between data that are `distance` neighbours apart."""
+
+    def __and__(self, other: Mechanism) -> Both:
+        mine = self.parts if isinstance(self, Both) else (self,)
+        return Both(parts=(*mine, *(other.parts if isinstance(other, Both) else (other,))))
+
+    def on(self, design: Design, population: int | None = None) -> Sampled:
+        """The mechanism on a sample of the records, which amplifies its privacy."""
+        return Sampled(mechanism=self, design=design, population=population)
+
+
+class PostProcessed(Mechanism):
+    """A channel followed by a function: the profile stays, the data are not looked at again.
+
+    Examples
+    --------
+    >>> from forcopt.privacy import Laplace, Simulated
+    >>> rounded = AdditiveMechanism(Laplace(scale=1.0)) >> np.round
+    >>> rounded.profile().epsilon(0.0)
+    1.0
+    >>> rounded.release([3.0, 4.0], Simulated(1))
+    <Release of PostProcessed, simulated with a seed, not private: [3. 6.]>
+    """
+
+    channel: Channel
+    then: Callable[[Any], Any]
+
+    def send(self, values: Any, rng: Randomness) -> Any:
+        """See `Channel`."""
+        return self.then(self.channel.send(values, rng))
+
+    def describe(self) -> dict[str, Any]:
+        """See `Channel`; the function goes by its name."""
+        name = getattr(self.then, "__qualname__", None) or getattr(self.then, "__name__", "a function")
+        return {"type": "PostProcessed", "channel": self.channel.describe(), "then": name}
+
+    def total_variation(self, values: Any) -> float:
+        """See `Channel`."""
+        return self.channel.total_variation(values)
+
+    def profile(self, distance: int = 1) -> Profile:
+        """See `Mechanism`."""
+        if not isinstance(self.channel, Mechanism):
+            raise DeclarationError(f"{type(self.channel).__name__} has no neighbour relation, so no profile")
+        return self.channel.profile(distance)
+
+
+class Both(Mechanism):
+    """Several mechanisms on the same data; their profiles compose.
+
+    Examples
+    --------
+    >>> from forcopt.privacy import Laplace
+    >>> count = AdditiveMechanism(Laplace(epsilon=0.5))
+    >>> (count & count & count).profile().epsilon(0.0)
+    1.5
+    """
+
+    parts: tuple[Mechanism, ...] = Field(min_length=1)
+
+    def send(self, values: Any, rng: Randomness) -> Any:
+        """See `Channel`: a tuple with what each part releases."""
+        return tuple(part.send(values, rng) for part in self.parts)
+
+    def describe(self) -> dict[str, Any]:
+        """See `Channel`."""
+        return {"type": "Both", "parts": [part.describe() for part in self.parts]}
+
+    def total_variation(self, values: Any) -> float:
+        """See `Channel`."""
+        return sum(part.total_variation(values) for part in self.parts)
+
+    def profile(self, distance: int = 1) -> Profile:
+        """See `Mechanism`."""
+        return Profile.together(part.profile(distance) for part in self.parts)
+
+
+class AdditiveMechanism(Mechanism):
+    """Independent noise of one law added to each number.
+
+    Parameters
+    ----------
+    noise : Noise
+        The law.
+    sensitivity : float
+        What one person changes of the numbers, at most, in `norm`; above 0.
+    norm : {"l1", "l2", "linf"}
+        In which norm. ``"l1"`` is for Laplace and Gaussian noise and their whole kin, ``"l2"`` for the
+        Gaussian and its kin. ``"linf"`` says that every number may change by `sensitivity`, and takes any
+        even log-concave noise; `dimension` says how many numbers there are.
+    dimension : int
+        How many numbers are released, for ``"linf"``.
+
+    Notes
+    -----
+    The worst change within the norm is known: all in one number under ``"l1"``; any direction under ``"l2"``
+    for the Gaussian; all numbers at once under ``"linf"``, since the loss of an even log-concave law grows
+    with each shift, the others being given. The discrete Gaussian under ``"l2"`` is known by its rho only,
+    unless one number is released.
+
+    Examples
+    --------
+    >>> from forcopt.privacy import Gaussian, Simulated
+    >>> mechanism = AdditiveMechanism(Gaussian(scale=2.0), sensitivity=1.0, norm="linf", dimension=100)
+    >>> mechanism.profile().mu
+    5.0
+    >>> mechanism.release([10.0] * 100, Simulated(0)).simulated
+    True
+    """
+
+    noise: Noise
+    sensitivity: float = Field(default=1.0, gt=0.0, allow_inf_nan=False)
+    norm: Literal["l1", "l2", "linf"] = "l1"
+    dimension: int = Field(default=1, ge=1)
+
+    @model_validator(mode="after")
+    def _norm_fits(self) -> AdditiveMechanism:
+        able: dict[str, tuple[type[Noise], ...]] = {
+            "l1": (Laplace, DiscreteLaplace, Gaussian, DiscreteGaussian),
+            "l2": (Gaussian, DiscreteGaussian),
+        }
+        if self.dimension > 1 and self.norm in able and not isinstance(self.noise, able[self.norm]):
+            raise DeclarationError(
+                f"AdditiveMechanism: norm is {self.norm!r}, whose worst change of {self.dimension} numbers is "
+                f'not known for {type(self.noise).__name__}; say norm="linf"'
+            )
+        if self.dimension > 1 and self.norm == "linf" and isinstance(self.noise, Staircase):
+            raise DeclarationError(
+                "AdditiveMechanism: Staircase is not log-concave, so that its worst change of several numbers "
+                "is not known; release one number at a time with &"
+            )
+        broken = getattr(self.noise, "not_log_concave", None)
+        if self.dimension > 1 and broken is not None:
+            raise DeclarationError(
+                f"AdditiveMechanism: the table of the noise is not log-concave at {broken}, so that its worst "
+                "change of several numbers is not known"
+            )
+        return self
+
+    def profile(self, distance: int = 1) -> Profile:
+        """See `Mechanism`."""
+        shift = self.sensitivity * _distance(distance)
+        if self.norm == "linf":
+            return self.noise.profile(shift) ** self.dimension
+        if isinstance(self.noise, Gaussian):
+            return Profile.of(GaussianLoss(shift / self.noise.scale))
+        if isinstance(self.noise, DiscreteGaussian) and self.norm == "l2" and self.dimension > 1:
+            return Profile.concentrated(self.noise.rho(shift))
+        return self.noise.profile(shift)
+
+    def send(self, values: Any, rng: Randomness) -> Array:
+        """See `Channel`."""
+        exact = as_numbers(values, "values")
+        if self.dimension > 1 and exact.size != self.dimension:
+            raise DeclarationError(f"values has {exact.size} numbers; dimension says {self.dimension}")
+        if self.noise.whole:
+            if (exact != np.round(exact)).any():
+                raise DeclarationError("values must be whole, since the noise is; round them first")
+            return np.asarray(exact.astype(np.int64) + self.noise.sample(exact.shape, rng).astype(np.int64))
+        if rng.simulated:
+            return np.asarray(exact + self.noise.sample(exact.shape, rng))
+        return _with_opendp(self.noise, exact)
+
+    def total_variation(self, values: Any) -> float:
+        """See `Channel`."""
+        return self.noise.total_variation * int(np.size(values)) if self.noise.whole else 0.0
+
+    @property
+    def error(self) -> float:
+        """The root mean square error of each number."""
+        return sqrt(self.noise.variance)
+
+
+def _with_opendp(noise: Noise, exact: Array) -> Array:
+    if not isinstance(noise, Laplace | Gaussian):
+        raise DeclarationError(
+            f"{type(noise).__name__} is real noise that OpenDP does not draw, and floating-point draws are not "
+            "private: take noise.on_integers() for whole values, or simulate with rng=Simulated(seed)"
+        )
+    dp = opendp()
+    make, metric = (
+        (dp.m.make_laplace, dp.l1_distance)
+        if isinstance(noise, Laplace)
+        else (dp.m.make_gaussian, dp.l2_distance)
+    )
+    domain = dp.vector_domain(dp.atom_domain(T=float, nan=False))
+    release = make(domain, metric(T=float), scale=float(noise.scale))
+    return np.array(release(exact.ravel().tolist()), dtype=float).reshape(exact.shape)
+
+
+class Sampled(Mechanism):
+    """A mechanism on a sample of the records: whoever is not sampled loses nothing.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What runs on the sample.
+    design : Design
+        `PoissonSample` (data that differ by one record more) or `SimpleRandomSample` (by a substitution).
+    population : int, optional
+        The number of records, public, for a `SimpleRandomSample`.
+
+    References
+    ----------
+    Balle, Barthe and Gaboardi (2018), Privacy amplification by subsampling, Theorems 8 and 9; Zhu, Dong and
+    Wang (2022), Optimal accounting of differential privacy via characteristic function, Proposition 30.
+
+    Examples
+    --------
+    >>> from forcopt.privacy import Laplace, PoissonSample
+    >>> tenth = AdditiveMechanism(Laplace(epsilon=1.0)).on(PoissonSample(rate=0.1))
+    >>> round(tenth.profile().epsilon(0.0), 6)
+    0.158565
+    """
+
+    mechanism: Mechanism
+    design: Design
+    population: int | None = None
+
+    def profile(self, distance: int = 1) -> Profile:
+        """See `Mechanism`; for neighbours at distance 1."""
+        if distance != 1:
+            raise DeclarationError(f"distance is {distance}; a sampled mechanism has a profile for 1")
+        return self.design.amplify(self.mechanism.profile(), self.population)
+
+    def send(self, values: Any, rng: Randomness) -> Any:
+        """See `Channel`: `values` is a table, or an array whose rows are records; the mechanism gets rows."""
+        rows, _ = self.design.take(values, rng.generator())
+        order = np.sort(rows)
+        return self.mechanism.send(values.iloc[order] if hasattr(values, "iloc") else values[order], rng)
+
+
+def _distance(distance: int) -> int:
+    if isinstance(distance, bool) or not isfinite(distance) or distance != int(distance) or distance < 1:
+        raise DeclarationError(f"distance is {distance!r}; it must be a whole number, at least 1")
+    return int(distance)

@@ -1,0 +1,23 @@
+"""Noise: random variables that are added to what is released, one law a file."""
+
+from forcopt.privacy.noises.base import Noise
+from forcopt.privacy.noises.bounded import BoundedNoise
+from forcopt.privacy.noises.discrete_gaussian import DiscreteGaussian
+from forcopt.privacy.noises.discrete_laplace import DiscreteLaplace
+from forcopt.privacy.noises.gaussian import Gaussian
+from forcopt.privacy.noises.generalized_gaussian import GeneralizedGaussian
+from forcopt.privacy.noises.laplace import Laplace
+from forcopt.privacy.noises.staircase import Staircase
+from forcopt.privacy.noises.tabulated import TabulatedNoise
+
+__all__ = [
+    "BoundedNoise",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "Gaussian",
+    "GeneralizedGaussian",
+    "Laplace",
+    "Noise",
+    "Staircase",
+    "TabulatedNoise",
+]

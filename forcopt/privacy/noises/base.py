@@ -1,0 +1,208 @@
+"""What every noise knows: its law, its samples, and the loss that a shift costs."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import cached_property
+from math import floor, inf
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from forcopt.arrays import Array
+from forcopt.declaration import Declared
+from forcopt.errors import DeclarationError
+from forcopt.privacy.losses import TINY, Loss, NoiseLoss
+from forcopt.privacy.randomness import Randomness, Secure, Simulated
+
+if TYPE_CHECKING:
+    from forcopt.privacy.noises.tabulated import TabulatedNoise
+    from forcopt.privacy.profile import Profile
+
+__all__ = ["Noise"]
+
+
+class Noise(Declared):
+    """One real or whole random variable with mean 0, to be added to a number.
+
+    A subclass states `log_density` (of a real noise) or log mass (of a whole one), `cdf`, `quantile`,
+    `variance` and `draw`. An even, log-concave noise then has its exact privacy loss for free; others
+    override `loss`.
+
+    Attributes
+    ----------
+    whole : bool
+        Whether it takes whole values only. Then `density` is the probability of each.
+    size : str
+        The field that makes the noise larger, which `calibrate` searches for.
+
+    Notes
+    -----
+    For an even log-concave density the ratio f(x) / f(x - s) is monotone, so that an event {L > t} is a
+    half-line {x < c}, and ``delta(epsilon) = F(c) - e^epsilon F(c - s)`` without any integral.
+    """
+
+    whole: ClassVar[bool] = False
+    size: ClassVar[str] = "scale"
+
+    # -- the law ---------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def log_density(self, x: Any) -> Array:
+        """The logarithm of the density, or of the mass of a whole noise; -inf outside the support."""
+
+    @abstractmethod
+    def cdf(self, x: Any) -> Array:
+        """The probability of at most x."""
+
+    @abstractmethod
+    def quantile(self, u: Any) -> Array:
+        """The least x with ``cdf(x) >= u``."""
+
+    @property
+    @abstractmethod
+    def variance(self) -> float:
+        """The variance."""
+
+    @abstractmethod
+    def draw(self, size: Any, generator: np.random.Generator) -> Array:
+        """Simulated draws, for `sample`."""
+
+    def density(self, x: Any) -> Array:
+        """The density at x; the probability of x for a whole noise."""
+        return np.exp(self.log_density(x))
+
+    # -- draws -----------------------------------------------------------------------------------------------
+
+    def sample(self, size: Any = (), rng: Randomness | None = None) -> Array:
+        """Draw independent values.
+
+        Parameters
+        ----------
+        size : int or tuple
+            The shape.
+        rng : Secure or Simulated
+            `Secure` by default, which draws whole noise from a table of 63 bits; real noise is drawn securely
+            only together with the number it is added to (`AdditiveMechanism.release`).
+
+        Raises
+        ------
+        DeclarationError
+            For a real noise without a seed.
+        """
+        rng = Secure() if rng is None else rng
+        if isinstance(rng, Simulated):
+            return self.draw(size, rng.generator())
+        if not self.whole:
+            raise DeclarationError(
+                f"{type(self).__name__} is real noise, whose floating-point draws are not private: release "
+                "through a mechanism, take noise.on_integers(), or simulate with rng=Simulated(seed)"
+            )
+        cumulative, first, _ = self._table
+        count = int(np.prod(size, dtype=np.int64))
+        drawn = first + np.searchsorted(cumulative, rng.integers(2**63, count), side="right")
+        return drawn.astype(np.int64).reshape(size)
+
+    @property
+    def total_variation(self) -> float:
+        """How far one secure draw of a whole noise is from its law, at most.
+
+        The table rounds each cumulative probability to 2^-63 and drops tails of mass below 2^-64.
+        """
+        return float(self._table[2]) if self.whole else 0.0
+
+    @cached_property
+    def _table(self) -> tuple[Array, int, float]:
+        """Cumulative probabilities in units of 2^-63 but for the last, the first value, total variation.
+
+        The upper half comes from the lower one by symmetry, for floats near 1 have 53 bits only.
+        """
+        reach = max(1, int(-float(self.quantile(2.0**-66))) + 1)
+        below = np.asarray(self.cdf(np.arange(-reach, 0)), dtype=float)  # of x and less, x < 0
+        scaled = np.array([floor(v * 2.0**63) for v in below], dtype=np.uint64)
+        upper = np.uint64(2**63) - scaled[::-1]  # P(X <= x) = 1 - P(X <= -x - 1)
+        tail = 2 * float(self.cdf(-reach - 1))
+        # floats of the lower half have 53 bits of their own size, and `cdf` errs by a few of the last
+        rounding = len(below) * 2.0**-62 + 2.0**-49 * float(below.sum())
+        return np.concatenate([scaled, upper]), -reach, tail + rounding
+
+    def on_integers(self) -> TabulatedNoise:
+        """The whole noise whose mass is in proportion to this density at the whole numbers."""
+        from forcopt.privacy.noises.tabulated import TabulatedNoise
+
+        reach = int(np.ceil(-float(self.quantile(1e-22)))) + 1
+        logs = self.log_density(np.arange(-reach, reach + 1.0))
+        mass = np.exp(logs - logs.max())
+        inside = np.flatnonzero(mass > 0)
+        mass = mass[inside[0] : inside[-1] + 1]
+        return TabulatedNoise(mass / mass.sum())
+
+    # -- privacy ---------------------------------------------------------------------------------------------
+
+    def profile(self, shift: float = 1.0) -> Profile:
+        """The privacy profile of a number that one person moves by `shift`, released with this noise.
+
+        Raises
+        ------
+        DeclarationError
+            For a shift that is negative, not finite, or not whole for a whole noise.
+        """
+        from forcopt.privacy.profile import Profile
+
+        self._check_shift(shift)
+        if shift == 0:
+            return Profile.nothing()
+        loss = self.loss(float(shift))
+        other = loss.reversed()
+        return Profile.of(loss) if other is loss else Profile.of(loss, other)
+
+    def loss(self, shift: float) -> Loss:
+        """The privacy loss of the noise against itself moved by `shift` > 0."""
+        return NoiseLoss(self, shift)
+
+    def _check_shift(self, shift: float) -> None:
+        if not (np.isfinite(shift) and shift >= 0):
+            raise DeclarationError(f"shift is {shift}; it must be finite and not negative")
+        if self.whole and shift != round(shift):
+            raise DeclarationError(f"shift is {shift}; {type(self).__name__} is whole, so it must be whole")
+
+    def crossing(self, t: Array, shift: float) -> Array:
+        """The c with ``log f(x) - log f(x - shift) > t`` exactly for x < c (whole noise: x <= c).
+
+        By bisection, for a log-concave law; subclasses have closed forms.
+        """
+        low = np.full(np.shape(t), float(self.quantile(TINY)))
+        high = -low + shift
+        for _ in range(80):
+            middle = (low + high) / 2
+            with np.errstate(invalid="ignore"):
+                above = self.log_density(middle) - self.log_density(middle - shift) > t
+            low, high = np.where(above, middle, low), np.where(above, high, middle)
+        return low
+
+    def loss_span(self, shift: float) -> tuple[float, float]:
+        """The range of the finite losses, but for tails below 1e-60."""
+        ends = np.array([float(self.quantile(TINY)), shift - float(self.quantile(TINY))])
+        losses = self.log_density(ends) - self.log_density(ends - shift)
+        return float(losses[1]), float(losses[0])
+
+    def loss_spacing(self, shift: float) -> float | None:
+        """A number of which all losses are multiples, if there is one."""
+        return None
+
+    def pure(self, shift: float) -> float:
+        """The largest loss; infinite if there is none."""
+        return inf
+
+    def rho(self, shift: float) -> float:
+        """The zCDP parameter; infinite if none is known."""
+        return inf
+
+    @property
+    def has_moments(self) -> bool:
+        """Whether `log_moment` is there for contour integrals."""
+        return False
+
+    def log_moment(self, z: Array, shift: float) -> Array:
+        """``log E[e^(z L)]`` for complex z of a positive real part."""
+        raise NotImplementedError

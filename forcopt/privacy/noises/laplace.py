@@ -1,0 +1,98 @@
+"""Laplace noise: the least that pure differential privacy takes for one real number, but for staircases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+from forcopt.arrays import Array
+from forcopt.errors import DeclarationError
+from forcopt.privacy.noises.base import Noise
+
+__all__ = ["Laplace"]
+
+
+class Laplace(Noise):
+    """The density ``exp(-|x| / scale) / (2 scale)``.
+
+    Parameters
+    ----------
+    scale : float
+        Above 0; the standard deviation is sqrt(2) times that.
+    epsilon : float
+        Instead of `scale`: the privacy loss for a number that one person changes by at most 1, one over the
+        scale. One of the two is given, by name.
+
+    References
+    ----------
+    Dwork, McSherry, Nissim and Smith (2006), Calibrating noise to sensitivity in private data analysis.
+
+    Examples
+    --------
+    >>> Laplace(epsilon=0.5)
+    Laplace(scale=2.0)
+    >>> Laplace(scale=2.0).profile(shift=1).epsilon(0.0)
+    0.5
+    """
+
+    scale: float = Field(gt=0.0, allow_inf_nan=False)
+
+    def __init__(self, *args: Any, **fields: Any) -> None:
+        if args:
+            raise DeclarationError(
+                f"Laplace({args[0]!r}): say Laplace(scale=...) or Laplace(epsilon=...), which differ"
+            )
+        if "epsilon" in fields:
+            epsilon = fields.pop("epsilon")
+            if "scale" in fields:
+                raise DeclarationError(
+                    "Laplace: epsilon and scale are both given; one is the other's inverse"
+                )
+            if not (isinstance(epsilon, int | float | np.number) and np.isfinite(epsilon) and epsilon > 0):
+                raise DeclarationError(f"Laplace: epsilon is {epsilon!r}; it must be positive and finite")
+            fields["scale"] = 1.0 / float(epsilon)
+        super().__init__(**fields)
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy loss for a number that one person changes by at most 1."""
+        return 1.0 / self.scale
+
+    def log_density(self, x: Any) -> Array:
+        """See `Noise`."""
+        return -np.abs(x) / self.scale - np.log(2 * self.scale)
+
+    def cdf(self, x: Any) -> Array:
+        """See `Noise`."""
+        half = np.exp(-np.abs(x) / self.scale) / 2
+        return np.where(np.asarray(x) < 0, half, 1 - half)
+
+    def quantile(self, u: Any) -> Array:
+        """See `Noise`."""
+        u = np.asarray(u, dtype=float)
+        with np.errstate(divide="ignore"):
+            return self.scale * np.where(u < 0.5, np.log(2 * u), -np.log(2 * (1 - u)))
+
+    @property
+    def variance(self) -> float:
+        """``2 scale^2``."""
+        return 2 * self.scale**2
+
+    def draw(self, size: Any, generator: np.random.Generator) -> Array:
+        """See `Noise`."""
+        return generator.laplace(scale=self.scale, size=size)
+
+    def crossing(self, t: Array, shift: float) -> Array:
+        """See `Noise`."""
+        most = shift / self.scale
+        return np.where(t >= most, -np.inf, np.where(t < -most, np.inf, (shift - t * self.scale) / 2))
+
+    def loss_span(self, shift: float) -> tuple[float, float]:
+        """See `Noise`."""
+        return -shift / self.scale, shift / self.scale
+
+    def pure(self, shift: float) -> float:
+        """``shift / scale``."""
+        return shift / self.scale

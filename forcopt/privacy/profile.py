@@ -1,0 +1,289 @@
+"""Privacy profiles: delta as a function of epsilon, exact or in a certified bracket, and their composition."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import reduce
+from math import exp, expm1, inf, isfinite, log, log1p, sqrt
+from typing import Any, Literal
+
+import numpy as np
+from scipy.optimize import brentq, minimize_scalar
+
+from forcopt.errors import DeclarationError
+from forcopt.privacy.contour import contour
+from forcopt.privacy.fft import Bracket, bracket, upper_bound
+from forcopt.privacy.losses import BinomialLoss, GaussianLoss, Loss, pure_loss
+
+__all__ = ["Bracket", "Profile"]
+
+Engine = Literal["auto", "closed", "contour", "fft"]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What a mechanism tells of its neighbouring inputs: ``delta(epsilon)`` and its inverse.
+
+    Profiles compose: ``one @ other`` for mechanisms run one after the other (each may be chosen after the
+    earlier answers, the profiles being fixed), ``profile ** k`` for k of them.
+
+    Parameters
+    ----------
+    directions : tuple
+        The losses of the pair (P, Q), and of (Q, P) if that differs, each as ``((Loss, count), ...)``. Empty
+        if only `rho` is known.
+    rho : float
+        The parameter of zero-concentrated differential privacy (zCDP); infinite if none holds.
+    tight : bool
+        Whether some pair of neighbours attains the profile; otherwise it is an upper bound.
+
+    Examples
+    --------
+    >>> from forcopt.privacy import Gaussian, Laplace
+    >>> both = Gaussian(scale=3.0).profile(1) @ Laplace(epsilon=0.2).profile(1)
+    >>> low, high = both.bracket(1.0)
+    >>> low <= high <= low * 1.01
+    True
+    >>> round((Laplace(epsilon=0.1).profile(1) ** 50).epsilon(1e-6), 3)
+    3.121
+    """
+
+    directions: tuple[tuple[tuple[Loss, int], ...], ...]
+    rho: float = inf
+    tight: bool = True
+
+    @classmethod
+    def of(cls, *losses: Loss, tight: bool = True) -> Profile:
+        """The profile of one loss for a symmetric pair, or of both directions."""
+        return cls(tuple(((loss, 1),) for loss in losses), max(loss.rho for loss in losses), tight)
+
+    @classmethod
+    def nothing(cls) -> Profile:
+        """The profile of a release that does not depend on the data."""
+        return cls(((),), 0.0)
+
+    @classmethod
+    def pure(cls, epsilon: float, delta: float = 0.0) -> Profile:
+        """The worst profile that (epsilon, delta)-privacy allows (Kairouz, Oh and Viswanath 2015).
+
+        >>> round((Profile.pure(0.01) ** 100).epsilon(1e-6), 4)
+        0.3923
+        """
+        return cls.of(pure_loss(epsilon, delta), tight=False)
+
+    @classmethod
+    def concentrated(cls, rho: float) -> Profile:
+        """The profile that rho-zCDP proves.
+
+        >>> round(Profile.concentrated(0.5).delta(3.0), 6)
+        0.005143
+        """
+        return cls((), rho, tight=False)
+
+    # -- questions -------------------------------------------------------------------------------------------
+
+    def delta(self, epsilon: float, method: Engine = "auto") -> float:
+        """The least delta that goes with an epsilon: exact where it is known, else a certified upper bound.
+
+        Parameters
+        ----------
+        epsilon : float
+            At least 0.
+        method : {"auto", "closed", "contour", "fft"}
+            ``"auto"`` takes a closed form if there is one, the contour integral where losses have moments
+            (relative error about 1e-10), and else the upper end of `bracket`.
+        """
+        return min(1.0, exp(self.log_delta(epsilon, method)))
+
+    def log_delta(self, epsilon: float, method: Engine = "auto") -> float:
+        """The logarithm of `delta`, which may lie below the smallest float's."""
+        if not epsilon >= 0:
+            raise DeclarationError(f"epsilon is {epsilon!r}; it must not be negative")
+        if epsilon == inf:
+            return -inf if self.mass_at_infinity == 0 else log(self.mass_at_infinity)
+        if not self.directions:
+            return _from_zcdp(self.rho, epsilon)
+        return max(_log_delta(_merged(parts), epsilon, method) for parts in self.directions)
+
+    def bracket(self, epsilon: float, rtol: float = 5e-3) -> Bracket:
+        """Certified lower and upper bounds on delta; equal where there is a closed form.
+
+        A profile that is not `tight` has lower bound 0.
+        """
+        if not self.directions:
+            return Bracket(0.0, self.delta(epsilon))
+        ends = [_bracket(_merged(parts), epsilon, rtol) for parts in self.directions]
+        return Bracket(max(e.lower for e in ends) if self.tight else 0.0, max(e.upper for e in ends))
+
+    def epsilon(self, delta: float, method: Engine = "auto") -> float:
+        """The least epsilon that goes with a delta, from 0 to infinity.
+
+        Raises
+        ------
+        DeclarationError
+            For a delta outside of [0, 1).
+        """
+        if not 0 <= delta < 1:
+            raise DeclarationError(f"delta is {delta!r}; it must be from 0 to below 1")
+        most = self.largest_loss
+        if delta == 0:
+            return most
+        if self.mass_at_infinity > delta:
+            return inf
+        target = log(delta)
+
+        def over(epsilon: float) -> float:
+            return max(self.log_delta(epsilon, method), -1e6) - target
+
+        if over(0.0) <= 0:
+            return 0.0
+        high = min(1.0, most)
+        while over(high) > 0:
+            if high >= most:
+                return most
+            high = min(2 * high, most)
+            if high > 1e5:
+                return inf
+        root = float(brentq(over, 0.0, high, xtol=1e-13, rtol=1e-12))
+        while over(root) > 0:  # on the safe side of rounding
+            root += 1e-12 * (1 + root)
+        return root
+
+    @property
+    def largest_loss(self) -> float:
+        """The epsilon of pure privacy; infinite if there is none."""
+        if not self.directions:
+            return 0.0 if self.rho == 0 else inf
+        return max(sum(k * loss.pure for loss, k in parts) for parts in self.directions)
+
+    @property
+    def mass_at_infinity(self) -> float:
+        """The probability of an outcome that only one of the inputs can have."""
+        worst = 0.0
+        for parts in self.directions:
+            safe = 0.0
+            for loss, k in parts:
+                lost = float(loss.tails(_FAR)[0][0]) if not isfinite(loss.pure) else 0.0
+                safe += k * log1p(-min(lost, 1 - 1e-16))
+            worst = max(worst, -expm1(safe))
+        return worst
+
+    @property
+    def mu(self) -> float | None:
+        """The parameter of Gaussian differential privacy, if one is known to hold."""
+        squares = 0.0
+        for parts in self.directions:
+            mus = [(loss.mu, k) for loss, k in parts]
+            if any(m is None for m, _ in mus):
+                return None
+            squares = max(squares, sum(k * (m or 0.0) ** 2 for m, k in mus))
+        return sqrt(squares) if self.directions else None
+
+    # -- composition -----------------------------------------------------------------------------------------
+
+    def __matmul__(self, other: Profile) -> Profile:
+        rho, tight = self.rho + other.rho, self.tight and other.tight
+        if not self.directions or not other.directions:
+            return Profile((), rho, False)
+        pairs = max(len(self.directions), len(other.directions))
+        mine, yours = (p.directions * (pairs // len(p.directions)) for p in (self, other))
+        return Profile(tuple(a + b for a, b in zip(mine, yours, strict=True)), rho, tight)
+
+    def __pow__(self, count: int) -> Profile:
+        if isinstance(count, bool) or count != int(count) or count < 0:
+            raise DeclarationError(f"the power is {count!r}; it must be a whole number, not negative")
+        if count == 0:
+            return Profile.nothing()
+        many = tuple(tuple((loss, k * int(count)) for loss, k in parts) for parts in self.directions)
+        return Profile(many, self.rho * int(count), self.tight)
+
+    @staticmethod
+    def together(profiles: Any) -> Profile:
+        """The composition of several profiles."""
+        return reduce(Profile.__matmul__, profiles, Profile.nothing())
+
+    def single(self) -> tuple[Loss, Loss]:
+        """The loss of the pair (P, Q) and that of (Q, P), if the profile is that of one mechanism.
+
+        Raises
+        ------
+        DeclarationError
+            For a composition without a closed form, or a profile that is known by its rho only.
+        """
+        found = [_merged(parts) for parts in self.directions]
+        if not found or any(len(parts) != 1 or parts[0][1] != 1 for parts in found):
+            raise DeclarationError(
+                "the profile is that of a composition; sample each part, and compose afterwards"
+            )
+        first = found[0][0][0]
+        return first, found[1][0][0] if len(found) > 1 else first.reversed()
+
+    def __repr__(self) -> str:
+        known = [f"epsilon={self.largest_loss:.6g}"] if isfinite(self.largest_loss) else []
+        known += [f"rho={self.rho:.6g}"] if isfinite(self.rho) else []
+        known += [f"mu={self.mu:.6g}"] if self.mu is not None else []
+        return f"<Profile {', '.join(known) or 'of unbounded loss'}>"
+
+
+_FAR = np.array([1e300])
+
+
+def _merged(parts: tuple[tuple[Loss, int], ...]) -> list[tuple[Loss, int]]:
+    """Equal losses counted together; Gaussian and randomized-response losses have closed sums."""
+    counts: dict[Any, int] = {}
+    shift = 0.0
+    for loss, k in parts:
+        if isinstance(loss, GaussianLoss):
+            shift += k * loss.shift**2
+        elif isinstance(loss, BinomialLoss):
+            key = BinomialLoss(loss.each, 1)
+            counts[key] = counts.get(key, 0) + k * loss.count
+        else:
+            counts[loss] = counts.get(loss, 0) + k
+    out: list[tuple[Loss, int]] = [
+        (BinomialLoss(loss.each, k), 1) if isinstance(loss, BinomialLoss) else (loss, k)
+        for loss, k in counts.items()
+    ]
+    return [*out, (GaussianLoss(sqrt(shift)), 1)] if shift > 0 else out
+
+
+def _log_delta(parts: list[tuple[Loss, int]], epsilon: float, method: Engine) -> float:
+    if not parts:
+        return -inf
+    single = len(parts) == 1 and parts[0][1] == 1
+    if method in ("auto", "closed") and single:
+        return parts[0][0].log_delta(epsilon)
+    if method == "closed":
+        raise DeclarationError('the composition has no closed form; say method="contour" or "fft"')
+    if method == "contour":
+        return min(0.0, contour(parts, epsilon))
+    if method == "auto" and all(loss.has_moments for loss, _ in parts):
+        with suppress(DeclarationError):  # where the integrand falls off too slowly, the bracket is faster
+            return min(0.0, contour(parts, epsilon))
+    upper = upper_bound(parts, epsilon)
+    return log(upper) if upper > 0 else -inf
+
+
+def _bracket(parts: list[tuple[Loss, int]], epsilon: float, rtol: float) -> Bracket:
+    if not parts:
+        return Bracket(0.0, 0.0)
+    if len(parts) == 1 and parts[0][1] == 1:
+        value = min(1.0, exp(parts[0][0].log_delta(epsilon)))
+        return Bracket(value, value)
+    return bracket(parts, epsilon, rtol)
+
+
+def _from_zcdp(rho: float, epsilon: float) -> float:
+    """The best bound on log delta (Canonne, Kamath and Steinke 2020, Corollary 13)."""
+    if rho == 0:
+        return -inf
+    if not isfinite(rho):
+        return 0.0
+
+    def bound(log_excess: float) -> float:
+        order = 1 + exp(log_excess)
+        return (order - 1) * (order * rho - epsilon) - log(order - 1) + order * log1p(-1 / order)
+
+    found = minimize_scalar(bound, bounds=(-12.0, 12.0), method="bounded", options={"xatol": 1e-10})
+    return min(0.0, float(found.fun))

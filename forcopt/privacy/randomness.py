@@ -1,0 +1,171 @@
+"""Where the randomness of a release comes from, and what a release says of it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from forcopt.arrays import Array
+from forcopt.errors import DeclarationError, NotInstalledError
+
+__all__ = ["Randomness", "Release", "Secure", "Simulated", "opendp", "randomness"]
+
+
+@dataclass(frozen=True)
+class Secure:
+    """Randomness of the system: a release with it is private.
+
+    Whole noise is drawn by inversion of a table of 63 bits, real noise by OpenDP. There is no seed, so that
+    nobody can repeat a draw.
+
+    Examples
+    --------
+    >>> Secure().integers(2**63).dtype
+    dtype('uint64')
+    """
+
+    simulated = False
+
+    def integers(self, end: int, size: int = 1) -> Array:
+        """Draw whole numbers from 0 to ``end - 1``, all equally likely; `end` is a power of two up to 2^63."""
+        drawn = np.frombuffer(os.urandom(8 * size), dtype=np.uint64)
+        return drawn & np.uint64(end - 1)
+
+    def generator(self) -> np.random.Generator:
+        """A numpy generator seeded with 256 fresh bits of the system, for draws that need no secrecy proof.
+
+        Its outputs are floats: choices among finitely many outcomes are made with 53 bits.
+        """
+        return np.random.default_rng(int.from_bytes(os.urandom(32), "little"))
+
+
+class Simulated:
+    """Randomness with a seed: a study of privacy, not privacy, since whoever knows the seed undoes it.
+
+    Parameters
+    ----------
+    seed : int or numpy.random.Generator
+        The same int repeats the same draws; a generator goes on where it is.
+
+    Raises
+    ------
+    DeclarationError
+        Without a seed.
+
+    Examples
+    --------
+    >>> Simulated(7)
+    Simulated(7)
+    """
+
+    simulated = True
+
+    def __init__(self, seed: int | np.random.Generator) -> None:
+        if seed is None:
+            raise DeclarationError("seed is None; a simulation needs one, and a private release is Secure()")
+        self.seed = seed
+        self._generator = np.random.default_rng(seed)
+
+    def generator(self) -> np.random.Generator:
+        """The generator; draws go on from call to call."""
+        return self._generator
+
+    def __repr__(self) -> str:
+        return f"Simulated({self.seed if isinstance(self.seed, int) else 'generator'})"
+
+
+Randomness = Secure | Simulated
+
+
+def randomness(rng: Any = None, seed: Any = None) -> Randomness:
+    """Read the two spellings of randomness: ``rng=Secure()`` or ``Simulated(seed)``, or a `seed` alone.
+
+    A method of a problem takes `seed`, as all methods do; no seed is `Secure`, any other is `Simulated`.
+
+    Raises
+    ------
+    DeclarationError
+        For both at once, or a bare number as `rng`.
+
+    Examples
+    --------
+    >>> randomness(seed=3), randomness()
+    (Simulated(3), Secure())
+    """
+    if rng is not None and seed is not None:
+        raise DeclarationError("rng and seed are both given; a seed is the short form of rng=Simulated(seed)")
+    if rng is None:
+        return Secure() if seed is None else Simulated(seed)
+    if isinstance(rng, Secure | Simulated):
+        return rng
+    raise DeclarationError(f"rng is {rng!r}; it must be Secure() or Simulated(seed)")
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """What a mechanism gave out, and nothing of what it was given.
+
+    Attributes
+    ----------
+    values : ndarray or object
+        The released numbers, read-only, or the result of post-processing.
+    mechanism : dict
+        The declaration of the mechanism as plain data.
+    simulated : bool
+        Whether a seed drew the noise: then it is a study, and not private.
+    total_variation : float
+        How far the law that was drawn from is from the declared one, in all; an (epsilon, delta) guarantee of
+        the declared law holds with ``(1 + exp(epsilon)) * total_variation`` added to delta.
+    """
+
+    values: Any
+    mechanism: dict[str, Any] = field(default_factory=dict)
+    simulated: bool = False
+    total_variation: float = 0.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.values, np.ndarray):
+            self.values.flags.writeable = False
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.array(self.values, dtype=dtype)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The release as plain data, ready for JSON."""
+        values = self.values.tolist() if isinstance(self.values, np.ndarray) else self.values
+        return {
+            "values": values,
+            "mechanism": self.mechanism,
+            "simulated": self.simulated,
+            "total_variation": self.total_variation,
+        }
+
+    def __repr__(self) -> str:
+        kind = self.mechanism.get("type", "a mechanism")
+        said = "simulated with a seed, not private" if self.simulated else "drawn securely"
+        return f"<Release of {kind}, {said}: {np.array2string(np.asarray(self.values), threshold=6)}>"
+
+
+def opendp() -> Any:
+    """The prelude of OpenDP, which draws real noise and private choices.
+
+    Raises
+    ------
+    NotInstalledError
+        If it is not there.
+    """
+    try:
+        import opendp.prelude as dp
+    except ImportError:
+        raise NotInstalledError(
+            "private noise is drawn by OpenDP, which is not installed: pip install 'forcopt[privacy]'; "
+            "rng=Simulated(seed) or a seed simulates it without"
+        ) from None
+    dp.enable_features("contrib")
+    return dp

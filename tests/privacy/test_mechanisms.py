@@ -1,0 +1,264 @@
+"""Mechanisms, calibration, accounts, randomness and audits."""
+
+import json
+import pickle
+from math import exp, log
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from forcopt import DeclarationError
+from forcopt.privacy import (
+    GDP,
+    ZCDP,
+    Accountant,
+    AdditiveMechanism,
+    ApproximateDP,
+    BoundedNoise,
+    BudgetSpentError,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    ExponentialMechanism,
+    Gaussian,
+    GeneralizedGaussian,
+    Laplace,
+    PoissonSample,
+    PureDP,
+    RandomizedResponse,
+    Secure,
+    Simulated,
+    Staircase,
+    TabulatedNoise,
+    audit,
+    calibrate,
+)
+
+NOISES = [
+    Laplace(scale=1.5),
+    DiscreteLaplace(scale=1.5),
+    Gaussian(scale=2.0),
+    DiscreteGaussian(scale=1.7),
+    GeneralizedGaussian(shape=4.0, scale=3.0),
+    BoundedNoise(power=2.0, radius=4.0),
+    TabulatedNoise([0.1, 0.2, 0.4, 0.2, 0.1]),
+    Staircase(epsilon=1.0),
+]
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=repr)
+def test_draws_have_the_law(noise):
+    """50,000 draws: the variance within 6 standard errors, quantiles and cdf as inverses."""
+    x = noise.sample(50_000, Simulated(1))
+    spread = np.std((x - x.mean()) ** 2) / len(x) ** 0.5
+    assert x.var() == pytest.approx(noise.variance, abs=6 * spread)
+    for u in (0.03, 0.2, 0.5, 0.77, 0.99):
+        at = float(noise.quantile(u))
+        assert float(noise.cdf(at)) >= u - 1e-12
+        assert float(noise.cdf(at - (1 if noise.whole else 1e-6))) < u
+        assert np.mean(x <= at) == pytest.approx(float(noise.cdf(at)), abs=6 * 0.5 / len(x) ** 0.5)
+    grid = np.arange(-200, 201) if noise.whole else np.linspace(-100, 100, 400_001)
+    step = 1 if noise.whole else grid[1] - grid[0]
+    assert noise.density(grid).sum() * step == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize("noise", [n for n in NOISES if n.whole], ids=repr)
+def test_secure_draws_have_the_law(noise):
+    """Chi-square of 20,000 draws from the system's randomness; a false alarm in a million."""
+    x = noise.sample(20_000, Secure())
+    values = np.arange(-4, 5)
+    mass = noise.density(values)
+    seen, expected = [np.sum(x == v) for v in values if noise.density(v) > 1e-3], mass[mass > 1e-3] * len(x)
+    rest = len(x) - expected.sum()
+    if rest > 1:
+        seen, expected = [*seen, len(x) - sum(seen)], [*expected, rest]
+    assert chisquare(seen, expected, sum_check=False).pvalue > 1e-6
+    assert 0 < noise.total_variation < 1e-12
+
+
+def test_real_noise_is_not_drawn_securely_in_floating_point():
+    with pytest.raises(DeclarationError, match="floating-point draws are not private"):
+        Gaussian(scale=1.0).sample(3)
+    mechanism = AdditiveMechanism(GeneralizedGaussian(shape=4, scale=20.0))
+    with pytest.raises(DeclarationError, match=r"on_integers\(\)"):
+        mechanism.release([1.0])
+    whole = AdditiveMechanism(GeneralizedGaussian(shape=4, scale=20.0).on_integers())
+    release = whole.release([10, 20])
+    assert release.values.dtype == np.int64 and not release.simulated and release.total_variation > 0
+    with pytest.raises(DeclarationError, match="must be whole"):
+        whole.release([0.5])
+
+
+def test_a_release_says_what_it_is():
+    simulated = AdditiveMechanism(Laplace(scale=1.0)).release([5.0], Simulated(3))
+    assert simulated.simulated and "simulated with a seed, not private" in repr(simulated)
+    assert json.loads(json.dumps(simulated.to_dict()))["simulated"] is True
+    secure = AdditiveMechanism(DiscreteLaplace(scale=1.0)).release([5])
+    assert not secure.simulated and "drawn securely" in repr(secure)
+    assert pickle.loads(pickle.dumps(secure)).to_dict() == secure.to_dict()
+    with pytest.raises(ValueError, match="read-only"):
+        secure.values[0] = 1
+
+
+# -- calibration: published scales ------------------------------------------------------------------------
+
+
+def test_published_scales():
+    """Balle and Wang (2018) at (1, 1e-5); Canonne, Kamath and Steinke (2020); Laplace at epsilon 1; the digits
+    of Ganesh and Zhao's exact calibration (standard deviations there are scale / sqrt 2)."""
+    assert calibrate(Laplace, PureDP(1.0)).noise.scale == 1.0
+    assert calibrate(Gaussian, ApproximateDP(1.0, 1e-5)).noise.scale == pytest.approx(3.730632, abs=1e-6)
+    assert calibrate(Gaussian, ZCDP(0.5)).noise.scale == pytest.approx(1.0, rel=1e-9)
+    assert calibrate(DiscreteGaussian, ZCDP(0.02)).noise.scale == pytest.approx(5.0, rel=1e-9)
+    assert calibrate(Gaussian, GDP(0.25)).noise.scale == pytest.approx(4.0, rel=1e-9)
+    for shape, scale in ((1.0, 0.9802954039), (2.0, 2.6557170867), (4.0, 5.3509730604), (6.0, 7.3784570875)):
+        found = calibrate(GeneralizedGaussian, ApproximateDP(1.0, 0.01), shape=shape)
+        assert found.noise.scale == pytest.approx(scale, rel=1e-9)
+    for dimension, delta, shape, scale in (
+        (64, 1 / 64, 4.0, 28.1805),
+        (100, 1e-6, 3.0, 75.3040),
+        (1000, 1e-6, 4.0, 270.532),
+        (1000, 1e-6, 2.0, 188.9334),
+    ):
+        found = calibrate(
+            GeneralizedGaussian, ApproximateDP(1.0, delta), shape=shape, norm="linf", dimension=dimension
+        )
+        assert found.noise.scale == pytest.approx(scale, rel=1e-4)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0, 6.0])
+def test_the_staircase_beats_laplace(epsilon):
+    """Geng and Viswanath (2014): magnitude e^(epsilon / 2) / (e^epsilon - 1), and the smaller the variance."""
+    noise = Staircase(epsilon=epsilon)
+    assert noise.magnitude == pytest.approx(exp(epsilon / 2) / (exp(epsilon) - 1), rel=1e-12)
+    assert noise.magnitude < 1 / epsilon and noise.profile(1).epsilon(0.0) == pytest.approx(epsilon)
+    x = noise.sample(200_000, Simulated(2))
+    assert np.abs(x).mean() == pytest.approx(noise.magnitude, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("family", "budget", "fixed"),
+    [
+        (Gaussian, ApproximateDP(0.5, 1e-6), {}),
+        (Laplace, ApproximateDP(0.5, 1e-3), {}),
+        (DiscreteLaplace, PureDP(0.7), {"sensitivity": 3}),
+        (GeneralizedGaussian, ApproximateDP(1.0, 1e-6), {"shape": 3.0, "norm": "linf", "dimension": 50}),
+        (BoundedNoise, ApproximateDP(1.0, 1e-3), {"power": 3.0}),
+    ],
+)
+def test_calibration_is_tight(family, budget, fixed):
+    found = calibrate(family, budget, **fixed)
+    assert budget.holds(found.profile())
+    less = found.noise.model_copy(update={family.size: getattr(found.noise, family.size) * 0.9999})
+    assert not budget.holds(found.model_copy(update={"noise": less}).profile())
+
+
+def test_calibration_that_cannot_be():
+    with pytest.raises(DeclarationError, match="no Gaussian noise keeps PureDP"):
+        calibrate(Gaussian, PureDP(1.0))
+    with pytest.raises(DeclarationError, match="scale is what calibrate searches for"):
+        calibrate(Gaussian, ZCDP(1.0), scale=2.0)
+
+
+def test_the_worst_change_of_bounded_numbers_is_all_of_them():
+    """Two numbers with an even log-concave noise: brute force over changes within the box."""
+    for noise in (
+        DiscreteLaplace(scale=2.0),
+        DiscreteGaussian(scale=1.5),
+        TabulatedNoise([1 / 9, 2 / 9, 1 / 3, 2 / 9, 1 / 9]),
+    ):
+        x = np.arange(-40, 41)
+        mechanism = AdditiveMechanism(noise, sensitivity=1, norm="linf", dimension=2)
+        for epsilon in (0.2, 0.6):
+            found = []
+            for a in (0, 1):
+                for b in (-1, 0, 1):
+                    p = np.outer(noise.density(x), noise.density(x))
+                    q = np.outer(noise.density(x - a), noise.density(x - b))
+                    found.append(np.maximum(p - exp(epsilon) * q, 0).sum())
+            assert mechanism.profile().bracket(epsilon).upper == pytest.approx(max(found), rel=2e-2)
+            assert mechanism.profile().bracket(epsilon).upper >= max(found) - 1e-12
+
+
+# -- accounts ----------------------------------------------------------------------------------------------
+
+
+def test_five_times_a_fifth_is_one():
+    account = Accountant(PureDP(1.0))
+    fifth = AdditiveMechanism(Laplace(epsilon=0.2))
+    for _ in range(5):
+        account.spend(fifth)
+    assert account.remaining() == 0 and not account.allows(fifth)
+    with pytest.raises(BudgetSpentError, match="window 'all': PureDP allows 1, of which 1 is spent"):
+        account.spend(fifth, name="one more")
+    assert len(account.ledger) == 5
+
+
+def test_windows_overlap():
+    account = Accountant({"young": ZCDP(0.1), "old": ZCDP(0.2)})
+    account.spend(AdditiveMechanism(Gaussian(scale=3.0)))  # rho 1/18 in both
+    account.spend(AdditiveMechanism(Gaussian(scale=3.0)), ["old"])
+    assert account.spent("old") == pytest.approx(1 / 9)
+    assert not account.allows(AdditiveMechanism(Gaussian(scale=3.0)), ["young"])
+    with pytest.raises(DeclarationError, match="window 'middle' does not exist"):
+        account.spend(AdditiveMechanism(Gaussian(scale=3.0)), ["middle"])
+    approximate = Accountant(ApproximateDP(1.0, 1e-5))
+    approximate.spend(AdditiveMechanism(Gaussian(scale=8.0)))
+    assert approximate.profile().mu == 0.125 and 0 < approximate.remaining() < 1
+    with pytest.raises(BudgetSpentError, match="no bound in the units of PureDP"):
+        Accountant(PureDP(1.0)).spend(AdditiveMechanism(Gaussian(scale=8.0)))
+
+
+# -- audits ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "neighbours", "epsilon", "delta"),
+    [
+        (AdditiveMechanism(Laplace(scale=1.0)), ([3.0, 1.0], [2.0, 1.0]), 1.0, 0.0),
+        (AdditiveMechanism(DiscreteLaplace(scale=1.0)), ([3], [2]), 1.0, 0.0),
+        (calibrate(Gaussian, ApproximateDP(1.0, 0.05)), ([0.0], [1.0]), 1.0, 0.05),
+        (calibrate(BoundedNoise, ApproximateDP(1.0, 0.05), power=2.0), ([0.0], [1.0]), 1.0, 0.05),
+        (AdditiveMechanism(Staircase(epsilon=1.0)), ([0.0], [1.0]), 1.0, 0.0),
+        (RandomizedResponse(1.0, groups=3), (np.array([0]), np.array([2])), 1.0, 0.0),
+        (ExponentialMechanism(epsilon=1.0), ([0.0, 1.0], [1.0, 0.0]), 1.0, 0.0),
+        (AdditiveMechanism(Laplace(scale=1.0)) >> np.round, ([0.0], [1.0]), 1.0, 0.0),
+        (
+            AdditiveMechanism(Laplace(scale=2.0)) & AdditiveMechanism(Laplace(scale=2.0)),
+            ([0.0], [1.0]),
+            1.0,
+            0.0,
+        ),
+    ],
+    ids=lambda x: type(x).__name__,
+)
+def test_mechanisms_pass_their_audit(mechanism, neighbours, epsilon, delta):
+    """Each fails with probability at most 1e-5; and the audit finds most of a loss that is there."""
+    found = audit(mechanism, neighbours, epsilon, 6000, delta=delta, level=1 - 1e-5)
+    assert found.passed, found
+    assert found.lower_epsilon > 0.25 * epsilon
+
+
+def twice(values, rng):
+    """Counts one record twice, for which the noise is not enough."""
+    return np.asarray(values) * 2 + rng.generator().laplace(scale=1.0, size=np.shape(values))
+
+
+def reused(values, rng):
+    """Draws from the same seed in each run."""
+    return np.asarray(values) + np.random.default_rng(0).laplace(scale=1.0, size=np.shape(values))
+
+
+@pytest.mark.parametrize("broken", [AdditiveMechanism(Laplace(scale=0.5)), twice, reused], ids=str)
+def test_broken_mechanisms_are_caught(broken):
+    found = audit(broken, ([0.0], [1.0]), 1.0, 6000)
+    assert not found.passed and found.lower_epsilon > 1.2
+
+
+def test_releases_of_a_sample():
+    sampled = AdditiveMechanism(Laplace(scale=1.0)) >> np.sum
+    del sampled
+    count = AdditiveMechanism(Laplace(scale=1.0))
+    tenth = count.on(PoissonSample(rate=0.1))
+    assert tenth.profile().epsilon(0.0) == pytest.approx(np.log1p(0.1 * np.expm1(1.0)))
+    assert log(2) > tenth.profile().delta(0.0) > 0

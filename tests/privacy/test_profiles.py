@@ -1,0 +1,304 @@
+"""Profiles and their composition: against dp-accounting, brute force, and each other."""
+
+from itertools import product
+from math import exp, inf
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+from scipy.stats import norm
+
+from forcopt import DeclarationError
+from forcopt.privacy import (
+    AdditiveMechanism,
+    BoundedNoise,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    GeneralizedGaussian,
+    Laplace,
+    PoissonSample,
+    Profile,
+    RandomizedResponse,
+    SimpleRandomSample,
+    Staircase,
+    TabulatedNoise,
+)
+from forcopt.privacy.contour import contour
+from forcopt.privacy.fft import bracket, upper_bound
+
+
+def brute_force(pairs, epsilon):
+    """delta of independent finite pairs, over all outcomes."""
+    total = 0.0
+    for outcome in product(*(range(len(p)) for p, _ in pairs)):
+        one = np.prod([p[i] for (p, _), i in zip(pairs, outcome, strict=True)])
+        other = np.prod([q[i] for (_, q), i in zip(pairs, outcome, strict=True)])
+        total += max(0.0, one - exp(epsilon) * other)
+    return total
+
+
+def test_compositions_of_tables_are_what_enumeration_says():
+    """100 random compositions of at most three tables, moved by 1 or 2; both directions."""
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        pairs, profiles = [], []
+        for _ in range(rng.integers(1, 4)):
+            n, shift = 2 * int(rng.integers(1, 4)) + 1, int(rng.integers(1, 3))
+            law = rng.dirichlet(np.ones(n))
+            pairs.append((np.append(law, np.zeros(shift)), np.append(np.zeros(shift), law)))
+            profiles.append(TabulatedNoise(law).profile(shift))
+        epsilon = float(rng.uniform(0, 2))
+        truth = max(brute_force(pairs, epsilon), brute_force([(q, p) for p, q in pairs], epsilon))
+        low, high = Profile.together(profiles).bracket(epsilon)
+        assert low - 1e-8 <= truth <= high + 1e-8
+        if len(pairs) == 1:
+            assert low == high == pytest.approx(truth, abs=1e-12)
+        else:
+            assert high - low < 0.03 * high + 1e-9
+
+
+def integral(noise, shift, epsilon):
+    x = np.linspace(-60 * noise.variance**0.5, 60 * noise.variance**0.5 + shift, 2_000_001)
+    f, g = noise.density(x), noise.density(x - shift)
+    return float(np.maximum(f - exp(epsilon) * g, 0).sum() * (x[1] - x[0]))
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        Laplace(scale=1.3),
+        Gaussian(scale=1.1),
+        GeneralizedGaussian(shape=1.0, scale=2.0),
+        GeneralizedGaussian(shape=1.5, scale=2.0),
+        GeneralizedGaussian(shape=2.0, scale=2.0),
+        GeneralizedGaussian(shape=4.0, scale=3.0),
+        BoundedNoise(power=3.0, radius=6.0),
+        Staircase(epsilon=1.0),
+        Staircase(epsilon=0.7, scale=1.0, gamma=0.2),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("shift", [1.0, 0.6])
+def test_one_release_is_its_integral(noise, shift):
+    profile = noise.profile(shift)
+    for epsilon in (0.0, 0.3, 0.9):
+        assert profile.delta(epsilon) == pytest.approx(integral(noise, shift, epsilon), abs=3e-5)
+
+
+@pytest.mark.parametrize("noise", [DiscreteLaplace(scale=2.0), DiscreteGaussian(scale=1.7)], ids=repr)
+@pytest.mark.parametrize("shift", [1, 3])
+def test_whole_noise_is_its_sum(noise, shift):
+    x = np.arange(-200, 200)
+    f, g = noise.density(x), noise.density(x - shift)
+    assert f.sum() == pytest.approx(1, abs=1e-14)
+    for epsilon in (0.0, 0.2, 0.5, 1.0):
+        truth = np.maximum(f - exp(epsilon) * g, 0).sum()
+        assert noise.profile(shift).delta(epsilon) == pytest.approx(truth, abs=1e-14)
+
+
+def dp_accounting_cases(count):
+    rng = np.random.default_rng(1)
+    for _ in range(count):
+        kind = rng.choice(["laplace", "gaussian", "discrete_laplace", "discrete_gaussian", "response"])
+        yield kind, float(rng.uniform(0.5, 6)), int(rng.integers(1, 30)), float(rng.uniform(0.1, 3))
+
+
+def test_compositions_agree_with_dp_accounting():
+    """100 random compositions. Its value is an upper bound: never below our lower end, and never above ours
+    with each loss rounded up to its grid of 1e-3."""
+    pytest.importorskip("dp_accounting")
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    for kind, scale, count, epsilon in dp_accounting_cases(100):
+        if kind == "laplace":
+            ours = Laplace(scale=scale).profile(1)
+            theirs = pld.from_laplace_mechanism(scale, value_discretization_interval=1e-3)
+        elif kind == "gaussian":
+            ours = Gaussian(scale=scale).profile(1)
+            theirs = pld.from_gaussian_mechanism(scale, value_discretization_interval=1e-3)
+        elif kind == "discrete_laplace":
+            ours = DiscreteLaplace(scale=scale).profile(1)
+            theirs = pld.from_discrete_laplace_mechanism(1 / scale, value_discretization_interval=1e-3)
+        elif kind == "discrete_gaussian":
+            ours = DiscreteGaussian(scale=scale).profile(1)
+            theirs = pld.from_discrete_gaussian_mechanism(scale, value_discretization_interval=1e-3)
+        else:
+            ours = RandomizedResponse(1 / scale, groups=4).profile()
+            e = exp(1 / scale)
+            theirs = pld.from_randomized_response(4 / (3 + e), 4, value_discretization_interval=1e-3)
+        value = theirs.self_compose(count).get_delta_for_epsilon(epsilon)
+        low, high = (ours**count).bracket(epsilon)
+        assert low <= value * (1 + 1e-9) + 1e-9, (kind, scale, count, epsilon)
+        above = (ours**count).bracket(max(0.0, epsilon - 1e-3 * count)).upper  # theirs rounds each loss up
+        assert value <= above * (1 + 1e-6) + 1e-9, (kind, scale, count, epsilon)
+        assert high - low <= 0.03 * high + 1e-9
+
+
+def test_samples_agree_with_dp_accounting():
+    """Poisson samples of Gaussian and Laplace noise, composed: both directions."""
+    pytest.importorskip("dp_accounting")
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    for rate, count, epsilon in [(0.1, 1, 0.2), (0.3, 1, 0.05), (0.1, 20, 0.5)]:
+        for scale in (1.0,):
+            for noise, make in (
+                (Gaussian(scale=scale), pld.from_gaussian_mechanism),
+                (Laplace(scale=scale), pld.from_laplace_mechanism),
+            ):
+                theirs = make(scale, value_discretization_interval=1e-4, sampling_prob=rate)
+                value = theirs.self_compose(count).get_delta_for_epsilon(epsilon)
+                low, high = (
+                    AdditiveMechanism(noise).on(PoissonSample(rate=rate)).profile() ** count
+                ).bracket(epsilon)
+                assert low <= value + 1e-8 and value <= 1.01 * high + 1e-6
+                if count == 1:
+                    assert high == pytest.approx(value, abs=1e-6)
+
+
+def test_a_sampled_response_is_what_enumeration_says():
+    """Poisson and simple random samples of a response to 'is the record there?', over all samples."""
+    rng = np.random.default_rng(4)
+    for _ in range(50):
+        rate, loss, epsilon = rng.uniform(0.05, 0.95), rng.uniform(0.1, 3), rng.uniform(0, 1)
+        truth, lie = 1 / (1 + exp(-loss)), 1 / (1 + exp(loss))
+        q = np.array([lie, truth])  # without the record
+        p = rate * q[::-1] + (1 - rate) * q
+        exact = max(np.maximum(a - exp(epsilon) * b, 0).sum() for a, b in ((p, q), (q, p)))
+        mechanism = RandomizedResponse(loss, groups=2)
+        assert mechanism.on(PoissonSample(rate=rate)).profile().delta(epsilon) == pytest.approx(
+            exact, abs=1e-12
+        )
+        n = int(rng.integers(2, 9))
+        size = int(rng.integers(1, n + 1))
+        sampled = mechanism.on(SimpleRandomSample(size=size), population=n).profile()
+        share = size / n
+        p, other = share * q[::-1] + (1 - share) * q, q  # a record worth 1 against one worth 0, the rest 0
+        exact = max(np.maximum(a - exp(epsilon) * b, 0).sum() for a, b in ((p, other), (other, p)))
+        assert sampled.delta(epsilon) >= exact - 1e-12
+        assert sampled.epsilon(0.0) == pytest.approx(np.log1p(share * np.expm1(loss)), rel=1e-12)
+
+
+@pytest.mark.parametrize(("count", "scale", "epsilon"), [(16, 20, 1.0), (100, 60, 0.5), (10**6, 5000, 1.0)])
+def test_the_contour_is_the_gaussian_formula(count, scale, epsilon):
+    """In the convention of Ganesh and Zhao the standard deviation is scale / sqrt(2)."""
+    sd, reach = scale / 2**0.5, count**0.5
+    formula = norm.cdf(reach / (2 * sd) - epsilon * sd / reach) - exp(epsilon) * norm.cdf(
+        -reach / (2 * sd) - epsilon * sd / reach
+    )
+    known = {(16, 1.0): 2.34529157e-5, (100, 0.5): 1.8351231e-3}
+    if (count, epsilon) in known:
+        assert formula == pytest.approx(known[count, epsilon], rel=1e-7)
+    profile = GeneralizedGaussian(shape=2.0, scale=scale).profile(1) ** count
+    assert profile.delta(epsilon) == pytest.approx(formula, rel=1e-9)
+    parts = [(Gaussian(scale=sd).loss(1.0), count)]
+    assert exp(contour(parts, epsilon)) == pytest.approx(formula, rel=1e-9)
+    low, high = bracket([(Gaussian(scale=sd).loss(1.0), min(count, 100))], epsilon)
+    assert low <= (Gaussian(scale=sd).profile(1) ** min(count, 100)).delta(epsilon) <= high
+
+
+def test_the_contour_lies_in_the_bracket():
+    """20 random generalized Gaussians, composed."""
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        shape, count = float(rng.uniform(1.2, 5)), int(rng.integers(30, 200))
+        scale = float(rng.uniform(1, 3) * count**0.5 * shape**0.5)
+        parts = [(GeneralizedGaussian(shape=shape, scale=scale).loss(1.0), count)]
+        epsilon = float(rng.uniform(0.1, 2))
+        value = exp(contour(parts, epsilon))
+        low, high = bracket(parts, epsilon, rtol=0.3, points=2**17)
+        assert low <= value * (1 + 1e-9) <= high * (1 + 1e-6) + 1e-15, (shape, count, scale, epsilon)
+
+
+def test_logarithms_reach_below_the_smallest_float():
+    profile = Gaussian(scale=50.0).profile(1)
+    assert profile.delta(10.0) == 0 and -130_000 < profile.log_delta(10.0) < -120_000
+    many = GeneralizedGaussian(shape=4, scale=3000.0).profile(1) ** 1000
+    assert many.log_delta(3.0) < -1000
+
+
+def test_what_has_a_closed_form():
+    assert Laplace(scale=2.0).profile(1).delta(0.2) == pytest.approx(1 - exp((0.2 - 0.5) / 2), rel=1e-12)
+    assert Laplace(scale=2.0).profile(1).epsilon(0.0) == 0.5
+    assert (Laplace(scale=2.0).profile(1) ** 7).epsilon(0.0) == 3.5
+    both = Gaussian(scale=3.0).profile(1) @ Gaussian(scale=4.0).profile(1)
+    assert both.mu == pytest.approx(5 / 12) and both.rho == pytest.approx(25 / 288)
+    response = RandomizedResponse(0.8, groups=3).profile()
+    total = 2 + exp(0.8)
+    assert response.delta(0.3) == pytest.approx((exp(0.8) - exp(0.3)) / total, rel=1e-12)
+    assert Profile.nothing().delta(0.0) == 0 and Profile.nothing().epsilon(1e-9) == 0
+    assert (Gaussian(scale=1.0).profile(1) ** 0).delta(0.0) == 0
+
+
+def renyi(p, q, order):
+    return float(logsumexp(order * np.log(p) + (1 - order) * np.log(q))) / (order - 1)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+def test_the_zcdp_parameter_of_pure_privacy_is_the_largest_renyi_divergence(epsilon):
+    p = np.array([1 / (1 + exp(-epsilon)), 1 / (1 + exp(epsilon))])
+    orders = 1 + np.geomspace(1e-3, 300, 400)
+    most = max(renyi(p, p[::-1], a) / a for a in orders)
+    rho = Profile.pure(epsilon).rho
+    assert most <= rho * (1 + 1e-9) and most == pytest.approx(rho, rel=1e-3)
+
+
+def test_zcdp_of_the_discrete_gaussian():
+    """Theorem 7 of Canonne, Kamath and Steinke (2020): every Renyi divergence keeps rho times its order."""
+    noise, x = DiscreteGaussian(scale=2.0), np.arange(-50, 50)
+    for order in (1.5, 2.0, 5.0, 12.0):
+        assert renyi(noise.density(x), noise.density(x - 1), order) <= noise.profile(1).rho * order + 1e-12
+    assert noise.profile(1).delta(1.0) <= Profile.concentrated(noise.profile(1).rho).delta(1.0)
+
+
+def test_gaussian_privacy_of_pure_privacy():
+    """A trade-off curve that lies below that of the pair: at all epsilons, more is lost."""
+    for epsilon in (0.2, 1.0, 2.5):
+        pure = Profile.pure(epsilon)
+        gaussian = Gaussian(scale=1 / pure.mu).profile(1)
+        for at in np.linspace(0, epsilon, 20):
+            assert gaussian.delta(at) >= pure.delta(at) - 1e-12
+
+
+def test_epsilon_and_delta_are_inverses():
+    for profile in (
+        Gaussian(scale=2.0).profile(1),
+        GeneralizedGaussian(shape=3, scale=20.0).profile(1) ** 50,
+        Laplace(scale=5.0).profile(1) ** 20,
+        BoundedNoise(power=4, radius=30.0).profile(1),
+    ):
+        for delta in (1e-2, 1e-4):
+            epsilon = profile.epsilon(delta)
+            assert profile.delta(epsilon) <= delta * (1 + 1e-12)
+            assert epsilon == inf or profile.delta(epsilon * 0.999) > delta
+
+
+def test_upper_bounds_do_not_need_the_lower_end():
+    parts = [(Laplace(scale=5.0).loss(1.0), 20)]
+    assert upper_bound(parts, 1.0) == pytest.approx(bracket(parts, 1.0).upper, rel=2e-3)
+
+
+def test_a_contour_is_refused_where_there_are_no_moments():
+    for noise in (Laplace(scale=1.0), BoundedNoise(power=2, radius=5.0), DiscreteGaussian(scale=1.0)):
+        with pytest.raises(DeclarationError, match='say method="fft"'):
+            (noise.profile(1) ** 5).delta(1.0, method="contour")
+
+
+@pytest.mark.parametrize(
+    ("make", "rule"),
+    [
+        (lambda: Gaussian(scale=1.0).profile(-1), "shift is -1"),
+        (lambda: DiscreteLaplace(scale=1.0).profile(0.5), r"shift is 0\.5; DiscreteLaplace is whole"),
+        (lambda: Gaussian(scale=1.0).profile(1).delta(-1), "epsilon is -1"),
+        (lambda: Gaussian(scale=1.0).profile(1).epsilon(1.0), r"delta is 1\.0"),
+        (lambda: Gaussian(scale=1.0).profile(1) ** 1.5, r"power is 1\.5"),
+        (lambda: GeneralizedGaussian(shape=0.9, scale=1.0), "shape is 0.9"),
+        (lambda: BoundedNoise(power=0, radius=1.0), "power is 0"),
+        (lambda: TabulatedNoise([0.5, 0.4]), "sum is 0.9"),
+        (lambda: TabulatedNoise([0.5, 0.5]), "no middle"),
+        (lambda: (Laplace(scale=1.0).profile(1) ** 2).single(), "sample each part"),
+    ],
+)
+def test_bad_input_is_named(make, rule):
+    with pytest.raises(DeclarationError, match=rule):
+        make()

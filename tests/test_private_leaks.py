@@ -1,0 +1,134 @@
+"""No private solution holds the data: pickled, printed, saved, or in a comparison's store."""
+
+import json
+import pickle
+import re
+
+import matplotlib
+import numpy as np
+import pytest
+
+import forcopt as fo
+from forcopt.fairness import DemographicParity, EqualizedOdds
+from forcopt.models import FairClassification, FairPostprocessing
+from forcopt.models.fair_classification import Finite
+from forcopt.privacy import AdditiveMechanism, PrivacyBudget
+from forcopt.problem import problem_classes
+
+COUNTS = np.array([[[36121, 4219], [9437, 5501]], [[4337, 16661], [6229, 20749]]])
+
+
+def postprocessing():
+    return FairPostprocessing(counts=COUNTS, constraint=EqualizedOdds(0.1), privacy=PrivacyBudget(1.0))
+
+
+def classification():
+    rng = np.random.default_rng(0)
+    n = 4000
+    x = rng.integers(0, 3, (n, 1)).astype(float)
+    groups = np.where(rng.random(n) < 0.4, "a", "b")
+    labels = (rng.random(n) < 0.2 + 0.25 * x[:, 0]).astype(int)
+    return FairClassification(
+        features=x,
+        labels=labels,
+        groups=groups,
+        constraint=DemographicParity(0.2),
+        hypotheses=Finite(np.stack([x[:, 0] > c for c in (-1, 0, 1, 2)]).astype(int)),
+        privacy=PrivacyBudget(500.0, 1e-6, floor=300),
+    )
+
+
+PRIVATE = {
+    ("FairPostprocessing", "dp-postprocessing"): (postprocessing, {}),
+    ("FairClassification", "dp-oracle-learner"): (
+        classification,
+        {"rounds": 5, "allow_vacuous": True},
+    ),
+}
+
+
+def test_every_private_method_is_looked_at():
+    """A method is private by its name; each must be in the table above."""
+    found = {
+        (name, method)
+        for name, cls in problem_classes().items()
+        for method in cls.methods
+        if method.startswith(("dp-", "private-"))
+    }
+    assert found == set(PRIVATE)
+
+
+def secrets(problem):
+    """Numbers of the data, as bytes and as they print."""
+    if isinstance(problem, FairPostprocessing):
+        rates = np.concatenate([problem.base.rate(r).ravel() for r in problem.constraint.rates])
+        numbers = [*problem.counts.ravel().tolist(), *rates.tolist()]
+        arrays = [problem.counts, problem.counts.astype(float)]
+    else:
+        codes = np.asarray(problem.groups.codes)
+        numbers, arrays = [], [codes]
+    blobs = [a.tobytes() for a in arrays] + [np.float64(x).tobytes() for x in numbers if x != int(x)]
+    return blobs, [repr(x) for x in numbers]
+
+
+@pytest.mark.parametrize("key", PRIVATE, ids="/".join)
+@pytest.mark.parametrize("seed", [None, 1])
+def test_nothing_of_the_data_goes_with_a_solution(key, seed):
+    pytest.importorskip("opendp")
+    make, options = PRIVATE[key]
+    problem = make()
+    s = problem.solve(key[1], seed=seed, **options)
+    assert s.decision is not None and s.private
+    assert ("simulation" in s.message) == (seed is not None)
+    blobs, texts = secrets(problem)
+    pickled = [pickle.dumps(s), pickle.dumps(s.decision)]
+    back = pickle.loads(pickled[0])
+    assert back.problem is None and back.evaluation is None and back.decision is not None
+    printed = [repr(s), str(s.decision), s.message, s.log, s.reason, repr(s.trace), repr(back)]
+    for blob in blobs:
+        assert all(blob not in p for p in pickled)
+    for text in texts:
+        assert all(text not in p for p in printed)
+
+
+def test_a_decision_is_a_function_of_the_release(monkeypatch, tmp_path):
+    """Two tables of the same size and the same noisy counts: the same decision, rates and picture."""
+    table = COUNTS + np.random.default_rng(0).laplace(scale=2.0, size=COUNTS.shape)
+    monkeypatch.setattr(AdditiveMechanism, "send", lambda self, values, rng: table.copy())
+    monkeypatch.setitem(matplotlib.rcParams, "svg.hashsalt", "same")
+    pictures, decisions = [], []
+    other = COUNTS.copy()
+    other[0, 0, 0], other[1, 1, 1] = other[0, 0, 0] - 900, other[1, 1, 1] + 900
+    for counts in (COUNTS, other):
+        decision = (
+            FairPostprocessing(counts=counts, constraint=EqualizedOdds(0.1), privacy=PrivacyBudget(1.0))
+            .solve(seed=1)
+            .decision
+        )
+        decision.plot(tmp_path / "d.svg")
+        pictures.append(re.sub(r"<dc:date>.*?</dc:date>", "", (tmp_path / "d.svg").read_text()))
+        decisions.append(pickle.dumps(decision))
+    assert pictures[0] == pictures[1] and decisions[0] == decisions[1]
+
+
+def test_the_command_line_prints_the_release_alone(tmp_path):
+    from typer.testing import CliRunner
+
+    from forcopt.cli import app
+
+    problem = postprocessing()
+    problem.save(tmp_path / "p.json")
+    said = CliRunner().invoke(app, ["solve", str(tmp_path / "p.json"), "--seed", "1", "--json"])
+    assert said.exit_code == 0
+    assert json.loads(said.stdout)["metrics"] == {}
+    for text in secrets(problem)[1]:
+        assert text not in said.stdout
+
+
+def test_a_comparison_of_releases_stores_no_metric_of_the_data(tmp_path):
+    pytest.importorskip("opendp")
+    problem = postprocessing()
+    c = fo.compare(problem, ["dp-postprocessing"], isolate=False, store=tmp_path / "runs.sqlite")
+    assert c.rows[0].metrics == {} and np.isnan(c.rows[0].objective)
+    raw = (tmp_path / "runs.sqlite").read_bytes()
+    assert all(blob not in raw for blob in secrets(problem)[0])
