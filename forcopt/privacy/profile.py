@@ -12,6 +12,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
 from forcopt.errors import DeclarationError
+from forcopt.privacy.capped import can_cap, capped_contour
 from forcopt.privacy.contour import contour
 from forcopt.privacy.fft import Bracket, bracket, upper_bound
 from forcopt.privacy.losses import BinomialLoss, GaussianLoss, Loss, pure_loss
@@ -261,6 +262,9 @@ def _log_delta(parts: list[tuple[Loss, int]], epsilon: float, method: Engine) ->
     if method == "auto" and all(loss.has_moments for loss, _ in parts):
         with suppress(DeclarationError):  # where the integrand falls off too slowly, the bracket is faster
             return min(0.0, contour(parts, epsilon))
+    if method == "auto" and len(parts) == 1 and can_cap(parts[0][0]):
+        with suppress(DeclarationError):
+            return capped_contour(parts[0][0], parts[0][1], epsilon)  # type: ignore[arg-type]
     upper = upper_bound(parts, epsilon)
     return log(upper) if upper > 0 else -inf
 
