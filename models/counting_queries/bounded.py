@@ -27,7 +27,7 @@ def bounded(
 
     Every error then is at most the radius, and the mean of the largest is near it for many queries.
     """
-    needs_delta(problem, "of zero tails, so also bounded")
+    needs_delta(problem, "bounded")
     if power is not None and not power > 0:
         raise DeclarationError(f"power is {power!r}; it must be positive")
     deadline = Deadline(time_limit)
@@ -37,7 +37,7 @@ def bounded(
     best: tuple[float, Noise] | None = None
     real = problem.replace(whole=False)
 
-    def guess(m: float) -> float:  # were the loss Gaussian: the Fisher information is 2 m (2 m + 1) / (m - 1) / 2
+    def guess(m: float) -> float:  # were the loss Gaussian; the information is finite for m > 1
         information = m * (2 * m + 1) / (m - 1) if m > 1.1 else 30.0
         return log(sqrt(problem.queries * information) / mu)
 

@@ -42,6 +42,8 @@ class FisherShape:
         weight = np.full(len(grid), 2 * self.step)
         weight[0] = self.step
         self.root = root / sqrt(float(weight @ root**2))
+        with np.errstate(divide="ignore"):
+            self.logs = np.log(self.root)
 
     @cached_property
     def tail(self) -> Array:
@@ -67,9 +69,9 @@ class FisherShape:
         """``E max * sqrt(I)``, which does not depend on the scale."""
         return self.expected_max * sqrt(self.information)
 
-    def at(self, x: Array) -> Array:
-        """The square root of the density, by interpolation."""
-        return np.interp(np.abs(x), self.grid, self.root, right=0.0)
+    def log_density(self, x: Array) -> Array:
+        """The logarithm of the density, linear between the points of the grid, which keeps it concave."""
+        return np.asarray(2 * np.interp(np.abs(x), self.grid, self.logs, right=-np.inf))
 
 
 def fisher_shape(
@@ -115,11 +117,10 @@ def fisher_shape(
         curvature = 4 / shape.step**2
         off = np.full(points - 2, -curvature)
         off[0] *= sqrt(2)  # the even half-line: psi is mirrored at 0
-        _, state = eigh_tridiagonal(
+        energy, _ = eigh_tridiagonal(
             2 * curvature + potential[:-1], off, select="i", select_range=(0, 0)
         )
-        root = np.append(np.abs(state[:, 0]), 0.0)
-        root[0] *= sqrt(2)
+        root = _from_the_end((potential - float(energy[0])) / curvature)
         shape, steps = FisherShape(grid, root, queries), steps + 1
         found = shape.expected_max + shape.information
         if value - found < tolerance * value:
@@ -128,12 +129,28 @@ def fisher_shape(
     return shape, steps
 
 
+def _from_the_end(excess: Array) -> Array:
+    """The ground state by its three-term recurrence, from the far end, where that is stable.
+
+    An eigenvector of a solver has no relative accuracy where it is small, and is not log-concave there.
+    """
+    root = [0.0, 1e-250]
+    for e in excess[-2:0:-1].tolist():
+        value = (2 + e) * root[-1] - root[-2]
+        if value > 1e250:
+            root = [v * 1e-250 for v in root]
+            value *= 1e-250
+        root.append(value)
+    out = np.array(root[::-1])
+    return np.asarray(np.maximum(out, 0.0) / out.max())
+
+
 @CountingQueries.algorithm("fisher", exact=False, cites="Gaussian limit of the loss; Huber (1981), section 4.5")
 def fisher(problem: CountingQueries, *, points: int = 4000, time_limit: float | None = None) -> Outcome:
     """The law that is best if the sum of the losses is Gaussian, as for many queries, on the integers.
 
     The sum then has ``mu^2 = k I(f)``, so that the error is ``E max * sqrt(k I) / mu``. The size is exact for
-    the law itself. Counts are whole, so that a table of whole noise answers real=False and whole=True alike.
+    the law itself. Counts are whole, so that a table of whole noise answers whole=False and whole=True alike.
     """
     needs_delta(problem, "this")
     deadline = Deadline(time_limit)
@@ -142,8 +159,8 @@ def fisher(problem: CountingQueries, *, points: int = 4000, time_limit: float | 
 
     def law(size: float) -> TabulatedNoise:
         reach = min(int(shape.grid[-1] * size), TABLE // 2)
-        half = shape.at(np.arange(reach + 1) / size) ** 2
-        half = half[: int(np.flatnonzero(half > 1e-280)[-1]) + 1]
+        half = np.exp(shape.log_density(np.arange(reach + 1) / size))
+        half = half[: int(np.flatnonzero(half > 1e-30 * half[0])[-1]) + 1]
         both = np.concatenate([half[:0:-1], half])
         return TabulatedNoise(both / both.sum())
 

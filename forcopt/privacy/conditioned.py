@@ -1,0 +1,74 @@
+"""The privacy profile of two or three draws of a real noise, by conditioning on all but one."""
+
+from __future__ import annotations
+
+from math import inf, log
+
+import numpy as np
+
+from forcopt.arrays import Array
+from forcopt.privacy.losses import NoiseLoss
+
+__all__ = ["conditioned"]
+
+FEW = 3
+"""The most draws: the cost grows by a factor of some hundred with each."""
+
+
+def conditioned(loss: NoiseLoss, count: int, epsilon: float) -> float:
+    """The logarithm of delta(epsilon) of `count` draws, 2 or 3, of an even log-concave real noise.
+
+    Given the first draws, delta is that of the last one at epsilon minus their losses, in closed form; the
+    mean over the first is by Gauss-Legendre quadrature on panels that shrink towards the kinks of the loss.
+    O(400^(count - 1)).
+
+    Parameters
+    ----------
+    loss : NoiseLoss
+        Of a real noise.
+    count : int
+        2 or 3.
+    epsilon : float
+        The privacy loss.
+
+    Returns
+    -------
+    float
+        ``log(delta)``; relative error about 1e-9 for smooth losses.
+
+    Examples
+    --------
+    >>> from forcopt.privacy import GeneralizedGaussian
+    >>> loss = GeneralizedGaussian(shape=4, scale=2.0).loss(1.0)
+    >>> round(float(np.exp(conditioned(loss, 2, 0.5))), 5)
+    0.3346
+    """
+    noise, shift = loss.noise, loss.shift
+    reach = -float(noise.quantile(1e-25))
+    graded = shift * 2.0 ** -np.arange(1, 20)
+    wide = np.linspace(-reach, reach, 21)
+    cuts = np.unique(np.clip(np.concatenate([wide, [0.0, shift], -graded, graded, shift - graded, shift + graded]), -reach, reach))
+    x, w = np.polynomial.legendre.leggauss(7)
+    half = np.diff(cuts)[:, None] / 2
+    at = ((cuts[1:] + cuts[:-1])[:, None] / 2 + half * x).ravel()
+    mass = (half * w).ravel() * noise.density(at)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        losses = noise.log_density(at) - noise.log_density(at - shift)
+    keep = mass > 1e-40
+    mass, losses = mass[keep], np.clip(losses[keep], -700.0, 700.0)
+    value = 0.0
+    if count == 2:
+        value = float(mass @ _one(loss, epsilon - losses))
+    else:
+        sums, weights = np.add.outer(losses, losses), np.multiply.outer(mass, mass)
+        upper = np.triu_indices(len(mass))  # the first two draws are exchangeable
+        twice = np.where(upper[0] == upper[1], 1.0, 2.0) * weights[upper]
+        value = float(twice @ _one(loss, epsilon - sums[upper]))
+    return min(0.0, log(value)) if value > 0 else -inf
+
+
+def _one(loss: NoiseLoss, epsilon: Array) -> Array:
+    """Delta of one draw at any real epsilon, by the tails of its loss."""
+    above, other = loss.tails(epsilon)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.maximum(above - np.where(other > 0, np.exp(epsilon) * other, 0.0), 0.0)
