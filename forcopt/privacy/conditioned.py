@@ -20,7 +20,7 @@ def conditioned(loss: NoiseLoss, count: int, epsilon: float) -> float:
 
     Given the first draws, delta is that of the last one at epsilon minus their losses, in closed form; the
     mean over the first is by Gauss-Legendre quadrature on panels that shrink towards the kinks of the loss.
-    O(400^(count - 1)).
+    O(200^(count - 1)).
 
     Parameters
     ----------
@@ -45,10 +45,11 @@ def conditioned(loss: NoiseLoss, count: int, epsilon: float) -> float:
     """
     noise, shift = loss.noise, loss.shift
     reach = -float(noise.quantile(1e-25))
-    graded = shift * 2.0 ** -np.arange(1, 20)
-    wide = np.linspace(-reach, reach, 21)
-    cuts = np.unique(np.clip(np.concatenate([wide, [0.0, shift], -graded, graded, shift - graded, shift + graded]), -reach, reach))
-    x, w = np.polynomial.legendre.leggauss(7)
+    graded = shift * 4.0 ** -np.arange(1, 10 if count == 2 else 6)
+    wide = np.linspace(-reach, reach, 21 if count == 2 else 15)
+    kinks = [0.0, shift, *-graded, *graded, *(shift - graded), *(shift + graded)]
+    cuts = np.unique(np.clip(np.concatenate([wide, kinks]), -reach, reach))
+    x, w = np.polynomial.legendre.leggauss(7 if count == 2 else 6)
     half = np.diff(cuts)[:, None] / 2
     at = ((cuts[1:] + cuts[:-1])[:, None] / 2 + half * x).ravel()
     mass = (half * w).ravel() * noise.density(at)

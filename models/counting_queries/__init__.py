@@ -6,10 +6,22 @@ Ganesh and Zhao: Privately answering counting queries with generalized Gaussian 
 from forcopt.models.counting_queries import (  # noqa: F401  (register the methods)
     bounded,
     classical,
+    factorizations,
     fisher,
+    fixed_point,
     ganesh_zhao,
     shape_search,
 )
+from forcopt.models.counting_queries.lattice import LatticeLaw, LatticeNoise
+from forcopt.models.counting_queries.linear_queries import Factorization, LinearQueries
+from forcopt.models.counting_queries.private_mechanism import PrivateMechanism
 from forcopt.models.counting_queries.problem import CountingQueries
 
-__all__ = ["CountingQueries"]
+__all__ = [
+    "CountingQueries",
+    "Factorization",
+    "LatticeLaw",
+    "LatticeNoise",
+    "LinearQueries",
+    "PrivateMechanism",
+]

@@ -19,6 +19,9 @@ from forcopt.status import Status
 
 __all__ = ["fisher_information", "shape_search"]
 
+LEAST_SHAPE = 1.1
+"""Between this and 1 profiles of more than three draws are slow; 1 itself is tried where the best is near."""
+
 
 def fisher_information(shape: float) -> float:
     """Of the location of generalized Gaussian noise of scale 1: ``p^2 Gamma(2 - 1/p) / Gamma(1/p)``.
@@ -82,20 +85,20 @@ def shape_search(
             best = found
         return found[0]
 
-    ends = (log(low), log(high))
+    ends = (log(max(low, LEAST_SHAPE) if problem.queries > 3 else low), log(high))
     near = float(minimize_scalar(limit, bounds=ends, method="bounded", options={"xatol": 1e-3}).x)
     message = ""
     try:
         reach = 0.35
         while True:
             bounds = (max(ends[0], near - reach), min(ends[1], near + reach))
-            found = minimize_scalar(objective, bounds=bounds, method="bounded", options={"xatol": 2e-3})
+            found = minimize_scalar(objective, bounds=bounds, method="bounded", options={"xatol": 4e-3})
             away = min(found.x - bounds[0], bounds[1] - found.x)
             if away > 0.02 or (bounds[0] == ends[0] and bounds[1] == ends[1]) or reach > 3:
                 break
             near, reach = float(found.x), 2 * reach
         assert best is not None
-        if low == 1.0 and getattr(best[1], "shape", 2.0) < 1.1:
+        if low == 1.0 and getattr(best[1], "shape", 2.0) < 1.2:
             objective(0.0)
         shape, guess = best[1].shape, best[1].scale  # type: ignore[attr-defined]
         if problem.whole:
