@@ -223,46 +223,50 @@ def _size(values: tuple[int, ...]) -> int:
     return int(many * 2 ** sum(v != 0 for v in values))
 
 
+def _units(problem: LatticeNoise) -> Array:
+    """What 1 of a variable says of the probability of a point: for delta 0 that falls like ``e^-epsilon``."""
+    return np.exp(-problem.epsilon * problem.norms) if problem.delta == 0 else 1 / problem.sizes
+
+
 def _write(problem: LatticeNoise, model: Model, outside: bool) -> tuple[Any, Any]:
     """Write the program; with `outside`, mass may lie beyond the box at cost R + 1, unwatched."""
-    n, scale = len(problem.orbits), problem.sizes
-    mass = model.variable(model.unused_name("mass"), n, lower=0, upper=1)  # of whole orbits
-    point = sp.diags_array(1 / scale)
+    n, unit = len(problem.orbits), _units(problem)
+    weight = model.variable(model.unused_name("weight"), n, lower=0)
+    mass = weight * (unit * problem.sizes)
     total, cost = mass.sum(), (mass * problem.norms).sum()
     if outside:
         rest = model.variable(model.unused_name("rest"), lower=0, upper=1)
         total, cost = total + rest, cost + (problem.radius + 1) * rest
     elif problem.delta == 0:
         surface = np.flatnonzero(problem.norms == problem.radius)
-        level = model.variable(model.unused_name("level"), lower=0)
-        weight, price = problem.beyond
-        model.subject_to(mass[surface] / scale[surface] == level)
-        total, cost = total + weight * level, cost + price * level
+        level = weight[int(surface[0])]
+        model.subject_to(weight[surface] == level)
+        here = unit[surface[0]]
+        total, cost = total + problem.beyond[0] * here * level, cost + problem.beyond[1] * here * level
     model.subject_to(total == 1)
     factor = exp(-problem.epsilon)
     for moved in range(1, problem.queries + 1):
         x, y, many = problem.changes(moved)
         inside = y >= 0
-        if outside or problem.delta == 0:
+        if problem.delta == 0:  # ratios alone: both directions, in units of the smaller probability
+            x, y = x[inside], y[inside]
+            step = unit[y] / unit[x]
+            model.subject_to(factor * weight[x] <= step * weight[y], factor * step * weight[y] <= weight[x])
+            continue
+        if outside:
             x, y, many = x[inside], y[inside], many[inside]
             inside = np.ones(len(x), dtype=bool)
         rows = np.arange(len(x))
-        to_x = sp.csr_array((np.ones(len(x)), (rows, x)), shape=(len(x), n))
-        to_y = sp.csr_array((np.ones(int(inside.sum())), (rows[inside], y[inside])), shape=(len(x), n))
-        # in units of the mass of the class of x: many * P(x) against many * P(x - Delta)
-        there = sp.diags_array(many) @ to_y @ point
-        here = sp.diags_array(many * factor) @ to_x @ point
-        if problem.delta == 0:
-            model.subject_to((here - there) @ mass <= 0, (sp.diags_array(many * factor) @ to_y @ point - sp.diags_array(many) @ to_x @ point) @ mass <= 0)
-        else:
-            excess = model.variable(model.unused_name("excess"), len(x), lower=0)
-            model.subject_to((here - there) @ mass <= factor * excess, excess.sum() <= problem.delta)
-    return mass, cost
+        to_x = sp.csr_array((many * unit[x], (rows, x)), shape=(len(x), n))
+        to_y = sp.csr_array(((many * unit[y])[inside], (rows[inside], y[inside])), shape=(len(x), n))
+        excess = model.variable(model.unused_name("excess"), len(x), lower=0)
+        model.subject_to((factor * to_x - to_y) @ weight <= factor * excess, excess.sum() <= problem.delta)
+    return weight, cost
 
 
 @LatticeNoise.formulation("lp", exact=True, cites="orbits of the hyperoctahedral group; Ganesh and Zhao (2021), section 2")
 def lp(problem: LatticeNoise, model: Model) -> Handles:
-    """One mass for each orbit of signed permutations, one slack for each orbit of pairs (x, x - Delta).
+    """One weight for each orbit of signed permutations, one slack for each orbit of pairs (x, x - Delta).
 
     Only changes by ones in the first j coordinates are needed, j = 1, .., k: the others are their images.
     C(R + k, k) + O((2 R + 1)^k / k!) variables.
@@ -270,11 +274,13 @@ def lp(problem: LatticeNoise, model: Model) -> Handles:
     Returns
     -------
     Handles
-        ``mass``: of each orbit, shape ``(orbits,)``.
+        ``weight``: of each orbit, shape ``(orbits,)``: its mass, or for delta 0 the probability of a point over
+        ``e^(-epsilon norm)``.
     """
-    mass, cost = _write(problem, model, outside=False)
+    weight, cost = _write(problem, model, outside=False)
+    unit = _units(problem)
     return Handles(
-        objective=cost, decision=lambda said: problem.law(np.asarray(said[mass]) / problem.sizes), mass=mass
+        objective=cost, decision=lambda said: problem.law(np.asarray(said[weight]) * unit), weight=weight
     )
 
 
