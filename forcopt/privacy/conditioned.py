@@ -1,4 +1,4 @@
-"""The privacy profile of two or three draws of a real noise, by conditioning on all but one."""
+"""The privacy profile of two or three draws of a noise, by conditioning on all but one."""
 
 from __future__ import annotations
 
@@ -7,16 +7,27 @@ from math import inf, log
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.privacy.losses import NoiseLoss
+from forcopt.privacy.losses import AtomLoss, Loss, NoiseLoss
 
-__all__ = ["conditioned"]
+__all__ = ["can_condition", "conditioned"]
 
 FEW = 3
 """The most draws: the cost grows by a factor of some hundred with each."""
 
 
-def conditioned(loss: NoiseLoss, count: int, epsilon: float) -> float:
-    """The logarithm of delta(epsilon) of `count` draws, 2 or 3, of an even log-concave real noise.
+SMALL = 2000
+"""The most entries of a table."""
+
+
+def can_condition(loss: Loss, count: int) -> bool:
+    """Whether `conditioned` takes a composition: few draws of a real noise, or of a table that is not large."""
+    if isinstance(loss, AtomLoss):
+        return count <= FEW and len(loss.losses) <= SMALL
+    return count <= FEW and isinstance(loss, NoiseLoss) and not loss.noise.whole
+
+
+def conditioned(loss: Loss, count: int, epsilon: float) -> float:
+    """The logarithm of delta(epsilon) of `count` draws, 2 or 3, of an even log-concave noise.
 
     Given the first draws, delta is that of the last one at epsilon minus their losses, in closed form; the
     mean over the first is by Gauss-Legendre quadrature on panels that shrink towards the kinks of the loss.
@@ -24,8 +35,8 @@ def conditioned(loss: NoiseLoss, count: int, epsilon: float) -> float:
 
     Parameters
     ----------
-    loss : NoiseLoss
-        Of a real noise.
+    loss : Loss
+        One that `can_condition` allows. For a table the mean is an exact sum.
     count : int
         2 or 3.
     epsilon : float
@@ -43,6 +54,30 @@ def conditioned(loss: NoiseLoss, count: int, epsilon: float) -> float:
     >>> round(float(np.exp(conditioned(loss, 2, 0.5))), 5)
     0.3346
     """
+    mass, losses = _first(loss, count)
+    if count == 2:
+        value = float(mass @ _one(loss, epsilon - losses))
+    else:
+        sums, weights = np.add.outer(losses, losses), np.multiply.outer(mass, mass)
+        upper = np.triu_indices(len(mass))  # the first two draws are exchangeable
+        twice = np.where(upper[0] == upper[1], 1.0, 2.0) * weights[upper]
+        value = float(twice @ _one(loss, epsilon - sums[upper]))
+    return min(0.0, log(value)) if value > 0 else -inf
+
+
+def _one(loss: Loss, epsilon: Array) -> Array:
+    """Delta of one draw at any real epsilon, by the tails of its loss."""
+    above, other = loss.tails(epsilon)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.maximum(above - np.where(other > 0, np.exp(epsilon) * other, 0.0), 0.0)
+
+
+def _first(loss: Loss, count: int) -> tuple[Array, Array]:
+    """Masses and losses of one draw: all entries of a table, or nodes of a quadrature."""
+    if isinstance(loss, AtomLoss):
+        losses, mass = loss.atoms_up_to(np.inf)
+        return np.append(mass, loss.infinite), np.append(np.clip(losses, -700.0, 700.0), 700.0)
+    assert isinstance(loss, NoiseLoss)
     noise, shift = loss.noise, loss.shift
     reach = -float(noise.quantile(1e-25))
     graded = shift * 4.0 ** -np.arange(1, 10 if count == 2 else 6)
@@ -56,20 +91,4 @@ def conditioned(loss: NoiseLoss, count: int, epsilon: float) -> float:
     with np.errstate(divide="ignore", invalid="ignore"):
         losses = noise.log_density(at) - noise.log_density(at - shift)
     keep = mass > 1e-40
-    mass, losses = mass[keep], np.clip(losses[keep], -700.0, 700.0)
-    value = 0.0
-    if count == 2:
-        value = float(mass @ _one(loss, epsilon - losses))
-    else:
-        sums, weights = np.add.outer(losses, losses), np.multiply.outer(mass, mass)
-        upper = np.triu_indices(len(mass))  # the first two draws are exchangeable
-        twice = np.where(upper[0] == upper[1], 1.0, 2.0) * weights[upper]
-        value = float(twice @ _one(loss, epsilon - sums[upper]))
-    return min(0.0, log(value)) if value > 0 else -inf
-
-
-def _one(loss: NoiseLoss, epsilon: Array) -> Array:
-    """Delta of one draw at any real epsilon, by the tails of its loss."""
-    above, other = loss.tails(epsilon)
-    with np.errstate(over="ignore", invalid="ignore"):
-        return np.maximum(above - np.where(other > 0, np.exp(epsilon) * other, 0.0), 0.0)
+    return mass[keep], np.clip(losses[keep], -700.0, 700.0)

@@ -13,10 +13,10 @@ from scipy.optimize import brentq, minimize_scalar
 
 from forcopt.errors import DeclarationError
 from forcopt.privacy.capped import can_cap, capped_contour
-from forcopt.privacy.conditioned import FEW, conditioned
+from forcopt.privacy.conditioned import can_condition, conditioned
 from forcopt.privacy.contour import contour
 from forcopt.privacy.fft import Bracket, bracket, upper_bound
-from forcopt.privacy.losses import BinomialLoss, GaussianLoss, Loss, NoiseLoss, pure_loss
+from forcopt.privacy.losses import BinomialLoss, GaussianLoss, Loss, pure_loss
 
 __all__ = ["Bracket", "Profile"]
 
@@ -261,7 +261,7 @@ def _log_delta(parts: list[tuple[Loss, int]], epsilon: float, method: Engine) ->
     if method == "contour":
         return min(0.0, contour(parts, epsilon))
     loss, count = parts[0]
-    if method == "auto" and len(parts) == 1 and isinstance(loss, NoiseLoss) and not loss.noise.whole and count <= FEW:
+    if method == "auto" and len(parts) == 1 and can_condition(loss, count):
         return conditioned(loss, count, epsilon)
     if method == "auto" and all(loss.has_moments for loss, _ in parts):
         with suppress(DeclarationError):  # where the integrand falls off too slowly, the bracket is faster

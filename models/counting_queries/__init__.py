@@ -11,6 +11,7 @@ from forcopt.models.counting_queries import (  # noqa: F401  (register the metho
     fixed_point,
     ganesh_zhao,
     shape_search,
+    sparse_vector,
 )
 from forcopt.models.counting_queries.lattice import LatticeLaw, LatticeNoise
 from forcopt.models.counting_queries.linear_queries import Factorization, LinearQueries

@@ -19,7 +19,9 @@ __all__ = ["calibrated", "gaussian", "k_norm", "laplace", "needs_delta"]
 def needs_delta(problem: CountingQueries, law: str) -> None:
     """Refuse pure privacy for a law whose loss is unbounded."""
     if problem.delta == 0:
-        raise DeclarationError(f"delta is 0, and the loss of {law} noise is unbounded: say laplace (p = 1) or k-norm")
+        raise DeclarationError(
+            f"delta is 0, and the loss of {law} noise is unbounded: say laplace (p = 1) or k-norm"
+        )
 
 
 def calibrated(
@@ -67,4 +69,3 @@ def k_norm(problem: CountingQueries, *, time_limit: float | None = None) -> Outc
     if problem.whole:
         raise DeclarationError("whole is True; k-norm is real noise")
     return Outcome(KNorm(scale=1 / problem.epsilon))
-

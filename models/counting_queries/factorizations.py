@@ -56,4 +56,3 @@ def square_root(problem: LinearQueries, *, time_limit: float | None = None) -> O
     lag = np.arange(n)[:, None] - np.arange(n)
     root = np.where(lag >= 0, entries[np.maximum(lag, 0)], 0.0)
     return Outcome(Factorization(root, root))
-

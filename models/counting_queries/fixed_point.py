@@ -19,7 +19,9 @@ FLOOR = 1e-12
 """Of a weight, relative to the largest: dominated queries keep that much."""
 
 
-@LinearQueries.algorithm("fixed-point", exact=True, cites="duality of gamma_2 (Lee, Shraibman and Spalek 2008)")
+@LinearQueries.algorithm(
+    "fixed-point", exact=True, cites="duality of gamma_2 (Lee, Shraibman and Spalek 2008)"
+)
 def fixed_point(
     problem: LinearQueries,
     *,

@@ -70,7 +70,9 @@ class LatticeLaw:
         largest = folded[:, 0]
         within = np.minimum(folded, top) @ base
         at = order[np.searchsorted((self.orbits @ base)[order], within)]
-        out = self.probabilities[at] * np.where(largest > top, self.decay ** np.maximum(largest - top, 0.0), 1.0)
+        out = self.probabilities[at] * np.where(
+            largest > top, self.decay ** np.maximum(largest - top, 0.0), 1.0
+        )
         return out.reshape((2 * reach + 1,) * k)
 
 
@@ -190,14 +192,24 @@ class LatticeNoise(Problem):
             allowed one, or with delta 0 the largest factor over ``e^epsilon``, relatively).
         """
         if not isinstance(decision, LatticeLaw) or decision.orbits.shape[1] != self.queries:
-            raise DeclarationError(f"the decision is {decision!r}; it must be a LatticeLaw of {self.queries} numbers")
+            raise DeclarationError(
+                f"the decision is {decision!r}; it must be a LatticeLaw of {self.queries} numbers"
+            )
         top = int(decision.orbits.max())
         k, margin = self.queries, top + 2
         p = decision.grid(margin)
         norm = np.abs(np.stack(np.meshgrid(*[np.arange(-margin, margin + 1)] * k, indexing="ij"))).max(axis=0)
-        far = np.arange(margin + 1, margin + int(60 / self.epsilon) + 200, dtype=float) if decision.decay else np.zeros(0)
+        far = (
+            np.arange(margin + 1, margin + int(60 / self.epsilon) + 200, dtype=float)
+            if decision.decay
+            else np.zeros(0)
+        )
         surface = float(decision.probabilities[decision.orbits[:, 0] == top].max())
-        shell = ((2 * far + 1) ** k - (2 * far - 1) ** k) * surface * decision.decay ** (far - top) if far.size else far
+        shell = (
+            ((2 * far + 1) ** k - (2 * far - 1) ** k) * surface * decision.decay ** (far - top)
+            if far.size
+            else far
+        )
         mass, cost = float(p.sum() + shell.sum()), float((p * norm).sum() + shell @ far)
         excess = 0.0
         for moved in range(1, k + 1):
@@ -264,7 +276,9 @@ def _write(problem: LatticeNoise, model: Model, outside: bool) -> tuple[Any, Any
     return weight, cost
 
 
-@LatticeNoise.formulation("lp", exact=True, cites="orbits of the hyperoctahedral group; Ganesh and Zhao (2021), section 2")
+@LatticeNoise.formulation(
+    "lp", exact=True, cites="orbits of the hyperoctahedral group; Ganesh and Zhao (2021), section 2"
+)
 def lp(problem: LatticeNoise, model: Model) -> Handles:
     """One weight for each orbit of signed permutations, one slack for each orbit of pairs (x, x - Delta).
 

@@ -91,7 +91,9 @@ class LinearQueries(Problem):
     @classmethod
     def _is_matrix(cls, w: Array) -> Array:
         if w.ndim != 2 or 0 in w.shape:
-            raise DeclarationError(f"the shape is {w.shape}; it must be (queries, counts), at least one of each")
+            raise DeclarationError(
+                f"the shape is {w.shape}; it must be (queries, counts), at least one of each"
+            )
         if not w.any():
             raise DeclarationError("it is 0 everywhere; there is nothing to answer")
         return w
@@ -125,10 +127,16 @@ class LinearQueries(Problem):
         columns = {name: frame[name] for name in (frame if isinstance(frame, Mapping) else frame.columns)}
         sizes = [len(np.unique(np.asarray(c))) for c in columns.values()]
         if not 1 <= order <= len(sizes):
-            raise DeclarationError(f"order is {order}; it must be from 1 to {len(sizes)}, the number of attributes")
+            raise DeclarationError(
+                f"order is {order}; it must be from 1 to {len(sizes)}, the number of attributes"
+            )
         if np.prod(sizes) > 5000:
-            raise DeclarationError(f"the product of the categories is {np.prod(sizes)}; at most 5,000 cells fit")
-        cells = np.stack(np.meshgrid(*[np.arange(s) for s in sizes], indexing="ij"), axis=-1).reshape(-1, len(sizes))
+            raise DeclarationError(
+                f"the product of the categories is {np.prod(sizes)}; at most 5,000 cells fit"
+            )
+        cells = np.stack(np.meshgrid(*[np.arange(s) for s in sizes], indexing="ij"), axis=-1).reshape(
+            -1, len(sizes)
+        )
         rows = []
         for chosen in combinations(range(len(sizes)), order):
             code = np.ravel_multi_index(tuple(cells[:, list(chosen)].T), [sizes[i] for i in chosen])
@@ -168,7 +176,9 @@ class LinearQueries(Problem):
         """
         left, right = as_numbers(decision.left, "left"), as_numbers(decision.right, "right")
         if left.shape != (len(self.workload), right.shape[0]) or right.shape[1] != self.workload.shape[1]:
-            raise DeclarationError(f"the factors have shapes {left.shape} and {right.shape}; the workload {self.workload.shape}")
+            raise DeclarationError(
+                f"the factors have shapes {left.shape} and {right.shape}; the workload {self.workload.shape}"
+            )
         missed = self.workload - left @ right
         if self.neighbours == "substitute":  # the number of people is known, and its multiples are free
             missed = missed - missed.mean(axis=1, keepdims=True)

@@ -74,7 +74,9 @@ class PrivateMechanism(Problem):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.loss.ndim != 2 or 0 in self.loss.shape:
-            raise DeclarationError(f"loss has shape {self.loss.shape}; it must be (inputs, outputs), at least one")
+            raise DeclarationError(
+                f"loss has shape {self.loss.shape}; it must be (inputs, outputs), at least one"
+            )
         inputs = len(self.loss)
         if self.edges.size and not (self.edges.min() >= 0 and self.edges.max() < inputs):
             raise DeclarationError(f"edges: inputs are numbered from 0 to {inputs - 1}")
@@ -82,7 +84,9 @@ class PrivateMechanism(Problem):
             if self.prior.shape != (inputs,):
                 raise DeclarationError(f"prior has shape {self.prior.shape}; it must be ({inputs},)")
             if (self.prior < 0).any() or abs(self.prior.sum() - 1) > 1e-9:
-                raise DeclarationError(f"prior sums to {self.prior.sum():g}; it must be nonnegative with sum 1")
+                raise DeclarationError(
+                    f"prior sums to {self.prior.sum():g}; it must be nonnegative with sum 1"
+                )
         return self
 
     @classmethod
@@ -99,7 +103,9 @@ class PrivateMechanism(Problem):
             See the class.
         """
         if most != int(most) or most < 0 or queries != int(queries) or queries < 1:
-            raise DeclarationError(f"most is {most}, queries {queries}; they must be whole, from 0 and from 1 up")
+            raise DeclarationError(
+                f"most is {most}, queries {queries}; they must be whole, from 0 and from 1 up"
+            )
         points = np.array(list(product(range(int(most) + 1), repeat=int(queries))))
         distance = np.abs(points[:, None] - points[None]).max(axis=2)
         near = np.argwhere(np.triu(distance == 1))
@@ -138,7 +144,9 @@ class PrivateMechanism(Problem):
         return Evaluation(objective, violations, {"delta": delta})
 
 
-@PrivateMechanism.formulation("lp", exact=True, cites="Ganesh and Zhao (2021), section 2; Ghosh et al. (2009)")
+@PrivateMechanism.formulation(
+    "lp", exact=True, cites="Ganesh and Zhao (2021), section 2; Ghosh et al. (2009)"
+)
 def lp(problem: PrivateMechanism, model: Model) -> Handles:
     """One probability for each input and output; for delta above 0 one slack for each neighbour and output.
 
@@ -209,7 +217,9 @@ def randomized_response(problem: PrivateMechanism, *, time_limit: float | None =
     """
     inputs, outputs = problem.loss.shape
     if inputs != outputs:
-        raise DeclarationError(f"randomized-response needs as many outputs as inputs, not {outputs} and {inputs}")
+        raise DeclarationError(
+            f"randomized-response needs as many outputs as inputs, not {outputs} and {inputs}"
+        )
     eye, e = np.eye(inputs), exp(problem.epsilon)
     noisy = (eye * (e - 1) + 1) / (e + inputs - 1)
     return Outcome(problem.delta * eye + (1 - problem.delta) * noisy)
@@ -221,7 +231,9 @@ def geometric(problem: PrivateMechanism, *, time_limit: float | None = None) -> 
     n, outputs = problem.loss.shape
     steps = {tuple(sorted(pair)) for pair in problem.edges.tolist()}
     if n != outputs or not steps <= {(i, i + 1) for i in range(n - 1)}:
-        raise DeclarationError("geometric needs inputs 0, 1, .. of which neighbours follow each other, and outputs alike")
+        raise DeclarationError(
+            "geometric needs inputs 0, 1, .. of which neighbours follow each other, and outputs alike"
+        )
     a = exp(-problem.epsilon)
     x = np.arange(n)
     if n == 1 or a == 1:

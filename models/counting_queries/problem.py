@@ -155,7 +155,9 @@ class CountingQueries(Problem):
             raise DeclarationError(f"counts has shape {np.shape(counts)}; it must be ({self.queries},)")
         broken = self.evaluate(law).violations
         if broken:
-            raise DeclarationError(f"the law is not private enough: delta is {broken['privacy']:.3g} over, relatively")
+            raise DeclarationError(
+                f"the law is not private enough: delta is {broken['privacy']:.3g} over, relatively"
+            )
         return self.mechanism(law).release(counts, rng)
 
     def _check(self, law: Noise | KNorm) -> None:

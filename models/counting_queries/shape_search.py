@@ -22,6 +22,9 @@ __all__ = ["fisher_information", "shape_search"]
 LEAST_SHAPE = 1.1
 """Between this and 1 profiles of more than three draws are slow; 1 itself is tried where the best is near."""
 
+FEW = 3
+"""Up to so many queries the shape of whole noise is searched for by itself, not that of real noise."""
+
 
 def fisher_information(shape: float) -> float:
     """Of the location of generalized Gaussian noise of scale 1: ``p^2 Gamma(2 - 1/p) / Gamma(1/p)``.
@@ -32,7 +35,9 @@ def fisher_information(shape: float) -> float:
     return float(shape**2 * np.exp(gammaln(2 - 1 / shape) - gammaln(1 / shape)))
 
 
-@CountingQueries.algorithm("shape-search", exact=False, cites="Ganesh and Zhao (2021), section 2; scales exact")
+@CountingQueries.algorithm(
+    "shape-search", exact=False, cites="Ganesh and Zhao (2021), section 2; scales exact"
+)
 def shape_search(
     problem: CountingQueries,
     *,
@@ -43,7 +48,7 @@ def shape_search(
 
     The error is a unimodal function of the shape in all cases seen. The search starts where it is least if
     the losses' sum were Gaussian (``E max * sqrt(Fisher information)``), and is by Brent's method. Whole
-    noise has the shape that is best for real noise, and a scale of its own. With delta 0 only shape 1 has a
+    noise for more than three queries has the shape that is best for real noise, and a scale of its own. With delta 0 only shape 1 has a
     bounded loss.
     """
     low, high = shapes
@@ -56,27 +61,27 @@ def shape_search(
     deadline = Deadline(time_limit)
     k = problem.queries if problem.error == "max" else 1
     mu = gaussian_shift(problem.epsilon, problem.delta)
-    real = problem.replace(whole=False)
+    whole = problem.whole and problem.queries <= FEW
+    searched = problem if whole else problem.replace(whole=False)
     correction, count = 0.0, 0
-    best: tuple[float, Noise] | None = None
+    best: tuple[float, float, float] | None = None
+
+    def law(p: float, scale: float, on_integers: bool) -> Noise:
+        noise = GeneralizedGaussian(shape=p, scale=scale)
+        return noise.on_integers() if on_integers else noise
 
     def limit(log_shape: float) -> float:
         p = float(np.exp(log_shape))
         return expected_max(GeneralizedGaussian(shape=p, scale=1.0), k) * sqrt(fisher_information(p))
 
-    def at(p: float, tolerance: float) -> tuple[float, Noise]:
+    def at(p: float, tolerance: float) -> tuple[float, float, float]:
         nonlocal correction, count
         guess = log(sqrt(problem.queries * fisher_information(p)) / mu)
         scale = least_size(
-            real,
-            lambda s: GeneralizedGaussian(shape=p, scale=s),
-            float(np.exp(guess + correction)),
-            deadline,
-            tolerance,
+            searched, lambda s: law(p, s, whole), float(np.exp(guess + correction)), deadline, tolerance
         )
         correction, count = log(scale) - guess, count + 1
-        noise = GeneralizedGaussian(shape=p, scale=scale)
-        return expected_max(noise, k), noise
+        return expected_max(law(p, scale, whole), k), p, scale
 
     def objective(log_shape: float) -> float:
         nonlocal best
@@ -85,7 +90,7 @@ def shape_search(
             best = found
         return found[0]
 
-    ends = (log(max(low, LEAST_SHAPE) if problem.queries > 3 else low), log(high))
+    ends = (log(max(low, LEAST_SHAPE) if problem.queries > FEW else low), log(high))
     near = float(minimize_scalar(limit, bounds=ends, method="bounded", options={"xatol": 1e-3}).x)
     message = ""
     try:
@@ -98,17 +103,16 @@ def shape_search(
                 break
             near, reach = float(found.x), 2 * reach
         assert best is not None
-        if low == 1.0 and getattr(best[1], "shape", 2.0) < 1.2:
+        if low == 1.0 and best[1] < 1.2:
             objective(0.0)
-        shape, guess = best[1].shape, best[1].scale  # type: ignore[attr-defined]
+        _, p, scale = best
         if problem.whole:
-            size = least_size(
-                problem, lambda s: GeneralizedGaussian(shape=shape, scale=s).on_integers(), guess, deadline, 1e-9
-            )
-            return Outcome(GeneralizedGaussian(shape=shape, scale=size).on_integers(), iterations=count)
-        return Outcome(at(shape, 1e-11)[1], iterations=count)
+            scale = least_size(problem, lambda s: law(p, s, True), scale, deadline, 1e-9)
+        else:
+            _, _, scale = at(p, 1e-11)
+        return Outcome(law(p, scale, problem.whole), iterations=count)
     except TimeoutError as error:
         message = str(error)
-    if best is None or problem.whole:
+    if best is None or problem.whole != whole:
         return Outcome(None, status=Status.LIMIT, message=message, iterations=count)
-    return Outcome(best[1], iterations=count, message=message)
+    return Outcome(law(best[1], best[2], whole), iterations=count, message=message)

@@ -61,9 +61,10 @@ class KNorm(Declared):
         """
         rng = Secure() if rng is None else rng
         if not rng.simulated:
-            raise DeclarationError("KNorm is real noise, whose floating-point draws are not private: simulate")
+            raise DeclarationError(
+                "KNorm is real noise, whose floating-point draws are not private: simulate"
+            )
         generator = rng.generator()
         rows, count = size
         reach = generator.standard_gamma(count + 1, (rows, 1)) * self.scale
         return np.asarray(reach * generator.uniform(-1, 1, (rows, count)))
-
