@@ -161,4 +161,5 @@ def _middle(values: Array, groups: Array, count: int) -> Array:
     low, high = np.full(count, np.inf), np.full(count, -np.inf)
     np.minimum.at(low, groups, values)
     np.maximum.at(high, groups, values)
-    return np.where(np.isfinite(low), 0.5 * (low + high), 0.0)
+    empty = low > high
+    return np.where(empty, 0.0, 0.5 * (np.where(empty, 0.0, low) + np.where(empty, 0.0, high)))

@@ -67,7 +67,7 @@ def bounded(
             minimize_scalar(objective, bounds=bounds, method="bounded", options={"xatol": 5e-3})
             assert best is not None
             power = best[1].power  # type: ignore[attr-defined]
-        value, law = at(power, 1e-11)
+        law = at(power, 1e-11)[1]
         if problem.whole:
             fixed = power
             size = least_size(

@@ -94,7 +94,8 @@ def least_size(
         high = there
         if abs(there - log(start)) > 40:
             raise DeclarationError(
-                f"no size of {type(law(start)).__name__} gives delta {problem.delta:g} at epsilon {problem.epsilon:g}"
+                f"no size of {type(law(start)).__name__} gives delta {problem.delta:g} at epsilon "
+                f"{problem.epsilon:g}"
             )
     root = float(brentq(over, low, high, xtol=tolerance, rtol=1e-15)) if low < high else low
     grow = tolerance

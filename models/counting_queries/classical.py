@@ -65,7 +65,10 @@ def gaussian(problem: CountingQueries, *, time_limit: float | None = None) -> Ou
 
 @CountingQueries.algorithm("k-norm", exact=False, cites="Hardt and Talwar (2010), section 4")
 def k_norm(problem: CountingQueries, *, time_limit: float | None = None) -> Outcome:
-    """The k-norm mechanism: pure privacy, mean of the largest error ``k / epsilon``. It takes no time worth a limit."""
+    """The k-norm mechanism: pure privacy, mean of the largest error ``k / epsilon``.
+
+    It takes no time worth a limit.
+    """
     if problem.whole:
         raise DeclarationError("whole is True; k-norm is real noise")
     return Outcome(KNorm(scale=1 / problem.epsilon))

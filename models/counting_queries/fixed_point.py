@@ -51,7 +51,7 @@ def fixed_point(
     w = w[np.ix_(rows, columns)]
     share = 1.0 if problem.error == "max" else sqrt(len(rows) / len(problem.workload))
     u, v = np.full(len(w), 1 / len(w)), np.full(w.shape[1], 1 / w.shape[1])
-    lower, upper, best, steps = 0.0, inf, (w, v), 0
+    lower, upper, steps = 0.0, inf, 0
     power = 1.0
     factors: tuple[Array, Array] | None = None
     while steps < most:

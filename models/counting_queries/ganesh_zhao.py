@@ -53,7 +53,9 @@ def out_of_range(queries: int, epsilon: float, delta: float, shape: float) -> st
         return f"log(1 / delta) = {log(1 / delta):.4g} must be at most k / 36 = {k / 36:.4g}"
     tail = 2 * float(gammainc(k / p, k / p / 2) + gammaincc(k / p, 2 * k / p))
     if delta < tail:
-        return f"delta = {delta:g} must be at least 2 Pr[Gamma(k/p) is not within a factor 2 of k/p] = {tail:.4g}"
+        return (
+            f"delta = {delta:g} must be at least twice the tail of Gamma(k / p) beyond a factor 2, {tail:.4g}"
+        )
     # Lemma 14: the loss is at most epsilon
     power = (epsilon / (185 * sqrt(p * log(1 / delta)))) ** p  # k^(p/2) / scale^p
     if 128 * p ** (1 / p) / 185 * epsilon + 4 * p * p * power > epsilon:

@@ -49,7 +49,7 @@ class LatticeLaw:
 
     def marginal(self) -> tuple[Array, Array]:
         """The values of one coordinate within the box, and their probabilities."""
-        k, top = self.orbits.shape[1], int(self.orbits[0].max())
+        k, top = self.orbits.shape[1], int(self.orbits.max())
         mass = np.zeros(2 * top + 1)
         for orbit, p in zip(self.orbits, self.probabilities, strict=True):
             size = _size(tuple(orbit))
@@ -61,7 +61,7 @@ class LatticeLaw:
 
     def grid(self, reach: int) -> Array:
         """The probabilities of all points up to `reach`, shape ``(2 reach + 1,) * queries``."""
-        n, k = self.orbits.shape
+        k = self.orbits.shape[1]
         top = int(self.orbits.max())
         base = (top + 1) ** np.arange(k)[::-1]
         order = np.argsort(self.orbits @ base)
@@ -288,8 +288,8 @@ def lp(problem: LatticeNoise, model: Model) -> Handles:
     Returns
     -------
     Handles
-        ``weight``: of each orbit, shape ``(orbits,)``: its mass, or for delta 0 the probability of a point over
-        ``e^(-epsilon norm)``.
+        ``weight``: of each orbit, shape ``(orbits,)``: its mass, or for delta 0 the probability of a point
+        over ``e^(-epsilon norm)``.
     """
     weight, cost = _write(problem, model, outside=False)
     unit = _units(problem)

@@ -67,8 +67,8 @@ class LinearQueries(Problem):
 
     References
     ----------
-    Li, Miklau, Hay, McGregor and Rastogi (2015), The matrix mechanism; Edmonds, Nikolov and Ullman (2020), The power of
-    factorization mechanisms.
+    Li, Miklau, Hay, McGregor and Rastogi (2015), The matrix mechanism; Edmonds, Nikolov and Ullman (2020),
+    The power of factorization mechanisms.
 
     Examples
     --------

@@ -196,7 +196,10 @@ def lp(problem: PrivateMechanism, model: Model) -> Handles:
 
 @PrivateMechanism.algorithm("exponential", exact=False, cites="McSherry and Talwar (2007)")
 def exponential(problem: PrivateMechanism, *, time_limit: float | None = None) -> Outcome:
-    """Outputs with probability in proportion to ``exp(-epsilon loss / (2 sensitivity))``. No wait worth a limit."""
+    """Outputs with probability in proportion to ``exp(-epsilon loss / (2 sensitivity))``.
+
+    It takes no time worth a limit.
+    """
     one, other = problem.ordered.T
     sensitivity = float(np.abs(problem.loss[one] - problem.loss[other]).max(initial=0.0))
     if sensitivity == 0:

@@ -173,8 +173,8 @@ class CountingQueries(Problem):
             p, values = law.probabilities, law.values
             if law.not_log_concave is not None:
                 raise DeclarationError(
-                    f"the table is not log-concave at {law.not_log_concave}, so that all ones need not be the "
-                    "worst change"
+                    f"the table is not log-concave at {law.not_log_concave}, so that all ones need not be "
+                    "the worst change"
                 )
             if values[0] != -values[-1] or not np.allclose(p, p[::-1], rtol=1e-9, atol=1e-300):
                 raise DeclarationError("the table is not even, so that all ones need not be the worst change")
@@ -193,7 +193,7 @@ def expected_max(noise: Noise, count: int) -> float:
     Returns
     -------
     float
-        By Gauss-Legendre quadrature between quantiles, relative error about 1e-12; an exact sum for whole noise.
+        By Gauss-Legendre quadrature between quantiles, relative error about 1e-12; a sum for whole noise.
 
     Examples
     --------

@@ -48,8 +48,8 @@ def shape_search(
 
     The error is a unimodal function of the shape in all cases seen. The search starts where it is least if
     the losses' sum were Gaussian (``E max * sqrt(Fisher information)``), and is by Brent's method. Whole
-    noise for more than three queries has the shape that is best for real noise, and a scale of its own. With delta 0 only shape 1 has a
-    bounded loss.
+    noise for more than three queries has the shape that is best for real noise, and a scale of its own. With
+    delta 0 only shape 1 has a bounded loss.
     """
     low, high = shapes
     if not 1 <= low < high:

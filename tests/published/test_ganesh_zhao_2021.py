@@ -135,7 +135,7 @@ def test_worst_change_of_two():
         ((1, 0), 0.185929),
         ((0.5, 0.5), 0.114616),
     ):
-        assert delta(change, 4, 2.0, 0.5) == pytest.approx(value, abs=1e-4)  # a kinked integrand
+        assert delta(change, 4, 2.0, 0.5) == pytest.approx(value, abs=1e-4)
     assert GeneralizedGaussian(shape=4, scale=2.0).profile(1).delta(0.5) == pytest.approx(0.185929, abs=1e-6)
     for shape, s, epsilon, value in ((4, 2, 0.5, 0.334599), (2, 2, 0.5, 0.23842), (6, 3, 0.3, 0.249723)):
         profile = GeneralizedGaussian(shape=shape, scale=s).profile(1) ** 2

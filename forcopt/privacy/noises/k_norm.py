@@ -20,7 +20,7 @@ class KNorm(Declared):
     Parameters
     ----------
     scale : float
-        Above 0; with ``1 / epsilon`` numbers of which one person changes each by at most 1 are epsilon-private.
+        Above 0; ``1 / epsilon`` is epsilon-private for numbers each of which a person changes by at most 1.
 
     Notes
     -----
