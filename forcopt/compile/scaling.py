@@ -21,6 +21,9 @@ __all__ = ["Scaling", "scaling_of", "without_dust"]
 _DUST = 2.0**-50
 """An entry is dust if it can move its row by no more than this, relative to the row's largest entry."""
 
+_ABSOLUTE_DUST = 2.0**-46
+"""An entry is dust, too, if it can move its row by no more than this (1.4e-14)."""
+
 _ROUNDS = 10
 """Passes of geometric scaling."""
 
@@ -29,14 +32,16 @@ def without_dust(program: Program) -> tuple[Program, int]:
     """Drop the entries of rows that are rounding dust; also give their number.
 
     An entry ``a[i, j]`` is dust if ``|a[i, j]| max(1, |x[j]|)``, over the finite bounds of the column, is at
-    most 2**-50 times the largest entry of its row: it moves the row by no more than 1e-15 of its scale. An
-    unbounded column counts as 1; `forcopt.loops.confirm` checks what a solver claims with every entry.
+    most 2**-50 times the largest entry of its row: it moves the row by no more than 1e-15 of its scale. It is
+    dust, too, if the product is at most 2**-46, far below any solver's tolerance: a difference of equal rates
+    leaves rows that hold nothing else, and scaling would make them count. An unbounded column counts as 1;
+    `forcopt.loops.confirm` checks the claims of a solver with every entry.
     """
     rows = program.rows
     if not rows.data.size:
         return program, 0
     size = np.abs(rows.data)
-    if size.min() > _DUST * size.max():
+    if size.min() > max(_DUST * size.max(), _ABSOLUTE_DUST):
         return program, 0
     reach = np.maximum(np.abs(program.lower), np.abs(program.upper))
     reach = np.where(np.isfinite(reach), np.maximum(reach, 1.0), 1.0)
@@ -44,7 +49,7 @@ def without_dust(program: Program) -> tuple[Program, int]:
     filled = np.flatnonzero(count)
     largest = np.zeros(rows.count)
     largest[filled] = np.maximum.reduceat(size, rows.indptr[filled])
-    dust = size * reach[rows.indices] <= _DUST * np.repeat(largest, count)
+    dust = size * reach[rows.indices] <= np.maximum(_DUST * np.repeat(largest, count), _ABSOLUTE_DUST)
     found = int(dust.sum())
     if not found:
         return program, 0
@@ -161,5 +166,5 @@ def _middle(values: Array, groups: Array, count: int) -> Array:
     low, high = np.full(count, np.inf), np.full(count, -np.inf)
     np.minimum.at(low, groups, values)
     np.maximum.at(high, groups, values)
-    empty = low > high
-    return np.where(empty, 0.0, 0.5 * (np.where(empty, 0.0, low) + np.where(empty, 0.0, high)))
+    filled = np.isfinite(low)
+    return np.where(filled, 0.5 * (np.where(filled, low, 0.0) + np.where(filled, high, 0.0)), 0.0)

@@ -1,4 +1,4 @@
-"""Private mechanisms as objects: noise, its exact privacy, calibration, accounts, sampling designs, audits."""
+"""Private mechanisms as objects: noise, profiles, calibration, accounts, sampling designs, audits."""
 
 from forcopt.privacy.accountant import Accountant, BudgetSpentError
 from forcopt.privacy.amplification import PrivacyLoss

@@ -17,7 +17,7 @@ __all__ = ["Accountant", "BudgetSpentError", "Entry"]
 
 
 class BudgetSpentError(DeclarationError):
-    """A release would overspend a window; the message names the window and the rule, and nothing of the data."""
+    """A release would overspend a window; the message names window and rule, and nothing of the data."""
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,9 @@ class Accountant:
         """
         entry = self._entry(release, windows, name)
         for window in entry.windows:
-            said = self._refusal(entry, window)
-            if said:
-                raise BudgetSpentError(said)
+            text = self._refusal(entry, window)
+            if text:
+                raise BudgetSpentError(text)
         self._ledger.append(entry)
 
     def allows(self, release: Mechanism | Profile, windows: Iterable[str] | None = None) -> bool:

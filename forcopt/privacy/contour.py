@@ -66,7 +66,7 @@ def contour(parts: Parts, epsilon: float) -> float:
         total: Array = -z * epsilon
         for loss, count in parts:
             total = total + count * loss.log_moment(z)
-        return total - np.log(z) - np.log(z + 1)
+        return np.asarray(total - np.log(z) - np.log(z + 1))
 
     def height(log_c: float) -> float:
         with np.errstate(all="ignore"):

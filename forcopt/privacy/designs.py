@@ -111,7 +111,7 @@ class SimpleRandomSample(Design):
     size: int = Field(ge=0)
 
     def amplify(self, profile: Profile, population: int | None = None) -> Profile:
-        """Exact between data of `population` records that differ by a substitution, the worst M being known."""
+        """Exact between data of `population` records that differ by a substitution."""
         if population is None or population < max(1, self.size):
             raise DeclarationError(
                 f"population is {population}; it must be a number, at least size {self.size}"

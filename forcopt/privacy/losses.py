@@ -91,7 +91,7 @@ class Loss(ABC):
 
 @dataclass(frozen=True)
 class GaussianLoss(Loss):
-    """The loss between N(0, 1) and N(mu, 1), itself Gaussian (Balle and Wang 2018; Dong, Roth and Su 2022)."""
+    """The loss between N(0, 1) and N(mu, 1), itself Gaussian (Dong, Roth and Su 2022)."""
 
     shift: float
 
@@ -128,7 +128,7 @@ class GaussianLoss(Loss):
 
     def log_moment(self, z: Array) -> Array:
         """See `Loss`."""
-        return z * (z + 1) * self.shift**2 / 2
+        return np.asarray(z * (z + 1) * self.shift**2 / 2)
 
     def log_delta(self, epsilon: float) -> float:
         """See `Loss`; the difference is taken in logarithms, so that it does not underflow."""

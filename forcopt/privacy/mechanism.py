@@ -194,18 +194,18 @@ class AdditiveMechanism(Mechanism):
         }
         if self.dimension > 1 and self.norm in able and not isinstance(self.noise, able[self.norm]):
             raise DeclarationError(
-                f"AdditiveMechanism: norm is {self.norm!r}, whose worst change of {self.dimension} numbers is "
-                f'not known for {type(self.noise).__name__}; say norm="linf"'
+                f"AdditiveMechanism: norm is {self.norm!r}, whose worst change of {self.dimension} numbers "
+                f'is not known for {type(self.noise).__name__}; say norm="linf"'
             )
         if self.dimension > 1 and self.norm == "linf" and isinstance(self.noise, Staircase):
             raise DeclarationError(
-                "AdditiveMechanism: Staircase is not log-concave, so that its worst change of several numbers "
+                "AdditiveMechanism: Staircase is not log-concave, so its worst change of several numbers "
                 "is not known; release one number at a time with &"
             )
         broken = getattr(self.noise, "not_log_concave", None)
         if self.dimension > 1 and broken is not None:
             raise DeclarationError(
-                f"AdditiveMechanism: the table of the noise is not log-concave at {broken}, so that its worst "
+                f"AdditiveMechanism: the table of the noise is not log-concave at {broken}, so its worst "
                 "change of several numbers is not known"
             )
         return self
@@ -247,8 +247,8 @@ class AdditiveMechanism(Mechanism):
 def _with_opendp(noise: Noise, exact: Array) -> Array:
     if not isinstance(noise, Laplace | Gaussian):
         raise DeclarationError(
-            f"{type(noise).__name__} is real noise that OpenDP does not draw, and floating-point draws are not "
-            "private: take noise.on_integers() for whole values, or simulate with rng=Simulated(seed)"
+            f"{type(noise).__name__} is real noise that OpenDP does not draw, and floating-point draws are "
+            "not private: take noise.on_integers() for whole values, or simulate with rng=Simulated(seed)"
         )
     dp = opendp()
     make, metric = (

@@ -1,4 +1,4 @@
-"""Privacy profiles: delta as a function of epsilon, exact or in a certified bracket, and their composition."""
+"""Privacy profiles: delta as a function of epsilon, exact or bracketed, and their composition."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Secure:
     simulated = False
 
     def integers(self, end: int, size: int = 1) -> Array:
-        """Draw whole numbers from 0 to ``end - 1``, all equally likely; `end` is a power of two up to 2^63."""
+        """Draw whole numbers from 0 to ``end - 1``, equally likely; `end` is a power of two up to 2^63."""
         drawn = np.frombuffer(os.urandom(8 * size), dtype=np.uint64)
         return drawn & np.uint64(end - 1)
 
@@ -148,8 +148,8 @@ class Release:
 
     def __repr__(self) -> str:
         kind = self.mechanism.get("type", "a mechanism")
-        said = "simulated with a seed, not private" if self.simulated else "drawn securely"
-        return f"<Release of {kind}, {said}: {np.array2string(np.asarray(self.values), threshold=6)}>"
+        text = "simulated with a seed, not private" if self.simulated else "drawn securely"
+        return f"<Release of {kind}, {text}: {np.array2string(np.asarray(self.values), threshold=6)}>"
 
 
 def opendp() -> Any:

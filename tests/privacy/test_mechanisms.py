@@ -104,8 +104,10 @@ def test_a_release_says_what_it_is():
 
 
 def test_published_scales():
-    """Balle and Wang (2018) at (1, 1e-5); Canonne, Kamath and Steinke (2020); Laplace at epsilon 1; the digits
-    of Ganesh and Zhao's exact calibration (standard deviations there are scale / sqrt 2)."""
+    """Balle and Wang (2018) at (1, 1e-5); Canonne, Kamath and Steinke (2020); Laplace at epsilon 1.
+
+    Digits of Ganesh and Zhao's exact calibration; standard deviations there are scale / sqrt 2.
+    """
     assert calibrate(Laplace, PureDP(1.0)).noise.scale == 1.0
     assert calibrate(Gaussian, ApproximateDP(1.0, 1e-5)).noise.scale == pytest.approx(3.730632, abs=1e-6)
     assert calibrate(Gaussian, ZCDP(0.5)).noise.scale == pytest.approx(1.0, rel=1e-9)
@@ -128,7 +130,7 @@ def test_published_scales():
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0, 6.0])
 def test_the_staircase_beats_laplace(epsilon):
-    """Geng and Viswanath (2014): magnitude e^(epsilon / 2) / (e^epsilon - 1), and the smaller the variance."""
+    """Geng and Viswanath (2014): magnitude e^(epsilon / 2) / (e^epsilon - 1)."""
     noise = Staircase(epsilon=epsilon)
     assert noise.magnitude == pytest.approx(exp(epsilon / 2) / (exp(epsilon) - 1), rel=1e-12)
     assert noise.magnitude < 1 / epsilon and noise.profile(1).epsilon(0.0) == pytest.approx(epsilon)
@@ -249,7 +251,10 @@ def reused(values, rng):
     return np.asarray(values) + np.random.default_rng(0).laplace(scale=1.0, size=np.shape(values))
 
 
-@pytest.mark.parametrize("broken", [AdditiveMechanism(Laplace(scale=0.5)), twice, reused], ids=str)
+BROKEN = [AdditiveMechanism(Laplace(scale=0.5)), twice, reused]
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=["half the noise", "twice", "reused"])
 def test_broken_mechanisms_are_caught(broken):
     found = audit(broken, ([0.0], [1.0]), 1.0, 6000)
     assert not found.passed and found.lower_epsilon > 1.2

@@ -121,7 +121,9 @@ def test_the_noisy_program_as_printed(tolerance, noisy, true, monkeypatch):
     assert wrong / 100 == pytest.approx(noisy, abs=1e-8)
     if tolerance == 0:
         np.testing.assert_allclose(probabilities, [[0.41023258, 0], [0.85525387, 1]], atol=1e-8)
-        np.testing.assert_allclose(p.postprocessor(probabilities).rates, [[0.45473471, 0.4], [0.76624961, 0.8]], atol=1e-8)
+        np.testing.assert_allclose(
+            p.postprocessor(probabilities).rates, [[0.45473471, 0.4], [0.76624961, 0.8]], atol=1e-8
+        )
         cost = privacy_cost(p)
         assert cost.error == pytest.approx(0.12180417)
         assert cost.disparity["false positive rate"] == pytest.approx(0.14516086)

@@ -60,14 +60,14 @@ class BoundedNoise(Noise):
         a = self.power + 1
         with np.errstate(invalid="ignore"):
             half = betainc(a, a, np.clip((1 - np.abs(v)) / 2, 0.0, 0.5))
-        return np.where(v < 0, half, 1 - half)
+        return np.asarray(np.where(v < 0, half, 1 - half))
 
     def quantile(self, u: Any) -> Array:
         """See `Noise`."""
         u = np.asarray(u, dtype=float)
         a = self.power + 1
         reach = 1 - 2 * betaincinv(a, a, np.minimum(u, 1 - u))
-        return np.where(u < 0.5, -reach, reach) * self.radius
+        return np.asarray(np.where(u < 0.5, -reach, reach) * self.radius)
 
     @property
     def variance(self) -> float:

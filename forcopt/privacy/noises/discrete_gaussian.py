@@ -49,7 +49,7 @@ class DiscreteGaussian(Noise):
 
     def log_density(self, x: Any) -> Array:
         """See `Noise`."""
-        return -0.5 * np.square(np.asarray(x) / self.scale) - np.log(self._half[2])
+        return np.asarray(-0.5 * np.square(np.asarray(x) / self.scale) - np.log(self._half[2]))
 
     def cdf(self, x: Any) -> Array:
         """See `Noise`."""
@@ -57,7 +57,7 @@ class DiscreteGaussian(Noise):
         x = np.floor(np.clip(np.asarray(x, dtype=float), -len(tails), len(tails))).astype(np.int64)
         below = tails[np.clip(-x, 0, len(tails) - 1)]
         above = tails[np.clip(x + 1, 0, len(tails) - 1)]
-        return np.where(x <= 0, below, 1 - above)
+        return np.asarray(np.where(x <= 0, below, 1 - above))
 
     def quantile(self, u: Any) -> Array:
         """See `Noise`."""
@@ -65,7 +65,7 @@ class DiscreteGaussian(Noise):
         tails = self._half[0]
         low = -(np.searchsorted(-tails, -u, side="right") - 1.0)
         high = np.searchsorted(-tails, -(1 - u), side="left") - 1.0
-        return np.where(u <= tails[0], low, np.maximum(high, 1.0))
+        return np.asarray(np.where(u <= tails[0], low, np.maximum(high, 1.0)))
 
     @property
     def variance(self) -> float:

@@ -37,7 +37,7 @@ class DiscreteLaplace(Noise):
 
     def log_density(self, x: Any) -> Array:
         """See `Noise`."""
-        return -np.abs(x) / self.scale + np.log(np.tanh(0.5 / self.scale))
+        return np.asarray(-np.abs(x) / self.scale + np.log(np.tanh(0.5 / self.scale)))
 
     def cdf(self, x: Any) -> Array:
         """See `Noise`."""
@@ -46,7 +46,7 @@ class DiscreteLaplace(Noise):
         with np.errstate(over="ignore"):
             below = np.exp(np.minimum(x, 0) / self.scale) * tail
             above = np.exp(-(np.maximum(x, -1) + 1) / self.scale) * tail
-        return np.where(x < 0, below, 1 - above)
+        return np.asarray(np.where(x < 0, below, 1 - above))
 
     def quantile(self, u: Any) -> Array:
         """See `Noise`."""
@@ -55,7 +55,7 @@ class DiscreteLaplace(Noise):
         with np.errstate(divide="ignore"):
             low = np.ceil(self.scale * np.log(u / tail) - 1e-12)
             high = np.ceil(-1 - self.scale * np.log((1 - u) / tail) - 1e-12)
-        return np.where(low < 0, low, np.maximum(high, 0.0))
+        return np.asarray(np.where(low < 0, low, np.maximum(high, 0.0)))
 
     @property
     def variance(self) -> float:
@@ -65,7 +65,7 @@ class DiscreteLaplace(Noise):
     def draw(self, size: Any, generator: np.random.Generator) -> Array:
         """See `Noise`: the difference of two geometric variables."""
         p = -np.expm1(-1 / self.scale)
-        return generator.geometric(p, size) - generator.geometric(p, size)
+        return np.asarray(generator.geometric(p, size) - generator.geometric(p, size))
 
     def crossing(self, t: Array, shift: float) -> Array:
         """See `Noise`."""

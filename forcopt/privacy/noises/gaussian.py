@@ -38,7 +38,9 @@ class Gaussian(Noise):
 
     def log_density(self, x: Any) -> Array:
         """See `Noise`."""
-        return -0.5 * np.square(np.asarray(x) / self.scale) - np.log(self.scale * np.sqrt(2 * np.pi))
+        return np.asarray(
+            -0.5 * np.square(np.asarray(x) / self.scale) - np.log(self.scale * np.sqrt(2 * np.pi))
+        )
 
     def cdf(self, x: Any) -> Array:
         """See `Noise`."""
@@ -55,7 +57,7 @@ class Gaussian(Noise):
 
     def draw(self, size: Any, generator: np.random.Generator) -> Array:
         """See `Noise`."""
-        return generator.normal(scale=self.scale, size=size)
+        return np.asarray(generator.normal(scale=self.scale, size=size))
 
     def loss(self, shift: float) -> Loss:
         """See `Noise`."""

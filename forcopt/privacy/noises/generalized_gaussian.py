@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import lgamma, log
 from typing import Any
 
@@ -53,14 +54,14 @@ class GeneralizedGaussian(Noise):
         """See `Noise`."""
         with np.errstate(over="ignore"):
             half = gammaincc(1 / self.shape, self._units(x)) / 2
-        return np.where(np.asarray(x) < 0, half, 1 - half)
+        return np.asarray(np.where(np.asarray(x) < 0, half, 1 - half))
 
     def quantile(self, u: Any) -> Array:
         """See `Noise`."""
         u = np.asarray(u, dtype=float)
         tail = 2 * np.minimum(u, 1 - u)
         reach = self.scale * gammainccinv(1 / self.shape, tail) ** (1 / self.shape)
-        return np.where(u < 0.5, -reach, reach)
+        return np.asarray(np.where(u < 0.5, -reach, reach))
 
     @property
     def variance(self) -> float:
@@ -84,7 +85,7 @@ class GeneralizedGaussian(Noise):
             with np.errstate(divide="ignore"):
                 return float(-np.expm1(count * np.log1p(-gammaincc(1 / self.shape, v**self.shape))))
 
-        parts = (quad(above, a, b, epsabs=1e-13, limit=200)[0] for a, b in zip(cuts, cuts[1:], strict=False))
+        parts = (quad(above, a, b, epsabs=1e-13, limit=200)[0] for a, b in pairwise(cuts))
         return float(self.scale * sum(parts))
 
     def draw(self, size: Any, generator: np.random.Generator) -> Array:
@@ -136,7 +137,7 @@ class GeneralizedGaussian(Noise):
             x = step
             if not still.any():
                 break
-        return x * self.scale
+        return np.asarray(x * self.scale)
 
     @property
     def has_moments(self) -> bool:

@@ -62,18 +62,18 @@ class Laplace(Noise):
 
     def log_density(self, x: Any) -> Array:
         """See `Noise`."""
-        return -np.abs(x) / self.scale - np.log(2 * self.scale)
+        return np.asarray(-np.abs(x) / self.scale - np.log(2 * self.scale))
 
     def cdf(self, x: Any) -> Array:
         """See `Noise`."""
         half = np.exp(-np.abs(x) / self.scale) / 2
-        return np.where(np.asarray(x) < 0, half, 1 - half)
+        return np.asarray(np.where(np.asarray(x) < 0, half, 1 - half))
 
     def quantile(self, u: Any) -> Array:
         """See `Noise`."""
         u = np.asarray(u, dtype=float)
         with np.errstate(divide="ignore"):
-            return self.scale * np.where(u < 0.5, np.log(2 * u), -np.log(2 * (1 - u)))
+            return np.asarray(self.scale * np.where(u < 0.5, np.log(2 * u), -np.log(2 * (1 - u))))
 
     @property
     def variance(self) -> float:
@@ -82,7 +82,7 @@ class Laplace(Noise):
 
     def draw(self, size: Any, generator: np.random.Generator) -> Array:
         """See `Noise`."""
-        return generator.laplace(scale=self.scale, size=size)
+        return np.asarray(generator.laplace(scale=self.scale, size=size))
 
     def crossing(self, t: Array, shift: float) -> Array:
         """See `Noise`."""

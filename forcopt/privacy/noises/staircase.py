@@ -1,4 +1,4 @@
-"""Staircase noise: the least expected magnitude or square that pure differential privacy allows one number."""
+"""Staircase noise: the least expected magnitude that pure differential privacy allows one number."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Staircase"]
 
 
 class Staircase(Noise):
-    """A density of steps: high on the first `gamma` of each period of length `scale`, then e^-epsilon as high.
+    """Steps: high on the first `gamma` of each period of length `scale`, then e^-epsilon as high.
 
     Period after period it falls by e^-epsilon, on both sides of 0. Moved by `scale`, no point is more than
     e^epsilon times likelier.
@@ -62,7 +62,7 @@ class Staircase(Noise):
         """See `Noise`."""
         v = np.abs(np.asarray(x, dtype=float)) / self.scale
         step = np.floor(v)
-        return np.log(self._high / self.scale) - self.epsilon * (step + (v - step >= self.share))
+        return np.asarray(np.log(self._high / self.scale) - self.epsilon * (step + (v - step >= self.share)))
 
     def _below(self, v: Array) -> Array:
         """The probability of at most -v, for v >= 0 in units of the scale."""
@@ -89,7 +89,7 @@ class Staircase(Noise):
         high = left / self._high
         part = np.where(high <= g, high, g + (high - g) / b)
         reach = (step + part) * self.scale
-        return np.where(u < 0.5, -reach, reach)
+        return np.asarray(np.where(u < 0.5, -reach, reach))
 
     @property
     def magnitude(self) -> float:
@@ -133,8 +133,8 @@ class Staircase(Noise):
         p, q = masses(0.0), masses(s)
         steps = np.round((np.log(p) - np.log(q)) / self.epsilon).astype(np.int64)
         kinds, place = np.unique(steps, return_inverse=True)
-        under = np.bincount(place, p, len(kinds))
-        under /= under.sum()
+        sums = np.bincount(place, p, len(kinds))
+        under = sums / sums.sum()
         return AtomLoss(under, under * np.exp(-self.epsilon * kinds), self.epsilon)
 
     def pure(self, shift: float) -> float:

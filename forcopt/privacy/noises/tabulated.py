@@ -52,7 +52,7 @@ class TabulatedNoise(Noise):
         """Check that the table has a middle, if it needs one."""
         if self.first is None and len(self.probabilities) % 2 == 0:
             raise DeclarationError(
-                f"TabulatedNoise: probabilities has {len(self.probabilities)} entries, so there is no middle; "
+                f"TabulatedNoise: probabilities has {len(self.probabilities)} entries, so no middle; "
                 "say first"
             )
 
@@ -66,7 +66,7 @@ class TabulatedNoise(Noise):
     @property
     def law(self) -> Array:
         """The probabilities, summing to 1 up to the last bit."""
-        return self.probabilities / self.probabilities.sum()
+        return np.asarray(self.probabilities / self.probabilities.sum())
 
     @property
     def not_log_concave(self) -> int | None:
@@ -91,12 +91,12 @@ class TabulatedNoise(Noise):
     def cdf(self, x: Any) -> Array:
         """See `Noise`."""
         at = np.floor(np.clip(np.asarray(x, dtype=float) - self.values[0], -1, len(self.law) - 1))
-        return np.append(0.0, self._cumulative)[at.astype(np.int64) + 1]
+        return np.asarray(np.append(0.0, self._cumulative)[at.astype(np.int64) + 1])
 
     def quantile(self, u: Any) -> Array:
         """See `Noise`."""
         at = np.searchsorted(self._cumulative, u, side="left")
-        return self.values[np.minimum(at, len(self.law) - 1)].astype(float)
+        return np.asarray(self.values[np.minimum(at, len(self.law) - 1)].astype(float))
 
     @property
     def mean(self) -> float:

@@ -185,14 +185,19 @@ def test_the_bounds_as_a_function_of_the_instance():
     )
     floored = privacy_cost(private(privacy=PrivacyBudget(1.0, floor=1000)))
     assert floored.disparity["true positive rate"] == pytest.approx(8 * size / (1000 - 4 * size))
-    assert privacy_cost(private(privacy=PrivacyBudget(1.0, floor=20))).disparity["true positive rate"] == np.inf
+    assert (
+        privacy_cost(private(privacy=PrivacyBudget(1.0, floor=20))).disparity["true positive rate"] == np.inf
+    )
     assert privacy_cost(private(), beta=0.5).error < cost.error
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: private(privacy=PrivacyBudget(1.0, floor=1501)), "floor is 1501, but a group and label has 1500"),
+        (
+            lambda: private(privacy=PrivacyBudget(1.0, floor=1501)),
+            "floor is 1501, but a group and label has 1500",
+        ),
         (lambda: private(privacy=PrivacyBudget(0.0)), "epsilon"),
         (lambda: private(privacy=PrivacyBudget(float("nan"))), "epsilon"),
         (lambda: private().solve(beta=0.0), "beta is 0; it must be strictly between 0 and 1"),
