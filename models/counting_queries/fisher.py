@@ -50,7 +50,7 @@ class FisherShape:
         """``P(|X| > x)`` on the grid, by the trapezoidal rule from the far end."""
         f = self.root**2
         parts = (f[1:] + f[:-1]) * self.step
-        return np.clip(np.append(np.cumsum(parts[::-1])[::-1], 0.0), 0.0, 1.0)
+        return np.asarray(np.clip(np.append(np.cumsum(parts[::-1])[::-1], 0.0), 0.0, 1.0))
 
     @property
     def expected_max(self) -> float:

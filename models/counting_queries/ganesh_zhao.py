@@ -29,7 +29,7 @@ def theorem17_error(queries: int, epsilon: float, delta: float, shape: float, t:
     >>> round(theorem17_error(1000, 1.0, 1e-6, 4), 2)
     564039.37
     """
-    return 8 * t * theorem17_scale(queries, epsilon, delta, shape) * log(queries) ** (1 / shape)
+    return float(8 * t * theorem17_scale(queries, epsilon, delta, shape) * log(queries) ** (1 / shape))
 
 
 def out_of_range(queries: int, epsilon: float, delta: float, shape: float) -> str:

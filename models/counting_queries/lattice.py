@@ -73,7 +73,7 @@ class LatticeLaw:
         out = self.probabilities[at] * np.where(
             largest > top, self.decay ** np.maximum(largest - top, 0.0), 1.0
         )
-        return out.reshape((2 * reach + 1,) * k)
+        return np.asarray(out.reshape((2 * reach + 1,) * k))
 
 
 class LatticeNoise(Problem):
@@ -118,8 +118,8 @@ class LatticeNoise(Problem):
 
     queries: int = Field(ge=1, le=5, strict=True)
     epsilon: float = Field(gt=0.0, le=20.0)
-    delta: float = Field(default=0.0, ge=0.0, lt=1.0)
     radius: int = Field(ge=1, le=200, strict=True)
+    delta: float = Field(default=0.0, ge=0.0, lt=1.0)
 
     @cached_property
     def orbits(self) -> Array:

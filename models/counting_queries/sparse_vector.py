@@ -112,10 +112,11 @@ def sparse_vector(
         )
         raise DeclarationError(
             f"sparse-vector: with multiplier {multiplier:g} an entry is above alpha / 2 with probability "
-            f"{chance:.3g}, and {corrections} may be corrected, with noise of scale {sv.scales[1]:.4g}: simulate it with {sv!r}"
+            f"{chance:.3g}, and {corrections} may be corrected, with noise of scale {sv.scales[1]:.4g}: "
+            f"simulate it with {sv!r}"
         )
     why = f"c = {4 * k / log(k) ** (2 + 2 * t):.3g} < 1" if not corrections else f"chance {chance:.2g}"
     return Outcome(
         law,
-        message=f"sparse vector is inert at these constants ({why}): nothing is corrected, half of the budget idle",
+        message=f"sparse vector is inert at these constants ({why}): nothing is corrected",
     )
