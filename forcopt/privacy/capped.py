@@ -120,7 +120,7 @@ def capped_contour(loss: NoiseLoss | AtomLoss, count: int, epsilon: float) -> fl
     --------
     >>> from forcopt.privacy import BoundedNoise
     >>> round(capped_contour(BoundedNoise(power=4, radius=700).loss(1.0), 1000, 1.0), 3)
-    -12.963
+    -18.167
     """
     rest = CappedLoss(loss, epsilon + ROOM)
     value = contour([(rest, count)], epsilon)

@@ -24,7 +24,7 @@ def gaussian_shift(epsilon: float, delta: float) -> float:
     """The mu of Gaussian differential privacy that gives exactly (epsilon, delta).
 
     >>> round(gaussian_shift(1.0, 1e-5), 6)
-    0.268049
+    0.268051
     """
     target = log(delta)
 

@@ -105,7 +105,7 @@ def fisher_shape(
     Examples
     --------
     >>> round(fisher_shape(1000)[0].objective, 3)
-    2.85
+    2.849
     """
     reach = 14.0
     grid = np.linspace(0.0, reach, points)
