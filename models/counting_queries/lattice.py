@@ -23,6 +23,9 @@ from forcopt.status import Status
 
 __all__ = ["LatticeLaw", "LatticeNoise"]
 
+MASS = 1e3
+"""What the masses of a model sum to: solvers' tolerances are absolute, and add up over many small rows."""
+
 
 @dataclass(frozen=True, eq=False)
 class LatticeLaw:
@@ -247,7 +250,7 @@ def _write(problem: LatticeNoise, model: Model, outside: bool) -> tuple[Any, Any
     mass = weight * (unit * problem.sizes)
     total, cost = mass.sum(), (mass * problem.norms).sum()
     if outside:
-        rest = model.variable(model.unused_name("rest"), lower=0, upper=1)
+        rest = model.variable(model.unused_name("rest"), lower=0, upper=MASS)
         total, cost = total + rest, cost + (problem.radius + 1) * rest
     elif problem.delta == 0:
         surface = np.flatnonzero(problem.norms == problem.radius)
@@ -255,7 +258,7 @@ def _write(problem: LatticeNoise, model: Model, outside: bool) -> tuple[Any, Any
         model.subject_to(weight[surface] == level)
         here = unit[surface[0]]
         total, cost = total + problem.beyond[0] * here * level, cost + problem.beyond[1] * here * level
-    model.subject_to(total == 1)
+    model.subject_to(total == MASS)
     factor = exp(-problem.epsilon)
     for moved in range(1, problem.queries + 1):
         x, y, many = problem.changes(moved)
@@ -272,7 +275,9 @@ def _write(problem: LatticeNoise, model: Model, outside: bool) -> tuple[Any, Any
         to_x = sp.csr_array((many * unit[x], (rows, x)), shape=(len(x), n))
         to_y = sp.csr_array(((many * unit[y])[inside], (rows[inside], y[inside])), shape=(len(x), n))
         excess = model.variable(model.unused_name("excess"), len(x), lower=0)
-        model.subject_to((factor * to_x - to_y) @ weight <= factor * excess, excess.sum() <= problem.delta)
+        model.subject_to(
+            (factor * to_x - to_y) @ weight <= factor * excess, excess.sum() <= MASS * problem.delta
+        )
     return weight, cost
 
 
@@ -288,13 +293,16 @@ def lp(problem: LatticeNoise, model: Model) -> Handles:
     Returns
     -------
     Handles
-        ``weight``: of each orbit, shape ``(orbits,)``: its mass, or for delta 0 the probability of a point
-        over ``e^(-epsilon norm)``.
+        ``weight``: of each orbit, shape ``(orbits,)``: 1000 times its mass, or for delta 0 1000 times the
+        probability of a point over ``e^(-epsilon norm)``.
     """
     weight, cost = _write(problem, model, outside=False)
     unit = _units(problem)
     return Handles(
-        objective=cost, decision=lambda said: problem.law(np.asarray(said[weight]) * unit), weight=weight
+        objective=cost,
+        decision=lambda said: problem.law(np.asarray(said[weight]) * unit),
+        weight=weight,
+        unit=1 / MASS,
     )
 
 
@@ -315,5 +323,6 @@ def bracket(problem: LatticeNoise, *, backend: str = "highs", time_limit: float 
         relaxed = Model("relaxed")
         relaxed.minimize(_write(problem, relaxed, outside=True)[1])
         lower = relaxed.solve(backend, time_limit=deadline.left)
-        bound, message = lower.bound, f"no law on the whole lattice is below {lower.bound:.9g}"
+        bound = lower.bound / MASS
+        message = f"no law on the whole lattice is below {bound:.9g}"
     return Outcome(handles.decision(upper), bound=bound, status=Status.FEASIBLE, message=message)
