@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from forcopt.models.allocation import PrecisionAllocation, PrivateAllocation, StratifiedAllocation
     from forcopt.models.amplification import DPHypothesisTest, TightAmplification
     from forcopt.models.calibrated_errors import CalibratedEqualErrors, CalibratedTransport
+    from forcopt.models.counting_queries import (
+        CountingQueries,
+        LatticeNoise,
+        LinearQueries,
+        PrivateMechanism,
+    )
     from forcopt.models.districting import Districting
     from forcopt.models.fair_classification import FairClassification
     from forcopt.models.fair_postprocessing import FairPostprocessing, ScorePostprocessing
@@ -29,6 +35,7 @@ _LATER = {
     "AdaptiveRobustClassification": "forcopt.models.adaptive_robustness",
     "CalibratedEqualErrors": "forcopt.models.calibrated_errors",
     "CalibratedTransport": "forcopt.models.calibrated_errors",
+    "CountingQueries": "forcopt.models.counting_queries",
     "DPHypothesisTest": "forcopt.models.amplification",
     "Districting": "forcopt.models.districting",
     "FairClassification": "forcopt.models.fair_classification",
@@ -36,9 +43,12 @@ _LATER = {
     "LeastEffortClassification": "forcopt.models.strategic",
     "PrecisionAllocation": "forcopt.models.allocation",
     "PrivateAllocation": "forcopt.models.allocation",
+    "LatticeNoise": "forcopt.models.counting_queries",
     "LeximaxCohort": "forcopt.models.leximax_cohort",
     "LexifairClassification": "forcopt.models.lexifair",
     "LexifairRegression": "forcopt.models.lexifair",
+    "LinearQueries": "forcopt.models.counting_queries",
+    "PrivateMechanism": "forcopt.models.counting_queries",
     "ScorePostprocessing": "forcopt.models.fair_postprocessing",
     "RobustBayes": "forcopt.models.adaptive_robustness",
     "RobustnessRadius": "forcopt.models.adaptive_robustness",
@@ -55,16 +65,20 @@ __all__ = [
     "AdaptiveRobustClassification",
     "CalibratedEqualErrors",
     "CalibratedTransport",
+    "CountingQueries",
     "DPHypothesisTest",
     "Districting",
     "FairClassification",
     "FairPostprocessing",
+    "LatticeNoise",
     "LeastEffortClassification",
     "LexifairClassification",
     "LexifairRegression",
     "LeximaxCohort",
+    "LinearQueries",
     "PrecisionAllocation",
     "PrivateAllocation",
+    "PrivateMechanism",
     "RobustBayes",
     "RobustnessRadius",
     "ScorePostprocessing",
