@@ -3,7 +3,8 @@
 Chawla, Rezvan, Sauerberg: Individually-Fair Auctions for Multi-Slot Sponsored Search, FORC 2022.
 """
 
-from forcopt.models.fair_auctions import formulations, rule_methods  # noqa: F401  (register the methods)
+from forcopt.models.fair_auctions import by_slot, formulations, rule_methods  # noqa: F401  (register methods)
+from forcopt.models.fair_auctions.competitive_ratio import CompetitiveRatio, two_profile_bound
 from forcopt.models.fair_auctions.decision import Allocation, Audit, audit
 from forcopt.models.fair_auctions.highest_bid import best_welfare, highest_bid, two_ads, uniform
 from forcopt.models.fair_auctions.inverse_proportional import (
@@ -25,6 +26,7 @@ __all__ = [
     "Allocation",
     "Audit",
     "Charges",
+    "CompetitiveRatio",
     "FairAuction",
     "OrderedValueStability",
     "PiecewiseStability",
@@ -41,5 +43,6 @@ __all__ = [
     "proportional",
     "proportional_guarantee",
     "two_ads",
+    "two_profile_bound",
     "uniform",
 ]
