@@ -11,6 +11,7 @@ from forcopt.models.fair_auctions.inverse_proportional import (
     inverse_proportional,
     inverse_proportional_guarantee,
 )
+from forcopt.models.fair_auctions.mechanism import FairMechanism
 from forcopt.models.fair_auctions.notions import (
     OrderedValueStability,
     PreferenceAligned,
@@ -28,6 +29,7 @@ __all__ = [
     "Charges",
     "CompetitiveRatio",
     "FairAuction",
+    "FairMechanism",
     "OrderedValueStability",
     "PiecewiseStability",
     "PowerStability",
