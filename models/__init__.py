@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from forcopt.models.amplification import DPHypothesisTest, TightAmplification
     from forcopt.models.calibrated_errors import CalibratedEqualErrors, CalibratedTransport
     from forcopt.models.districting import Districting
+    from forcopt.models.fair_auctions import CompetitiveRatio, FairAuction, FairMechanism
     from forcopt.models.fair_classification import FairClassification
     from forcopt.models.fair_postprocessing import FairPostprocessing
     from forcopt.models.lexifair import LexifairClassification, LexifairRegression
@@ -23,9 +24,12 @@ if TYPE_CHECKING:
 _LATER = {
     "CalibratedEqualErrors": "forcopt.models.calibrated_errors",
     "CalibratedTransport": "forcopt.models.calibrated_errors",
+    "CompetitiveRatio": "forcopt.models.fair_auctions",
     "DPHypothesisTest": "forcopt.models.amplification",
     "Districting": "forcopt.models.districting",
+    "FairAuction": "forcopt.models.fair_auctions",
     "FairClassification": "forcopt.models.fair_classification",
+    "FairMechanism": "forcopt.models.fair_auctions",
     "FairPostprocessing": "forcopt.models.fair_postprocessing",
     "LeastEffortClassification": "forcopt.models.strategic",
     "PrecisionAllocation": "forcopt.models.allocation",
@@ -45,9 +49,12 @@ _LATER = {
 __all__ = [
     "CalibratedEqualErrors",
     "CalibratedTransport",
+    "CompetitiveRatio",
     "DPHypothesisTest",
     "Districting",
+    "FairAuction",
     "FairClassification",
+    "FairMechanism",
     "FairPostprocessing",
     "LeastEffortClassification",
     "LexifairClassification",

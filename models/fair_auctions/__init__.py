@@ -6,6 +6,7 @@ Chawla, Rezvan, Sauerberg: Individually-Fair Auctions for Multi-Slot Sponsored S
 from forcopt.models.fair_auctions import by_slot, formulations, rule_methods  # noqa: F401  (register methods)
 from forcopt.models.fair_auctions.competitive_ratio import CompetitiveRatio, two_profile_bound
 from forcopt.models.fair_auctions.decision import Allocation, Audit, audit
+from forcopt.models.fair_auctions.generators import random_auction, random_segments
 from forcopt.models.fair_auctions.highest_bid import best_welfare, highest_bid, two_ads, uniform
 from forcopt.models.fair_auctions.inverse_proportional import (
     inverse_proportional,
@@ -44,6 +45,8 @@ __all__ = [
     "payments",
     "proportional",
     "proportional_guarantee",
+    "random_auction",
+    "random_segments",
     "two_ads",
     "two_profile_bound",
     "uniform",

@@ -40,8 +40,8 @@ _SLACK = 2e-7
 class FairMechanism(Problem):
     """Choose shares and payments at every profile of bids so that truth is a dominant strategy.
 
-    Each of n bidders has one of m values. With more than one value on the grid the mechanism is truthful at
-    these: nobody gains by another bid of the grid, and nobody loses by taking part.
+    Each of n bidders has one of m values. Nobody gains by another bid of the grid, whatever the others bid, and
+    nobody loses by taking part.
 
     Attributes
     ----------
