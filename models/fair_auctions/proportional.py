@@ -84,7 +84,8 @@ def _units(ranked: Array, positive: Array, h: int, ell: float) -> Array:
     with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
         g = (ranked / ranked[:, h - 1, None]) ** ell
         total = np.cumsum(g[:, ::-1], axis=1)[:, ::-1]
-        r = ((rank < h) & ((h - rank) * g < total)).argmax(axis=1)
+        # The last unit is never capped, even where rounding swallows the ads after it.
+        r = ((rank == h - 1) | ((rank < h) & ((h - rank) * g < total))).argmax(axis=1)
         level = (h - r) / np.take_along_axis(total, r[:, None], axis=1)[:, 0]
         share = np.where(rank < r[:, None], 1.0, np.clip(level[:, None] * g, 0.0, 1.0))
     few = positive <= h
