@@ -163,7 +163,7 @@ class CompetitiveRatio(Problem):
         if M.shape != shape:
             raise DeclarationError(f"the decision has shape {M.shape}; it must be {shape}")
         violations = share_violations(M, fill=True)
-        shares = np.cumsum(M, axis=2).reshape(-1, shape[2])
+        shares = np.cumsum(M, axis=2).reshape(shape[0] * shape[1], shape[2])
         violations["ordered value stability"] = PairwiseStability(shares, self.distances).worst().amount
         ratios = self.allocation(M).ratios
         at = int(ratios.argmin())
