@@ -5,7 +5,7 @@ It shares no code with the package: every pair, every set of ads, every order of
 
 from __future__ import annotations
 
-from itertools import chain, combinations, permutations
+from itertools import chain, combinations, pairwise, permutations
 
 import numpy as np
 from scipy.optimize import linprog
@@ -74,7 +74,7 @@ def solve(values, slots, factors, demands, objective="welfare", fill=True, weigh
                         continue
                     quotient = alpha[s] / alpha[t]
                     for order in permutations(range(n)):
-                        if any(quotient[a] < quotient[c] for a, c in zip(order, order[1:], strict=False)):
+                        if any(quotient[a] < quotient[c] for a, c in pairwise(order)):
                             continue
                         for i in range(1, n + 1):
                             terms = []

@@ -106,7 +106,9 @@ def welfare(quick: bool) -> tuple[str, list[Row]]:
                 assert abs(theirs - value) <= 1e-5 * value, (theirs, value)
                 peer = f"{peer_seconds:.3g} s"
             assert np.isnan(other) or abs(other - value) <= 1e-6 * value
-            rules = [p.solve(r).evaluation.metrics["efficiency"] for r in ("inverse-proportional", "proportional")]
+            rules = [
+                p.solve(r).evaluation.metrics["efficiency"] for r in ("inverse-proportional", "proportional")
+            ]
             rows.append(
                 [
                     f"{users}, {slots}",
@@ -121,10 +123,17 @@ def welfare(quick: bool) -> tuple[str, list[Row]]:
                 ]
             )
             if not np.isnan(peer_seconds) and slots == 3:
-                head = [row(f"best fair allocation, {pairs:,} pairs", lazy, f"cvxpy {peer}", f"{peer_seconds / seconds:.1f}")]
+                head = [
+                    row(
+                        f"best fair allocation, {pairs:,} pairs",
+                        lazy,
+                        f"cvxpy {peer}",
+                        f"{peer_seconds / seconds:.1f}",
+                    )
+                ]
     columns = ["users, slots", "pairs", "rows", "`cuts`", "`by-slot`", "`lp`", "cvxpy, HiGHS"]
     columns += ["welfare", "inverse prop.", "proportional"]
-    text = "5 ads, log-normal values, ordered stability at ell = 1; welfare over the largest without fairness.\n\n"
+    text = "5 ads, log-normal values, ordered stability at ell = 1; welfare over that without fairness.\n\n"
     return text + table(columns, rows), head
 
 
@@ -171,9 +180,29 @@ def best_ratios(quick: bool) -> tuple[str, list[Row]]:
                 shown = f"{s.objective:.5f}" if s.status.has_solution else f"at most {s.bound:.5f}"
                 formula = f"{two_profile_bound(n, ell):.5f}" if k == 1 else "-"
                 rule = p.solve("inverse-proportional").objective
-                rows.append([f"{n}, {k}", f"{ell:g}", f"{len(p.profiles):,}", shown, formula, f"{rule:.5f}", f"{seconds:.2g} s"])
-    text = "No ordered-stable rule has a better worst-case ratio, on or off the grid; 1 to 1/4, logarithmic.\n\n"
-    head = ["ads, slots", "ell", "profiles", "linear program", "two profiles", "inverse prop. on the grid", "seconds"]
+                rows.append(
+                    [
+                        f"{n}, {k}",
+                        f"{ell:g}",
+                        f"{len(p.profiles):,}",
+                        shown,
+                        formula,
+                        f"{rule:.5f}",
+                        f"{seconds:.2g} s",
+                    ]
+                )
+    text = (
+        "No ordered-stable rule has a better worst-case ratio, on or off the grid; 1 to 1/4, logarithmic.\n\n"
+    )
+    head = [
+        "ads, slots",
+        "ell",
+        "profiles",
+        "linear program",
+        "two profiles",
+        "inverse prop. on the grid",
+        "seconds",
+    ]
     return text + table(head, rows), []
 
 
@@ -206,11 +235,21 @@ def revenue(quick: bool) -> tuple[str, list[Row]]:
     rows = []
     for fill in (False, True):
         for ell in (None, 2.0, 1.0, 0.5):
-            p = FairMechanism(grid=[1, 2, 3, 4, 5], prior=[[0.2] * 5] * 2, slots=[1], stability=ell, fill=fill)
+            p = FairMechanism(
+                grid=[1, 2, 3, 4, 5], prior=[[0.2] * 5] * 2, slots=[1], stability=ell, fill=fill
+            )
             s = p.solve()
             rule = "-" if ell is None else f"{p.solve('inverse-proportional').objective:.4f}"
             welfare = s.evaluation.metrics["welfare"]
-            rows.append([str(fill), "none" if ell is None else f"{ell:g}", f"{s.objective:.4f}", f"{welfare:.4f}", rule])
+            rows.append(
+                [
+                    str(fill),
+                    "none" if ell is None else f"{ell:g}",
+                    f"{s.objective:.4f}",
+                    f"{welfare:.4f}",
+                    rule,
+                ]
+            )
     return table(["always filled", "ell", "best revenue", "its welfare", "inverse prop. revenue"], rows), []
 
 

@@ -57,7 +57,7 @@ class PairwiseStability:
 
     Notes
     -----
-    All rows are ``T (T - 1) / 2 * m``. `separate` scans them all in O(T² m), and of each column it yields, for
+    All rows are ``T (T - 1) / 2 * m``. `separate` scans them all in O(T² m). Of each column it yields, for
     every individual, the pair that the point violates most in either direction.
 
     References
@@ -73,7 +73,7 @@ class PairwiseStability:
     """
 
     def __init__(self, values: Any, distances: Array, span: float = np.inf) -> None:
-        self.values = values if isinstance(values, Expression) else np.asarray(values, dtype=float)
+        self.values: Any = values if isinstance(values, Expression) else np.asarray(values, dtype=float)
         self.distances, self.span = distances, span
         if len(self.values.shape) != 2 or distances.shape != (self.values.shape[0],) * 2:
             raise DeclarationError(
@@ -168,7 +168,7 @@ class PairwiseTotalVariation:
     """
 
     def __init__(self, values: Any, distances: Array, span: float = np.inf) -> None:
-        self.values = values if isinstance(values, Expression) else np.asarray(values, dtype=float)
+        self.values: Any = values if isinstance(values, Expression) else np.asarray(values, dtype=float)
         self.distances, self.span = distances, span
 
     def rows(self) -> list[Constraint]:

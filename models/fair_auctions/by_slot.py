@@ -47,7 +47,9 @@ def by_slot(problem: FairAuction, *, backend: str = "highs", time_limit: float |
     k = len(steps)
     tied = [part.label for part in problem.notions if not part.by_slot]
     if k > 1 and tied:
-        raise DeclarationError(f"'by-slot' needs notions on cumulative shares; {tied[0]} looks at two of them")
+        raise DeclarationError(
+            f"'by-slot' needs notions on cumulative shares; {tied[0]} looks at two of them"
+        )
     deadline = Deadline(time_limit)
     # What the highest values could have is a bound for slots that are not solved.
     ranked = -np.sort(-problem.effective, axis=1)

@@ -55,8 +55,8 @@ class CompetitiveRatio(Problem):
     Notes
     -----
     Averages over permutations of ads and over scales of values keep stability and do not lower the worst
-    ratio. So it is enough to look at rules that are symmetric and scale-free: one allocation for each multiset
-    of levels whose largest is the top level. For two profiles and a permutation of ads the least
+    ratio. So symmetric and scale-free rules are enough: one allocation for each multiset of levels whose
+    largest is the top level. For two profiles and a permutation of ads the least
     ``lambda**2`` over all scales is the largest ratio of values over the smallest. If ad i of one profile is
     matched with ad m of the other, the best permutation of the other ads sorts both. So the rows of all
     permutations are ``|A_pi - A_qm| <= D_pi,qm`` over pairs (profile, ad).
@@ -95,7 +95,9 @@ class CompetitiveRatio(Problem):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if len(self.slots) > self.ads:
-            raise DeclarationError(f"slots: there are {len(self.slots)} for {self.ads} ads; at most one for each ad")
+            raise DeclarationError(
+                f"slots: there are {len(self.slots)} for {self.ads} ads; at most one for each ad"
+            )
         size = len(self.profiles) * self.ads
         if size > _MOST:
             raise DeclarationError(
@@ -268,7 +270,8 @@ def two_profiles(problem: CompetitiveRatio) -> Outcome:
     steps = slot_steps(problem.slots)
     if not len(steps) or steps[0] == 0 or (steps[1:] > 0).any():
         raise DeclarationError(
-            f"'two-profiles' needs one slot; the factors are {problem.slots.tolist()}, and more slots have no formula"
+            f"'two-profiles' needs one slot; the factors are {problem.slots.tolist()}, and there is no "
+            "formula for more slots"
         )
     levels = problem.levels / problem.levels.max()
     bound = 1.0 - float(_lost_share(levels, problem.ads, problem.stability).max())
@@ -302,7 +305,7 @@ def two_profile_bound(ads: int, ell: float) -> float:
 
     Notes
     -----
-    Compare (1, x, ..., x) with equal values (their distance, at the best scale, is ``x ** -0.5``) and with its
+    Compare (1, x, ..., x) with equal values (their ratio, at the best scale, is ``x ** -0.5``) and with its
     own permutation (``1 / x``), for a symmetric and scale-free rule: see `CompetitiveRatio`.
 
     Examples

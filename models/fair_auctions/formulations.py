@@ -24,7 +24,7 @@ _PAPER = "Chawla, Rezvan and Sauerberg (2022)"
 
 def slot_steps(slots: Array) -> Array:
     """``beta_j - beta_(j+1)``, with 0 after the last: what a cumulative share of j slots is worth."""
-    return slots - np.append(slots[1:], 0.0)
+    return np.asarray(slots - np.append(slots[1:], 0.0))
 
 
 def write_shares(model: Model, users: int, ads: int, slots: int, fill: bool) -> Variable:
@@ -164,4 +164,3 @@ def qp(
         ),
         cumulative=A,
     )
-

@@ -36,7 +36,8 @@ def highest_bid(values: Any, slots: int) -> Array:
     u = read_values(values, slots)
     above = (u[:, None, :] > u[:, :, None]).sum(axis=2)
     equal = (u[:, None, :] == u[:, :, None]).sum(axis=2)
-    return by_units(lambda h: np.clip((h - above) / equal, 0.0, 1.0), *u.shape, slots)
+    users, ads = u.shape
+    return by_units(lambda h: np.clip((h - above) / equal, 0.0, 1.0), users, ads, slots)
 
 
 def uniform(values: Any, slots: int) -> Array:

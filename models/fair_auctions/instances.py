@@ -15,27 +15,31 @@ from forcopt.models.fair_auctions.notions import (
     TotalVariationStability,
     ValueStability,
 )
+from forcopt.models.fair_auctions.stability import PowerStability
 
 __all__ = ["INSTANCES"]
 
 
 def _ratio(ads: int, slots: int, levels: int) -> CompetitiveRatio:
     return CompetitiveRatio(
-        ads=ads, slots=np.ones(slots), stability=1.0, levels=np.geomspace(0.2, 1.0, levels).round(6)
+        ads=ads,
+        slots=np.ones(slots),
+        stability=PowerStability(ell=1.0),
+        levels=np.geomspace(0.2, 1.0, levels).round(6),
     )
 
 
 def _mechanism(bidders: int, values: int, ell: float | None, fill: bool = False) -> FairMechanism:
     return FairMechanism(
-        grid=np.arange(1, values + 1),
+        grid=np.arange(1.0, values + 1),
         prior=np.full((bidders, values), 1.0 / values),
-        slots=[1.0],
-        stability=ell,
+        slots=np.ones(1),
+        stability=None if ell is None else PowerStability(ell=ell),
         fill=fill,
     )
 
 
-_ORDERED = OrderedValueStability(f=1.0)
+_ORDERED = OrderedValueStability(f=PowerStability(ell=1.0))
 
 INSTANCES = by_name(
     [
@@ -59,12 +63,19 @@ INSTANCES = by_name(
         ),
         Instance(
             "auctions/entries-20-5-3",
-            partial(random_segments, 20, 5, 3, seed=20, constraint=ValueStability(f=0.5)),
+            partial(random_segments, 20, 5, 3, seed=20, constraint=ValueStability(f=PowerStability(ell=0.5))),
             "lp",
         ),
         Instance(
             "auctions/variation-12-5-2",
-            partial(random_auction, 12, 5, 2, seed=12, constraint=TotalVariationStability(f=0.5)),
+            partial(
+                random_auction,
+                12,
+                5,
+                2,
+                seed=12,
+                constraint=TotalVariationStability(f=PowerStability(ell=0.5)),
+            ),
             "lp",
         ),
         *(

@@ -1,4 +1,4 @@
-"""Generalized inverse proportional allocation (IPA): Algorithms 1 and 3 of the paper, for all users at once."""
+"""Generalized inverse proportional allocation (IPA): Algorithms 1 and 3, for all users at once."""
 
 from __future__ import annotations
 
@@ -94,7 +94,8 @@ def _printed(ranked: Array, positive: Array, h: int, ell: float) -> Array:
     """Algorithm 3, step by step, user by user."""
     n = ranked.shape[1]
     out = np.zeros(ranked.shape)
-    for share, u, count in zip(out, ranked, positive.tolist(), strict=True):
+    for t, count in enumerate(positive.tolist()):
+        share, u = out[t, :], ranked[t, :]
         if count == 0:
             share[:] = h / n
             continue

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import field_validator, model_validator
 
 from forcopt.arrays import Array
 from forcopt.declaration import Numbers
@@ -40,8 +40,8 @@ _SLACK = 2e-7
 class FairMechanism(Problem):
     """Choose shares and payments at every profile of bids so that truth is a dominant strategy.
 
-    Each of n bidders has one of m values. Nobody gains by another bid of the grid, whatever the others bid, and
-    nobody loses by taking part.
+    Each of n bidders has one of m values. Nobody gains by another bid of the grid, whatever the others bid.
+    Nobody loses by taking part.
 
     Attributes
     ----------
@@ -113,14 +113,16 @@ class FairMechanism(Problem):
             )
         n = len(self.prior)
         if len(self.slots) > n:
-            raise DeclarationError(f"slots: there are {len(self.slots)} for {n} ads; at most one slot for each ad")
+            raise DeclarationError(
+                f"slots: there are {len(self.slots)} for {n} ads; at most one slot for each ad"
+            )
         if m**n > _MOST:
             raise DeclarationError(f"grid: {m} values of {n} bidders have {m**n} profiles; at most {_MOST}")
         return self
 
     @cached_property
     def bids(self) -> Array:
-        """The position in the grid of each bidder's value, shape ``(m**n, n)``; the last bidder varies first."""
+        """Each bidder's position in the grid, shape ``(m**n, n)``; the last bidder varies first."""
         return np.array(list(product(range(len(self.grid)), repeat=len(self.prior))))
 
     @cached_property
@@ -174,7 +176,9 @@ class FairMechanism(Problem):
     def mechanism(self, marginals: Any, paid: Any) -> Allocation:
         """The decision: probabilities, shape ``(m**n, n, k)``, and payments, shape ``(m**n, n)``."""
         M, ones = np.asarray(marginals), np.ones(self.profiles.shape)
-        return Allocation(M, self.profiles, self.slots, ones, charges=Charges(np.asarray(paid), M @ self.slots))
+        return Allocation(
+            M, self.profiles, self.slots, ones, charges=Charges(np.asarray(paid), M @ self.slots)
+        )
 
     def evaluate(self, decision: Allocation) -> Evaluation:
         """Judge a mechanism: its expected revenue or welfare, and what it violates.
@@ -193,7 +197,9 @@ class FairMechanism(Problem):
         """
         shape = (*self.profiles.shape, len(self.slots))
         if not isinstance(decision, Allocation) or decision.charges is None:
-            raise DeclarationError("the decision must be an Allocation with payments, as mechanism() makes it")
+            raise DeclarationError(
+                "the decision must be an Allocation with payments, as mechanism() makes it"
+            )
         M, paid = decision.marginals, decision.charges.payments
         if M.shape != shape or paid.shape != shape[:2]:
             raise DeclarationError(f"the decision has shape {M.shape}; it must be {shape}")
@@ -298,7 +304,9 @@ def cuts(problem: FairMechanism, model: Model) -> Handles:
 
 
 @FairMechanism.algorithm(
-    "inverse-proportional", exact=False, cites="Chawla, Rezvan and Sauerberg (2022), Algorithm 1 and section 5"
+    "inverse-proportional",
+    exact=False,
+    cites="Chawla, Rezvan and Sauerberg (2022), Algorithm 1 and section 5",
 )
 def inverse_proportional(problem: FairMechanism, *, ell: float | None = None) -> Outcome:
     """The inverse proportional rule with the largest truthful payments on the grid.

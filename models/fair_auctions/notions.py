@@ -158,9 +158,7 @@ def entries(cumulative: Any) -> Any:
     if isinstance(cumulative, Expression):
         if cumulative.shape[2] < 2:
             return cumulative
-        return concatenate(
-            [cumulative[:, :, :1], cumulative[:, :, 1:] - cumulative[:, :, :-1]], axis=2
-        )
+        return concatenate([cumulative[:, :, :1], cumulative[:, :, 1:] - cumulative[:, :, :-1]], axis=2)
     return np.diff(cumulative, axis=2, prepend=0.0)
 
 
@@ -328,7 +326,7 @@ class _PreferenceFamily:
         return np.take_along_axis(gap, self.order[:, :, None], axis=1)
 
     def _sums(self, gaps: Array) -> Array:
-        """For each pair, rank and slot: all before the block of the rank, and the negative ones in it up to it."""
+        """For each pair, rank and slot: all terms before its tie block, and the negative ones in it."""
         total = np.concatenate([np.zeros_like(gaps[:, :1]), np.cumsum(gaps, axis=1)], axis=1)
         low = np.minimum(gaps, 0.0)
         fallen = np.concatenate([np.zeros_like(low[:, :1]), np.cumsum(low, axis=1)], axis=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -46,9 +47,7 @@ class Charges(NamedTuple):
     @property
     def per_click(self) -> Array:
         """Payment for a click; 0 where there are no clicks."""
-        return np.divide(
-            self.payments, self.clicks, out=np.zeros_like(self.payments), where=self.clicks > 0
-        )
+        return np.divide(self.payments, self.clicks, out=np.zeros_like(self.payments), where=self.clicks > 0)
 
     @property
     def revenue(self) -> Array:
@@ -208,7 +207,7 @@ def _quadrature(give: Callable[[Array, int], Array], v: Array, alpha: Array, bet
         # Other kinks are nowhere known: short intervals, so that none is passed over.
         grid = np.linspace(0.0, v[t, i], 33)
         ends = np.union1d(grid, kinks[(kinks > 0) & (kinks < v[t, i])]).tolist()
-        pairs = zip(ends[:-1], ends[1:], strict=True)
+        pairs = pairwise(ends)
         out[t, i] = sum(quad(clicks, a, b, limit=200, epsabs=1e-12, epsrel=1e-11)[0] for a, b in pairs)
     return out
 
@@ -301,7 +300,9 @@ def _proportional_area(own: Array, others: Array, h: int, ell: float) -> Array:
             live = (unit > 0) & (b > a)
         if live.any():
             a, b, root = a[live], b[live], 1.0 / (x[live] ** (1.0 / ell) * unit[live])
-            out[live] += y * ((b - a) - (_reciprocal_area(b * root, ell) - _reciprocal_area(a * root, ell)) / root)
+            out[live] += y * (
+                (b - a) - (_reciprocal_area(b * root, ell) - _reciprocal_area(a * root, ell)) / root
+            )
             top[live] = np.maximum(top[live], b)
     out += own - np.maximum(top, _first(falling, h, ell, own))
     sure = (others > 0).sum(axis=1) < h
@@ -329,11 +330,11 @@ def _highest_bid_area(own: Array, others: Array, h: int, ell: float) -> Array:
     if h > others.shape[1]:
         return own
     bar = -np.partition(-others, h - 1, axis=1)[:, h - 1]
-    return np.maximum(own - bar, 0.0)
+    return np.asarray(np.maximum(own - bar, 0.0))
 
 
 def _uniform_area(own: Array, others: Array, h: int, ell: float) -> Array:
-    return own * h / (others.shape[1] + 1)
+    return np.asarray(own * h / (others.shape[1] + 1))
 
 
 _RULES: dict[str, Callable[..., Array]] = {

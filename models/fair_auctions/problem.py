@@ -86,13 +86,16 @@ class FairAuction(Problem):
     @classmethod
     def _are_values(cls, values: Array) -> Array:
         if values.ndim != 2 or 0 in values.shape:
-            raise DeclarationError(f"the shape is {values.shape}; it must be (users, ads), at least one of each")
+            raise DeclarationError(
+                f"the shape is {values.shape}; it must be (users, ads), at least one of each"
+            )
         if len(values) < 2:
             raise DeclarationError("there is one user; stability compares users, so at least two are needed")
         if (values < 0).any():
             t, i = (int(at) for at in np.argwhere(values < 0)[0])
             raise DeclarationError(
-                f"the array[{t}, {i}] is {values[t, i]:g}; the value of user {t} to ad {i} must not be negative"
+                f"the array[{t}, {i}] is {values[t, i]:g}; what user {t} is worth to ad {i} must not be "
+                "negative"
             )
         return values
 
@@ -105,7 +108,9 @@ class FairAuction(Problem):
     def _fits(self) -> Self:
         users, ads = self.values.shape
         if len(self.slots) > ads:
-            raise DeclarationError(f"slots: there are {len(self.slots)} for {ads} ads; at most one slot for each ad")
+            raise DeclarationError(
+                f"slots: there are {len(self.slots)} for {ads} ads; at most one slot for each ad"
+            )
         read_factors(self.ad_factors, self.values.shape)
         if self.weights is not None:
             if self.weights.shape != (users,):
@@ -196,8 +201,8 @@ class FairAuction(Problem):
         Returns
         -------
         Evaluation
-            The objective; violations of ``"probability"``, ``"slots"`` (column sums), ``"ads"`` (row sums) and
-            of each notion by its name; as metrics welfare, efficiency (over the largest welfare), the worst
+            The objective; violations of ``"probability"``, ``"slots"`` (column sums), ``"ads"`` (row sums)
+            and of each notion by its name; as metrics welfare, efficiency (over the largest welfare), the worst
             ratio, the largest welfare, the largest excess of each notion, the largest total variation of a
             pair, and revenue if a rule gave the decision. `places` says which users, ad and slot.
         """

@@ -24,7 +24,7 @@ def proportional(values: Any, slots: int, ell: float = 1.0, *, as_printed: bool 
     slots : int
         From 0 to n.
     ell : float, default 1.0
-        Shares are in proportion to ``g(u) = u ** ell``. Below 1 there is a warning, since no theorem covers it.
+        Shares are in proportion to ``g(u) = u ** ell``. Below 1 there is a warning: no theorem covers it.
     as_printed : bool, default False
         Algorithm 4 as the paper has it: its last line divides ``k - r`` units where ``k - r + 1`` are left,
         and its test compares with k instead of what is left. Values (1, 1, 1) and one unit give (0, 0, 0).
@@ -99,7 +99,8 @@ def _printed(ranked: Array, positive: Array, h: int, ell: float) -> Array:
     """Algorithm 4, step by step, user by user; its loop is stopped after the last positive value."""
     n = ranked.shape[1]
     out = np.zeros(ranked.shape)
-    for share, u, s in zip(out, ranked, positive.tolist(), strict=True):
+    for t, s in enumerate(positive.tolist()):
+        share, u = out[t, :], ranked[t, :]
         if s == 0:
             share[:] = h / n
             continue
@@ -147,7 +148,7 @@ def proportional_guarantee(ads: int, ell: float) -> float:
     """
     ell, rho = check_ell(ell), float(ads - 1)
     if ell == 1.0:
-        return 2.0 / (1.0 + np.sqrt(1.0 + rho))
+        return float(2.0 / (1.0 + np.sqrt(1.0 + rho)))
 
     # The ratio falls while this derivative, up to a positive factor, is negative, and then rises.
     e = brentq(lambda e: ell * (e - 1.0) + e * (1.0 + rho * e**ell), 0.0, 1.0, xtol=1e-15)

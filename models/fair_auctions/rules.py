@@ -31,7 +31,9 @@ def read_values(values: Any, slots: int) -> Array:
             f"values[{t}, {i}] is {u[t, i]:g}; the value of ad {i} to user {t} must not be negative"
         )
     if isinstance(slots, bool) or int(slots) != slots or not 0 <= slots <= u.shape[1]:
-        raise DeclarationError(f"slots is {slots!r}; it must be a whole number from 0 to {u.shape[1]}, the ads")
+        raise DeclarationError(
+            f"slots is {slots!r}; it must be a whole number from 0 to {u.shape[1]}, the ads"
+        )
     return u
 
 

@@ -65,12 +65,21 @@ def test_w3_generalized_rules():
     u = [[8, 4, 2, 1], [8, 4, 2, 1]]
     M = inverse_proportional(u, 3)[0]
     for row, fractions in zip(
-        M, (["2/3", "4/21", "8/105"], ["1/3", "8/21", "16/105"], ["0", "3/7", "32/105"], ["0", "0", "7/15"]), strict=True
+        M,
+        (["2/3", "4/21", "8/105"], ["1/3", "8/21", "16/105"], ["0", "3/7", "32/105"], ["0", "0", "7/15"]),
+        strict=True,
     ):
         near(row, fractions)
     P = proportional(u, 3)[0]
     for row, fractions in zip(
-        P, (["8/15", "7/15", "0"], ["4/15", "32/105", "3/7"], ["2/15", "16/105", "8/21"], ["1/15", "8/105", "4/21"]), strict=True
+        P,
+        (
+            ["8/15", "7/15", "0"],
+            ["4/15", "32/105", "3/7"],
+            ["2/15", "16/105", "8/21"],
+            ["1/15", "8/105", "4/21"],
+        ),
+        strict=True,
     ):
         near(row, fractions)
     p = FairAuction(u, [1, 0.5, 0.25])
@@ -98,7 +107,9 @@ def test_w4_payments(rule, values, slots, expected):
 
 
 def test_w5_alice_and_bob():
-    p = FairAuction([[1, 10], [1, 10], [1, 10]], [1], [[1, 1], [1, 0.01], [1, 0.2]], constraint=PreferenceAligned())
+    p = FairAuction(
+        [[1, 10], [1, 10], [1, 10]], [1], [[1, 1], [1, 0.01], [1, 0.2]], constraint=PreferenceAligned()
+    )
     s = p.solve("inverse-proportional")
     near(s.decision.marginals[:, :, 0].ravel(), ["1/11", "10/11", "10/11", "1/11", "1/3", "2/3"])
     assert not s.evaluation.violations
@@ -133,7 +144,11 @@ def test_w8_theorem_21_is_false_for_many_slots():
 
 @pytest.mark.parametrize(
     ("ell", "ratio", "total", "rule"),
-    [(0.5, 0.958678, 2.109091, 0.955628), (1.0, 0.962434, 2.117355, 0.956710), (2.0, 0.968954, 2.131698, 0.958865)],
+    [
+        (0.5, 0.958678, 2.109091, 0.955628),
+        (1.0, 0.962434, 2.117355, 0.956710),
+        (2.0, 0.968954, 2.131698, 0.958865),
+    ],
 )
 @pytest.mark.parametrize("method", ["cuts", "lp"])
 def test_w9_two_similar_users(ell, ratio, total, rule, method):
@@ -173,7 +188,11 @@ def test_w10_three_users(notion, ell, worst, total):
 
 @pytest.mark.parametrize(
     ("ell", "welfare", "worst"),
-    [(0.25, [3.756154, 3.756154, 3], 0.751231), (0.5, [4, 4, 3], 0.8), (1.0, [4.309524, 4.309524, 3], 0.861905)],
+    [
+        (0.25, [3.756154, 3.756154, 3], 0.751231),
+        (0.5, [4, 4, 3], 0.8),
+        (1.0, [4.309524, 4.309524, 3], 0.861905),
+    ],
 )
 def test_w10_the_rule_for_three_users(ell, welfare, worst):
     d = FairAuction(W10, [1, 0.5]).solve("inverse-proportional", ell=ell).decision
@@ -193,7 +212,9 @@ def test_algorithms_3_and_4_as_printed():
     assert proportional([1, 1, 1], 1, as_printed=True)[0, :, 0].tolist() == [0, 0, 0]  # k - r for k - r + 1
     assert proportional([3, 1, 1], 2, as_printed=True)[0].sum() == 3  # the test compares with k
     u = np.random.default_rng(0).lognormal(size=(20, 5))
-    np.testing.assert_allclose(inverse_proportional(u, 3, as_printed=True), inverse_proportional(u, 3), atol=1e-12)
+    np.testing.assert_allclose(
+        inverse_proportional(u, 3, as_printed=True), inverse_proportional(u, 3), atol=1e-12
+    )
     p = FairAuction([[1, 1, 1], [1, 1, 1]], [1])
     assert p.solve("proportional", as_printed=True).evaluation.violations == {"slots": 1.0}
     assert p.solve("inverse-proportional", as_printed=True).guarantee is not None
@@ -206,7 +227,8 @@ def test_lemma_13_values():
 
 
 @pytest.mark.parametrize(
-    ("n", "e", "ratio"), [(10, 0.472135, 0.777088), (100, None, 0.752519), (1000, None, 0.750250), (10000, None, 0.750025)]
+    ("n", "e", "ratio"),
+    [(10, 0.472135, 0.777088), (100, None, 0.752519), (1000, None, 0.750250), (10000, None, 0.750025)],
 )
 def test_remark_14_is_tight_in_the_limit_only(n, e, ratio):
     def at(e):
@@ -264,7 +286,9 @@ def test_no_rule_for_one_slot_beats_two_profiles(n, ell, bound, rule):
     if rule is not None:  # the worst of the rule: one ad of value 1, the others equal
         e = np.linspace(0.3, 0.7, 40_001)
         u = np.concatenate([np.ones((len(e), 1)), np.repeat(e[:, None], n - 1, axis=1)], axis=1)
-        assert (u * inverse_proportional(u, 1, ell)[:, :, 0]).sum(axis=1).min() == pytest.approx(rule, abs=1e-6)
+        assert (u * inverse_proportional(u, 1, ell)[:, :, 0]).sum(axis=1).min() == pytest.approx(
+            rule, abs=1e-6
+        )
 
 
 def best_level(n, ell):
@@ -273,7 +297,9 @@ def best_level(n, ell):
     return float(x[lost.argmax()])
 
 
-@pytest.mark.parametrize(("n", "ell", "steps"), [(2, 1.0, 4), (3, 1.0, 4), (4, 1.0, 3), (3, 0.5, 4), (3, 2.0, 4)])
+@pytest.mark.parametrize(
+    ("n", "ell", "steps"), [(2, 1.0, 4), (3, 1.0, 4), (4, 1.0, 3), (3, 0.5, 4), (3, 2.0, 4)]
+)
 def test_the_grid_program_comes_down_to_the_bound(n, ell, steps):
     x = best_level(n, ell)
     values = []

@@ -86,7 +86,9 @@ def test_symmetric_rules_suffice(n, beta, levels, f):
     p = CompetitiveRatio(ads=n, slots=beta, stability=function, levels=quotients)
     finer = p.solve().objective
     top = p.replace(levels=levels).solve().objective
-    assert finer - 1e-6 <= best <= top + 1e-6  # profiles of the oracle: more than the top's, fewer than the finer's
+    assert (
+        finer - 1e-6 <= best <= top + 1e-6
+    )  # profiles of the oracle: more than the top's, fewer than the finer's
     if len(quotients) == len(levels):
         assert finer == pytest.approx(best, abs=1e-6)
 
@@ -204,9 +206,18 @@ def test_mechanisms_are_best_among_all_truthful_ones(seed):
     ell = [None, 0.3, 1.0][seed % 3]
     welfare, fill = bool(seed % 2), bool(rng.random() < 0.5)
     p = FairMechanism(
-        grid=grid, prior=prior, slots=beta, stability=ell, objective="welfare" if welfare else "revenue", fill=fill
+        grid=grid,
+        prior=prior,
+        slots=beta,
+        stability=ell,
+        objective="welfare" if welfare else "revenue",
+        fill=fill,
     )
-    best = best_revenue(grid, prior, beta, None if ell is None else PowerStability(ell=ell), welfare, fill) if k else 0.0
+    best = (
+        best_revenue(grid, prior, beta, None if ell is None else PowerStability(ell=ell), welfare, fill)
+        if k
+        else 0.0
+    )
     for method in ("lp", "cuts"):
         s = p.solve(method)
         assert s.objective == pytest.approx(best, abs=2e-6 * max(1, best)) and not s.evaluation.violations
@@ -217,7 +228,9 @@ def test_mechanisms_are_best_among_all_truthful_ones(seed):
 
 @pytest.mark.parametrize("backend", LINEAR)
 def test_mechanisms_agree_on_every_backend(backend):
-    p = FairMechanism(grid=[1, 2, 4], prior=[[0.3, 0.3, 0.4], [0.5, 0.25, 0.25]], slots=[1, 0.5], stability=0.5)
+    p = FairMechanism(
+        grid=[1, 2, 4], prior=[[0.3, 0.3, 0.4], [0.5, 0.25, 0.25]], slots=[1, 0.5], stability=0.5
+    )
     for method in ("lp", "cuts"):
         assert p.solve(method, backend=backend).objective == pytest.approx(p.solve().objective, abs=1e-5)
 
@@ -240,7 +253,10 @@ LEVELS = {"ads": 2, "slots": [1], "stability": 1.0, "levels": [0.5, 1]}
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: FairMechanism(**GRID | {"grid": [0, 1]}), r"array\[0\] is 0; a value of the grid must be above 0"),
+        (
+            lambda: FairMechanism(**GRID | {"grid": [0, 1]}),
+            r"array\[0\] is 0; a value of the grid must be above 0",
+        ),
         (lambda: FairMechanism(**GRID | {"grid": [2, 1]}), r"array\[1\] is 1; the grid must rise"),
         (lambda: FairMechanism(**GRID | {"prior": [[0.5, 0.6]] * 2}), r"prior\[0\] is \[0.5, 0.6\]"),
         (lambda: FairMechanism(**GRID | {"prior": [[0.5, 0.5], [1.5, -0.5]]}), r"prior\[1\]"),
@@ -250,11 +266,17 @@ LEVELS = {"ads": 2, "slots": [1], "stability": 1.0, "levels": [0.5, 1]}
         (lambda: FairMechanism(**GRID | {"stability": 0}), "ell is 0"),
         (lambda: FairMechanism(**GRID | {"prior": [[0.5, 0.5]] * 13}), "8192 profiles"),
         (lambda: FairMechanism(**GRID).evaluate(np.zeros((4, 2, 1))), "an Allocation with payments"),
-        (lambda: CompetitiveRatio(**LEVELS | {"levels": [0, 1]}), r"array\[0\] is 0; a level must be above 0"),
+        (
+            lambda: CompetitiveRatio(**LEVELS | {"levels": [0, 1]}),
+            r"array\[0\] is 0; a level must be above 0",
+        ),
         (lambda: CompetitiveRatio(**LEVELS | {"levels": []}), "at least one"),
         (lambda: CompetitiveRatio(**LEVELS | {"ads": 1}), "ads is 1"),
         (lambda: CompetitiveRatio(**LEVELS | {"slots": [1, 1, 1]}), "3 for 2 ads"),
-        (lambda: CompetitiveRatio(**LEVELS | {"ads": 8, "levels": np.geomspace(0.1, 1, 9)}), "can be compared"),
+        (
+            lambda: CompetitiveRatio(**LEVELS | {"ads": 8, "levels": np.geomspace(0.1, 1, 9)}),
+            "can be compared",
+        ),
         (lambda: CompetitiveRatio(**LEVELS).evaluate(np.zeros((1, 2, 1))), "the decision has shape"),
     ],
 )

@@ -238,7 +238,10 @@ def falling(u, k):
         (lambda: payments("uniform", [1, 1], [1.0], [1.0, 1.0, 1.0]), r"ad_factors have shape \(3,\)"),
         (lambda: payments("best", [1, 1], [1.0]), r"rule is 'best'"),
         (lambda: payments("uniform", [1, 1], [1.0], method="monte"), r"method is 'monte'"),
-        (lambda: payments(falling, [1, 2], [1.0]), r"not monotone: the clicks of ad 0 of user 0 fall .* rises"),
+        (
+            lambda: payments(falling, [1, 2], [1.0]),
+            r"not monotone: the clicks of ad 0 of user 0 fall .* rises",
+        ),
         (lambda: payments(falling, [1, 2], [1.0], method="closed"), r"no closed form"),
         (lambda: two_ads([1, 2, 3]), r"3 ads; the rule is for two"),
         (lambda: two_profile_bound(1, 1.0), r"ads is 1"),
