@@ -4,13 +4,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from forcopt.models.adaptive_robustness import (
+        AdaptiveRobustClassification,
+        RobustBayes,
+        RobustnessRadius,
+    )
     from forcopt.models.allocation import PrecisionAllocation, PrivateAllocation, StratifiedAllocation
     from forcopt.models.amplification import DPHypothesisTest, TightAmplification
     from forcopt.models.calibrated_errors import CalibratedEqualErrors, CalibratedTransport
     from forcopt.models.districting import Districting
     from forcopt.models.fair_auctions import CompetitiveRatio, FairAuction, FairMechanism
     from forcopt.models.fair_classification import FairClassification
-    from forcopt.models.fair_postprocessing import FairPostprocessing
+    from forcopt.models.fair_postprocessing import FairPostprocessing, ScorePostprocessing
     from forcopt.models.lexifair import LexifairClassification, LexifairRegression
     from forcopt.models.leximax_cohort import LeximaxCohort
     from forcopt.models.strategic import (
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
     )
 
 _LATER = {
+    "AdaptiveRobustClassification": "forcopt.models.adaptive_robustness",
     "CalibratedEqualErrors": "forcopt.models.calibrated_errors",
     "CalibratedTransport": "forcopt.models.calibrated_errors",
     "CompetitiveRatio": "forcopt.models.fair_auctions",
@@ -37,6 +43,9 @@ _LATER = {
     "LeximaxCohort": "forcopt.models.leximax_cohort",
     "LexifairClassification": "forcopt.models.lexifair",
     "LexifairRegression": "forcopt.models.lexifair",
+    "ScorePostprocessing": "forcopt.models.fair_postprocessing",
+    "RobustBayes": "forcopt.models.adaptive_robustness",
+    "RobustnessRadius": "forcopt.models.adaptive_robustness",
     "StrategicClassification": "forcopt.models.strategic",
     "StrategicLinearClassifier": "forcopt.models.strategic",
     "StratifiedAllocation": "forcopt.models.allocation",
@@ -47,6 +56,7 @@ _LATER = {
 """Problems by the package that is imported when one is first used."""
 
 __all__ = [
+    "AdaptiveRobustClassification",
     "CalibratedEqualErrors",
     "CalibratedTransport",
     "CompetitiveRatio",
@@ -62,6 +72,9 @@ __all__ = [
     "LeximaxCohort",
     "PrecisionAllocation",
     "PrivateAllocation",
+    "RobustBayes",
+    "RobustnessRadius",
+    "ScorePostprocessing",
     "StrategicClassification",
     "StrategicLinearClassifier",
     "StratifiedAllocation",

@@ -4,7 +4,8 @@
     python benchmarks/auctions/run.py --out benchmarks/auctions/results-bounds.md --parts bounds
 
 Everything is seeded. Seconds are those of the processor in this process, so that other work on the machine
-counts little; limits are on the clock, 240 s for each solve, 90 s for more than a million rows. ``--quick`` does a small part of each table.
+counts little; limits are on the clock, 240 s for each solve, 90 s for more than a million rows.
+``--quick`` does a small part of each table.
 """
 
 from __future__ import annotations
