@@ -310,18 +310,17 @@ def _proportional_area(own: Array, others: Array, h: int, ell: float) -> Array:
 
 
 def _first(falling: Array, h: int, ell: float, own: Array) -> Array:
-    """The value from which the share of h units is 1, at most `own`."""
+    """The value from which the share of h units is 1, at most `own`: where the others alone fill h - 1."""
     out = own.copy()
+    todo = np.full(len(own), True)
     for c in range(min(h - 1, falling.shape[1])):
-        y, unit = h - c, falling[:, c]
+        left, unit = h - 1 - c, falling[:, c]
         with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
             x = ((falling[:, c:] / unit[:, None]) ** ell).sum(axis=1)
-            before = (falling[:, c - 1] / unit) ** ell if c else np.full(len(own), np.inf)
-            full = (x / (y - 1)) ** (1.0 / ell)
-            # Of c others at 1 just these are capped: t is y / (x + g) = (y - 1) / x.
-            level = (y - 1) / x
-            fits = (unit > 0) & (level * before >= 1.0) & (level < 1.0)
-            out = np.where(fits, np.minimum(unit * full, own), out)
+            # Of the others c are at 1; the last unit is never capped, even where rounding swallows ads.
+            fits = todo & (unit > 0) & ((left < x) | (left == 1))
+            out = np.where(fits, np.minimum(unit * (x / left) ** (1.0 / ell), own), out)
+        todo &= ~fits
     return out
 
 

@@ -214,6 +214,13 @@ def test_equal_slots_charge_the_highest_rejected_bid():
     assert charged.per_click.tolist() == [[2.0, 2.0, 0.0]] and charged.revenue.tolist() == [4.0]
 
 
+def test_an_ad_too_small_for_floats_takes_nothing_from_payments():
+    # (0.01 / 2) ** 7 vanishes beside 1: the last unit must count all the same.
+    found = payments("proportional", [3.0, 0.01, 2.0], [1.0, 0.3], 0.8, ell=7.0).payments
+    slow = payments("proportional", [3.0, 0.01, 2.0], [1.0, 0.3], 0.8, ell=7.0, method="quadrature").payments
+    np.testing.assert_allclose(found, slow, atol=1e-8)
+
+
 def test_value_ratios_of_zeros():
     assert value_ratios(np.array([[0.0, 1.0], [0.0, 2.0]])).tolist() == [[1, 2], [2, 1]]
     assert value_ratios(np.array([[0.0, 1.0], [1.0, 1.0]])).tolist() == [[1, np.inf], [np.inf, 1]]
