@@ -203,8 +203,8 @@ class FairAuction(Problem):
         Evaluation
             The objective; violations of ``"probability"``, ``"slots"`` (column sums), ``"ads"`` (row sums)
             and of each notion by its name; as metrics welfare, efficiency (over the largest welfare), the
-            worst ratio, the largest welfare, the largest excess of each notion, the largest total variation of
-            a pair, and revenue if a rule gave the decision. `places` says which users, ad and slot.
+            worst ratio, the largest welfare, the largest excess of each notion, the largest total variation
+            of a pair, and revenue if a rule gave the decision. `places` says which users, ad and slot.
         """
         M = self.read(decision)
         made = decision if isinstance(decision, Allocation) else self.allocation(M)
