@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         PrivateMechanism,
     )
     from forcopt.models.districting import Districting
+    from forcopt.models.fair_auctions import CompetitiveRatio, FairAuction, FairMechanism
     from forcopt.models.fair_classification import FairClassification
     from forcopt.models.fair_postprocessing import FairPostprocessing, ScorePostprocessing
     from forcopt.models.lexifair import LexifairClassification, LexifairRegression
@@ -36,9 +37,12 @@ _LATER = {
     "CalibratedEqualErrors": "forcopt.models.calibrated_errors",
     "CalibratedTransport": "forcopt.models.calibrated_errors",
     "CountingQueries": "forcopt.models.counting_queries",
+    "CompetitiveRatio": "forcopt.models.fair_auctions",
     "DPHypothesisTest": "forcopt.models.amplification",
     "Districting": "forcopt.models.districting",
+    "FairAuction": "forcopt.models.fair_auctions",
     "FairClassification": "forcopt.models.fair_classification",
+    "FairMechanism": "forcopt.models.fair_auctions",
     "FairPostprocessing": "forcopt.models.fair_postprocessing",
     "LeastEffortClassification": "forcopt.models.strategic",
     "PrecisionAllocation": "forcopt.models.allocation",
@@ -65,10 +69,13 @@ __all__ = [
     "AdaptiveRobustClassification",
     "CalibratedEqualErrors",
     "CalibratedTransport",
+    "CompetitiveRatio",
     "CountingQueries",
     "DPHypothesisTest",
     "Districting",
+    "FairAuction",
     "FairClassification",
+    "FairMechanism",
     "FairPostprocessing",
     "LatticeNoise",
     "LeastEffortClassification",
