@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from forcopt.models.allocation import PrecisionAllocation, PrivateAllocation, StratifiedAllocation
     from forcopt.models.amplification import DPHypothesisTest, TightAmplification
     from forcopt.models.calibrated_errors import CalibratedEqualErrors, CalibratedTransport
+    from forcopt.models.census_release import ConsistentRelease, EcologicalRegression, LevelBudget, StableDistrict
     from forcopt.models.districting import Districting
     from forcopt.models.fair_classification import FairClassification
     from forcopt.models.fair_postprocessing import FairPostprocessing
@@ -23,16 +24,20 @@ if TYPE_CHECKING:
 _LATER = {
     "CalibratedEqualErrors": "forcopt.models.calibrated_errors",
     "CalibratedTransport": "forcopt.models.calibrated_errors",
+    "ConsistentRelease": "forcopt.models.census_release",
     "DPHypothesisTest": "forcopt.models.amplification",
     "Districting": "forcopt.models.districting",
+    "EcologicalRegression": "forcopt.models.census_release",
     "FairClassification": "forcopt.models.fair_classification",
     "FairPostprocessing": "forcopt.models.fair_postprocessing",
     "LeastEffortClassification": "forcopt.models.strategic",
     "PrecisionAllocation": "forcopt.models.allocation",
     "PrivateAllocation": "forcopt.models.allocation",
     "LeximaxCohort": "forcopt.models.leximax_cohort",
+    "LevelBudget": "forcopt.models.census_release",
     "LexifairClassification": "forcopt.models.lexifair",
     "LexifairRegression": "forcopt.models.lexifair",
+    "StableDistrict": "forcopt.models.census_release",
     "StrategicClassification": "forcopt.models.strategic",
     "StrategicLinearClassifier": "forcopt.models.strategic",
     "StratifiedAllocation": "forcopt.models.allocation",
@@ -45,16 +50,20 @@ _LATER = {
 __all__ = [
     "CalibratedEqualErrors",
     "CalibratedTransport",
+    "ConsistentRelease",
     "DPHypothesisTest",
     "Districting",
+    "EcologicalRegression",
     "FairClassification",
     "FairPostprocessing",
     "LeastEffortClassification",
+    "LevelBudget",
     "LexifairClassification",
     "LexifairRegression",
     "LeximaxCohort",
     "PrecisionAllocation",
     "PrivateAllocation",
+    "StableDistrict",
     "StrategicClassification",
     "StrategicLinearClassifier",
     "StratifiedAllocation",
