@@ -11,7 +11,7 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.language.atoms import sum_squares
 from forcopt.language.model import Model
-from forcopt.language.objective import Objective, lexicographic, minimize
+from forcopt.language.objective import lexicographic, minimize
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.census_release.common import demand
 from forcopt.models.census_release.problem import ConsistentRelease
@@ -59,10 +59,10 @@ def _off(problem: ConsistentRelease, counts: list[Any]) -> list[list[tuple[Any, 
     return found
 
 
-def _objective(problem: ConsistentRelease, stages: list[Any]) -> Any:
+def _objective(problem: ConsistentRelease, stages: list[Any], tolerance: float) -> Any:
     if problem.order == "joint":
         return sum(stages[1:], stages[0])
-    return lexicographic([minimize(stage) for stage in stages], tolerance=1e-6)
+    return lexicographic([minimize(stage) for stage in stages], tolerance=tolerance)
 
 
 def _handles(problem: ConsistentRelease, objective: Any, counts: list[Any], read: Any, unit: float) -> Handles:
@@ -89,7 +89,7 @@ def _quadratic(problem: ConsistentRelease, model: Model, integer: bool) -> Handl
         leaves = np.round(leaves) if integer else np.maximum(leaves, 0.0) if problem.nonnegative else leaves
         return Release.of_leaves(problem.hierarchy, np.where(np.isnan(held), leaves, held))
 
-    return _handles(problem, _objective(problem, stages), counts, read, unit)
+    return _handles(problem, _objective(problem, stages, 1e-6), counts, read, unit)
 
 
 @ConsistentRelease.formulation("qp", exact=True, cites="Cohen et al. (2021), problems of section 3.3")
@@ -178,18 +178,18 @@ def unit_steps(problem: ConsistentRelease, model: Model, reach: int = 3) -> Hand
     def read(said: ModelSolution) -> Release:
         leaves = np.asarray(said[counts[-1]])
         whole = np.round(leaves)
-        leaves = whole if np.abs(leaves - whole).max(initial=0.0) < 1e-4 else leaves
+        leaves = whole if np.abs(leaves - whole).max(initial=0.0) < 1e-3 else leaves
         for value, (low, high) in zip(values, windows, strict=True):
             found = np.asarray(said[value])
             beyond = max(float((low - found).max()), float((found - high).max()))
-            if beyond > 1e-4:
+            if beyond > 1e-3:
                 raise DeclarationError(
                     f"network-lp: a count lies {beyond:g} beyond its window; "
                     f"give reach={reach + int(np.ceil(beyond)) + 1}"
                 )
         return Release.of_leaves(problem.hierarchy, leaves)
 
-    return _handles(problem, _objective(problem, stages), counts, read, unit)
+    return _handles(problem, _objective(problem, stages, 1e-9), counts, read, unit)
 
 
 def _steps(model: Model, value: Any, noisy: Array, w: Array, base: Array, reach: int) -> Any:
