@@ -425,3 +425,6 @@ class Hierarchy(Declared):
         units = ", ".join(f"{size:,}" for size in self.sizes)
         counted = "" if self.counts is None else f"; {int(self.counts.sum()):,} people"
         return f"<Hierarchy of {self.depth} levels: {units} units{counted}>"
+
+    def __str__(self) -> str:
+        return repr(self)

@@ -32,6 +32,9 @@ def tree_certificate(problem: ConsistentRelease, counts: tuple[Array, ...]) -> C
     below the leaves). Upwards, the interval of prices that a unit allows its parent is the intersection of
     its children's, shifted by its own marginal costs. All numbers are integers: floats are read as fractions
     and brought to one denominator. O(n).
+
+    Counts that tie in decimals need not tie in binary floats; then a release that is optimal up to rounding
+    is refuted. Whole noise, and precisions such as 1/4, have no rounding.
     """
     if not (problem.separable and problem.integer and problem.order == "joint"):
         raise DeclarationError("tree_certificate: the problem must be separable, whole and in joint order")

@@ -33,11 +33,11 @@ def problems(draw, most_leaves=6, whole_noise=None, types=1):
         parents[-1] = parents[-1][list(order)]
         units = sum(fans)
     h = Hierarchy(parents=tuple(parents))
-    value = st.integers(-8, 12) if whole_noise else st.integers(-80, 120).map(lambda k: k / 10)
+    value = st.integers(-8, 12) if whole_noise else st.integers(-64, 96).map(lambda k: k / 8)
     noisy = tuple(
         np.array([[draw(value) for _ in range(types)] for _ in range(size)], dtype=float) for size in h.sizes
     )
-    precision = [draw(st.sampled_from([0.25, 0.5, 1.0, 2.0, 3.0, 0.1])) for _ in range(h.depth)]
+    precision = [draw(st.sampled_from([0.25, 0.5, 1.0, 2.0, 3.0])) for _ in range(h.depth)]
     zeros = [leaf for leaf in range(h.leaves) if draw(st.integers(0, 5)) == 0]
     return ConsistentRelease(h, noisy, precision, zeros=zeros)
 
