@@ -27,10 +27,10 @@ def by_level(problem: ConsistentRelease, time_limit: float | None) -> Outcome:
                 project_children(
                     order,
                     begin,
-                    np.ascontiguousarray(found[:, t]),
-                    np.ascontiguousarray(problem.noisy[level][:, t]),
-                    np.ascontiguousarray(low[:, t]),
-                    np.ascontiguousarray(fixed[:, t]),
+                    np.array(found[:, t]),
+                    np.array(problem.noisy[level][:, t]),
+                    np.array(low[:, t]),
+                    np.array(fixed[:, t]),
                     not problem.nonnegative,
                 )
                 for t in range(problem.types)

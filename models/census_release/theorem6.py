@@ -71,5 +71,4 @@ def square_bound(branching: Sequence[int], districts: int) -> float:
     348.33
     """
     leaves = float(np.prod(branching))
-    side = (leaves / branching[-1]) ** 0.5
-    return float((2 / 3) * (side / districts**0.5 - 11 / 2) * branching[-1] ** 0.5)
+    return float((2 / 3) * ((leaves / districts) ** 0.5 - 11 / 2) * branching[-1] ** 0.5)

@@ -208,9 +208,9 @@ def tree_integer(
         for t in range(problem.types):
             leaves, used = _whole(
                 h,
-                [np.ascontiguousarray(level[:, t]) for level in problem.noisy],
+                [np.array(level[:, t]) for level in problem.noisy],
                 [float(w[t]) for w in problem.weights],
-                [np.ascontiguousarray(level[:, t]) for level in held],
+                [np.array(level[:, t]) for level in held],
                 [level[:, t] for level in centre],
                 0.0 if problem.nonnegative else -np.inf,
                 clock,

@@ -153,10 +153,10 @@ def nonnegative_leaves(problem: ConsistentRelease, deadline: Deadline) -> Array:
     for t in range(problem.types):
         support = _support(
             h,
-            [np.ascontiguousarray(level[:, t]) for level in problem.noisy],
+            [np.array(level[:, t]) for level in problem.noisy],
             [float(w[t]) for w in problem.weights],
-            [np.ascontiguousarray(level[:, t]) for level in held],
-            [np.ascontiguousarray(low[:, t]) for low, _ in problem.floors],
+            [np.array(level[:, t]) for level in held],
+            [np.array(low[:, t]) for low, _ in problem.floors],
             deadline,
         )
         column = zeros[-1][:, t]
