@@ -7,7 +7,12 @@ if TYPE_CHECKING:
     from forcopt.models.allocation import PrecisionAllocation, PrivateAllocation, StratifiedAllocation
     from forcopt.models.amplification import DPHypothesisTest, TightAmplification
     from forcopt.models.calibrated_errors import CalibratedEqualErrors, CalibratedTransport
-    from forcopt.models.census_release import ConsistentRelease, EcologicalRegression, LevelBudget, StableDistrict
+    from forcopt.models.census_release import (
+        ConsistentRelease,
+        EcologicalRegression,
+        LevelBudget,
+        StableDistrict,
+    )
     from forcopt.models.districting import Districting
     from forcopt.models.fair_classification import FairClassification
     from forcopt.models.fair_postprocessing import FairPostprocessing

@@ -60,7 +60,9 @@ def clarabel_directly(p: ConsistentRelease, solver: str) -> tuple[float, float]:
     h = p.hierarchy
     began = time.perf_counter()
     x = [cp.Variable(size) for size in h.sizes]
-    cost = sum(float(w[0]) * cp.sum_squares(v - y[:, 0]) for w, v, y in zip(p.weights, x, p.noisy, strict=True))
+    cost = sum(
+        float(w[0]) * cp.sum_squares(v - y[:, 0]) for w, v, y in zip(p.weights, x, p.noisy, strict=True)
+    )
     limits = [x[-1] >= 0]
     for i in range(1, h.depth):
         n = h.sizes[i]
@@ -94,7 +96,13 @@ def real(quick: bool) -> tuple[str, list[Row]]:
                     )
                 )
         q = p.replace(order="top-down")
-        rows.append([nodes, "simplex (top-down)", *told(min((q.solve("simplex") for _ in range(2)), key=lambda s: s.seconds))])
+        rows.append(
+            [
+                nodes,
+                "simplex (top-down)",
+                *told(min((q.solve("simplex") for _ in range(2)), key=lambda s: s.seconds)),
+            ]
+        )
     return table(["units", "method", "seconds", "objective", "largest gap in a sum"], rows), headline
 
 
@@ -121,7 +129,9 @@ def whole(quick: bool) -> tuple[str, list[Row]]:
         else:
             began = time.perf_counter()
             optimal = p.certify(exact.decision).optimal
-            rows.append([nodes, f"certificate: optimal is {optimal}", f"{time.perf_counter() - began:.3g}", "", ""])
+            rows.append(
+                [nodes, f"certificate: optimal is {optimal}", f"{time.perf_counter() - began:.3g}", "", ""]
+            )
             headline.append(row(f"{nodes} units, whole counts", f"tree-integer {exact.seconds:.3g} s"))
         progress(*rows[-1])
     return table(["units", "method", "seconds", "objective", "largest gap in a sum"], rows), headline
@@ -185,7 +195,11 @@ def accuracy(quick: bool) -> tuple[str, list[Row]]:
     )
     last = rows[-1]
     return note + table(["split", *regions], rows), [
-        row("real Dallas, block-heavy split", f"joint: tract {last[1].split()[-1]}", f"top-down: tract {last[1].split()[0]}")
+        row(
+            "real Dallas, block-heavy split",
+            f"joint: tract {last[1].split()[-1]}",
+            f"top-down: tract {last[1].split()[0]}",
+        )
     ]
 
 

@@ -67,7 +67,9 @@ class Hierarchy(Declared):
         above = 1
         for level, parent in enumerate(self.parents, start=1):
             if parent.ndim != 1 or not parent.size:
-                raise DeclarationError(f"parents of level {level} have shape {parent.shape}; it must be (units,)")
+                raise DeclarationError(
+                    f"parents of level {level} have shape {parent.shape}; it must be (units,)"
+                )
             wrong = (parent < 0) | (parent >= above)
             if wrong.any():
                 at = int(np.argmax(wrong))
@@ -171,13 +173,18 @@ class Hierarchy(Declared):
             raise DeclarationError(f"code {twice} is given twice")
         for code in listed:
             if len(code) not in lengths:
-                raise DeclarationError(f"code {code} has {len(code)} characters; it must have one of {lengths}")
+                raise DeclarationError(
+                    f"code {code} has {len(code)} characters; it must have one of {lengths}"
+                )
         paths = [[code[:length] for length in lengths] for code in listed]
         return cls._from_paths(paths, counts, **fields)
 
     @classmethod
     def from_edges(
-        cls, edges: Iterable[tuple[Hashable, Hashable]], counts: Mapping[Hashable, Any] | None = None, **fields: Any
+        cls,
+        edges: Iterable[tuple[Hashable, Hashable]],
+        counts: Mapping[Hashable, Any] | None = None,
+        **fields: Any,
     ) -> Self:
         """Read the tree from pairs (parent, child); leaves may lie at different depths.
 
@@ -223,7 +230,9 @@ class Hierarchy(Declared):
             stack.extend([*path, unit] for unit in reversed(below))
         if reached != len(parent) + 1:
             lost = next(u for u in parent if not any(u in path for path in paths))
-            raise DeclarationError(f"unit {lost} is not reached from the root {roots[0]}: the edges hold a cycle")
+            raise DeclarationError(
+                f"unit {lost} is not reached from the root {roots[0]}: the edges hold a cycle"
+            )
         given = None
         if counts is not None:
             for path in paths:

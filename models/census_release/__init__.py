@@ -1,6 +1,7 @@
 """Census releases: counts on a hierarchy made private, consistent, nonnegative and whole.
 
-Cohen, Duchin, Matthews, Suwal: Census TopDown: The Impacts of Differential Privacy on Redistricting. FORC 2021.
+Cohen, Duchin, Matthews, Suwal: Census TopDown: The Impacts of Differential Privacy on Redistricting.
+FORC 2021.
 """
 
 from forcopt.models.census_release import (  # noqa: F401  (register the methods)

@@ -12,7 +12,6 @@ from forcopt.language.atoms import abs as absolute
 from forcopt.language.model import Model
 from forcopt.models.census_release.common import infeasible, out_of_time
 from forcopt.models.census_release.formulations import _counts, real_optimum
-from forcopt.models.census_release.passes import check_clock
 from forcopt.models.census_release.problem import ConsistentRelease, Invariant
 from forcopt.models.census_release.release import Release
 from forcopt.problem import Outcome
@@ -22,9 +21,12 @@ __all__ = ["clip", "l1_rounder", "largest_remainder_rounding", "printed_topdown"
 
 
 @ConsistentRelease.algorithm("clip", exact=False)
-def clip(problem: ConsistentRelease) -> Outcome:
+def clip(problem: ConsistentRelease, *, time_limit: float | None = None) -> Outcome:
     """Real counts of any sign, with negative ones set to 0: this breaks the sums."""
+    clock = Deadline(time_limit)
     found = real_optimum(problem.replace(integer=False, nonnegative=False))
+    if clock.passed:
+        return out_of_time(clock)
     levels = [np.maximum(level, 0.0) if problem.nonnegative else level.copy() for level in found]
     if problem.integer:
         levels = [np.round(level) for level in levels]
@@ -32,17 +34,22 @@ def clip(problem: ConsistentRelease) -> Outcome:
 
 
 @ConsistentRelease.algorithm("largest-remainder", exact=False)
-def largest_remainder_rounding(problem: ConsistentRelease) -> Outcome:
-    """The real optimum, rounded from the root down: each unit's children get their floors and largest remainders.
+def largest_remainder_rounding(problem: ConsistentRelease, *, time_limit: float | None = None) -> Outcome:
+    """Round the real optimum from the root down: floors, and one more for the largest remainders.
 
     All sums, signs and whole invariants hold.
     """
     if (none := infeasible(problem)) is not None:
         return none
+    clock = Deadline(time_limit)
     h, real = problem.hierarchy, real_optimum(problem)
     found = np.round(real[0])
     for level in range(1, h.depth):
-        near = np.where(np.abs(real[level] - np.round(real[level])) < 1e-9, np.round(real[level]), real[level])
+        if clock.passed:
+            return out_of_time(clock)
+        near = np.where(
+            np.abs(real[level] - np.round(real[level])) < 1e-9, np.round(real[level]), real[level]
+        )
         floors, parent = np.floor(near), h.parents[level - 1]
         missing = np.round(found - h.up(level, floors)).astype(np.int64)
         out = floors.copy()
@@ -56,7 +63,9 @@ def largest_remainder_rounding(problem: ConsistentRelease) -> Outcome:
 
 
 @ConsistentRelease.algorithm(
-    "l1-rounder", exact=False, cites="Abowd et al. (2022), The 2020 Census Disclosure Avoidance System, rounder"
+    "l1-rounder",
+    exact=False,
+    cites="Abowd et al. (2022), The 2020 Census Disclosure Avoidance System, rounder",
 )
 def l1_rounder(
     problem: ConsistentRelease, *, backend: str = "highs", time_limit: float | None = None
@@ -69,6 +78,8 @@ def l1_rounder(
         return none
     clock = Deadline(time_limit)
     real = real_optimum(problem)
+    if clock.passed:
+        return out_of_time(clock)
     model = Model("l1-rounder")
     counts = _counts(problem, model, integer=not problem.separable)
     terms = [absolute(level - near).sum() for level, near in zip(counts, real, strict=True)]
@@ -94,10 +105,8 @@ def printed_topdown(
     h, clock = problem.hierarchy, Deadline(time_limit)
     found = np.zeros((0, problem.types))
     for level in range(h.depth):
-        try:
-            check_clock(clock)
-        except TimeoutError as error:
-            return out_of_time(error)
+        if clock.passed:
+            return out_of_time(clock)
         if level:
             dead = _dead_end(problem, level, found)
             if dead:
@@ -107,7 +116,9 @@ def printed_topdown(
         options = {} if part.separable else {"backend": backend or "scip"}
         s = part.solve(method, time_limit=clock.left, **options)  # type: ignore[arg-type]
         if s.decision is None:
-            return Outcome(None, status=Status.FAILED, message=f"dead end on {h.level_name(level)}: {s.reason}")
+            return Outcome(
+                None, status=Status.FAILED, message=f"dead end on {h.level_name(level)}: {s.reason}"
+            )
         found = np.asarray(s.decision.leaves, dtype=float)
     return Outcome(Release.of_leaves(h, found))
 
@@ -142,7 +153,8 @@ def _level_problem(problem: ConsistentRelease, level: int, above: Array) -> Cons
             for t in range(problem.types)
         ]
         invariants += [
-            Invariant(level=2, unit=h.find(level, item.unit), value=item.value, types=item.types) for item in own
+            Invariant(level=2, unit=h.find(level, item.unit), value=item.value, types=item.types)
+            for item in own
         ]
     weights = np.ones((len(noisy), problem.weights.shape[1]))
     weights[-1] = problem.weights[level]

@@ -8,15 +8,18 @@ import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from forcopt.arrays import Array, as_numbers
+from forcopt.clock import Deadline
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Integers
 from forcopt.errors import DeclarationError
+from forcopt.language import concatenate, stack
 from forcopt.language.atoms import inverse, norm, power, quad_over_lin, sum_squares
 from forcopt.language.model import Model
 from forcopt.language.objective import leximax
 from forcopt.loops.solution import ModelSolution
+from forcopt.models.census_release.common import out_of_time
 from forcopt.models.census_release.region import Estimator, Region, estimating_vectors
-from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Method, Outcome, Problem
 from forcopt.status import Status
 
 __all__ = ["LevelBudget"]
@@ -85,6 +88,11 @@ class LevelBudget(Problem):
         _ = self.members
         return self
 
+    def method(self, name: str | None = None) -> Method:
+        """Give a method by name; by default the closed form where it holds."""
+        closed = self.estimator == "top-down" and (self.criterion == "mean" or len(self.regions) == 1)
+        return super().method(name or ("closed-form" if closed else "conic"))
+
     @property
     def members(self) -> list[Region]:
         """The regions."""
@@ -93,7 +101,9 @@ class LevelBudget(Problem):
     def noise(self, shares: Array) -> Array:
         """The noise variance of each level."""
         kept = np.maximum(shares, _LEAST)
-        return np.asarray(8 / (self.epsilon * kept) ** 2 if self.epsilon is not None else 1 / (self.rho * kept))
+        return np.asarray(
+            8 / (self.epsilon * kept) ** 2 if self.epsilon is not None else 1 / (self.rho * kept)
+        )
 
     def variances(self, decision: Any) -> Array:
         """The variance of each region, shape ``(regions,)``, by passes over the tree."""
@@ -116,7 +126,9 @@ class LevelBudget(Problem):
         """
         shares = as_numbers(decision, "the shares")
         if shares.shape != (self.hierarchy.depth,):
-            raise DeclarationError(f"the shares have shape {shares.shape}; it must be ({self.hierarchy.depth},)")
+            raise DeclarationError(
+                f"the shares have shape {shares.shape}; it must be ({self.hierarchy.depth},)"
+            )
         each = self.variances(shares)
         value = float(each.mean() if self.criterion == "mean" else each.max())
         violations = {"share": float(-shares.min()), "total": abs(float(shares.sum()) - 1)}
@@ -125,14 +137,17 @@ class LevelBudget(Problem):
 
 
 @LevelBudget.algorithm("closed-form", exact=True, cites="Cohen et al. (2021), section 4, after Corollary 3")
-def closed_form(problem: LevelBudget) -> Outcome:
+def closed_form(problem: LevelBudget, *, time_limit: float | None = None) -> Outcome:
     """The mean over regions in top-down order: shares in proportion to ``a^(1/3)``; for rho, to ``a^(1/2)``.
 
     A level with effect 0 should get nothing, which no mechanism allows: the message says so.
     """
     if problem.estimator != "top-down" or (problem.criterion != "mean" and len(problem.regions) > 1):
         raise DeclarationError("closed-form: estimator must be 'top-down' and criterion 'mean': use conic")
+    clock = Deadline(time_limit)
     effects = np.mean([region.effects() for region in problem.members], axis=0)
+    if clock.passed:
+        return out_of_time(clock)
     d = problem.hierarchy.depth
     if not effects.any():
         return Outcome(np.full(d, 1 / d), message="the regions' counts have no variance at any split")
@@ -172,8 +187,6 @@ def conic(problem: LevelBudget, model: Model) -> Handles:
             variances.append(sum(quad_over_lin(z[level], shares[level]) for level in range(d)))
     losses = variances[0].reshape(1)
     if len(variances) > 1:
-        from forcopt.language import stack
-
         losses = stack(variances)
     objective: Any = losses.sum() * (1 / len(variances))
     if problem.criterion != "mean":
@@ -216,10 +229,10 @@ def elfving(problem: LevelBudget, model: Model) -> Handles:
         ``norms``, shape ``(d,)``: of z by level.
     """
     if problem.estimator != "joint" or problem.rho is None or problem.criterion != "mean":
-        raise DeclarationError("elfving: needs estimator='joint', rho and criterion='mean': use conic or local")
+        raise DeclarationError(
+            "elfving: needs estimator='joint', rho and criterion='mean': use conic or local"
+        )
     d, count = problem.hierarchy.depth, len(problem.regions)
-    from forcopt.language import concatenate
-
     vectors = _vectors(problem, model)
     norms = model.variable(model.unused_name("norms"), d, lower=0)
     for level in range(d):
@@ -235,7 +248,12 @@ def elfving(problem: LevelBudget, model: Model) -> Handles:
 
 @LevelBudget.algorithm("local", exact=False, cites="alternating minimization; the bound by norms' order")
 def local(
-    problem: LevelBudget, *, starts: int = 5, seed: Any = 0, backend: str = "clarabel", time_limit: float | None = None
+    problem: LevelBudget,
+    *,
+    starts: int = 5,
+    seed: Any = 0,
+    backend: str = "clarabel",
+    time_limit: float | None = None,
 ) -> Outcome:
     """The joint estimator with epsilon, which is not convex: alternate between estimates and shares.
 
@@ -243,8 +261,6 @@ def local(
     best. The bound is ``8 / epsilon^2`` times the optimum of the convex program with rho = 1, since shares
     are at most 1. Mean criterion.
     """
-    from forcopt.clock import Deadline
-
     if problem.estimator != "joint" or problem.epsilon is None or problem.criterion != "mean":
         raise DeclarationError("local: needs estimator='joint', epsilon and criterion='mean'")
     clock, rng, d = Deadline(time_limit), np.random.default_rng(seed), problem.hierarchy.depth

@@ -41,8 +41,13 @@ def tree_certificate(problem: ConsistentRelease, counts: tuple[Array, ...]) -> C
     h = problem.hierarchy
     evaluation = problem.evaluate(counts)
     whole = all((level == np.round(level)).all() for level in counts)
-    exact = whole and evaluation.violation == 0 and all(
-        (h.up(level, counts[level].astype(np.int64)) == counts[level - 1]).all() for level in range(1, h.depth)
+    exact = (
+        whole
+        and evaluation.violation == 0
+        and all(
+            (h.up(level, counts[level].astype(np.int64)) == counts[level - 1]).all()
+            for level in range(1, h.depth)
+        )
     )
     if not exact:
         amount = Fraction(float(evaluation.violation))

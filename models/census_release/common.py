@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.models.census_release.problem import ConsistentRelease
 from forcopt.problem import Outcome
@@ -29,14 +30,17 @@ def demand(
     if problem.extra and separable:
         raise DeclarationError(f"{method}: extra lies off the spine: use qp (or miqp for whole counts)")
     if separable and not problem.separable:
-        raise DeclarationError(f"{method}: workload or invariants add types up: use qp (or miqp for whole counts)")
+        raise DeclarationError(
+            f"{method}: workload or invariants add types up: use qp (or miqp for whole counts)"
+        )
     if order is not None and problem.order != order:
         other = "tree-wls, tree-nnls or tree-integer" if problem.order == "joint" else "toydown or simplex"
         raise DeclarationError(f"{method}: order is {problem.order!r}, it must be {order!r}: use {other}")
     if nonnegative is not None and problem.nonnegative != nonnegative:
         other = {"tree-wls": "tree-nnls", "toydown": "simplex", "tree-nnls": "tree-wls", "simplex": "toydown"}
         raise DeclarationError(
-            f"{method}: nonnegative is {problem.nonnegative}; it must be {nonnegative}: use {other.get(method, 'qp')}"
+            f"{method}: nonnegative is {problem.nonnegative}; it must be {nonnegative}: "
+            f"use {other.get(method, 'qp')}"
         )
     if integer is not None and problem.integer != integer:
         other = "tree-integer, network-lp or miqp" if problem.integer else "tree-wls, tree-nnls or qp"
@@ -49,6 +53,7 @@ def infeasible(problem: ConsistentRelease) -> Outcome | None:
     return Outcome(None, status=Status.INFEASIBLE, message=reason) if reason else None
 
 
-def out_of_time(error: TimeoutError) -> Outcome:
-    """The outcome of a run that the time limit ended."""
-    return Outcome(None, status=Status.LIMIT, message=str(error))
+def out_of_time(error: TimeoutError | Deadline) -> Outcome:
+    """The outcome of a run that the time limit ended before it had a decision."""
+    passed = f"the time limit of {error.limit:g} s passed" if isinstance(error, Deadline) else str(error)
+    return Outcome(None, status=Status.LIMIT, message=passed)

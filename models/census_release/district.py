@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numba import njit
 from pydantic import field_validator, model_validator
 
 from forcopt.arrays import Array, as_numbers
+from forcopt.clock import Deadline
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.language.atoms import sum_squares
 from forcopt.language.model import Model
+from forcopt.models.census_release.common import out_of_time
 from forcopt.models.census_release.region import Region, noise_variances
-from forcopt.problem import Evaluation, Handles, Outcome, Problem
+from forcopt.problem import Evaluation, Handles, Method, Outcome, Problem
 
 __all__ = ["StableDistrict"]
 
@@ -74,6 +77,19 @@ class StableDistrict(Problem):
             raise DeclarationError(f"budget has shape {self.budget.shape}; it must be ({h.depth},)")
         return self
 
+    def method(self, name: str | None = None) -> Method:
+        """Give a method by name; by default the dynamic program where the tree is homogeneous."""
+        if name is None and self.size is not None and self._is_homogeneous:
+            name = "tree-dp"
+        return super().method(name)
+
+    @property
+    def _is_homogeneous(self) -> bool:
+        try:
+            return bool(self.hierarchy.branching) or self.hierarchy.depth == 1
+        except DeclarationError:
+            return False
+
     @property
     def people(self) -> Array:
         """The people of each leaf, shape ``(leaves,)``."""
@@ -109,19 +125,26 @@ def _only_size(problem: StableDistrict, method: str) -> int:
 
 
 @StableDistrict.algorithm("greedy", exact=False, cites="Cohen et al. (2021), Algorithm 3")
-def greedy(problem: StableDistrict, *, seed: int | np.random.Generator | None = None) -> Outcome:
+def greedy(
+    problem: StableDistrict,
+    *,
+    seed: int | np.random.Generator | None = None,
+    time_limit: float | None = None,
+) -> Outcome:
     """Take whole units of a level until the rest is smaller, then go on inside one unit.
 
     Children are taken in order, or in random order with a seed. In a homogeneous tree the fragmentation is
     that of any order.
     """
-    left, h = _only_size(problem, "greedy"), problem.hierarchy
+    left, h, clock = _only_size(problem, "greedy"), problem.hierarchy, Deadline(time_limit)
     rng = None if seed is None else np.random.default_rng(seed)
     taken: list[Array] = []
     level, unit = 0, 0
     if left == h.leaves:
         return Outcome(Region(h, np.arange(h.leaves)))
     while left:
+        if clock.passed:
+            return out_of_time(clock)
         order, begin = h.children[level]
         children = order[begin[unit] : begin[unit + 1]]
         children = children if rng is None else rng.permutation(children)
@@ -152,7 +175,7 @@ def square_leaves(h: Hierarchy, side: int, row: int, column: int) -> Array:
         raise DeclarationError(f"square: the tree branches by {h.branching}; each must be a square")
     whole = int(np.prod(sides))
     if not (0 <= row <= whole - side and 0 <= column <= whole - side):
-        raise DeclarationError(f"square: a square of side {side} at ({row}, {column}) leaves the grid of {whole}")
+        raise DeclarationError(f"square: side {side} at ({row}, {column}) leaves the grid of {whole}")
     rows, columns = np.meshgrid(row + np.arange(side), column + np.arange(side), indexing="ij")
     at, rest = np.zeros(rows.shape, dtype=np.int64), whole
     for s in sides:
@@ -162,12 +185,19 @@ def square_leaves(h: Hierarchy, side: int, row: int, column: int) -> Array:
 
 
 @StableDistrict.algorithm("square", exact=False, cites="Cohen et al. (2021), Algorithm 4")
-def square(problem: StableDistrict, *, seed: int | np.random.Generator | None = 0) -> Outcome:
+def square(
+    problem: StableDistrict,
+    *,
+    seed: int | np.random.Generator | None = 0,
+    time_limit: float | None = None,
+) -> Outcome:
     """A square of leaves at a random place of the grid that a homogeneous tree of square fan-outs stands for."""
-    size, h = _only_size(problem, "square"), problem.hierarchy
+    size, h, clock = _only_size(problem, "square"), problem.hierarchy, Deadline(time_limit)
     side = round(size**0.5)
     if side * side != size:
         raise DeclarationError(f"square: size is {size}; it must be a square number")
+    if clock.passed:
+        return out_of_time(clock)
     room = round(h.leaves**0.5) - side + 1
     row, column = np.random.default_rng(seed).integers(0, room, 2)
     return Outcome(Region(h, square_leaves(h, side, int(row), int(column))))
@@ -186,22 +216,26 @@ def _convolve(a, b, most):  # type: ignore[no-untyped-def]
 
 
 @StableDistrict.algorithm("tree-dp", exact=True, cites="dynamic program over leaves taken, by level")
-def tree_dp(problem: StableDistrict) -> Outcome:
+def tree_dp(problem: StableDistrict, *, time_limit: float | None = None) -> Outcome:
     """A homogeneous tree: the least cost below a unit of which k leaves are taken, children one by one.
 
     All units of a level have one table, whose repeated min-plus convolution gives that of their parents.
     O(sum of n_l m_l m_{l-1}) for n_l children with m_l leaves each.
     """
-    size, h = _only_size(problem, "tree-dp"), problem.hierarchy
+    size, h, clock = _only_size(problem, "tree-dp"), problem.hierarchy, Deadline(time_limit)
     noise = noise_variances(epsilon=problem.budget)
     fans = h.branching
     best, leaves, choices = np.zeros(2), 1, []
     for level in range(h.depth - 1, 0, -1):
         fan = fans[level - 1]
         taken = np.arange(len(best))
-        each = best + noise[level] * (taken / leaves) ** 2  # the parent's weight is the mean of its children's
+        each = (
+            best + noise[level] * (taken / leaves) ** 2
+        )  # the parent's weight is the mean of its children's
         total, steps = each, []
         for _ in range(fan - 1):
+            if clock.passed:
+                return out_of_time(clock)
             total, take = _convolve(each, total, size)
             steps.append(take)
         leaves *= fan
@@ -243,8 +277,6 @@ def district_miqp(problem: StableDistrict, model: Model) -> Handles:
         total = (member * problem.people.astype(float)).sum()
         model.subject_to(total >= problem.bounds[0], total <= problem.bounds[1])
     weight, terms, unit = member, [], float(np.median(noise))
-    import scipy.sparse as sp
-
     for level in range(h.depth - 1, 0, -1):
         parent, above = h.parents[level - 1], h.sizes[level - 1]
         fan = np.bincount(parent, minlength=above)

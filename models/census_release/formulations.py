@@ -36,7 +36,9 @@ def _counts(problem: ConsistentRelease, model: Model, integer: bool) -> list[Any
         )
     for level in range(1, h.depth):
         parent, above = h.parents[level - 1], h.sizes[level - 1]
-        adds = sp.csr_array((np.ones(len(parent)), (parent, np.arange(len(parent)))), shape=(above, len(parent)))
+        adds = sp.csr_array(
+            (np.ones(len(parent)), (parent, np.arange(len(parent)))), shape=(above, len(parent))
+        )
         model.subject_to(adds @ found[level] == found[level - 1], name=model.unused_name(f"sums_{level}"))
     for number, item in enumerate(problem.invariants):
         types = list(item.types or range(problem.types))
@@ -65,7 +67,9 @@ def _objective(problem: ConsistentRelease, stages: list[Any], tolerance: float) 
     return lexicographic([minimize(stage) for stage in stages], tolerance=tolerance)
 
 
-def _handles(problem: ConsistentRelease, objective: Any, counts: list[Any], read: Any, unit: float) -> Handles:
+def _handles(
+    problem: ConsistentRelease, objective: Any, counts: list[Any], read: Any, unit: float
+) -> Handles:
     def start(decision: Any) -> dict[Any, Array]:
         return dict(zip(counts, problem.read(decision), strict=True))
 
@@ -120,9 +124,11 @@ def miqp(problem: ConsistentRelease, model: Model) -> Handles:
     return _quadratic(problem, model, integer=True)
 
 
-@ConsistentRelease.formulation("network-lp", exact=True, cites="unit steps of convex separable flows; Minoux (1984)")
+@ConsistentRelease.formulation(
+    "network-lp", exact=True, cites="unit steps of convex separable flows; Minoux (1984)"
+)
 def network_lp(problem: ConsistentRelease, model: Model, reach: int = 3) -> Handles:
-    """Whole counts by a linear program, where `ConsistentRelease.is_network` says that its vertices are whole.
+    """Whole counts by a linear program, if `ConsistentRelease.is_network`: its vertices are whole.
 
     Each squared distance is linear between whole counts within `reach` of the real optimum, and goes on with
     its last slope beyond, below the square. So the bound always holds; a count beyond the window is an error
@@ -204,7 +210,12 @@ def _steps(model: Model, value: Any, noisy: Array, w: Array, base: Array, reach:
     model.subject_to(value == first + up.sum(axis=0) + more - less)
     ends = (w * (2 * (first + 2 * reach - noisy) - 1), w * (2 * (first - noisy) + 1))
     # Beyond the window the slopes must keep the function convex: the last step's, and the first one's.
-    return (slopes * up).sum() + (ends[0] * more).sum() - (ends[1] * less).sum() + float((w * (first - noisy) ** 2).sum())
+    return (
+        (slopes * up).sum()
+        + (ends[0] * more).sum()
+        - (ends[1] * less).sum()
+        + float((w * (first - noisy) ** 2).sum())
+    )
 
 
 def real_optimum(problem: ConsistentRelease) -> tuple[Array, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def state_like(sizes: tuple[int, ...] = TEXAS, *, types: int = 1, seed: int = 0)
     """
     rng = np.random.default_rng(seed)
     parents = []
-    for above, below in zip(sizes[:-1], sizes[1:], strict=True):
+    for above, below in pairwise(sizes):
         chosen = rng.choice(above, size=below - above, p=rng.dirichlet(np.full(above, 2.0)))
         parents.append(np.sort(np.concatenate([np.arange(above), chosen])))
     people = np.where(rng.random(sizes[-1]) < 0.35, 0, 1 + rng.negative_binomial(0.8, 0.02, sizes[-1]))
@@ -43,7 +44,9 @@ def state_like(sizes: tuple[int, ...] = TEXAS, *, types: int = 1, seed: int = 0)
     return Hierarchy(parents=tuple(parents), counts=rng.multinomial(people, shares))
 
 
-def random_release(sizes: tuple[int, ...], *, epsilon: float = 1.0, types: int = 1, seed: int = 0, **fields: Any) -> ConsistentRelease:
+def random_release(
+    sizes: tuple[int, ...], *, epsilon: float = 1.0, types: int = 1, seed: int = 0, **fields: Any
+) -> ConsistentRelease:
     """Measure such a tree with geometric noise, epsilon split equally over the levels.
 
     Parameters

@@ -78,7 +78,9 @@ def measure(
     else:
         split = as_numbers(shares, "shares")
         if split.shape != (queries,) or (split <= 0).any() or abs(split.sum() - 1) > 1e-9:
-            raise DeclarationError(f"shares are {split.tolist()}; they must be {queries} numbers above 0 that sum to 1")
+            raise DeclarationError(
+                f"shares are {split.tolist()}; they must be {queries} numbers above 0 that sum to 1"
+            )
     budget = as_numbers(epsilon if rho is None else rho, "the budget")
     if budget.shape != (depth,):
         raise DeclarationError(f"the budget has shape {budget.shape}; the tree has {depth} levels")
@@ -97,5 +99,3 @@ def _law(budget: float, concentrated: bool, noise: str) -> Noise:
     if concentrated:
         return DiscreteGaussian(scale=float(budget**-0.5))
     return Laplace(scale=2 / budget) if noise == "laplace" else DiscreteLaplace(scale=2 / budget)
-
-

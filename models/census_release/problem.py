@@ -14,7 +14,7 @@ from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Declared, Integers, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.census_release.release import Release
-from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
 
 if TYPE_CHECKING:
     from forcopt.loops.certify import Certificate
@@ -176,14 +176,18 @@ class ConsistentRelease(Problem):
             )
         if (self.precision <= 0).any():
             at = int(np.argwhere(self.precision <= 0)[0, 0])
-            raise DeclarationError(f"precision of level {at} is {self.precision[at].min():g}; it must be above 0")
+            raise DeclarationError(
+                f"precision of level {at} is {self.precision[at].min():g}; it must be above 0"
+            )
         self._check_workload(queries)
         if h.types and len(h.types) != self.types:
             raise DeclarationError(f"the hierarchy names {len(h.types)} types; the counts have {self.types}")
         for item in self.invariants:
             h.find(item.level, item.unit)
             if any(not 0 <= t < self.types for t in item.types) or len(set(item.types)) < len(item.types):
-                raise DeclarationError(f"invariant {item!r}: types must be among 0 to {self.types - 1}, each once")
+                raise DeclarationError(
+                    f"invariant {item!r}: types must be among 0 to {self.types - 1}, each once"
+                )
             if self.integer and item.value != round(item.value):
                 raise DeclarationError(
                     f"invariant of unit {item.unit}: {item.value:g} is not whole, and integer is True"
@@ -194,7 +198,9 @@ class ConsistentRelease(Problem):
                 raise DeclarationError(f"zeros and extra must name leaves by position, 0 to {h.leaves - 1}")
         for item in self.extra:
             if item.noisy.shape != (queries,) or item.precision.shape not in ((), (queries,)):
-                raise DeclarationError(f"extra: noisy must have shape ({queries},), precision () or ({queries},)")
+                raise DeclarationError(
+                    f"extra: noisy must have shape ({queries},), precision () or ({queries},)"
+                )
         return self
 
     def _check_workload(self, queries: int) -> None:
@@ -211,6 +217,14 @@ class ConsistentRelease(Problem):
                 raise DeclarationError(f"queries {seen[row.tobytes()]} and {q} of the workload are the same")
         if not rows.any(axis=0).all():
             raise DeclarationError(f"type {int(np.argmin(rows.any(axis=0)))} is in no query of the workload")
+
+    def method(self, name: str | None = None) -> Method:
+        """Give a method by name; by default the formulation that fits the problem.
+
+        That is ``"qp"`` for real counts, ``"network-lp"`` for whole ones if `is_network`, else ``"miqp"``.
+        """
+        usual = "qp" if not self.integer else "network-lp" if self.is_network else "miqp"
+        return super().method(name or usual)
 
     # -- what follows ----------------------------------------------------------------------------------------
 
@@ -412,7 +426,9 @@ class ConsistentRelease(Problem):
         violations: dict[str, float] = {}
         for level, values in enumerate(counts):
             if level < h.depth - 1:
-                self._note(violations, "additivity", level, np.abs(h.up(level + 1, counts[level + 1]) - values))
+                self._note(
+                    violations, "additivity", level, np.abs(h.up(level + 1, counts[level + 1]) - values)
+                )
             if self.nonnegative:
                 self._note(violations, "sign", level, -np.minimum(values, 0.0))
             if self.integer:
@@ -444,7 +460,13 @@ class ConsistentRelease(Problem):
         A whole release of a separable problem in joint order is checked by prices of the flow, in O(n): see
         `tree_certificate`. Anything else goes through a formulation.
         """
-        if method is None and decision is not None and self.integer and self.separable and self.order == "joint":
+        if (
+            method is None
+            and decision is not None
+            and self.integer
+            and self.separable
+            and self.order == "joint"
+        ):
             from forcopt.models.census_release.certificate import tree_certificate
 
             return tree_certificate(self, self.read(decision))
@@ -456,6 +478,9 @@ class ConsistentRelease(Problem):
         for level, noisy, weights in zip(counts, self.noisy, self.weights, strict=True):
             values = level @ self.queries.T
             for q, w in enumerate(weights):
-                off = [Fraction(int(v)) - Fraction(float(y)) for v, y in zip(values[:, q], noisy[:, q], strict=True)]
+                off = [
+                    Fraction(int(v)) - Fraction(float(y))
+                    for v, y in zip(values[:, q], noisy[:, q], strict=True)
+                ]
                 total += Fraction(float(w)) * sum((x * x for x in off), Fraction(0))
         return total

@@ -9,10 +9,12 @@ import numpy as np
 from pydantic import model_validator
 
 from forcopt.arrays import Array, as_numbers
+from forcopt.clock import Deadline
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.language.atoms import sum_squares
 from forcopt.language.model import Model
+from forcopt.models.census_release.common import out_of_time
 from forcopt.models.census_release.duncan_davis import duncan_davis
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
 
@@ -104,7 +106,14 @@ class EcologicalRegression(Problem):
 
     @classmethod
     def of_counts(
-        cls, group: Any, people: Any, support: Any, votes: Any, *, empty: Literal["zero", "drop"] | None = None, **fields: Any
+        cls,
+        group: Any,
+        people: Any,
+        support: Any,
+        votes: Any,
+        *,
+        empty: Literal["zero", "drop"] | None = None,
+        **fields: Any,
     ) -> Self:
         """Make shares of counts, which noise may have made 0 or negative.
 
@@ -129,7 +138,9 @@ class EcologicalRegression(Problem):
         none = n <= 0
         if none.any() and empty is None:
             at = int(np.argmax(none))
-            raise DeclarationError(f"people[{at}] is {n[at]:g}: the share has no denominator; give empty='zero' or 'drop'")
+            raise DeclarationError(
+                f"people[{at}] is {n[at]:g}: the share has no denominator; give empty='zero' or 'drop'"
+            )
         share = np.divide(g, n, out=np.zeros_like(g), where=~none)
         kept = ~none if empty == "drop" else np.ones(len(n), dtype=bool)
         return cls(share[kept], y[kept], v[kept], **fields)
@@ -182,14 +193,17 @@ class EcologicalRegression(Problem):
 
 
 @EcologicalRegression.algorithm("least-squares", exact=True, cites="Goodman (1953)")
-def least_squares_line(problem: EcologicalRegression) -> Outcome:
+def least_squares_line(problem: EcologicalRegression, *, time_limit: float | None = None) -> Outcome:
     """The weighted least squares line in closed form; rates may lie outside 0 and 1."""
     if problem.bounded:
         raise DeclarationError("least-squares: bounded is True: use qp")
+    clock = Deadline(time_limit)
     w, x, y = problem.weights, problem.share, problem.outcomes
     mean_x, mean_y = float(w @ x / w.sum()), float(w @ y / w.sum())
     slope = float(w @ ((x - mean_x) * (y - mean_y)) / (w @ (x - mean_x) ** 2))
     start = mean_y - slope * mean_x
+    if clock.passed:
+        return out_of_time(clock)
     return Outcome(Rates(start + slope, start))
 
 

@@ -159,7 +159,14 @@ def _windows(
         else:
             order, kids = h.children[level]
             supply[level] = _merge(
-                order, kids, noisy[level], weights[level], least[level], low[level], high[level], *supply[level + 1]
+                order,
+                kids,
+                noisy[level],
+                weights[level],
+                least[level],
+                low[level],
+                high[level],
+                *supply[level + 1],
             )
     return low, high, least, most, supply
 
@@ -175,9 +182,7 @@ def _prepare() -> None:
     cites="Murota (2003), Discrete Convex Analysis, Theorem 6.26; laminar sums are M-natural-convex",
     prepare=_prepare,
 )
-def tree_integer(
-    problem: ConsistentRelease, *, windows: int = 1, time_limit: float | None = None
-) -> Outcome:
+def tree_integer(problem: ConsistentRelease, *, windows: int = 1, time_limit: float | None = None) -> Outcome:
     """Whole counts in joint order, by merging marginal costs in windows about the real optimum.
 
     The least cost below a unit is a convex function of its whole count; its marginal costs are the children's

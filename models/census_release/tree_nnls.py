@@ -116,7 +116,12 @@ def _pass_down(parent, above, noisy, weight, held, begin, at, value, slope):  # 
 
 
 def _support(
-    h: Hierarchy, noisy: list[Array], weights: list[float], held: list[Array], low: list[Array], clock: Deadline
+    h: Hierarchy,
+    noisy: list[Array],
+    weights: list[float],
+    held: list[Array],
+    low: list[Array],
+    clock: Deadline,
 ) -> Array:
     """Which leaves of one type are above 0 in the optimum, shape ``(leaves,)``."""
     last = h.depth - 1

@@ -1,4 +1,4 @@
-"""Cohen, Duchin, Matthews, Suwal: Census TopDown (FORC 2021), with the authors' data where they are at hand."""
+"""Cohen, Duchin, Matthews, Suwal: Census TopDown (FORC 2021), with the authors' data if they are here."""
 
 import csv
 import gzip
@@ -102,10 +102,16 @@ def test_table_3_without_noise(texas):
 
 @needs_data
 def test_the_filter_keeps_more_than_ten_votes(texas):
-    assert (texas.votes <= 10).sum() == 201 and (texas.votes < 10).sum() == 198 and (texas.votes == 0).sum() == 99
+    assert (
+        (texas.votes <= 10).sum() == 201
+        and (texas.votes < 10).sum() == 198
+        and (texas.votes == 0).sum() == 99
+    )
     black = texas.people(texas.tree.counts, 2)
     assert round(texas.fit(*black, "filtered")[0], 3) == 0.851
-    assert round(texas.fit(*black, "filtered", more_than=9)[0], 3) == 0.850  # "fewer than 10", as the text says
+    assert (
+        round(texas.fit(*black, "filtered", more_than=9)[0], 3) == 0.850
+    )  # "fewer than 10", as the text says
 
 
 @needs_data
@@ -116,7 +122,8 @@ def test_table_3_of_the_authors_topdown_runs(texas):
             found = []
             for run in range(16):  # of 20
                 mine, every = (
-                    np.array([float(runs[name][f"{run}_{kind}"]) for name in texas.names]) for kind in (column, "VAP")
+                    np.array([float(runs[name][f"{run}_{kind}"]) for name in texas.names])
+                    for kind in (column, "VAP")
                 )
                 found.append(texas.fit(mine, every, weighting))
             mean, variance = np.mean(found, axis=0), np.var(found, axis=0, ddof=1) * 1e8
@@ -128,7 +135,7 @@ def test_table_3_of_the_authors_topdown_runs(texas):
 
 @needs_data
 def test_table_3_of_toydown_by_simulation(texas):
-    """32 runs of nonnegative ToyDown; means within 5 standard errors of the printed ones' 16 runs, except All.
+    """32 runs of nonnegative ToyDown; means within 5 standard errors of the printed 16 runs, except All.
 
     Under All the printed Hispanic rates are .715 and .541; simulations lie near .74 and .53, on the same side
     of the true .869 and .480.
@@ -159,7 +166,9 @@ def test_the_authors_district_errors():
     assert len(equal) == 5
     for variance, fragmentation in equal:
         assert variance == pytest.approx(1400 * fragmentation, rel=2e-3)
-    root = {kind: float(table[kind, "ToyDown_analytical", "equal"]["mean_variance"]) ** 0.5 for kind, *_ in table}
+    root = {
+        kind: float(table[kind, "ToyDown_analytical", "equal"]["mean_variance"]) ** 0.5 for kind, *_ in table
+    }
     print({kind: round(value) for kind, value in root.items()})
     assert root["tract_discon"] == pytest.approx(372, abs=1)
     assert root["block_recom"] == pytest.approx(858, abs=1)
@@ -169,10 +178,14 @@ def test_the_authors_district_errors():
 @needs_data
 def test_a_district_of_real_tracts_has_their_variance(texas):
     rng = np.random.default_rng(0)
-    tracts = rng.choice([i for i, n in enumerate(texas.tree.names[2]) if n.startswith("48113")], 132, replace=False)
+    tracts = rng.choice(
+        [i for i, n in enumerate(texas.tree.names[2]) if n.startswith("48113")], 132, replace=False
+    )
     leaves = np.flatnonzero(np.isin(texas.tree.ancestors(2), tracts))
     region = Region(texas.tree, leaves, types=7)
-    assert region.variance([0.2] * 5) == pytest.approx(1400 * (region.fragmentation() + region.weights()[0][0] ** 2))
+    assert region.variance([0.2] * 5) == pytest.approx(
+        1400 * (region.fragmentation() + region.weights()[0][0] ** 2)
+    )
     assert region.fragmentation() == pytest.approx(99, rel=0.05)
     assert region.variance([0.2] * 5, "joint") < region.variance([0.2] * 5)
 
@@ -194,7 +207,8 @@ def test_squares_are_fragmented():
     h = Hierarchy.homogeneous([484, 4, 25])
     rng = np.random.default_rng(0)
     found = [
-        Region(h, square_leaves(h, 110, *map(int, rng.integers(0, 111, 2)))).fragmentation() for _ in range(100)
+        Region(h, square_leaves(h, 110, *map(int, rng.integers(0, 111, 2)))).fragmentation()
+        for _ in range(100)
     ]
     assert Region(h, square_leaves(h, 110, 0, 0)).fragmentation() == pytest.approx(90.75)
     assert max(found) <= 619.2912 + 1e-3 and min(found) >= 90.75 - 1e-9

@@ -46,7 +46,9 @@ def test_the_joint_variance_is_that_of_generalized_least_squares():
         assert best <= region.variance(epsilon) * (1 + 1e-12)
 
 
-@pytest.mark.parametrize(("order", "estimator", "method"), [("joint", "joint", "tree-wls"), ("top-down", "top-down", "toydown")])
+@pytest.mark.parametrize(
+    ("order", "estimator", "method"), [("joint", "joint", "tree-wls"), ("top-down", "top-down", "toydown")]
+)
 def test_variances_equal_a_simulation(order, estimator, method):
     """3,000 runs as types of one problem; the sample variance errs by less than 5 of its deviations."""
     rng, runs = np.random.default_rng(1), 3000
@@ -220,9 +222,7 @@ def test_bounded_rates_stay_between_0_and_1():
     p = EcologicalRegression([0.1, 0.5, 0.9], [0.0, 0.4, 1.0], [10, 10, 10], bounded=True)
     s = p.solve("qp")
     assert s.evaluation.feasible and s.decision.complement == pytest.approx(0, abs=1e-6)
-    best = min(
-        p.evaluate([g, c]).objective for g in np.linspace(0, 1, 201) for c in np.linspace(0, 1, 201)
-    )
+    best = min(p.evaluate([g, c]).objective for g in np.linspace(0, 1, 201) for c in np.linspace(0, 1, 201))
     assert s.objective == pytest.approx(best, abs=1e-3) and s.objective <= best + 1e-9
     with pytest.raises(DeclarationError, match="use qp"):
         p.solve("least-squares")
@@ -250,7 +250,9 @@ def test_bad_regressions_are_refused():
         EcologicalRegression([0.1, 0.5], [0.1, 0.2], [1, -1])
     with pytest.raises(DeclarationError, match=r"people\[1\] is 0: the share has no denominator"):
         EcologicalRegression.of_counts([1, 1, 1], [2, 0, 9], [0.5] * 3, [5] * 3)
-    assert len(EcologicalRegression.of_counts([1, 1, 1], [2, 0, 9], [0.5] * 3, [5] * 3, empty="drop").share) == 2
+    assert (
+        len(EcologicalRegression.of_counts([1, 1, 1], [2, 0, 9], [0.5] * 3, [5] * 3, empty="drop").share) == 2
+    )
 
 
 # -- hierarchies -------------------------------------------------------------------------------------------
@@ -265,7 +267,10 @@ def test_bad_regressions_are_refused():
         (lambda: Hierarchy(parents=([0, 0],), counts=[1, 0.5]), "must be an integer"),
         (lambda: Hierarchy.from_edges([("r", "a"), ("s", "a")]), "unit a has two parents"),
         (lambda: Hierarchy.from_edges([("r", "a"), ("b", "c"), ("c", "b")]), "hold a cycle"),
-        (lambda: Hierarchy.from_edges([("r", "a"), ("r", "b")], {"r": 4, "a": 1, "b": 2}), "unit r: 4, its children 3"),
+        (
+            lambda: Hierarchy.from_edges([("r", "a"), ("r", "b")], {"r": 4, "a": 1, "b": 2}),
+            "unit r: 4, its children 3",
+        ),
         (lambda: Hierarchy.from_geoids(["48001", "48001"], lengths=(2, 5)), "code 48001 is given twice"),
         (lambda: Hierarchy.homogeneous([2, 0]), "branching has 0"),
     ],

@@ -109,7 +109,7 @@ LP = ["highs", "highs:simplex", "highs:ipm", "glop", "scip", "pyomo:glpk", "pyom
 
 def _random(seed, **fields):
     rng = np.random.default_rng(seed)
-    h = Hierarchy(parents=([0, 0, 0], np.sort(rng.integers(0, 3, 4)).tolist() + [0, 1, 2]))
+    h = Hierarchy(parents=([0, 0, 0], [*np.sort(rng.integers(0, 3, 4)).tolist(), 0, 1, 2]))
     noisy = tuple(rng.normal(5, 6, (size, 1)).round(2) for size in h.sizes)
     return ConsistentRelease(h, noisy, rng.uniform(0.5, 2, 3).round(2), **fields)
 
@@ -164,7 +164,11 @@ def _nested(rng):
     types, kids = int(rng.integers(2, 6)), int(rng.integers(2, 5))
     cut = np.sort(rng.choice(np.arange(1, types), size=int(rng.integers(0, types - 1)), replace=False))
     rows = [np.eye(types, dtype=int)[i] for i in range(types)]
-    rows += [np.isin(np.arange(types), part).astype(int) for part in np.split(np.arange(types), cut) if len(part) > 1]
+    rows += [
+        np.isin(np.arange(types), part).astype(int)
+        for part in np.split(np.arange(types), cut)
+        if len(part) > 1
+    ]
     rows += [np.ones(types, dtype=int)]
     queries = np.unique(np.array(rows), axis=0)
     totals = rng.integers(0, 7, types)
@@ -172,7 +176,9 @@ def _nested(rng):
     noisy = (queries @ totals, rng.normal(2, 3, (kids, len(queries))).round(1))
     fixed = tuple(Invariant(0, 0, int(v), (t,)) for t, v in enumerate(totals))
     weights = rng.uniform(0.2, 3, (2, len(queries))).round(2)
-    return ConsistentRelease(h, (noisy[0][None], noisy[1]), weights, workload=queries, invariants=fixed, integer=True)
+    return ConsistentRelease(
+        h, (noisy[0][None], noisy[1]), weights, workload=queries, invariants=fixed, integer=True
+    )
 
 
 def test_the_level_problem_with_nested_queries_has_whole_vertices():
@@ -223,7 +229,12 @@ def _crossing():
     fixed = tuple(Invariant(0, 0, 1, (t,)) for t in range(9))
     root = queries @ np.ones(9)
     return ConsistentRelease(
-        Hierarchy(parents=([0, 0, 0],)), (root[None], noisy), weights, workload=queries, invariants=fixed, integer=True
+        Hierarchy(parents=([0, 0, 0],)),
+        (root[None], noisy),
+        weights,
+        workload=queries,
+        invariants=fixed,
+        integer=True,
     )
 
 
@@ -263,7 +274,11 @@ def test_the_unequal_tree():
 
 
 def test_projections_and_whole_children():
-    for noisy, total, best in (([5, -3, 1], 4, [4, 0, 0]), ([5, 1, 1], 4, [4, 0, 0]), ([2, -4, -1, 3], 4, [1.5, 0, 0, 2.5])):
+    for noisy, total, best in (
+        ([5, -3, 1], 4, [4, 0, 0]),
+        ([5, 1, 1], 4, [4, 0, 0]),
+        ([2, -4, -1, 3], 4, [1.5, 0, 0, 2.5]),
+    ):
         h = Hierarchy.homogeneous([len(noisy)])
         s = ConsistentRelease(h, ([total], noisy), [1, 1], order="top-down").solve("simplex")
         assert np.allclose(s.decision.leaves[:, 0], best)
@@ -294,7 +309,11 @@ def test_invariants_hold_and_match_the_quadratic_program():
     h = Hierarchy(parents=([0, 0, 0], [0, 0, 1, 1, 1, 2]))
     for _ in range(10):
         noisy = tuple(rng.normal(6, 6, size).round(1) for size in h.sizes)
-        fixed = (Invariant(0, 0, 20), Invariant(1, 1, int(rng.integers(0, 8))), Invariant(2, 0, int(rng.integers(0, 5))))
+        fixed = (
+            Invariant(0, 0, 20),
+            Invariant(1, 1, int(rng.integers(0, 8))),
+            Invariant(2, 0, int(rng.integers(0, 5))),
+        )
         p = ConsistentRelease(h, noisy, [1, 0.5, 2], invariants=fixed, zeros=[5])
         for nonnegative, method in ((True, "tree-nnls"), (False, "tree-wls")):
             q = p.replace(nonnegative=nonnegative)
