@@ -190,7 +190,7 @@ def accuracy(quick: bool) -> tuple[str, list[Row]]:
         rows.append(cells)
         progress(*cells)
     note = (
-        "Standard deviation of a count of one type, top-down → joint, by the formulas; epsilon 1 over the five "
+        "Standard deviation of a count of one type, top-down → joint, by the formulas; epsilon 1 over five "
         "levels from the state down, real Dallas under 254 counties.\n\n"
     )
     last = rows[-1]

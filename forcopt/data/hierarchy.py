@@ -81,7 +81,7 @@ class Hierarchy(Declared):
             if missing.any():
                 at = int(np.argmax(missing))
                 raise DeclarationError(
-                    f"unit {self._called(level - 1, at)} of level {level - 1} has no children on level {level}"
+                    f"unit {self._called(level - 1, at)} of level {level - 1} has no children"
                 )
             above = len(parent)
         if self.names:
@@ -424,8 +424,8 @@ class Hierarchy(Declared):
             if (fan != fan[0]).any():
                 at = int(np.argmax(fan != fan[0]))
                 raise DeclarationError(
-                    f"the tree is not homogeneous: unit {self.name(level, at)} of level {level} has {fan[at]} "
-                    f"children, unit {self.name(level, 0)} {fan[0]}"
+                    f"the tree is not homogeneous: {self.name(level, at)} of level {level} has {fan[at]} "
+                    f"children, {self.name(level, 0)} has {fan[0]}"
                 )
             found.append(lower // upper)
         return tuple(found)

@@ -191,7 +191,7 @@ def square(
     seed: int | np.random.Generator | None = 0,
     time_limit: float | None = None,
 ) -> Outcome:
-    """A square of leaves at a random place of the grid that a homogeneous tree of square fan-outs stands for."""
+    """A square of leaves at a random place of the grid of a homogeneous tree with square fan-outs."""
     size, h, clock = _only_size(problem, "square"), problem.hierarchy, Deadline(time_limit)
     side = round(size**0.5)
     if side * side != size:

@@ -42,8 +42,8 @@ def measure(
     workload : array_like, optional
         See `ConsistentRelease`; the queries share the level's budget.
     shares : array_like, optional
-        The queries' shares of each level's budget, which sum to 1; 1 in all for queries of single types, which
-        a person changes one of, so that all of them get the whole budget.
+        The queries' shares of each level's budget, which sum to 1. Queries without common types need none:
+        a person is in one of them, so that each gets the whole budget.
     seed : int or Generator, optional
         Simulates; without it the noise is drawn securely.
     fields : Any

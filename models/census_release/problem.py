@@ -172,7 +172,8 @@ class ConsistentRelease(Problem):
                 )
         if self.precision.shape not in ((h.depth,), (h.depth, queries)):
             raise DeclarationError(
-                f"precision has shape {self.precision.shape}; it must be ({h.depth},) or ({h.depth}, {queries})"
+                f"precision has shape {self.precision.shape}; it must be ({h.depth},) or "
+                f"({h.depth}, {queries})"
             )
         if (self.precision <= 0).any():
             at = int(np.argwhere(self.precision <= 0)[0, 0])
@@ -298,7 +299,7 @@ class ConsistentRelease(Problem):
 
     @cached_property
     def floors(self) -> list[tuple[Array, Array]]:
-        """By level, the least value of each unit that its descendants allow, and whether it is the only one."""
+        """By level, the least value that its descendants allow each unit, and whether it is the only one."""
         h, found = self.hierarchy, []
         low = np.full((h.leaves, self.types), 0.0 if self.nonnegative else -np.inf)
         fixed = np.zeros(low.shape, dtype=bool)
@@ -395,7 +396,7 @@ class ConsistentRelease(Problem):
         return levels
 
     def residuals(self, decision: Release | Any) -> Array:
-        """Precision times squared distance, summed over each level; shape ``(d,)``; `extra` with the leaves."""
+        """Precision times squared distance, summed by level, shape ``(d,)``; `extra` with the leaves."""
         counts, rows = self.read(decision), self.queries.T
         found = np.array(
             [

@@ -105,4 +105,5 @@ class Release:
 
     def __repr__(self) -> str:
         total = self.counts[0].sum()
-        return f"<Release of {self.hierarchy.leaves:,} leaves on {self.hierarchy.depth} levels, {total:,.6g} people>"
+        h = self.hierarchy
+        return f"<Release of {h.leaves:,} leaves on {h.depth} levels, {total:,.6g} people>"

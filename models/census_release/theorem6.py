@@ -30,7 +30,8 @@ def greedy_bound(branching: Sequence[int], districts: int, *, as_printed: bool =
     Notes
     -----
     On a level whose unit holds the rest of the district, p is that unit's weight before it is split, not 1/k
-    as the printed proof has it. For (2, 6, 2) and k = 8 the fragmentation is 1.40625, the printed bound 1.375.
+    as the printed proof has it. For (2, 6, 2) and k = 8 the fragmentation is 1.40625 and the
+    printed bound 1.375.
 
     References
     ----------

@@ -95,7 +95,7 @@ def _hide(begin, held, at, value, slope):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _pass_down(parent, above, noisy, weight, held, begin, at, value, slope):  # type: ignore[no-untyped-def]
-    """The multiplier of each unit's children, from that of the unit's parent; -inf if all are at their least."""
+    """The multiplier of each unit's children, from that above the unit; -inf if all are at their least."""
     n = len(noisy)
     out = np.empty(n)
     for v in range(n):
