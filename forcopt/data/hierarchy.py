@@ -350,8 +350,9 @@ class Hierarchy(Declared):
         values = np.asarray(values)
         if np.issubdtype(values.dtype, np.integer):
             out = np.zeros((above, *values.shape[1:]), dtype=values.dtype)
-            if self._sorted[level - 1] is not None:
-                return np.asarray(np.add.reduceat(values, self._sorted[level - 1], axis=0))
+            begins = self._sorted[level - 1]
+            if begins is not None:
+                return np.asarray(np.add.reduceat(values, begins, axis=0))
             np.add.at(out, parent, values)
             return out
         if values.ndim == 1:

@@ -141,12 +141,12 @@ def _level_problem(problem: ConsistentRelease, level: int, above: Array) -> Cons
     h = problem.hierarchy
     own = [item for item in problem.invariants if item.level == level]
     if level == 0:
-        tree, noisy, invariants = Hierarchy(names=h.names[:1]), (problem.noisy[0],), list(own)
+        tree, noisy, invariants = Hierarchy(names=h.names[:1]), [problem.noisy[0]], list(own)
     else:
         parent, size = h.parents[level - 1], h.sizes[level - 1]
         tree = Hierarchy(parents=(np.zeros(size, dtype=np.int64), parent))
         middle = above @ problem.queries.T
-        noisy = (middle.sum(axis=0, keepdims=True), middle, problem.noisy[level])
+        noisy = [middle.sum(axis=0, keepdims=True), middle, problem.noisy[level]]
         invariants = [
             Invariant(level=1, unit=p, value=float(above[p, t]), types=(t,))
             for p in range(size)
@@ -161,7 +161,7 @@ def _level_problem(problem: ConsistentRelease, level: int, above: Array) -> Cons
     zeros = problem.zeros if level == h.depth - 1 else np.zeros(0, dtype=np.int64)
     return ConsistentRelease(
         tree,
-        noisy,
+        tuple(noisy),
         weights,
         nonnegative=problem.nonnegative,
         integer=True,

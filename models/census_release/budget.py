@@ -152,7 +152,7 @@ def closed_form(problem: LevelBudget, *, time_limit: float | None = None) -> Out
     if not effects.any():
         return Outcome(np.full(d, 1 / d), message="the regions' counts have no variance at any split")
     roots = effects ** (1 / 3 if problem.epsilon is not None else 1 / 2)
-    idle = [problem.hierarchy.level_name(level) for level in np.flatnonzero(effects == 0)]
+    idle = [problem.hierarchy.level_name(int(level)) for level in np.flatnonzero(effects == 0)]
     message = f"no share is best for {', '.join(idle)}; a mechanism needs some" if idle else ""
     return Outcome(roots / roots.sum(), message=message)
 
@@ -209,7 +209,7 @@ def _vectors(problem: LevelBudget, model: Model) -> list[list[Any]]:
     h, found = problem.hierarchy, []
     for region in problem.members:
         z = [model.variable(model.unused_name("z"), size) for size in h.sizes]
-        total = z[-1]
+        total: Any = z[-1]
         for level in range(h.depth - 1):
             total = total + z[level][h.ancestors(level)]
         model.subject_to(total == region.indicator)

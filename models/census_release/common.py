@@ -37,10 +37,15 @@ def demand(
         other = "tree-wls, tree-nnls or tree-integer" if problem.order == "joint" else "toydown or simplex"
         raise DeclarationError(f"{method}: order is {problem.order!r}, it must be {order!r}: use {other}")
     if nonnegative is not None and problem.nonnegative != nonnegative:
-        other = {"tree-wls": "tree-nnls", "toydown": "simplex", "tree-nnls": "tree-wls", "simplex": "toydown"}
+        others = {
+            "tree-wls": "tree-nnls",
+            "toydown": "simplex",
+            "tree-nnls": "tree-wls",
+            "simplex": "toydown",
+        }
         raise DeclarationError(
             f"{method}: nonnegative is {problem.nonnegative}; it must be {nonnegative}: "
-            f"use {other.get(method, 'qp')}"
+            f"use {others.get(method, 'qp')}"
         )
     if integer is not None and problem.integer != integer:
         other = "tree-integer, network-lp or miqp" if problem.integer else "tree-wls, tree-nnls or qp"

@@ -90,8 +90,7 @@ def measure(
         columns = values @ rows.T
         drawn = [_law(float(b), rho is not None, noise).sample(len(columns), source) for b in each[level]]
         noisy.append(columns + np.stack(drawn, axis=1))
-    kind = "laplace" if noise == "laplace" else "geometric"
-    variances = noise_variances(rho=each) if rho is not None else noise_variances(each, noise=kind)
+    variances = noise_variances(rho=each) if rho is not None else noise_variances(each, noise=noise)
     return ConsistentRelease(hierarchy, tuple(noisy), 1 / variances, workload=workload, **fields)
 
 

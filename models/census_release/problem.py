@@ -197,8 +197,8 @@ class ConsistentRelease(Problem):
         for which in leaves:
             if which.ndim != 1 or (which.size and not 0 <= which.min() <= which.max() < h.leaves):
                 raise DeclarationError(f"zeros and extra must name leaves by position, 0 to {h.leaves - 1}")
-        for item in self.extra:
-            if item.noisy.shape != (queries,) or item.precision.shape not in ((), (queries,)):
+        for off in self.extra:
+            if off.noisy.shape != (queries,) or off.precision.shape not in ((), (queries,)):
                 raise DeclarationError(
                     f"extra: noisy must have shape ({queries},), precision () or ({queries},)"
                 )
@@ -232,7 +232,7 @@ class ConsistentRelease(Problem):
     @property
     def types(self) -> int:
         """The number of types."""
-        return self.noisy[0].shape[1] if self.workload is None else self.workload.shape[1]
+        return int((self.noisy[0] if self.workload is None else self.workload).shape[1])
 
     @property
     def queries(self) -> Array:
@@ -300,9 +300,10 @@ class ConsistentRelease(Problem):
     @cached_property
     def floors(self) -> list[tuple[Array, Array]]:
         """By level, the least value that its descendants allow each unit, and whether it is the only one."""
-        h, found = self.hierarchy, []
-        low = np.full((h.leaves, self.types), 0.0 if self.nonnegative else -np.inf)
-        fixed = np.zeros(low.shape, dtype=bool)
+        h = self.hierarchy
+        found: list[tuple[Array, Array]] = []
+        low: Array = np.full((h.leaves, self.types), 0.0 if self.nonnegative else -np.inf)
+        fixed: Array = np.zeros(low.shape, dtype=bool)
         for level in range(h.depth - 1, -1, -1):
             if level < h.depth - 1:
                 free = h.up(level + 1, (~found[-1][1]).astype(float)) > 0
@@ -354,7 +355,7 @@ class ConsistentRelease(Problem):
         closed: Array = np.zeros(0, dtype=bool)
         for level in range(h.depth - 1, -1, -1):
             low, fixed = self.floors[level]
-            own, shut = low.sum(axis=1), fixed.all(axis=1)
+            own, shut = np.asarray(low.sum(axis=1)), np.asarray(fixed.all(axis=1))
             if level < h.depth - 1:
                 own = np.maximum(own, self._sum_floors(level + 1, below))
                 shut = shut | (h.up(level + 1, (~closed).astype(float)) == 0)

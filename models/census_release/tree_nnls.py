@@ -171,8 +171,9 @@ def nonnegative_leaves(problem: ConsistentRelease, deadline: Deadline) -> Array:
 
 
 def _prepare() -> None:
-    tree = Hierarchy(parents=([0, 0], [0, 0, 1]))
-    ConsistentRelease(tree, ([3], [1, 2], [1, 1, 1]), [1, 1, 1]).solve("tree-nnls")
+    tree = Hierarchy(parents=(np.array([0, 0]), np.array([0, 0, 1])))
+    noisy = (np.array([3.0]), np.array([1.0, 2.0]), np.ones(3))
+    ConsistentRelease(tree, noisy, np.ones(3)).solve("tree-nnls")
 
 
 @ConsistentRelease.algorithm(
