@@ -4,6 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from forcopt.models.adaptive_robustness import (
+        AdaptiveRobustClassification,
+        RobustBayes,
+        RobustnessRadius,
+    )
     from forcopt.models.allocation import PrecisionAllocation, PrivateAllocation, StratifiedAllocation
     from forcopt.models.amplification import DPHypothesisTest, TightAmplification
     from forcopt.models.calibrated_errors import CalibratedEqualErrors, CalibratedTransport
@@ -15,7 +20,7 @@ if TYPE_CHECKING:
     )
     from forcopt.models.districting import Districting
     from forcopt.models.fair_classification import FairClassification
-    from forcopt.models.fair_postprocessing import FairPostprocessing
+    from forcopt.models.fair_postprocessing import FairPostprocessing, ScorePostprocessing
     from forcopt.models.lexifair import LexifairClassification, LexifairRegression
     from forcopt.models.leximax_cohort import LeximaxCohort
     from forcopt.models.strategic import (
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
     )
 
 _LATER = {
+    "AdaptiveRobustClassification": "forcopt.models.adaptive_robustness",
     "CalibratedEqualErrors": "forcopt.models.calibrated_errors",
     "CalibratedTransport": "forcopt.models.calibrated_errors",
     "ConsistentRelease": "forcopt.models.census_release",
@@ -43,6 +49,9 @@ _LATER = {
     "LexifairClassification": "forcopt.models.lexifair",
     "LexifairRegression": "forcopt.models.lexifair",
     "StableDistrict": "forcopt.models.census_release",
+    "ScorePostprocessing": "forcopt.models.fair_postprocessing",
+    "RobustBayes": "forcopt.models.adaptive_robustness",
+    "RobustnessRadius": "forcopt.models.adaptive_robustness",
     "StrategicClassification": "forcopt.models.strategic",
     "StrategicLinearClassifier": "forcopt.models.strategic",
     "StratifiedAllocation": "forcopt.models.allocation",
@@ -53,6 +62,7 @@ _LATER = {
 """Problems by the package that is imported when one is first used."""
 
 __all__ = [
+    "AdaptiveRobustClassification",
     "CalibratedEqualErrors",
     "CalibratedTransport",
     "ConsistentRelease",
@@ -68,6 +78,9 @@ __all__ = [
     "LeximaxCohort",
     "PrecisionAllocation",
     "PrivateAllocation",
+    "RobustBayes",
+    "RobustnessRadius",
+    "ScorePostprocessing",
     "StableDistrict",
     "StrategicClassification",
     "StrategicLinearClassifier",

@@ -180,13 +180,22 @@ def _set_options(highs: highspy.Highs, options: SolveOptions, integer: bool) -> 
 
 
 def _check_run(highs: highspy.Highs) -> None:
+    """Run HiGHS; where it stumbles over the basis that it continued from, run once more from scratch.
+
+    Raises
+    ------
+    BackendError
+        If it fails from scratch too, with its own words.
+    """
     import highspy
 
-    nothing = (highspy.HighsModelStatus.kNotset, highspy.HighsModelStatus.kModelError)
-    if highs.run() != highspy.HighsStatus.kError or highs.getModelStatus() not in nothing:
+    kind = highspy.HighsModelStatus
+    broken = (kind.kNotset, kind.kModelError)
+    ended, status = highs.run(), highs.getModelStatus()
+    if status != kind.kUnknown and (ended != highspy.HighsStatus.kError or status not in broken):
         return
-    highs.clearSolver()  # it may have stumbled over the basis that it continued from
-    if highs.run() == highspy.HighsStatus.kError and (status := highs.getModelStatus()) in nothing:
+    highs.clearSolver()
+    if highs.run() == highspy.HighsStatus.kError and (status := highs.getModelStatus()) in broken:
         raise BackendError(f"HiGHS: {highs.modelStatusToString(status)}")
 
 
@@ -269,7 +278,7 @@ _FLAT = 1e-3
 
 
 def _fall(program: Program, solution: Any) -> float:
-    """How far a quadratic objective falls from a point if each column and row moves by its own size.
+    """Bound by how much the objective falls if every column and row moves by at most its own magnitude.
 
     HiGHS adds a tiny multiple of the identity to the objective, and so finds "optima" of unbounded programs.
     """

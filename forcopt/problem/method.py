@@ -44,10 +44,12 @@ class Handles(SimpleNamespace):
         Reads the decision as `decision` does, for a reader that solves further programs. `Problem.solve`
         passes the clock of the run; the reader raises `TimeoutError` once the time limit has passed.
     parts : Any
-        Further variables and expressions, for models that compose several problems. Two names are reserved.
+        Further variables and expressions, for models that compose several problems. Three names are reserved.
         ``unit`` (default 1.0) is the worth of 1 of the model's objective in the problem's units: solvers'
         tolerances are absolute, so a formulation scales an objective that would be tiny or huge. ``premise``
         (default "") is an assumption of the formulation without an exact proof; certificates repeat it.
+        ``restricts`` (default False) says that the model excludes decisions of the problem: its bound then is
+        none on the problem.
     """
 
     objective: Expression | Objective
@@ -56,6 +58,7 @@ class Handles(SimpleNamespace):
     timed_decision: Callable[[ModelSolution, Deadline], Any] | None
     unit: float
     premise: str
+    restricts: bool
 
     def __init__(
         self,
@@ -66,7 +69,8 @@ class Handles(SimpleNamespace):
         **parts: Any,
     ) -> None:
         given = {"objective": objective, "decision": decision, "start": start, **parts}
-        super().__init__(**{"timed_decision": timed_decision, "unit": 1.0, "premise": "", **given})
+        reserved = {"timed_decision": timed_decision, "unit": 1.0, "premise": "", "restricts": False}
+        super().__init__(**{**reserved, **given})
 
     def start_at(self, decision: Any) -> Mapping[Variable, Any]:
         """Give the values of variables at a decision.

@@ -14,7 +14,17 @@ from forcopt.models.allocation import (  # noqa: F401  (register the methods)
 )
 from forcopt.models.allocation.decision import Allocation
 from forcopt.models.allocation.precision import PrecisionAllocation
+from forcopt.models.allocation.privacy_loss import AllocationLoss
 from forcopt.models.allocation.private import PrivateAllocation
 from forcopt.models.allocation.problem import StratifiedAllocation
+from forcopt.models.allocation.two_stage import TwoStageDesign, two_stage_design
 
-__all__ = ["Allocation", "PrecisionAllocation", "PrivateAllocation", "StratifiedAllocation"]
+__all__ = [
+    "Allocation",
+    "AllocationLoss",
+    "PrecisionAllocation",
+    "PrivateAllocation",
+    "StratifiedAllocation",
+    "TwoStageDesign",
+    "two_stage_design",
+]

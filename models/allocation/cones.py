@@ -14,7 +14,12 @@ from forcopt.language.model import Model, Variable
 from forcopt.language.objective import leximax
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.problem import Strata, StratifiedAllocation
-from forcopt.models.allocation.rounding import rounded
+from forcopt.models.allocation.rounding import (
+    precise_enough,
+    rounded,
+    whole_and_precise,
+    within_limits,
+)
 from forcopt.numeric import water_fill
 from forcopt.problem import Handles
 
@@ -63,7 +68,7 @@ def _least_variance(problem: StratifiedAllocation, model: Model, relaxed: bool) 
     scaled = losses * (1 / unit)
     return Handles(
         objective=scaled.sum() if problem.criterion == "weighted" else leximax(scaled),
-        decision=lambda said: problem.allocation(_sizes(problem, said[sizes], relaxed)),
+        decision=lambda result: problem.allocation(_sizes(problem, result[sizes], relaxed)),
         start=start,
         unit=unit,
         sizes=sizes,
@@ -93,7 +98,7 @@ def _sizes(problem: Strata, found: Array, relaxed: bool) -> Array:
     """What a solver found, without its tolerance, and rounded if sizes must be whole."""
     sizes = np.clip(found, problem.floors, problem.sizes)
     if not problem.integer:
-        return sizes
+        return within_limits(sizes, problem.floors, problem.limits())
     if not relaxed:
         return np.round(sizes)
     return rounded(sizes, problem.floors, problem.sizes, problem.limits(), "largest-remainder")
@@ -130,12 +135,13 @@ def _least_cost(problem: PrecisionAllocation, model: Model, relaxed: bool) -> Ha
     model.subject_to(sums * (1 / room) <= 1)
     unit = float(problem.unit_costs @ typical)
 
-    def decision(said: Any) -> Any:
-        found = np.clip(said[sizes], problem.floors, problem.sizes)
+    def decision(result: Any) -> Any:
+        found = precise_enough(problem, np.clip(result[sizes], problem.floors, problem.sizes))
         if problem.integer:
-            found = (
-                rounded(found, problem.floors, problem.sizes, [], "ceiling") if relaxed else np.round(found)
-            )
+            if relaxed:
+                found = rounded(found, problem.floors, problem.sizes, [], "ceiling")
+            else:
+                found = whole_and_precise(problem, np.round(result[sizes]))
         return problem.allocation(found)
 
     return Handles(

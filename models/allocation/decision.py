@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, as_numbers
+from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,6 +68,37 @@ class Allocation:
     def weighting_effect(self) -> float:
         """Kish's effect of unequal weights, ``n sum(w^2) / sum(w)^2`` over the sample; 1 if proportional."""
         return float(self.size * (self.strata**2 / self.sizes).sum() / self.strata.sum() ** 2)
+
+    def issued(self, response_rates: Any) -> Array:
+        """Give how many records to draw of each stratum, so that the expected respondents are the sizes.
+
+        Parameters
+        ----------
+        response_rates : array_like
+            Above 0 and at most 1; one number or one for each stratum.
+
+        Returns
+        -------
+        Array
+            Whole numbers, shape ``(k,)``. For the least variance at a cost for each record that is drawn,
+            declare the problem with ``costs / response_rates``, which is the cost of a respondent.
+
+        Raises
+        ------
+        DeclarationError
+            For rates out of range, or a stratum with too few records; it names the stratum.
+        """
+        rates = np.broadcast_to(as_numbers(response_rates, "response_rates"), self.sizes.shape)
+        if (rates <= 0).any() or (rates > 1).any():
+            raise DeclarationError("response_rates must be above 0 and at most 1")
+        needed = np.ceil(self.sizes / rates * (1 - 1e-12))
+        if (needed > self.strata).any():
+            at = int(np.argmax(needed - self.strata))
+            raise DeclarationError(
+                f"stratum {self.names[at]} has {self.strata[at]} records; {needed[at]:g} must be drawn for "
+                f"{self.sizes[at]:g} respondents"
+            )
+        return np.asarray(needed, dtype=np.int64)
 
     def by_stratum(self) -> dict[str, int]:
         """The sizes by name, as `forcopt.privacy.StratifiedSample` takes them.

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import PrivateAllocation
@@ -16,57 +19,100 @@ __all__ = ["enumerate_allocations"]
 
 MOST = 1_000_000
 DECIMALS = 9
+_BATCH = 100_000
 
 
 @StratifiedAllocation.algorithm("enumeration", exact=True, cites="brute force")
-def enumerate_allocations(problem: StratifiedAllocation) -> Outcome:
-    """Try all whole sizes; there may be a million."""
-    sizes = _all_sizes(problem)
-    losses = problem.variable_weights * _variances(problem, sizes)
+def enumerate_allocations(problem: StratifiedAllocation, *, time_limit: float | None = None) -> Outcome:
+    """Try all whole sizes, at most a million.
+
+    Parameters
+    ----------
+    problem : StratifiedAllocation
+        With whole sizes.
+    time_limit : float, optional
+        Seconds.
+
+    Returns
+    -------
+    Outcome
+        INFEASIBLE with the reason if no sizes are within the limits; FEASIBLE after the time limit.
+    """
     if problem.criterion == "weighted":
-        return _best(problem, sizes, losses.sum(axis=1))
-    largest_first = -np.sort(-losses, axis=1)
-    scale = largest_first.max(initial=0.0) or 1.0
-    order = np.lexsort((largest_first / scale).round(DECIMALS).T[::-1])
-    return _best(problem, sizes, np.argsort(order).astype(float))
+        return _best(problem, lambda m: _variances(problem, m) @ problem.variable_weights, time_limit)
+    scale = float((_variances(problem, problem.floors[None]) * problem.variable_weights).max()) or 1.0
+
+    def sorted_losses(sizes: Array) -> Array:
+        losses = _variances(problem, sizes) * problem.variable_weights / scale
+        return np.asarray(-np.sort(-losses, axis=1).round(DECIMALS))
+
+    return _best(problem, sorted_losses, time_limit)
 
 
 @PrivateAllocation.algorithm("enumeration", exact=True, cites="brute force")
-def enumerate_private(problem: PrivateAllocation) -> Outcome:
-    """Try all whole sizes; there may be a million."""
-    sizes = _all_sizes(problem)
-    every = np.arange(len(problem.sizes))
-    scales = np.array([problem.scales(m, every).max() for m in sizes])
-    return _best(problem, sizes, _variances(problem, sizes)[:, 0] + 2 * scales**2)
+def enumerate_private(problem: PrivateAllocation, *, time_limit: float | None = None) -> Outcome:
+    """Try all whole sizes, at most a million; see `enumerate_allocations`."""
+
+    def losses(sizes: Array) -> Array:
+        return np.asarray(_variances(problem, sizes)[:, 0] + 2 * problem.scales(sizes).max(axis=1) ** 2)
+
+    return _best(problem, losses, time_limit)
 
 
 @PrecisionAllocation.algorithm("enumeration", exact=True, cites="brute force")
-def enumerate_precise(problem: PrecisionAllocation) -> Outcome:
-    """Try all whole sizes; there may be a million."""
-    sizes = _all_sizes(problem)
-    precise = (_variances(problem, sizes) <= problem.targets * (1 + 1e-12)).all(axis=1)
-    return _best(problem, sizes[precise], sizes[precise] @ problem.unit_costs)
+def enumerate_precise(problem: PrecisionAllocation, *, time_limit: float | None = None) -> Outcome:
+    """Try all whole sizes, at most a million; see `enumerate_allocations`."""
+
+    def losses(sizes: Array) -> Array:
+        # A census has variance 0 up to rounding, in units of what cancels.
+        tolerated = problem.targets * (1 + 1e-12) + 1e-15 * problem.constant
+        precise = (_variances(problem, sizes) <= tolerated).all(axis=1)
+        return np.where(precise, sizes @ problem.unit_costs, np.inf)
+
+    return _best(problem, losses, time_limit)
 
 
-def _all_sizes(problem: Strata) -> Array:
-    """All whole sizes within floors, caps and limits, shape ``(n, k)``."""
+def _batches(problem: Strata) -> Iterator[Array]:
+    """All whole sizes within floors, caps and limits, in batches of shape ``(n, k)``."""
     if not problem.integer:
         raise DeclarationError("integer is False; enumeration tries whole sizes only")
-    count = float(np.prod(problem.sizes - problem.floors + 1.0))
-    if count > MOST:
-        raise DeclarationError(f"there are {count:.3g} allocations; enumeration tries {MOST:,} at most")
-    ranges = [np.arange(a, b + 1) for a, b in zip(problem.floors, problem.sizes, strict=True)]
-    sizes = np.stack([g.ravel() for g in np.meshgrid(*ranges, indexing="ij")], axis=1)
-    for costs, limit in problem.limits():
-        sizes = sizes[sizes @ costs <= limit * (1 + ROUNDING)]
-    return sizes
+    counts = (problem.sizes - problem.floors + 1).astype(float)
+    if counts.prod() > MOST:
+        raise DeclarationError(
+            f"there are {counts.prod():.3g} allocations; enumeration tries {MOST:,} at most"
+        )
+    shape, total = tuple(counts.astype(int).tolist()), int(counts.prod())
+    for first in range(0, total, _BATCH):
+        places = np.unravel_index(np.arange(first, min(first + _BATCH, total)), shape)
+        sizes = problem.floors + np.stack(places, axis=1)
+        for costs, limit in problem.limits():
+            sizes = sizes[sizes @ costs <= limit * (1 + ROUNDING)]
+        yield sizes
 
 
 def _variances(problem: Strata, sizes: Array) -> Array:
     return np.asarray((1 / sizes) @ problem.coefficients - problem.constant)
 
 
-def _best(problem: Strata, sizes: Array, values: Array) -> Outcome:
-    if not len(values):
-        return Outcome(None, status=Status.INFEASIBLE, message="no whole sizes are within the limits")
-    return Outcome(problem.allocation(sizes[int(np.argmin(values))]), iterations=len(values))
+def _best(problem: Strata, losses: Callable[[Array], Array], time_limit: float | None) -> Outcome:
+    """The sizes of the least loss; losses of shape ``(n, V)`` are compared lexicographically."""
+    deadline = Deadline(time_limit)
+    best, chosen, tried = (np.inf,), None, 0
+    for sizes in _batches(problem):
+        if deadline.passed:
+            break
+        tried += len(sizes)
+        if not len(sizes):
+            continue
+        values = losses(sizes).reshape(len(sizes), -1)
+        at = int(np.lexsort(values.T[::-1])[0])
+        if tuple(values[at].tolist()) < best:
+            best, chosen = tuple(values[at].tolist()), sizes[at]
+    if deadline.passed:
+        status = Status.LIMIT if chosen is None else Status.FEASIBLE
+        found = None if chosen is None else problem.allocation(chosen)
+        return Outcome(found, status=status, iterations=tried, message=f"{tried} sizes before the time limit")
+    if chosen is None:
+        message = problem.infeasibility_reason() or "no whole sizes are within the limits"
+        return Outcome(None, status=Status.INFEASIBLE, message=message)
+    return Outcome(problem.allocation(chosen), iterations=tried)

@@ -18,7 +18,7 @@ __all__ = ["greedy", "greedy_sizes", "precise_greedy"]
 
 
 @StratifiedAllocation.algorithm("greedy", exact=True, cites="Fox (1966); Wright (2012)")
-def greedy(problem: StratifiedAllocation) -> Outcome:
+def greedy(problem: StratifiedAllocation, *, time_limit: float | None = None) -> Outcome:
     """Add the record that lowers the variance most, until the sample is complete.
 
     The m-th record of a stratum lowers it by ``a / (m (m - 1))``, ever less, so that the best next record is
@@ -28,7 +28,7 @@ def greedy(problem: StratifiedAllocation) -> Outcome:
     gains, floors, caps, limits = problem.gains, problem.floors, problem.sizes, problem.limits()
     filled = least_reciprocals(gains, floors, caps, limits)
     if filled is None:
-        return Outcome(None, status=Status.INFEASIBLE, message=problem.shortage)
+        return Outcome(None, status=Status.INFEASIBLE, message=problem.infeasibility_reason())
     chosen = problem.allocation(greedy_sizes(gains, filled.prices, floors, caps, limits))
     if problem.costs is None and problem.integer:
         return Outcome(chosen)
@@ -37,7 +37,7 @@ def greedy(problem: StratifiedAllocation) -> Outcome:
 
 
 @PrecisionAllocation.algorithm("greedy", exact=True, cites="Wright (2017)")
-def precise_greedy(problem: PrecisionAllocation) -> Outcome:
+def precise_greedy(problem: PrecisionAllocation, *, time_limit: float | None = None) -> Outcome:
     """One variable: add the record that lowers the variance most for its cost, until the target is met.
 
     Optimal if all records cost the same.

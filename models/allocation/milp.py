@@ -18,6 +18,7 @@ from forcopt.models.allocation.decision import Allocation
 from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import PrivateAllocation
 from forcopt.models.allocation.problem import ROUNDING, Strata, StratifiedAllocation
+from forcopt.models.allocation.rounding import whole_and_precise
 from forcopt.models.allocation.windows import allocation_windows, least_term, windows
 from forcopt.numeric import least_reciprocals
 from forcopt.problem import Handles
@@ -112,8 +113,8 @@ def _start(problem: Strata, increments: Increments, decision: Allocation | Any) 
     return {increments.takes: takes}
 
 
-def _decision(problem: Strata, increments: Increments, said: ModelSolution) -> Allocation:
-    extra = np.bincount(increments.stratum, np.round(said[increments.takes]), len(increments.low))
+def _decision(problem: Strata, increments: Increments, result: ModelSolution) -> Allocation:
+    extra = np.bincount(increments.stratum, np.round(result[increments.takes]), len(increments.low))
     return problem.allocation(increments.low + extra)
 
 
@@ -157,7 +158,7 @@ def milp(problem: StratifiedAllocation, model: Model, reduce: bool = True) -> Ha
         objective=(losses * (1 / unit)).sum()
         if problem.criterion == "weighted"
         else leximax(losses * (1 / unit)),
-        decision=lambda said: _decision(problem, increments, said),
+        decision=lambda result: _decision(problem, increments, result),
         premise=premise,
         start=lambda decision: _start(problem, increments, decision),
         unit=unit,
@@ -184,10 +185,15 @@ def precise_milp(problem: PrecisionAllocation, model: Model) -> Handles:
         premise = _WINDOWS
     increments = _write(problem, model, low, high)
     sums = increments.inverse(problem.coefficients)
-    model.subject_to(sums * (1 / room) <= 1)
+    # In units of the target, as violations are measured; tolerances are absolute.
+    unit = np.maximum(problem.targets, 1e-6 * room)
+    exact = room + 1e-12 * problem.targets + 1e-15 * problem.constant  # sums round
+    model.subject_to(sums * (1 / unit) <= exact / unit)
     return Handles(
         objective=(increments.sizes * costs).sum(),
-        decision=lambda said: _decision(problem, increments, said),
+        decision=lambda result: problem.allocation(
+            whole_and_precise(problem, _decision(problem, increments, result).sizes.copy())
+        ),
         premise=premise,
         start=lambda decision: _start(problem, increments, decision),
         sizes=increments.sizes,
@@ -235,7 +241,7 @@ def private_milp(problem: PrivateAllocation, model: Model) -> Handles:
     variance = (increments.inverse(problem.coefficients) - problem.constant).sum()
     return Handles(
         objective=variance * (1 / unit) + 2 * squared,
-        decision=lambda said: _decision(problem, increments, said),
+        decision=lambda result: _decision(problem, increments, result),
         start=lambda decision: _start(problem, increments, decision),
         unit=unit,
         sizes=increments.sizes,

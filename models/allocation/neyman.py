@@ -22,10 +22,11 @@ def proportional(
     *,
     rounding: Rounding = "largest-remainder",
     seed: int | np.random.Generator | None = None,
+    time_limit: float | None = None,
 ) -> Outcome:
     """The same share of every stratum, within floors and caps; it needs no deviations."""
-    if problem.shortage:
-        return Outcome(None, status=Status.INFEASIBLE, message=problem.shortage)
+    if problem.infeasibility_reason():
+        return Outcome(None, status=Status.INFEASIBLE, message=problem.infeasibility_reason())
     shares = problem.sizes.astype(float)
     filled = [water_fill(shares, problem.floors, problem.sizes, c, limit)[0] for c, limit in problem.limits()]
     return Outcome(problem.allocation(_whole(problem, np.min(filled, axis=0), rounding, seed)))
@@ -37,6 +38,7 @@ def neyman(
     *,
     rounding: Rounding = "largest-remainder",
     seed: int | np.random.Generator | None = None,
+    time_limit: float | None = None,
 ) -> Outcome:
     """Sizes in proportion to ``N S / sqrt(cost)`` within floors and caps: optimal, then rounded.
 
@@ -44,7 +46,7 @@ def neyman(
     """
     filled = least_reciprocals(problem.gains, problem.floors, problem.sizes, problem.limits())
     if filled is None:
-        return Outcome(None, status=Status.INFEASIBLE, message=problem.shortage)
+        return Outcome(None, status=Status.INFEASIBLE, message=problem.infeasibility_reason())
     bound = problem.evaluate(filled.sizes).objective
     chosen = problem.allocation(_whole(problem, filled.sizes, rounding, seed))
     return Outcome(chosen, bound=bound, status=Status.APPROXIMATE if problem.integer else Status.OPTIMAL)
@@ -59,13 +61,13 @@ def _whole(
 
 
 @PrivateAllocation.algorithm("proportional", exact=False, cites="Bun et al. (2022), section 6.3")
-def private_proportional(problem: PrivateAllocation) -> Outcome:
+def private_proportional(problem: PrivateAllocation, *, time_limit: float | None = None) -> Outcome:
     """Allocate proportionally as if there was no privacy, then add the noise that privacy needs."""
     return _at_equal_privacy(problem, "proportional")
 
 
 @PrivateAllocation.algorithm("neyman", exact=False, cites="Bun et al. (2022), section 6.2")
-def private_neyman(problem: PrivateAllocation) -> Outcome:
+def private_neyman(problem: PrivateAllocation, *, time_limit: float | None = None) -> Outcome:
     """Allocate for the least variance of the sample (greedily), then add the noise that privacy needs."""
     return _at_equal_privacy(problem, "greedy")
 
@@ -78,7 +80,7 @@ def _at_equal_privacy(problem: PrivateAllocation, method: str) -> Outcome:
 
 
 @PrecisionAllocation.algorithm("neyman", exact=True, cites="Cochran (1977), section 5.5")
-def precise_neyman(problem: PrecisionAllocation) -> Outcome:
+def precise_neyman(problem: PrecisionAllocation, *, time_limit: float | None = None) -> Outcome:
     """One variable: the cheapest fractional sizes in closed form, rounded up.
 
     With ``y = a / m`` the target limits ``y.sum()`` and the cost is ``(costs * a / y).sum()``: the same

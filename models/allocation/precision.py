@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.allocation.decision import Allocation
@@ -71,6 +72,60 @@ class PrecisionAllocation(Strata):
         if self.costs is not None and (self.costs.shape != (k,) or (self.costs <= 0).any()):
             raise DeclarationError(f"costs must be {k} numbers above 0, one for each stratum")
         return self
+
+    @classmethod
+    def for_domains(
+        cls, sizes: Any, deviations: Any, domains: Sequence[Any], targets: Mapping[Any, float], **fields: Any
+    ) -> Self:
+        """Declare the cheapest sample in which the mean of each domain is precise enough.
+
+        Parameters
+        ----------
+        sizes, deviations : array_like
+            Of the strata and the variable in them, shape ``(k,)``.
+        domains : sequence
+            The domain of each stratum, length k.
+        targets : mapping
+            The largest variance of the estimated mean of each domain; the key ``"all"`` is the whole
+            population.
+        fields : Any
+            Other fields.
+
+        Returns
+        -------
+        PrecisionAllocation
+            With one variable for each target, in their order.
+
+        Raises
+        ------
+        DeclarationError
+            For a target of a domain without strata, or lengths that differ.
+
+        Notes
+        -----
+        The mean of a domain D is a variable of the whole population with the deviations ``S N / N_D`` in the
+        strata of D and 0 elsewhere.
+
+        Examples
+        --------
+        >>> from forcopt.models import PrecisionAllocation
+        >>> p = PrecisionAllocation.for_domains(
+        ...     [100, 50, 50], [1, 4, 2], ["north", "south", "south"], {"north": 0.1, "south": 0.3})
+        >>> s = p.solve()
+        >>> s.decision.sizes.tolist(), s.decision.variances.round(4).tolist()
+        ([10.0, 15.0, 8.0], [0.09, 0.2917])
+        """
+        n, s, where = as_numbers(sizes, "sizes"), as_numbers(deviations, "deviations"), np.array(domains)
+        if not n.shape == s.shape == where.shape or n.ndim != 1:
+            raise DeclarationError("sizes, deviations and domains must be lists of the same length")
+        columns = []
+        for domain in targets:
+            member = np.ones(len(n), dtype=bool) if domain == "all" else where == domain
+            if not member.any():
+                raise DeclarationError(f"targets: no stratum is in the domain {domain!r}")
+            columns.append(np.where(member, s * n.sum() / n[member].sum(), 0.0))
+        allowed = np.array(list(targets.values()), dtype=float)
+        return cls(sizes=n, deviations=np.stack(columns, axis=1), targets=allowed, **fields)
 
     @property
     def unit_costs(self) -> Array:

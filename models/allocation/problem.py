@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from forcopt.loops.certify import Certificate
+    from forcopt.models.allocation.privacy_loss import AllocationLoss
 
 __all__ = ["ROUNDING", "Strata", "StratifiedAllocation"]
 
@@ -206,6 +207,63 @@ class Strata(Problem):
         """What the sizes may cost."""
         return []
 
+    def infeasibility_reason(self) -> str:
+        """Say which limit the minimums break, and the least limit that they need; empty if there is none."""
+        for (costs, limit), what in zip(self.limits(), self._limit_names, strict=True):
+            least = float(costs @ self.floors)
+            if least > limit + FEASIBILITY_TOLERANCE:
+                return f"the minimum of all strata needs {least:g}; {what} is {limit:g}"
+        return ""
+
+    @property
+    def _limit_names(self) -> list[str]:
+        return ["sample_size"] * len(self.limits())
+
+    def privacy_loss(
+        self, epsilon: float, allocation: Allocation | Any | str, **options: Any
+    ) -> AllocationLoss:
+        """Give the privacy loss of an epsilon-private mechanism on the sample, at the worst neighbor.
+
+        Parameters
+        ----------
+        epsilon : float
+            The loss of the mechanism on its sample, above 0.
+        allocation : Allocation, array_like or str
+            Public sizes; or the name of a method, whose sizes follow from the data and so depend on each
+            record.
+        options : Any
+            Of the method.
+
+        Returns
+        -------
+        AllocationLoss
+            For public sizes the exact loss for the substitution of a record, ``log(1 + m / N (e^epsilon -
+            1))`` in the stratum with the largest rate. For a method, bounds for adding or removing a record:
+            the method runs once for each of these neighbors.
+
+        Raises
+        ------
+        DeclarationError
+            For sizes that are not whole or beyond the strata, or a method that finds no allocation.
+
+        References
+        ----------
+        Bun et al. (2022), Theorem 2 and section 4.1.
+
+        Examples
+        --------
+        >>> from forcopt.models import StratifiedAllocation
+        >>> p = StratifiedAllocation(sizes=[100, 50], deviations=[1, 4], sample_size=30)
+        >>> worst = p.privacy_loss(1.0, [10, 20])
+        >>> worst.stratum, round(worst.loss.exact, 4)
+        ('1', 0.5231)
+        >>> p.privacy_loss(0.1, "greedy").change
+        1
+        """
+        from forcopt.models.allocation.privacy_loss import allocation_loss
+
+        return allocation_loss(self, epsilon, allocation, **options)
+
     def read_sizes(self, decision: Allocation | Any) -> Array:
         """The sizes of an allocation, or themselves, shape ``(k,)``.
 
@@ -348,15 +406,6 @@ class StratifiedAllocation(Strata):
         if self.costs is not None and self.budget is not None:
             found.append((self.costs, self.budget))
         return found
-
-    @property
-    def shortage(self) -> str:
-        """Why there is no allocation; empty if there is one."""
-        for (costs, limit), what in zip(self.limits(), self._limit_names, strict=True):
-            least = float(costs @ self.floors)
-            if least > limit + FEASIBILITY_TOLERANCE:
-                return f"the minimum of all strata needs {least:g}; {what} is {limit:g}"
-        return ""
 
     @property
     def _limit_names(self) -> list[str]:

@@ -7,6 +7,7 @@ from heapq import heapify, heappop, heappush, heapreplace
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.models.allocation.greedy import greedy_sizes
 from forcopt.models.allocation.private import PrivateAllocation
 from forcopt.numeric import least_reciprocals
@@ -17,7 +18,12 @@ __all__ = ["sweep"]
 
 
 @PrivateAllocation.algorithm("sweep", exact=True, cites="Bun et al. (2022), equation (5)")
-def sweep(problem: PrivateAllocation) -> Outcome:
+def sweep(
+    problem: PrivateAllocation,
+    *,
+    time_limit: float | None = None,
+    on_improvement: OnImprovement | None = None,
+) -> Outcome:
     """Lower the scale of the noise step by step; for each scale, the least variance is greedy's.
 
     A scale asks for a least size of each stratum's sample, and what is left of the sample goes where it
@@ -25,13 +31,15 @@ def sweep(problem: PrivateAllocation) -> Outcome:
     gets one record more: at most `sample_size` steps. Since the variance only grows along them and the noise
     only falls, whole stretches of steps are ruled out by their ends; the others take O(k log k) each.
     """
-    short = problem.without_privacy().shortage
+    short = problem.without_privacy().infeasibility_reason()
     if short:
         return Outcome(None, status=Status.INFEASIBLE, message=short)
+    trace = Trace(Deadline(time_limit), on_improvement)
     raised, scales = _steps(problem)
     noise = 2 * scales**2
     gains, caps, limits = problem.coefficients[:, 0], problem.sizes, problem.limits()
     best, chosen, solved = np.inf, np.empty(0), 0
+    open_stretches: list[tuple[float, int, int]] = []
 
     def variance(step: int) -> float:
         nonlocal best, chosen, solved
@@ -42,6 +50,7 @@ def sweep(problem: PrivateAllocation) -> Outcome:
         value, solved = problem.evaluate(sizes).objective, solved + 1
         if value < best:
             best, chosen = value, sizes
+            trace.add(value, open_stretches[0][0] if open_stretches else 0.0)
         return float(problem.variances(sizes)[0])
 
     last = len(raised)
@@ -52,12 +61,16 @@ def sweep(problem: PrivateAllocation) -> Outcome:
         bound, first, end = heappop(open_stretches)
         if bound >= best:
             break
+        if end - first > 1 and trace.over:
+            message = "stretches of steps were left when the run ended"
+            found = problem.allocation(chosen)
+            return Outcome(found, bound, Status.FEASIBLE, solved, message, trace.steps)
         if end - first > 1:
             middle = (first + end) // 2
             least_variance[middle] = variance(middle)
             for a, b in ((first, middle), (middle, end)):
                 heappush(open_stretches, (least_variance[a] + noise[b], a, b))
-    return Outcome(problem.allocation(chosen), iterations=solved)
+    return Outcome(problem.allocation(chosen), iterations=solved, trace=trace.steps)
 
 
 def _steps(problem: PrivateAllocation) -> tuple[Array, Array]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.language.model import Model
 from forcopt.loops.column_generation import Column, Duals, GeneratedSolution, Pricing
@@ -21,6 +20,9 @@ __all__ = ["column_generation"]
 _SHARE = 1e-5
 """Multipliers up to this count as zero."""
 
+_MOST_COVERING = 100
+"""The largest number of cohorts in the first master."""
+
 _ROUNDING = 1e-8
 """A level this near to its bound is as high as it can be."""
 
@@ -28,29 +30,35 @@ _ROUNDING = 1e-8
 class _Pricing:
     """The cohort with the largest sum of given weights: by sorting, or by an integer program with quotas."""
 
-    def __init__(self, problem: LeximaxCohort, backend: str) -> None:
-        self.problem, self.backend = problem, backend
+    def __init__(self, problem: LeximaxCohort, backend: str, deadline: Deadline) -> None:
+        self.problem, self.backend, self.deadline = problem, backend, deadline
         self.model = Model("pricing")
         self.chosen, _ = write_choice(problem, self.model, integer=True)
 
-    def best(self, weights: Array) -> tuple[Status, Array | None]:
-        """Its row of 0 and 1, or None with the reason."""
+    def best(self, weights: Array) -> tuple[Status, Array | None, float]:
+        """The status, the cohort's row of 0 and 1 (None if none is found), and a bound on the sum."""
         lower, upper = self.problem.bounds
-        if not self.problem.quotas and len(self.problem.forced) <= self.problem.size <= upper.sum():
+        bare = not self.problem.quotas and not self.problem.household_rows.shape[0]
+        if bare and len(self.problem.forced) <= self.problem.size <= upper.sum():
             ranked = np.where(lower == 1.0, np.inf, np.where(upper == 0.0, -np.inf, weights))
             cohort = np.zeros(len(weights))
             cohort[np.argsort(-ranked, kind="stable")[: round(self.problem.size)]] = 1.0
-            return Status.OPTIMAL, cohort
+            return Status.OPTIMAL, cohort, float(weights @ cohort)
         self.model.maximize(self.chosen @ weights)
-        said = self.model.solve(self.backend)
-        return said.status, None if said.point is None else np.asarray(said[self.chosen])
+        result = self.model.solve(self.backend, time_limit=self.deadline.left)
+        found = None if result.point is None else np.round(result[self.chosen])
+        return result.status, found, float(result.bound)
 
 
 @LeximaxCohort.algorithm(
     "column-generation", exact=True, cites="Flanigan, Gölz, Gupta, Hennig and Procaccia (2021), LEXIMIN"
 )
 def column_generation(
-    problem: LeximaxCohort, *, backend: str = "highs", time_limit: float | None = None
+    problem: LeximaxCohort,
+    *,
+    backend: str = "highs",
+    time_limit: float | None = None,
+    on_improvement: OnImprovement | None = None,
 ) -> Outcome:
     """Raise the utilities of all groups by a lottery over cohorts, fix those that cannot rise, go on.
 
@@ -65,33 +73,48 @@ def column_generation(
     backend : str, default "highs"
         Takes linear and mixed-integer programs, and gives duals.
     time_limit : float, optional
-        Seconds.
+        Seconds for masters and pricing together.
+    on_improvement : OnImprovement, optional
+        Called with each better level, or bound on it, of the first stage.
+
+    Returns
+    -------
+    Outcome
+        The bound is that of the smallest utility. FEASIBLE if a level was not proved in time.
     """
     if problem.integer or not problem.is_whole:
         raise DeclarationError("'column-generation' finds lotteries: size must be whole, and integer=False")
-    began = time.perf_counter()
-    pricing = _Pricing(problem, backend)
-    status, first = pricing.best(np.zeros(len(problem.utilities)))
+    trace = Trace(Deadline(time_limit), on_improvement)
+    pricing = _Pricing(problem, backend, trace.deadline)
+    status, first, _ = pricing.best(np.zeros(len(problem.utilities)))
     if first is None:
-        return Outcome(None, status=status, message="no cohort of the size meets the demands")
-    cohorts, weights = first[None, :], np.ones(1)
+        message = "no cohort was found in time"
+        if status is Status.INFEASIBLE:
+            message = problem.infeasibility_reason(time_limit=trace.deadline.left)
+        return Outcome(None, status=status, message=message)
+    cohorts = _cover(problem, pricing, first, trace)
+    weights = np.full(len(cohorts), 1 / len(cohorts))
     m = problem.utilities.shape[1]
     fixed: dict[int, float] = {}
     bound, rounds = None, 0
     while len(fixed) < m:
-        left = None if time_limit is None else max(0.0, time_limit - (time.perf_counter() - began))
-        found, (highest, shares), cohorts = _level(problem, pricing, cohorts, fixed, left)
-        said, rounds = found.solution, rounds + found.rounds
-        bound = said.bound if bound is None else bound
-        if said.point is not None:  # it holds the levels before, too
-            weights = np.maximum(said.point[1:], 0.0)
+        found, (highest, shares), cohorts = _level(problem, pricing, cohorts, fixed, trace)
+        result, rounds = found.solution, rounds + found.rounds
+        bound = result.bound if bound is None else bound
+        if result.point is not None:  # it holds the levels before, too
+            weights = np.maximum(result.point[1:], 0.0)
             weights /= weights.sum()
         weights = np.append(weights, np.zeros(len(cohorts) - len(weights)))
-        if said.point is None or highest - said.objective > _ROUNDING * max(1.0, abs(said.objective)):
-            ended = said.status if said.status is Status.FAILED else Status.FEASIBLE
-            message = f"level {len(fixed) + 1}: {said.message}"
+        if result.point is None or highest - result.objective > _ROUNDING * max(1.0, abs(result.objective)):
+            ended = result.status if result.status is Status.FAILED else Status.FEASIBLE
+            message = f"level {len(fixed) + 1}: {result.message}"
             return Outcome(
-                problem.lottery(weights @ cohorts, cohorts, weights), bound, ended, rounds, message
+                problem.lottery(weights @ cohorts, cohorts, weights),
+                bound,
+                ended,
+                rounds,
+                message,
+                trace.steps,
             )
         free = np.array([j for j in range(m) if j not in fixed])
         height = float((problem.utilities.T @ (weights @ cohorts))[free].min())
@@ -101,19 +124,39 @@ def column_generation(
         fixed |= dict.fromkeys(tight.tolist(), height)
     used = weights > 1e-12
     cohorts, weights = cohorts[used], weights[used] / weights[used].sum()
-    message = f"{rounds} cohorts looked at, {used.sum()} drawn from"
-    return Outcome(problem.lottery(weights @ cohorts, cohorts, weights), bound, None, rounds, message)
+    message = f"{rounds} cohorts priced, {used.sum()} in the lottery"
+    return Outcome(
+        problem.lottery(weights @ cohorts, cohorts, weights), bound, None, rounds, message, trace.steps
+    )
+
+
+def _cover(problem: LeximaxCohort, pricing: _Pricing, first: Array, trace: Trace) -> Array:
+    """Give cohorts that together serve all groups, each best for weights that fall with the utility so far.
+
+    A start for the master; without it the first levels stay at 0 for as many rounds as there are groups.
+    """
+    V, cohorts = problem.utilities, [first]
+    top = float(np.abs(V).max()) or 1.0
+    for _ in range(min(3 * int(np.ceil(len(V) / problem.size)), _MOST_COVERING)):
+        if trace.over:
+            break
+        received = np.maximum(V.T @ np.sum(cohorts, axis=0) / top, 0.0)
+        _, cohort, _ = pricing.best(V @ (1 / (0.1 + received) ** 2))
+        if cohort is None:
+            break
+        cohorts.append(cohort)
+    return np.unique(cohorts, axis=0)
 
 
 def _level(
-    problem: LeximaxCohort, pricing: _Pricing, cohorts: Array, fixed: dict[int, float], left: float | None
+    problem: LeximaxCohort, pricing: _Pricing, cohorts: Array, fixed: dict[int, float], trace: Trace
 ) -> tuple[GeneratedSolution, tuple[float, Array], Array]:
     """Raise the level of all groups that are not fixed.
 
     Returns
     -------
     tuple[GeneratedSolution, tuple[float, Array], Array]
-        What was found; the least bound on the level, with the multipliers that prove it; all cohorts known.
+        The solution; the least bound on the level, with the multipliers that prove it; all known cohorts.
     """
     V = problem.utilities
     free = np.array([j for j in range(V.shape[1]) if j not in fixed])
@@ -136,15 +179,24 @@ def _level(
         worth[free] = -dual(raised)
         if kept is not None:
             worth[held] = -dual(kept)
-        _, cohort = pricing.best(V @ worth)
-        assert cohort is not None
+        _, cohort, most = pricing.best(V @ worth)
+        if most - worth[held] @ reached < proof[0]:
+            proof = float(most - worth[held] @ reached), worth[free]
+        if cohort is None:  # the time limit
+            return Pricing([], np.inf)
         gets = V.T @ cohort
-        bound = float(worth @ gets - worth[held] @ reached)
-        if bound < proof[0]:
-            proof = bound, worth[free]
         enters = {raised: gets[free], one: 1.0} | ({} if kept is None else {kept: gets[held]})
         column = Column(0.0, enters, data=cohort)
-        return Pricing([column], max(dual.reduced_cost(column), 0.0))
+        reduced = dual.reduced_cost(column)
+        return Pricing([column], max(reduced, reduced + most - float(worth @ gets), 0.0))
 
-    found = generate(model, price, pricing.backend, total=1.0, gap=1e-9, time_limit=left)
+    found = generate(
+        model,
+        price,
+        pricing.backend,
+        total=1.0,
+        gap=1e-9,
+        time_limit=trace.deadline.left,
+        on_improvement=lambda step: trace.stopped if fixed else trace.add(step.objective, step.bound),
+    )
     return found, proof, np.vstack([cohorts, *(c.data for c in found.columns)])

@@ -10,11 +10,13 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
+from forcopt.models.leximax_cohort.panel import draw_publicly, gini
 from forcopt.models.leximax_cohort.rounding import cohort_lottery, exact_marginals
 from forcopt.numeric import dependent_rounding
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from pandas import DataFrame
 
     from forcopt.models.leximax_cohort.problem import LeximaxCohort
 
@@ -94,7 +96,7 @@ class CohortLottery:
         """
         rng = np.random.default_rng(seed)
         self._check_whole("dependent rounding")
-        if not self.problem.quotas:
+        if not self.problem.quotas and not self.problem.household_rows.shape[0]:
             return np.flatnonzero(dependent_rounding(exact_marginals(self.marginals, self.problem.size), rng))
         cohorts, weights = self.distribution()
         return np.flatnonzero(cohorts[rng.choice(len(weights), p=weights)])
@@ -129,7 +131,71 @@ class CohortLottery:
         if self.cohorts is not None and self.weights is not None:
             return self.cohorts, self.weights
         self._check_whole("a lottery over cohorts")
-        return cohort_lottery(self.marginals, round(self.problem.size), self.problem.classes)
+        return cohort_lottery(
+            self.marginals, round(self.problem.size), self.problem.classes, self.problem.household_rows
+        )
+
+    @property
+    def smallest(self) -> float:
+        """The smallest probability of a candidate who is not forbidden."""
+        _, upper = self.problem.bounds
+        return float(self.marginals[upper > 0].min(initial=1.0))
+
+    @property
+    def gini(self) -> float:
+        """The Gini coefficient of the probabilities of the candidates who are not forbidden."""
+        _, upper = self.problem.bounds
+        return gini(self.marginals[upper > 0])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The candidates' names: the groups', if each candidate is one; else their positions."""
+        n, groups = len(self.marginals), self.problem.groups
+        return groups if len(groups) == n else tuple(map(str, range(n)))
+
+    def table(self) -> DataFrame:
+        """The probability of each candidate, with the features that have quotas; indexed by name."""
+        from pandas import DataFrame
+
+        columns = {"probability": self.marginals, **self.problem.features}
+        return DataFrame(columns, index=list(self.names))
+
+    def published(self) -> DataFrame:
+        """The lottery to publish before the draw: the probability and the members of each cohort.
+
+        Returns
+        -------
+        DataFrame
+            One row for each cohort, with the columns ``probability`` and ``members`` (names, joined by
+            spaces); the order of the rows is that of `draw`.
+        """
+        from pandas import DataFrame
+
+        cohorts, weights = self.distribution()
+        names = np.array(self.names)
+        members = [" ".join(names[row > 0.5]) for row in cohorts]
+        return DataFrame({"probability": weights, "members": members})
+
+    def draw(self, public_seed: str) -> tuple[str, ...]:
+        """Draw a cohort from the published lottery by a public seed: everyone can repeat the draw.
+
+        Parameters
+        ----------
+        public_seed : str
+            A text that is fixed after `published` is, and out of everyone's control.
+
+        Returns
+        -------
+        tuple[str, ...]
+            The members' names.
+
+        See Also
+        --------
+        forcopt.models.leximax_cohort.panel.draw_publicly : how the seed gives a row.
+        """
+        cohorts, weights = self.distribution()
+        row = cohorts[draw_publicly(weights, public_seed)]
+        return tuple(name for name, member in zip(self.names, row, strict=True) if member > 0.5)
 
     def _check_whole(self, what: str) -> None:
         if not self.problem.is_whole:
@@ -167,7 +233,15 @@ class CohortLottery:
         ranks = np.arange(1, len(self.utilities) + 1)
         axes.step(ranks, np.sort(problem.utilities.T @ even), where="mid", color="0.6", label="equal chances")
         axes.step(ranks, self.levels, where="mid", color="#0072B2", linewidth=2, label="leximax")
-        axes.set(xlabel="group, worst first", ylabel="expected utility", ylim=(0, None))
+        alone = (
+            problem.utilities.shape == (len(ranks),) * 2 and (problem.utilities == np.eye(len(ranks))).all()
+        )
+        labels = (
+            ("candidate, least likely first", "probability")
+            if alone
+            else ("group, worst first", "expected utility")
+        )
+        axes.set(xlabel=labels[0], ylabel=labels[1], ylim=(0, None))
         axes.grid(axis="y", color="#e5e5e5")
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False)

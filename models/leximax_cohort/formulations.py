@@ -69,6 +69,8 @@ def write_choice(
     if classes.names:
         counts = (x @ classes.members.T).between(classes.least, classes.most)
         model.subject_to(counts, name=model.unused_name("quotas"))
+    if problem.household_rows.shape[0]:
+        model.subject_to(problem.household_rows @ x <= 1, name=model.unused_name("households"))
     return x, x @ problem.utilities
 
 
@@ -77,7 +79,7 @@ def _handles(
 ) -> Handles:
     return Handles(
         objective=objective,
-        decision=lambda said: problem.lottery(said[x]),
+        decision=lambda result: problem.lottery(result[x]),
         start=lambda decision: {x: problem.read(decision)},
         marginals=x,
         utilities=u,

@@ -228,10 +228,10 @@ class FeasibleCohorts(LeximaxNotions):
         BackendError
             If the solver ends without an optimum.
         """
-        said, _, u = self.solve(floors)
-        if said.status != "optimal":
-            raise BackendError(f"level {len(floors) + 1}: the status is {said.status} ({said.message})")
-        return float(np.sort(said[u])[len(floors)])
+        result, _, u = self.solve(floors)
+        if result.status != "optimal":
+            raise BackendError(f"level {len(floors) + 1}: the status is {result.status} ({result.message})")
+        return float(np.sort(result[u])[len(floors)])
 
     def solve(
         self, floors: Array, time_limit: float | None = None

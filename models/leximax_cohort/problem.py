@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, NamedTuple, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import scipy.sparse as sp
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.leximax_cohort.decision import CohortLottery
+from forcopt.models.leximax_cohort.panel import panel_fields, replacement_fields
+from forcopt.models.leximax_cohort.relaxation import reason
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 __all__ = ["LeximaxCohort", "Quotas"]
 
@@ -69,6 +76,9 @@ class LeximaxCohort(Problem):
     slack : Numbers, default 0.0
         By how much each level may fall short of the best that it could be, one number or one for each level;
         only the methods ``cumulative`` and ``recursive`` make use of it.
+    households : tuple[Name, ...], optional
+        The household (address) of each candidate; a cohort has at most one member of each. Empty for none; a
+        candidate with the name ``""`` has a household of its own.
     groups : tuple[Name, ...], optional
         Their names; ``"0"``, ``"1"``, ... by default.
     signed : bool, default False
@@ -104,6 +114,7 @@ class LeximaxCohort(Problem):
     forced: Integers = Field(default=(), validate_default=True)
     forbidden: Integers = Field(default=(), validate_default=True)
     slack: Numbers = Field(default=0.0, validate_default=True)
+    households: tuple[Name, ...] = ()
     groups: tuple[Name, ...] = ()
     signed: bool = False
 
@@ -136,6 +147,8 @@ class LeximaxCohort(Problem):
             )
         if (self.slack < 0).any():
             raise DeclarationError(f"slack is {self.slack.min():g}; it must not be negative")
+        if self.households and len(self.households) != n:
+            raise DeclarationError(f"households: {len(self.households)} are given for {n} candidates")
         self._check_positions()
         self._check_quotas()
         return self
@@ -168,6 +181,82 @@ class LeximaxCohort(Problem):
                     raise DeclarationError(
                         f"quotas.{feature}.{level} is [{least:g}, {most:g}]; it must be 0 <= least <= most"
                     )
+
+    # -- panels ----------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_candidates(
+        cls,
+        candidates: DataFrame | str | Path,
+        quotas: DataFrame | str | Path | Mapping[str, Mapping[str, tuple[float, float]]],
+        size: int,
+        *,
+        identifier: str | None = None,
+        household: str | None = None,
+        **fields: Any,
+    ) -> Self:
+        """Declare a panel: every candidate is a group, and the smallest probability is as large as possible.
+
+        Parameters
+        ----------
+        candidates : DataFrame, str or Path
+            One row for each candidate, or a CSV file of it.
+        quotas : DataFrame, str, Path or Mapping
+            One row for each value of a feature, with the columns ``feature`` (or ``category``), ``value`` (or
+            ``name``), ``min`` and ``max``; a CSV file of it; or a mapping as in `quotas`.
+        size : int
+            Of the panel.
+        identifier : str, optional
+            The column that names the candidates; the index by default.
+        household : str, optional
+            The column with the household or address: at most one member of each is chosen.
+        fields : Any
+            Other fields of the problem.
+
+        Returns
+        -------
+        LeximaxCohort
+            With the candidates' names as `groups`.
+
+        Raises
+        ------
+        DeclarationError
+            For a missing column, a doubled identifier, or a quota that is no number or no level.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from forcopt.models import LeximaxCohort
+        >>> pool = pd.DataFrame({"name": list("ABCDE"), "sex": list("ffmmm"), "home": [1, 2, 2, 3, 4]})
+        >>> quotas = pd.DataFrame({"feature": "sex", "value": ["f", "m"], "min": [1, 1], "max": [1, 1]})
+        >>> p = LeximaxCohort.from_candidates(pool, quotas, 2, identifier="name", household="home")
+        >>> s = p.solve()
+        >>> s.decision.table().probability.round(3).to_dict()
+        {'A': 0.5, 'B': 0.5, 'C': 0.333, 'D': 0.333, 'E': 0.333}
+        """
+        read = panel_fields(candidates, quotas, identifier=identifier, household=household)
+        return cls(size=size, **{**read, **fields})
+
+    def after_dropouts(self, kept: Iterable[Any], dropped: Iterable[Any]) -> Self:
+        """Declare the same panel with the members who stay, and without those who dropped out.
+
+        Parameters
+        ----------
+        kept, dropped : iterable
+            Names of candidates (positions, if the problem has no names).
+
+        Returns
+        -------
+        LeximaxCohort
+            With more candidates forced and forbidden. Its solution fills the free places by a fair lottery.
+
+        Raises
+        ------
+        DeclarationError
+            For a candidate that does not exist, or is both kept and dropped.
+        """
+        own = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self)(**{**own, **replacement_fields(self, kept, dropped)})
 
     # -- what follows from the fields ------------------------------------------------------------------------
 
@@ -202,14 +291,46 @@ class LeximaxCohort(Problem):
         )
 
     @cached_property
+    def household_rows(self) -> sp.csr_array:
+        """1 where a candidate is in a household with several candidates, shape ``(households, n)``."""
+        names, place, sizes = np.unique(self.households, return_inverse=True, return_counts=True)
+        shared = np.flatnonzero((sizes > 1) & (names != ""))
+        n = len(self.utilities)
+        if not len(shared):
+            return sp.csr_array((0, n))
+        member = np.isin(place, shared)
+        rows = np.searchsorted(shared, place[member])
+        return sp.csr_array((np.ones(len(rows)), (rows, np.flatnonzero(member))), shape=(len(shared), n))
+
+    @cached_property
     def mixes(self) -> bool:
         """Whether all marginals within the rows are known to be means of lotteries over cohorts.
 
         With quotas on two features at most the rows are those of two laminar families, and so totally
-        unimodular. A fractional size has no cohorts: its marginals stand for themselves.
+        unimodular; households count as one more feature. A fractional size has no cohorts: its marginals
+        stand for themselves.
         """
         ends = np.concatenate([self.classes.least, self.classes.most])
-        return not self.is_whole or (len(self.quotas) <= 2 and bool((ends == np.round(ends)).all()))
+        families = len(self.quotas) + (self.household_rows.shape[0] > 0)
+        return not self.is_whole or (families <= 2 and bool((ends == np.round(ends)).all()))
+
+    def infeasibility_reason(self, time_limit: float | None = None) -> str:
+        """Say why no cohort meets the demands, with the least relaxation of the quotas; empty if one does.
+
+        Parameters
+        ----------
+        time_limit : float, optional
+            Seconds.
+
+        Examples
+        --------
+        >>> from forcopt.models import LeximaxCohort
+        >>> fields = {"features": {"sex": list("ffmm")}, "quotas": {"sex": {"f": [3, 3]}}}
+        >>> p = LeximaxCohort(utilities=np.eye(4), size=3, **fields)
+        >>> p.infeasibility_reason()
+        'the quotas contradict each other; the least relaxation: sex = f (at least 3 -> 2)'
+        """
+        return reason(self, time_limit) if self.is_whole else ""
 
     def method(self, name: str | None = None) -> Method:
         """Give a method by name; by default one that is exact for these fields."""
@@ -245,7 +366,8 @@ class LeximaxCohort(Problem):
         -------
         Evaluation
             The smallest utility; violations of ``"probability"``, ``"size"``, quotas by name, ``"forced"``,
-            ``"forbidden"`` and ``"integrality"``; as metrics the mean utility and the lowest levels.
+            ``"forbidden"``, ``"households"`` and ``"integrality"``; as metrics the mean utility and the
+            lowest levels.
         """
         x = self.read(decision)
         levels = np.sort(self.utilities.T @ x)
@@ -259,6 +381,8 @@ class LeximaxCohort(Problem):
             "forbidden": float((x - upper).max(initial=0.0, where=upper == 0.0)),
             "integrality": float(np.abs(x - np.round(x)).max()) if self.integer else 0.0,
         }
+        if self.household_rows.shape[0]:
+            violations["households"] = float((self.household_rows @ x).max() - 1.0)
         over = np.maximum(classes.least - counts, counts - classes.most)
         violations |= dict(zip(classes.names, over.tolist(), strict=True))
         metrics = {"mean": float(levels.mean())}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.sparse as sp
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
@@ -42,7 +43,9 @@ def exact_marginals(marginals: Array, size: float) -> Array:
     return project_box(x, low, high, size)
 
 
-def cohort_lottery(marginals: Array, size: int, classes: Quotas) -> tuple[Array, Array]:
+def cohort_lottery(
+    marginals: Array, size: int, classes: Quotas, households: sp.csr_array
+) -> tuple[Array, Array]:
     """Write marginals as a lottery over cohorts that meet the quotas.
 
     Parameters
@@ -53,6 +56,8 @@ def cohort_lottery(marginals: Array, size: int, classes: Quotas) -> tuple[Array,
         Of the cohorts.
     classes : Quotas
         The quotas; may be none.
+    households : csr_array
+        Rows of candidates of whom at most one is chosen; may be none.
 
     Returns
     -------
@@ -72,20 +77,24 @@ def cohort_lottery(marginals: Array, size: int, classes: Quotas) -> tuple[Array,
     gives a cohort at a time (`forcopt.numeric.decompose`), by an integer program.
     """
     x = exact_marginals(marginals, size)
-    if not classes.names:
+    if not classes.names and not households.shape[0]:
         lottery = laminar_lottery(x)
         return lottery.members, lottery.weights
+
+    rows = np.vstack([classes.members, households.toarray()])
+    lower = np.append(classes.least, np.zeros(households.shape[0]))
+    upper = np.append(classes.most, np.ones(households.shape[0]))
 
     def cohort(weights: Array, low: Array, high: Array, least: Array, most: Array) -> Array | None:
         model = Model("face")
         chosen = model.variable("chosen", len(x), lower=low, upper=high, binary=True)
-        model.subject_to(chosen.sum() == size, (chosen @ classes.members.T).between(least, most))
+        model.subject_to(chosen.sum() == size, (chosen @ rows.T).between(least, most))
         model.maximize(chosen @ weights)
         result = model.solve()
         return None if result.point is None else np.round(result[chosen])
 
     try:
-        lottery = decompose(x, classes.members, classes.least, classes.most, cohort, tolerance=1e-6)
+        lottery = decompose(x, rows, lower, upper, cohort, tolerance=1e-6)
     except DeclarationError:
         raise DeclarationError(
             "the marginals are the mean of no lottery over cohorts that meet the quotas; solve by "

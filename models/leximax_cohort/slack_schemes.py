@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from forcopt.clock import Deadline
 from forcopt.language.atoms import sum_smallest
 from forcopt.language.model import Model
 from forcopt.loops.solution import ModelSolution
@@ -24,18 +24,14 @@ def _first_slack(problem: LeximaxCohort) -> float:
     return float(problem.slacks[0])
 
 
-def _left(limit: float | None, began: float) -> float | None:
-    return None if limit is None else max(limit - (time.perf_counter() - began), 1e-3)
-
-
-def _cut_short(decision: Any, best: Sequence[float], said: ModelSolution, taken: int) -> Outcome:
+def _cut_short(decision: Any, best: Sequence[float], result: ModelSolution, taken: int) -> Outcome:
     """What the stages before the one that was not solved have found."""
     return Outcome(
         decision,
         bound=best[0] if best else None,
-        status=said.status if decision is None else Status.FEASIBLE,
+        status=result.status if decision is None else Status.FEASIBLE,
         iterations=taken,
-        message=f"stage {len(best) + 1}: {said.message}",
+        message=f"stage {len(best) + 1}: {result.message}",
     )
 
 
@@ -59,7 +55,7 @@ def cumulative(problem: LeximaxCohort, *, backend: str = "highs", time_limit: fl
     time_limit : float, optional
         Seconds; then the decision is that of the last stage that ended.
     """
-    began = time.perf_counter()
+    deadline = Deadline(time_limit)
     best: list[float] = []
     x = None
     taken = 0
@@ -69,12 +65,12 @@ def cumulative(problem: LeximaxCohort, *, backend: str = "highs", time_limit: fl
         for r, (value, slack) in enumerate(zip(best, problem.slacks, strict=False), 1):
             model.subject_to(sum_smallest(u, r) >= value - slack)
         model.maximize(sum_smallest(u, rank))
-        said = model.solve(backend, time_limit=_left(time_limit, began))
-        taken += said.iterations
-        if said.status is not Status.OPTIMAL:
+        result = model.solve(backend, time_limit=deadline.left)
+        taken += result.iterations
+        if result.status is not Status.OPTIMAL:
             decision = None if x is None else problem.lottery(x)
-            return _cut_short(decision, best, said, taken)
-        x = said[chosen]
+            return _cut_short(decision, best, result, taken)
+        x = result[chosen]
         best.append(float(np.sort(problem.utilities.T @ x)[:rank].sum()))
     return Outcome(problem.lottery(x), bound=best[0], iterations=taken)
 
@@ -97,16 +93,16 @@ def recursive(problem: LeximaxCohort, *, backend: str = "highs", time_limit: flo
     time_limit : float, optional
         Seconds; then the decision is that of the last level that ended.
     """
-    began = time.perf_counter()
+    deadline = Deadline(time_limit)
     every = FeasibleCohorts(problem, backend)
     best: list[float] = []
     taken = 0
     decision = None
     for level in range(every.count):
-        said, x, u = every.solve(np.array(best) - problem.slacks[:level], _left(time_limit, began))
-        taken += said.iterations
-        if said.status is not Status.OPTIMAL:
-            return _cut_short(decision, best, said, taken)
-        best.append(float(np.sort(said[u])[level]))
-        decision = problem.lottery(said[x])
+        result, x, u = every.solve(np.array(best) - problem.slacks[:level], deadline.left)
+        taken += result.iterations
+        if result.status is not Status.OPTIMAL:
+            return _cut_short(decision, best, result, taken)
+        best.append(float(np.sort(result[u])[level]))
+        decision = problem.lottery(result[x])
     return Outcome(decision, bound=best[0], iterations=taken)

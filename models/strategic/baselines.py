@@ -10,7 +10,7 @@ __all__ = ["shifted_truth", "truth"]
 
 
 @StrategicLinearClassifier.algorithm("truth", exact=False, cites="Ahmadi et al. (2022), Lemma 16")
-def truth(problem: StrategicLinearClassifier) -> Outcome:
+def truth(problem: StrategicLinearClassifier, *, time_limit: float | None = None) -> Outcome:
     """Publish the truth: optimal if agents then move along an improvable feature (Lemma 16)."""
     a, b = problem.truth
     return _judged(problem, LinearClassifier(a, b))
@@ -19,7 +19,7 @@ def truth(problem: StrategicLinearClassifier) -> Outcome:
 @StrategicLinearClassifier.algorithm(
     "shifted-truth", exact=False, cites="Ahmadi et al. (2022), Lemma 17 and Corollary 18"
 )
-def shifted_truth(problem: StrategicLinearClassifier) -> Outcome:
+def shifted_truth(problem: StrategicLinearClassifier, *, time_limit: float | None = None) -> Outcome:
     """Ask for more than anyone can game: accepts those who are qualified already, and no one else (Lemma 17).
 
     The threshold is raised by what one value's worth of effort adds, ``max_j a[j] / costs[j]``. Optimal if no
@@ -32,6 +32,6 @@ def shifted_truth(problem: StrategicLinearClassifier) -> Outcome:
 def _judged(problem: StrategicLinearClassifier, classifier: LinearClassifier) -> Outcome:
     """Optimal if there is no true positive to win and nothing to pay."""
     bound = problem.upper_bound()
-    judged = problem.evaluate(classifier)
-    proved = judged.feasible and judged.objective >= bound - 1e-9
+    evaluation = problem.evaluate(classifier)
+    proved = evaluation.feasible and evaluation.objective >= bound - 1e-9
     return Outcome(classifier, bound=bound, status=Status.OPTIMAL if proved else Status.APPROXIMATE)

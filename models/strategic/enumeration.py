@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.models.strategic.problem import (
     LeastEffortClassification,
@@ -22,10 +23,14 @@ ROUNDING = 1e-9
 
 
 @StrategicClassification.algorithm("enumeration", exact=True, cites="Ahmadi et al. (2022), section 2.1")
-def enumerate_sets(problem: StrategicClassification) -> Outcome:
+def enumerate_sets(problem: StrategicClassification, *, time_limit: float | None = None) -> Outcome:
     """Try all 2^m sets of criteria (m at most 20), every agent's response to all of them at once."""
     groups = problem.group_of
-    true, false, _ = _outcomes(problem, groups, problem.group_count)
+    found = _outcomes(problem, groups, problem.group_count, Deadline(time_limit))
+    if found is None:
+        message = "the time limit ended the enumeration; no criterion is open, which has the value 0"
+        return Outcome(OpenCriteria(()), status=Status.FEASIBLE, message=message)
+    true, false, _ = found
     allowed = np.flatnonzero(_within_limit(problem, false.sum(axis=0)))
     values = (true - problem.penalty * false)[:, allowed]
     # leximin: the smallest value first, then the next; lexsort's last key is its first
@@ -34,9 +39,12 @@ def enumerate_sets(problem: StrategicClassification) -> Outcome:
 
 
 @LeastEffortClassification.algorithm("enumeration", exact=True, cites="Ahmadi et al. (2022), section 2.1")
-def enumerate_efforts(problem: LeastEffortClassification) -> Outcome:
+def enumerate_efforts(problem: LeastEffortClassification, *, time_limit: float | None = None) -> Outcome:
     """Try all 2^m sets of criteria (m at most 20), every agent's response to all of them at once."""
-    true, false, effort = _outcomes(problem, np.zeros(problem.agents, dtype=np.int64), 1)
+    found = _outcomes(problem, np.zeros(problem.agents, dtype=np.int64), 1, Deadline(time_limit))
+    if found is None:
+        return Outcome(None, status=Status.LIMIT, message="the time limit ended the enumeration")
+    true, false, effort = found
     enough = true[0] >= problem.min_true_positives - ROUNDING
     allowed = np.flatnonzero(_within_limit(problem, false[0]) & enough)
     if not allowed.size:
@@ -49,9 +57,11 @@ def enumerate_efforts(problem: LeastEffortClassification) -> Outcome:
     return Outcome(_criteria(allowed[np.argmin(effort[allowed])], problem.criteria), iterations=true.shape[1])
 
 
-def _outcomes(problem: StrategicGraph, groups: Array, group_count: int) -> tuple[Array, Array, Array]:
+def _outcomes(
+    problem: StrategicGraph, groups: Array, group_count: int, deadline: Deadline
+) -> tuple[Array, Array, Array] | None:
     """True and false positives of each group, shape ``(groups, 2^m)``, and the effort, for every set of
-    criteria."""
+    criteria; None after the deadline."""
     if problem.criteria > MOST_CRITERIA:
         raise DeclarationError(
             f"criteria is {problem.criteria}; enumeration tries 2^criteria sets, so it may be at most "
@@ -61,6 +71,8 @@ def _outcomes(problem: StrategicGraph, groups: Array, group_count: int) -> tuple
     true, false = np.zeros((group_count, len(sets))), np.zeros((group_count, len(sets)))
     effort = np.zeros(len(sets))
     for i, weight in enumerate(problem.agent_weights):
+        if deadline.passed:
+            return None
         waiting = np.ones(len(sets), dtype=bool)  # the sets where i has not met a criterion yet
         for e in range(graph.start[i], graph.start[i + 1]):
             meets = waiting & (sets >> graph.criterion[e] & 1 == 1)

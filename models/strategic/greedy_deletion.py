@@ -16,7 +16,7 @@ __all__ = ["greedy_deletion", "largest_gaming_free_set"]
 @StrategicClassification.algorithm(
     "greedy-deletion", exact=False, cites="Ahmadi et al. (2022), Algorithm 1, Theorem 2"
 )
-def greedy_deletion(problem: StrategicClassification) -> Outcome:
+def greedy_deletion(problem: StrategicClassification, *, time_limit: float | None = None) -> Outcome:
     """Withdraw criteria until no agent games: optimal where no false positive is allowed, otherwise feasible.
 
     The set that is left contains every set on which no agent games, and each agent that qualifies on any such

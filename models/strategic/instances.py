@@ -96,7 +96,7 @@ INSTANCES = by_name(
             for a, f in ((10, 2), (20, 3), (40, 4), (80, 6))
         ),
         *(
-            Instance(f"strategic/classifier-{a}-{f}", partial(_classifier, a, f), "milp")
+            Instance(f"strategic/classifier-{a}-{f}", partial(_classifier, a, f), "margin-milp")
             for a, f in ((10, 2), (40, 3), (100, 4), (400, 6))
         ),
         *(

@@ -10,6 +10,7 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
 from forcopt.language.constraint import implies
+from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.strategic.linear import LinearClassifier, StrategicLinearClassifier
@@ -77,20 +78,21 @@ def milp(
 
     Notes
     -----
-    Exponential in the number of agents in the worst case: with free dimension the problem contains
-    minimum disagreement of half-spaces. The number of cuts is finite, for each excludes a pattern of outcomes.
+    Exponential in the number of agents in the worst case: the problem contains the minimum disagreement of
+    half-spaces. The number of cuts is finite, for each excludes a pattern of outcomes.
     """
-    if not 10 * TOLERANCE <= margin < 1:
-        raise DeclarationError(f"margin is {margin!r}; it must be at least {10 * TOLERANCE:g} and below 1")
+    if margin == 0:
+        raise DeclarationError("margin is 0; it must be positive, for the relaxation finds no classifiers")
     deadline = Deadline(time_limit)
     trace = Trace(deadline, on_improvement)
     best = _Best(problem, trace)
-    for candidate in _simple_classifiers(problem):
-        best.offer(candidate)
-    if best.proved or trace.over:
-        return best.outcome("no true positive is left to win" if best.proved else "")
+    for simple in _simple_classifiers(problem):
+        best.offer(simple)
+    if best.proved() or trace.over:
+        return best.outcome("no true positive is left to win" if best.proved() else "")
     restricted = Model("restricted")
     handles = margin_model(problem, restricted, margin=margin)
+    assert isinstance(handles.objective, Expression)
     restricted.maximize(handles.objective)
     share = None if deadline.left is None else 0.5 * deadline.left
     found = restricted.solve(backend, time_limit=share)
@@ -98,13 +100,14 @@ def milp(
         best.offer(handles.decision(found))
     relaxed = Model("relaxed")
     handles = margin_model(problem, relaxed, margin=0.0)
+    assert isinstance(handles.objective, Expression)
     relaxed.maximize(handles.objective)
     cuts = 0
-    while not best.proved and not trace.over:
+    while not best.proved() and not trace.over:
         found = relaxed.solve(backend, time_limit=deadline.left)
         if np.isfinite(found.bound):
             best.lower_bound_to(found.bound)
-        if best.proved:
+        if best.proved():
             break
         if found.point is None or trace.over:
             return best.outcome(
@@ -119,7 +122,7 @@ def milp(
         widest, candidate, conflict = _realize(problem, pattern, backend, deadline.left)
         if candidate is not None:
             value = best.offer(candidate)
-            if value >= found.objective - 1e-7 * max(1.0, abs(found.objective)) and best.proved:
+            if value >= found.objective - 1e-7 * max(1.0, abs(found.objective)) and best.proved():
                 break
         if widest is None or widest >= _THIN:
             # Attained by a margin too thin for the evaluation, or within the gap of the solver.
@@ -164,12 +167,12 @@ class _Best:
             self.bound = max(bound, self.value)
             self.trace.add(self.value, self.bound)
 
-    @property
     def proved(self) -> bool:
+        """Whether the bound is attained."""
         return self.value >= self.bound - 1e-6 * max(1.0, abs(self.bound))
 
     def outcome(self, message: str, iterations: int = 0) -> Outcome:
-        status = Status.OPTIMAL if self.proved else Status.FEASIBLE
+        status = Status.OPTIMAL if self.proved() else Status.FEASIBLE
         if self.classifier is None:
             status = Status.LIMIT
         bound = max(self.bound, self.value)
@@ -248,6 +251,9 @@ def _realize(
     return float(result[wide]), found, np.unique(np.concatenate(conflict)) if conflict else np.empty(0, int)
 
 
+@StrategicLinearClassifier.formulation(
+    "margin-milp", exact=False, cites="Ahmadi et al. (2022), Proposition 22, with a binary for each outcome"
+)
 def margin_model(problem: StrategicLinearClassifier, model: Model, *, margin: float = _MARGIN) -> Handles:
     """Write binaries for the movement feature and each agent's outcome, tied to the classifier.
 
@@ -265,15 +271,18 @@ def margin_model(problem: StrategicLinearClassifier, model: Model, *, margin: fl
     model : Model
         The model to write to.
     margin : float, default 0.0001
-        In units of effort.
+        In units of effort; at least 1e-5, ten times the tolerance of comparisons, or 0 for the relaxation.
 
     Returns
     -------
     Handles
-        ``weights`` and ``threshold`` in units of effort; ``moves_along``, one binary for each feature;
-        ``accepted``, one for each agent of positive weight; ``true_positives`` and ``false_positives``;
-        ``improves`` and ``falls_short``, a row for each of the agents ``unqualified``.
+        ``restricts``: whether there is a margin. ``weights`` and ``threshold`` in units of effort;
+        ``moves_along``, one binary for each feature; ``accepted``, one for each agent of positive weight;
+        ``true_positives`` and ``false_positives``; ``improves`` and ``falls_short``, a row for each of the
+        agents ``unqualified``.
     """
+    if margin != 0 and not 10 * TOLERANCE <= margin < 1:
+        raise DeclarationError(f"margin is {margin!r}; it must be at least {10 * TOLERANCE:g} and below 1")
     slack = 3 * TOLERANCE if margin == 0 else 0.0  # equality in the evaluation is up to the tolerance
     counted = problem.agent_weights > 0
     n, d = int(counted.sum()), problem.X.shape[1]
@@ -334,6 +343,7 @@ def margin_model(problem: StrategicLinearClassifier, model: Model, *, margin: fl
     return Handles(
         objective=true_weight - problem.penalty * false_weight,
         decision=decision,
+        restricts=margin > 0,
         weights=a,
         threshold=b,
         moves_along=along,

@@ -41,15 +41,15 @@ def lp(problem: StrategicClassification, model: Model) -> Handles:
     true, false = values_by_group(problem, responses)
     values = true - problem.penalty * false
 
-    def decision(said: ModelSolution) -> OpenCriteria:
-        z = said[responses.is_open]
+    def decision(result: ModelSolution) -> OpenCriteria:
+        z = result[responses.is_open]
         levels = np.unique(np.quantile(z[z > POSITIVE], LEVELS)) if (z > POSITIVE).any() else [1.0]
         tried = [z >= level - POSITIVE / 2 for level in levels]  # the support first
         sets = [
             OpenCriteria(np.flatnonzero(s).tolist()) for s in [*tried, largest_gaming_free_set(problem)[0]]
         ]
-        judged = [(problem.evaluate(s), s) for s in sets]
-        return max(((e.objective, s) for e, s in judged if e.feasible), key=lambda pair: pair[0])[1]
+        evaluation = [(problem.evaluate(s), s) for s in sets]
+        return max(((e.objective, s) for e, s in evaluation if e.feasible), key=lambda pair: pair[0])[1]
 
     return Handles(
         objective=values.sum() if problem.groups is None else leximin(values),

@@ -50,7 +50,7 @@ def milp(problem: StrategicClassification, model: Model, *, all_rows: bool = Fal
     return Handles(
         # an objective, not an expression: before the optimum, the model may understate the decision's value
         objective=maximize(values.sum()) if problem.groups is None else leximin(values),
-        decision=lambda said: OpenCriteria(np.flatnonzero(said[responses.is_open] > 0.5).tolist()),
+        decision=lambda result: OpenCriteria(np.flatnonzero(result[responses.is_open] > 0.5).tolist()),
         start=lambda decision: {responses.is_open: problem.read_open(decision)},
         is_open=responses.is_open,
         values=values,
@@ -76,7 +76,7 @@ def least_effort(problem: LeastEffortClassification, model: Model) -> Handles:
     model.subject_to(true >= problem.min_true_positives, name=model.unused_name("enough"))
     return Handles(
         objective=(responses.takes * (weight * graph.cost[responses.edge])).sum(),
-        decision=lambda said: OpenCriteria(np.flatnonzero(said[responses.is_open] > 0.5).tolist()),
+        decision=lambda result: OpenCriteria(np.flatnonzero(result[responses.is_open] > 0.5).tolist()),
         start=lambda decision: {responses.is_open: problem.read_open(decision)},
         is_open=responses.is_open,
         true_positives=true,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.language.model import Model
 from forcopt.models.strategic.linear import LinearClassifier, StrategicLinearClassifier
@@ -46,7 +47,9 @@ class Separator:
 @StrategicLinearClassifier.algorithm(
     "separator-lp", exact=False, cites="Ahmadi et al. (2022), Proposition 22, Theorem 23, Corollary 24"
 )
-def separator_lp(problem: StrategicLinearClassifier, *, backend: str = "highs") -> Outcome:
+def separator_lp(
+    problem: StrategicLinearClassifier, *, backend: str = "highs", time_limit: float | None = None
+) -> Outcome:
     """One LP per feature: accept the qualified, let all improvable agents improve, reject the others.
 
     All or nothing: a classifier that does it is optimal, since no other agent can be a true positive
@@ -56,8 +59,13 @@ def separator_lp(problem: StrategicLinearClassifier, *, backend: str = "highs") 
     improvable = along.any(axis=1)
     yes, improve = np.flatnonzero(qualified), np.flatnonzero(improvable)
     no = np.flatnonzero(~qualified & ~improvable)
-    found = find_separator(problem, yes, no, improve, backend=backend)
     tried = problem.X.shape[1]
+    deadline = Deadline(time_limit)
+    try:
+        found = find_separator(problem, yes, no, improve, backend=backend, deadline=deadline)
+    except TimeoutError:
+        message = "the time limit ended the linear programs"
+        return Outcome(None, problem.upper_bound(), Status.LIMIT, tried, message)
     if found is None:
         message = "no linear classifier accepts the qualified, improves the improvable and rejects all others"
         return Outcome(
@@ -73,6 +81,7 @@ def find_separator(
     improve: Iterable[int],
     *,
     backend: str = "highs",
+    deadline: Deadline | None = None,
 ) -> Separator | None:
     """Find a linear classifier that accepts `yes`, rejects `no`, and makes `improve` qualify and accepts
     them.
@@ -88,6 +97,8 @@ def find_separator(
         Disjoint sets of agents, by index; others are unrestricted.
     backend : str, default "highs"
         For the LPs.
+    deadline : Deadline, optional
+        The clock of the run.
 
     Returns
     -------
@@ -98,6 +109,8 @@ def find_separator(
     ------
     DeclarationError
         For an index that does not exist, or sets that overlap.
+    TimeoutError
+        After the deadline.
 
     Warns
     -----
@@ -128,12 +141,20 @@ def find_separator(
             stacklevel=2,
         )
     features = np.flatnonzero(agents.improvable) if sets["improve"].size else np.arange(agents.X.shape[1])
-    found = [s for j in features.tolist() if (s := _along(agents, j, backend=backend, **sets)) is not None]
-    return max(found, key=lambda s: s.margin, default=None)
+    clock = deadline or Deadline()
+    along = [_along(agents, j, backend=backend, deadline=clock, **sets) for j in features.tolist()]
+    return max((s for s in along if s is not None), key=lambda s: s.margin, default=None)
 
 
 def _along(
-    agents: LinearAgents, feature: int, *, yes: Array, no: Array, improve: Array, backend: str
+    agents: LinearAgents,
+    feature: int,
+    *,
+    yes: Array,
+    no: Array,
+    improve: Array,
+    backend: str,
+    deadline: Deadline,
 ) -> Separator | None:
     """Solve LP (1) to (5) for one movement feature j, in the paper's units with ``a[j] = 1``.
 
@@ -160,17 +181,19 @@ def _along(
         model.subject_to(meets >= qualifies, name="qualifies")  # (4)
         model.subject_to(meets <= X[improve, feature] + 1 / c[feature], name="affords")  # (5)
     model.maximize(margin)
-    said = model.solve(backend)
-    if said.status is Status.INFEASIBLE:
+    result = model.solve(backend, time_limit=deadline.left)
+    if deadline.passed:
+        raise TimeoutError
+    if result.status is Status.INFEASIBLE:
         return None
-    if said.status is not Status.OPTIMAL:
-        raise BackendError(f"the LP for feature {feature} ended as {said.status}: {said.message}")
-    wide = float(said[margin])
+    if result.status is not Status.OPTIMAL:
+        raise BackendError(f"the LP for feature {feature} ended as {result.status}: {result.message}")
+    wide = float(result[margin])
     if no.size and wide * c[feature] <= 10 * TOLERANCE:  # in units of effort, as the judge's tolerance
         return None
-    weights = np.clip(said[a], 0.0, most)
+    weights = np.clip(result[a], 0.0, most)
     weights[feature] = 1.0
-    return Separator(LinearClassifier(weights, float(said[b])), feature, wide)
+    return Separator(LinearClassifier(weights, float(result[b])), feature, wide)
 
 
 def _indices(agents: LinearAgents, name: str, members: Iterable[int]) -> Array:

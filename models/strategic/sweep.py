@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline
 from forcopt.models.strategic.linear_agents import TOLERANCE
 from forcopt.models.strategic.targets import TargetDesign2D, Targets
 from forcopt.problem import Outcome
@@ -18,7 +19,7 @@ ROUNDING = 1e-9
 @TargetDesign2D.algorithm(
     "sweep", exact=True, cites="Ahmadi et al. (2022), Algorithm 3, Theorem 26; corrected"
 )
-def sweep(problem: TargetDesign2D, *, as_printed: bool = False) -> Outcome:
+def sweep(problem: TargetDesign2D, *, as_printed: bool = False, time_limit: float | None = None) -> Outcome:
     """Algorithm 3, corrected: push each agent's target out of the reach of those with less of the gaming
     feature.
 
@@ -42,10 +43,14 @@ def sweep(problem: TargetDesign2D, *, as_printed: bool = False) -> Outcome:
     Y, t, s = problem.scaled()
     Y, (t1, t2) = Y[:, [improves, 1 - improves]], t[[improves, 1 - improves]]
     counted = problem.agent_weights > 0
+    deadline = Deadline(time_limit)
     order = np.lexsort((Y[:, 0], Y[:, 1]))  # the lowest first: the paper's n, n - 1, ..., 1
     lower: list[tuple[Array, float]] = []  # those already seen, and what each pays now
     targets: list[tuple[float, float]] = []
     for x in Y[order[counted[order]]]:
+        if deadline.passed:  # agents that are not seen yet might game on the targets so far
+            empty, bound = Targets(np.empty((0, 2))), float(problem.agent_weights.sum())
+            return Outcome(empty, bound, Status.FEASIBLE, len(lower), "the time limit ended the sweep")
         # where along the improvable feature x qualifies
         lack = s - t2 * x[1]
         needed = lack / t1 if t1 > 0 else np.inf if lack > TOLERANCE else -np.inf

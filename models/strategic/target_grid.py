@@ -12,15 +12,19 @@ from forcopt.models.strategic.greedy_deletion import largest_gaming_free_set
 from forcopt.models.strategic.problem import StrategicClassification
 from forcopt.models.strategic.targets import TargetDesign, TargetDesign2D, Targets
 from forcopt.problem import Outcome
+from forcopt.status import Status
 
 __all__ = ["grid"]
 
 MOST_CELLS = 50_000_000
 
+_SECONDS = 4e-7
+"""A pair of an agent and a point takes at most about this long."""
+
 
 @TargetDesign2D.algorithm("grid", exact=False, cites="Ahmadi et al. (2022), Algorithm 1 on a grid")
 @TargetDesign.algorithm("grid", exact=False, cites="Ahmadi et al. (2022), Algorithm 1 on a grid")
-def grid(problem: TargetDesign, *, step: float = 1.0) -> Outcome:
+def grid(problem: TargetDesign, *, step: float = 1.0, time_limit: float | None = None) -> Outcome:
     """The best targets among the multiples of `step`, by greedy deletion: optimal if all data lies on the
     grid.
 
@@ -46,6 +50,9 @@ def grid(problem: TargetDesign, *, step: float = 1.0) -> Outcome:
             f"step is {step:g}, which gives {cells} pairs of an agent and a point; it must give at most "
             f"{MOST_CELLS}"
         )
+    if time_limit is not None and cells * _SECONDS > time_limit:
+        message = f"{cells} pairs of an agent and a point take longer than {time_limit:g} s"
+        return Outcome(None, status=Status.LIMIT, message=message)
     axes = [range(a, b + 1) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
     points = np.array(list(product(*axes)), dtype=float) * step
     graph = StrategicClassification.from_features(

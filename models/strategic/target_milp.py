@@ -13,6 +13,9 @@ from forcopt.problem import Handles
 
 __all__ = ["milp"]
 
+_ROUNDING = 1e-9
+"""Truth scores this close to the threshold qualify: sums of floats are not exact."""
+
 
 @TargetDesign2D.formulation("milp", exact=True, cites="Ahmadi et al. (2022), Corollary 6; our formulation")
 @TargetDesign.formulation("milp", exact=True, cites="Ahmadi et al. (2022), Corollary 6; our formulation")
@@ -40,7 +43,8 @@ def milp(problem: TargetDesign, model: Model) -> Handles:
         axis=1
     )  # what features that cannot be improved add to the truth
     truth = np.where(improvable, t, 0.0)
-    cannot = Y @ t + truth.max() < s - 1e-9  # even all effort on the best feature does not qualify
+    lack = s - own - _ROUNDING
+    cannot = Y @ t + truth.max() < s - _ROUNDING  # even all effort on the best feature does not qualify
 
     served = model.variable(name("served"), n, upper=~cannot, binary=True)
     targets = model.variable(name("targets"), (n, d), lower=Y, upper=Y + 1)
@@ -49,7 +53,7 @@ def milp(problem: TargetDesign, model: Model) -> Handles:
     adds = targets @ truth
     model.subject_to(
         cost <= 1,
-        implies(served, adds >= s - own),
+        implies(served, adds >= lack),
         implies(served, pays >= cost),
         pays >= 1 - served,
     )
@@ -64,13 +68,13 @@ def milp(problem: TargetDesign, model: Model) -> Handles:
     model.subject_to(
         implies(above, climbs <= gap),
         implies(1 - above, climbs <= 0),
-        implies(qualifies, adds[k] >= s - own[i]),
+        implies(qualifies, adds[k] >= lack[i]),
         implies(deterred, climbs.sum(axis=1) >= pays[i]),
         qualifies + deterred >= served[k],
     )
 
-    def decision(said: ModelSolution) -> Targets:
-        return Targets(said[targets][said[served] > 0.5] / problem.costs)
+    def decision(result: ModelSolution) -> Targets:
+        return Targets(result[targets][result[served] > 0.5] / problem.costs)
 
     objective: Expression = (served * weight).sum()
     return Handles(objective=objective, decision=decision, targets=targets, served=served)

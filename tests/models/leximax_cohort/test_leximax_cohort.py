@@ -169,7 +169,7 @@ def test_marginals_that_no_lottery_has():
     whole = LeximaxCohort(utilities=np.eye(3), size=1, features=features, quotas=quotas)
     assert whole.method().name == "column-generation"
     s = whole.solve()
-    assert (s.status, s.reason) == ("infeasible", "no cohort of the size meets the demands")
+    assert s.status == "infeasible" and "the least relaxation: " in s.reason
     with pytest.raises(fo.DeclarationError, match="solve by 'column-generation'"):
         whole.solve("saturation")
 

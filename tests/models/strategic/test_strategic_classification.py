@@ -330,11 +330,11 @@ def test_the_declaration_is_a_file(tmp_path):
 
 
 def test_inherited_fields_are_described():
-    from forcopt.cli.catalogue import _text
+    from forcopt.cli.catalogue import _documentation
 
-    meanings = _text(StrategicClassification)[2]
+    meanings = _documentation(StrategicClassification)[2]
     assert set(StrategicClassification.model_fields) <= set(meanings)
-    assert meanings["max_false_positives"].startswith("the weight of false positives")
+    assert meanings["max_false_positives"].startswith("The weight of false positives")
 
 
 # -- features ------------------------------------------------------------------------------------------------

@@ -1,0 +1,165 @@
+"""Panels: candidates and quotas from tables, replacements, and a draw that the public can repeat."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from forcopt.arrays import Array
+from forcopt.errors import DeclarationError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from forcopt.models.leximax_cohort.problem import LeximaxCohort
+
+__all__ = ["draw_publicly", "gini", "panel_fields", "replacement_fields"]
+
+_QUOTA_COLUMNS = (("feature", "category"), ("value", "name"), ("min", "least"), ("max", "most"))
+"""The columns of a table of quotas, with the names that they also have."""
+
+
+def panel_fields(
+    candidates: Any, quotas: Any, *, identifier: str | None = None, household: str | None = None
+) -> dict[str, Any]:
+    """Read the fields of a panel from tables; see `LeximaxCohort.from_candidates`.
+
+    Raises
+    ------
+    DeclarationError
+        For a column that is missing, two candidates with one identifier, or a quota that is no number.
+    """
+    people = _read(candidates, "candidates")
+    wanted = _read_quotas(quotas)
+    for column in [*wanted, *filter(None, (identifier, household))]:
+        if column not in people.columns:
+            known = ", ".join(map(str, people.columns))
+            raise DeclarationError(f"candidates: there is no column {column!r}; the columns are {known}")
+    names = people.index if identifier is None else people[identifier]
+    if names.duplicated().any():
+        raise DeclarationError(
+            f"candidates: {str(next(iter(names[names.duplicated()])))!r} identifies two candidates"
+        )
+    fields: dict[str, Any] = {
+        "utilities": np.eye(len(people)),
+        "groups": tuple(map(str, names)),
+        "features": {feature: tuple(people[feature].astype(str).str.strip()) for feature in wanted},
+        "quotas": wanted,
+    }
+    if household is not None:
+        fields["households"] = tuple(people[household].fillna("").astype(str).str.strip())
+    return fields
+
+
+def _read(table: Any, what: str) -> DataFrame:
+    import pandas as pd
+
+    if isinstance(table, str | Path):
+        return pd.read_csv(table)
+    if not isinstance(table, pd.DataFrame):
+        raise DeclarationError(f"{what} are {type(table).__name__}; they must be a DataFrame or a CSV file")
+    return table
+
+
+def _read_quotas(quotas: Any) -> dict[str, dict[str, tuple[float, float]]]:
+    if isinstance(quotas, Mapping):
+        return {
+            str(feature): {str(value): (float(ends[0]), float(ends[1])) for value, ends in levels.items()}
+            for feature, levels in quotas.items()
+        }
+    table = _read(quotas, "quotas")
+    named = {}
+    for spellings in _QUOTA_COLUMNS:
+        found = [column for column in spellings if column in table.columns]
+        if not found:
+            raise DeclarationError(
+                f"quotas: there is no column {spellings[0]!r}; the columns are "
+                f"{', '.join(map(str, table.columns))}"
+            )
+        named[spellings[0]] = table[found[0]]
+    out: dict[str, dict[str, tuple[float, float]]] = {}
+    for feature, value, least, most in zip(*named.values(), strict=True):
+        try:
+            ends = float(least), float(most)
+        except (TypeError, ValueError):
+            raise DeclarationError(
+                f"quotas of {feature} = {value}: {least!r}, {most!r} are no numbers"
+            ) from None
+        out.setdefault(str(feature).strip(), {})[str(value).strip()] = ends
+    return out
+
+
+def replacement_fields(
+    problem: LeximaxCohort, kept: Iterable[Any], dropped: Iterable[Any]
+) -> dict[str, Array]:
+    """The forced and forbidden positions after some members of a panel dropped out.
+
+    Raises
+    ------
+    DeclarationError
+        For a candidate that does not exist, or is both kept and dropped.
+    """
+    names = {name: i for i, name in enumerate(problem.groups)} if problem.groups else {}
+    n = len(problem.utilities)
+
+    def positions(members: Iterable[Any]) -> Array:
+        found = []
+        for member in members:
+            at = names.get(str(member)) if names else int(member)
+            if at is None or not 0 <= at < n:
+                raise DeclarationError(f"{member!r} is no candidate")
+            found.append(at)
+        return np.unique(np.array(found, dtype=np.int64))
+
+    forced = np.union1d(problem.forced, positions(kept)).astype(np.int64)
+    forbidden = np.union1d(problem.forbidden, positions(dropped)).astype(np.int64)
+    return {"forced": forced, "forbidden": forbidden}
+
+
+def gini(values: Array) -> float:
+    """The Gini coefficient of numbers of at least 0: 0 if all are equal, near 1 if one has all.
+
+    ``sum_ij |x_i - x_j| / (2 n sum_i x_i)``, from the sorted values. O(n log n).
+
+    Examples
+    --------
+    >>> round(gini(np.array([1.0, 1.0, 1.0, 1.0])), 9), gini(np.array([0.0, 0.0, 0.0, 1.0]))
+    (0.0, 0.75)
+    """
+    x = np.sort(values)
+    n, total = len(x), float(x.sum())
+    return 0.0 if total == 0 else float((2 * np.arange(1, n + 1) - n - 1) @ x / (n * total))
+
+
+def draw_publicly(weights: Array, public_seed: str) -> int:
+    """Draw a line of a published lottery by a public seed, such that everyone can repeat it.
+
+    The first 53 bits of the SHA-256 hash of the seed's UTF-8 text are a fraction between 0 and 1. It falls
+    into one of the intervals into which the probabilities, in their published order, divide [0, 1).
+
+    Parameters
+    ----------
+    weights : Array
+        The probabilities, shape ``(t,)``.
+    public_seed : str
+        Fixed after the lottery was published, and out of everyone's control: dice in public, or the numbers
+        of a state lottery.
+
+    Returns
+    -------
+    int
+        The line, from 0.
+
+    Examples
+    --------
+    >>> draw_publicly(np.array([0.25, 0.25, 0.5]), "lotto 2026-11-21: 4 8 15 16 23 42")
+    1
+    """
+    digest = hashlib.sha256(public_seed.encode()).digest()
+    fraction = (int.from_bytes(digest[:8], "big") >> 11) / 2.0**53
+    ends = np.cumsum(weights)
+    return int(min(np.searchsorted(ends, fraction * ends[-1], side="right"), len(weights) - 1))

@@ -1,0 +1,103 @@
+"""Limits at both ends (all, none, one more) and targets near a census, over all methods and brute force."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import forcopt as fo
+from forcopt.backends.registry import backends
+from forcopt.models import PrecisionAllocation, PrivateAllocation, StratifiedAllocation
+
+CONIC = [n for n in ("clarabel", "scip", "pyscipopt") if n in backends() and not backends()[n].missing()]
+
+
+def variance(sizes, deviations, m):
+    n = sum(sizes)
+    terms = zip(sizes, deviations, m, strict=True)
+    return sum((N / n * s) ** 2 * (1 / x - 1 / N) for N, s, x in terms if N > 1)
+
+
+def test_a_census_up_to_rounding():
+    fields = {
+        "sizes": [12, 12, 12, 5],
+        "deviations": [3.157784713372434, 0.4716749749021182, 1.2359025787852718, 4.490857562860773],
+        "minimum": 2,
+        "sample_size": 41,
+    }
+    p = StratifiedAllocation(**fields)
+    for method in ("milp", "greedy", "neyman", "proportional"):
+        s = p.solve(method)
+        assert s.decision.sizes.tolist() == [12, 12, 12, 5] and s.objective == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_every_method_at_both_ends(seed):
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(1, 5))
+    sizes, minimum = rng.integers(1, 8, k).tolist(), int(rng.integers(1, 4))
+    deviations = (rng.random(k) * rng.choice([0, 1, 5], k)).tolist()
+    floors = [min(minimum, n) for n in sizes]
+    total = float(
+        rng.choice(
+            [sum(floors) - 1, sum(floors), sum(floors) + 1, sum(sizes) - 1, sum(sizes), sum(sizes) + 1]
+        )
+    )
+    if total <= 0:
+        return
+    p = StratifiedAllocation(sizes=sizes, deviations=deviations, minimum=minimum, sample_size=total)
+    ranges = [range(a, b + 1) for a, b in zip(floors, sizes, strict=True)]
+    best = min((variance(sizes, deviations, m) for m in product(*ranges) if sum(m) <= total), default=None)
+    for method in ("milp", "greedy", "neyman", "proportional", "enumeration"):
+        s = p.solve(method, time_limit=30)
+        if best is None:
+            assert s.status == fo.Status.INFEASIBLE and "minimum of all strata needs" in s.reason
+            continue
+        assert s.evaluation.feasible and s.bound <= best + 1e-9 <= s.objective + 2e-9
+        if s.status == fo.Status.OPTIMAL:
+            assert s.objective == pytest.approx(best, abs=1e-9)
+    if best is not None:
+        q = PrivateAllocation(
+            sizes=sizes, deviations=deviations, minimum=minimum, sample_size=total, epsilon=1, value_bound=3
+        )
+        values = [q.solve(m, time_limit=30).objective for m in ("sweep", "enumeration", "milp")]
+        np.testing.assert_allclose(values, values[0], rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("backend", CONIC)
+def test_an_optimum_meets_its_targets(backend):
+    fields = {"sizes": [3], "deviations": [2.0], "minimum": 2, "integer": False}
+    p = PrecisionAllocation(**fields, targets=0.006666666666666668)
+    s, exact = p.solve("misocp", backend=backend), p.solve("neyman")
+    assert s.status == fo.Status.OPTIMAL and not s.evaluation.violations
+    assert s.objective == pytest.approx(exact.objective, rel=1e-5) and s.bound <= exact.objective + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_targets_near_a_census(seed):
+    """Whole sizes against brute force, fractions between the bounds of two backends."""
+    rng = np.random.default_rng(seed)
+    k, v = int(rng.integers(1, 4)), int(rng.integers(1, 3))
+    sizes = rng.integers(1, 8, k).tolist()
+    deviations = rng.random((k, v)) * rng.choice([0, 1, 5], (k, 1))
+    at = [int(rng.integers(max(1, n - 1), n + 1)) for n in sizes]
+    tight = np.array([variance(sizes, deviations[:, j], at) for j in range(v)])
+    targets = np.where(tight > 0, tight, 1e-6)
+    p = PrecisionAllocation(sizes=sizes, deviations=deviations, targets=targets)
+    feasible = [
+        sum(m)
+        for m in product(*[range(1, n + 1) for n in sizes])
+        if all(variance(sizes, deviations[:, j], m) <= targets[j] * (1 + 1e-6) for j in range(v))
+    ]
+    methods = ["milp", "enumeration", *(["greedy", "neyman"] if v == 1 else [])]
+    for method in methods:
+        s = p.solve(method)
+        assert s.evaluation.feasible and s.bound <= min(feasible) + 1e-6
+        if s.status == fo.Status.OPTIMAL:
+            assert s.objective == pytest.approx(min(feasible))
+    if "clarabel" in CONIC and seed < 8:
+        q = PrecisionAllocation(sizes=sizes, deviations=deviations, targets=targets, integer=False)
+        s = q.solve("misocp", backend="clarabel")
+        assert not s.evaluation.violations and s.objective <= min(feasible) + 1e-5

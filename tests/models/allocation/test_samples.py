@@ -1,0 +1,101 @@
+"""Two-stage designs, domains, response rates and the privacy loss of an allocation."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import forcopt as fo
+from forcopt.models import PrecisionAllocation, StratifiedAllocation
+from forcopt.models.allocation import two_stage_design
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_two_stages_against_all_whole_designs(seed):
+    rng = np.random.default_rng(seed)
+    c1, c2 = rng.integers(1, 30, 2).tolist()
+    delta = float(rng.choice([0.0, 0.01, 0.1, 0.5, 1.0]))
+    budget = float(c1 + c2 + rng.integers(0, 300))
+    most = int(rng.integers(1, 40))
+    found = two_stage_design(cluster_cost=c1, unit_cost=c2, correlation=delta, budget=budget, most_units=most)
+    assert found.cost <= budget and found.units <= most
+    designs = [(n, m) for n, m in product(range(1, 331), range(1, most + 1)) if n * (c1 + c2 * m) <= budget]
+    best = min((1 + delta * (m - 1)) / (n * m) for n, m in designs)
+    assert found.variance == pytest.approx(best)
+    again = two_stage_design(
+        cluster_cost=c1, unit_cost=c2, correlation=delta, variance=found.variance, most_units=most
+    )
+    assert again.cost <= found.cost + 1e-9 and again.variance <= found.variance * (1 + 1e-9)
+
+
+def test_two_stages_in_closed_form():
+    fields = {"cluster_cost": 750, "unit_cost": 100, "correlation": 0.05}
+    found = two_stage_design(**fields, variance=0.0025, whole=False)
+    assert found.units == pytest.approx(np.sqrt(142.5)) and found.variance == pytest.approx(0.0025)
+    whole = two_stage_design(**fields, variance=0.0025)
+    assert whole.variance <= 0.0025 and found.cost <= whole.cost <= 1.02 * found.cost
+    flat = two_stage_design(cluster_cost=5, unit_cost=1, correlation=0, budget=100, whole=False)
+    assert (flat.clusters, flat.units) == (1, 95)
+    with pytest.raises(fo.DeclarationError, match="budget is 3"):
+        two_stage_design(cluster_cost=5, unit_cost=1, correlation=0.1, budget=3)
+    with pytest.raises(fo.DeclarationError, match="either budget or variance"):
+        two_stage_design(cluster_cost=5, unit_cost=1, correlation=0.1)
+
+
+def test_domains():
+    sizes, deviations, where = [30, 20, 10, 25], [2.0, 3.0, 1.0, 4.0], ["a", "a", "b", "b"]
+    p = PrecisionAllocation.for_domains(sizes, deviations, where, {"a": 0.4, "b": 0.6, "all": 0.2})
+    s = p.solve("milp")
+    assert s.status == fo.Status.OPTIMAL and s.evaluation.feasible
+    m = s.decision.sizes
+    for domain, target in (("a", 0.4), ("b", 0.6), ("all", 0.2)):
+        inside = [i for i, d in enumerate(where) if domain in (d, "all")]
+        n = sum(sizes[i] for i in inside)
+        variance = sum((sizes[i] / n * deviations[i]) ** 2 * (1 / m[i] - 1 / sizes[i]) for i in inside)
+        assert variance <= target * (1 + 1e-9)
+    with pytest.raises(fo.DeclarationError, match="no stratum is in the domain 'c'"):
+        PrecisionAllocation.for_domains(sizes, deviations, where, {"c": 1})
+
+
+def test_response_rates():
+    p = StratifiedAllocation(sizes=[100, 50], deviations=[1, 4], sample_size=30, names=("farms", "mills"))
+    found = p.solve().decision
+    assert (found.issued(1.0) == found.sizes).all()
+    assert found.issued([0.5, 0.8]).tolist() == np.ceil(found.sizes / [0.5, 0.8]).tolist()
+    with pytest.raises(fo.DeclarationError, match="stratum mills has 50 records"):
+        found.issued([1.0, 0.2])
+    with pytest.raises(fo.DeclarationError, match="response_rates"):
+        found.issued(0.0)
+
+
+def test_privacy_loss_of_public_sizes_is_that_of_the_largest_rate():
+    """Against the definition: the law of the count of a record's value in the sample, for both neighbors."""
+    p = StratifiedAllocation(sizes=[5, 8], deviations=[1, 1], sample_size=6)
+    for sizes in ([2, 4], [3, 3], [1, 5], [5, 1]):
+        for epsilon in (0.1, 1.0):
+            worst = p.privacy_loss(epsilon, sizes)
+            # randomized response on whether the record is in the sample: probabilities e^eps to 1
+            losses = []
+            for m, n in zip(sizes, p.sizes, strict=True):
+                share = m / n
+                losses.append(np.log(share * np.exp(epsilon) + (1 - share)))
+            assert worst.loss.exact == pytest.approx(max(losses))
+            assert worst.stratum == str(int(np.argmax(losses))) and worst.change == 0
+    with pytest.raises(fo.DeclarationError, match="whole numbers between 0"):
+        p.privacy_loss(1.0, [6, 1])
+
+
+def test_privacy_loss_of_a_method_is_that_of_its_worst_neighbor():
+    p = StratifiedAllocation(sizes=[40, 7, 90], deviations=[1, 9, 2], sample_size=30)
+    worst = p.privacy_loss(0.5, "greedy")
+    moved = 0
+    for at, change in product(range(3), (1, -1)):
+        sizes = p.sizes.copy()
+        sizes[at] += change
+        q = StratifiedAllocation(sizes=sizes, deviations=p.deviations, sample_size=30)
+        moved = max(moved, abs(q.solve("milp").decision.sizes - p.solve("milp").decision.sizes).sum())
+    assert worst.loss.lower == pytest.approx(0.5 * moved) and worst.loss.upper == pytest.approx(
+        0.5 * (moved + 2)
+    )

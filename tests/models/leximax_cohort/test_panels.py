@@ -1,0 +1,188 @@
+"""Panels from tables: quotas, their relaxation, households, replacements and the public draw."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import forcopt as fo
+from forcopt.models import LeximaxCohort
+from forcopt.models.leximax_cohort.relaxation import least_relaxation
+
+
+def pool(n=24, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "name": [f"p{i}" for i in range(n)],
+            "sex": rng.choice(["f", "m"], n, p=[0.7, 0.3]),
+            "age": rng.choice(["young", "old"], n),
+            "region": rng.choice(["N", "S", "W"], n),
+            "home": rng.integers(0, n - 6, n),
+        }
+    )
+
+
+QUOTAS = pd.DataFrame(
+    [
+        ("sex", "f", 3, 3),
+        ("sex", "m", 3, 3),
+        ("age", "young", 2, 4),
+        ("region", "N", 1, 2),
+        ("region", "S", 1, 3),
+    ],
+    columns=["feature", "value", "min", "max"],
+)
+
+
+def test_a_panel_from_csv_files(tmp_path):
+    pool().to_csv(tmp_path / "pool.csv", index=False)
+    renamed = QUOTAS.rename(columns={"feature": "category", "value": "name"})
+    renamed.to_csv(tmp_path / "quotas.csv", index=False)
+    fields = {"identifier": "name", "household": "home"}
+    p = LeximaxCohort.from_candidates(tmp_path / "pool.csv", tmp_path / "quotas.csv", 6, **fields)
+    assert p == LeximaxCohort.from_candidates(pool(), QUOTAS, 6, **fields)
+    s = p.solve()
+    assert s.status == fo.Status.OPTIMAL and s.evaluation.feasible
+    cohorts, weights = s.decision.distribution()
+    homes = pool().home.to_numpy()
+    for cohort in cohorts:
+        assert p.evaluate(cohort).feasible
+        members = np.flatnonzero(cohort)
+        assert len(set(homes[members])) == len(members) == 6
+    np.testing.assert_allclose(weights @ cohorts, s.decision.marginals, atol=1e-9)
+    table = s.decision.table()
+    assert table.loc["p3", "probability"] == s.decision.marginals[3] and "region" in table
+    assert s.decision.smallest == pytest.approx(s.objective)
+    assert 0 <= s.decision.gini < 1
+    assert LeximaxCohort.from_dict(p.to_dict()) == p
+
+
+def test_all_methods_keep_households():
+    rng = np.random.default_rng(1)
+    for _ in range(8):
+        n = int(rng.integers(4, 7))
+        homes = tuple(map(str, rng.integers(0, n, n)))
+        size = len(set(homes)) - int(rng.integers(0, 2))
+        p = LeximaxCohort(utilities=rng.integers(0, 4, (n, 3)), size=size, households=homes, integer=True)
+        exact = p.solve("brute-force")
+        assert exact.objective == pytest.approx(p.solve("milp").objective)
+        lottery = LeximaxCohort(utilities=p.utilities, size=size, households=homes)
+        levels = [lottery.solve(m).decision.levels for m in ("saturation", "column-generation", "cuts")]
+        np.testing.assert_allclose(levels[0], levels[1], atol=1e-6)
+        np.testing.assert_allclose(levels[0], levels[2], atol=1e-6)
+    crowded = LeximaxCohort(utilities=np.eye(3), size=2, households=("a", "a", "a"))
+    s = crowded.solve("column-generation")
+    assert s.status == fo.Status.INFEASIBLE and "household" in s.reason
+    assert LeximaxCohort(
+        utilities=np.eye(3), size=2, households=("", "", "")
+    ).solve().objective == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_relaxation_is_least(seed):
+    """Against all cohorts: the fewest places by which a cohort breaks the quotas."""
+    rng = np.random.default_rng(seed)
+    n, size = 8, 3
+    features = {"a": rng.choice(["x", "y"], n).tolist(), "b": rng.choice(["u", "v"], n).tolist()}
+    quotas = {
+        f: {v: sorted(rng.integers(0, 4, 2).tolist()) for v in set(levels)} for f, levels in features.items()
+    }
+    p = LeximaxCohort(utilities=np.eye(n), size=size, features=features, quotas=quotas)
+    broken = []
+    for members in combinations(range(n), size):
+        counts = p.classes.members[:, list(members)].sum(axis=1)
+        broken.append(np.maximum(p.classes.least - counts, counts - p.classes.most).clip(0).sum())
+    found = least_relaxation(p)
+    assert found is not None
+    moved = sum(abs(a - b) for r in found for a, b in zip(r.bounds, r.needed, strict=True))
+    assert moved == min(broken)
+    relaxed = {f: dict(levels) for f, levels in quotas.items()}
+    for r in found:
+        feature, value = r.quota.split(" = ")
+        relaxed[feature][value] = r.needed
+    q = LeximaxCohort(utilities=np.eye(n), size=size, features=features, quotas=relaxed)
+    assert q.infeasibility_reason() == "" and least_relaxation(q) == []
+    if found:
+        s = p.solve("column-generation")
+        assert s.status == fo.Status.INFEASIBLE and str(found[0]).split(" (")[0] in s.reason
+
+
+def test_replacements_keep_who_stays():
+    p = LeximaxCohort.from_candidates(pool(), QUOTAS, 6, identifier="name")
+    lottery = p.solve().decision
+    for i in range(20):  # some pairs cannot be replaced
+        panel = lottery.draw(f"draw {i}")
+        q = p.after_dropouts(kept=panel[2:], dropped=panel[:2])
+        s = q.solve()
+        if s.status.has_solution:
+            break
+        assert "least relaxation" in s.reason
+    again = s.decision.draw("second draw")
+    assert set(panel[2:]) <= set(again) and not set(panel[:2]) & set(again)
+    assert s.status == fo.Status.OPTIMAL
+    with pytest.raises(fo.DeclarationError, match="'zoe' is no candidate"):
+        p.after_dropouts(kept=["zoe"], dropped=[])
+    with pytest.raises(fo.DeclarationError, match="both forced and forbidden"):
+        p.after_dropouts(kept=panel[:1], dropped=panel[:1])
+
+
+def test_the_public_draw_repeats_and_follows_the_lottery():
+    d = LeximaxCohort(utilities=np.eye(4), size=1, groups=tuple("abcd")).solve().decision
+    assert d.draw("seed 1") == d.draw("seed 1")
+    published = d.published()
+    assert published.probability.sum() == pytest.approx(1) and list(published.members) != []
+    drawn = pd.Series([d.draw(f"seed {i}")[0] for i in range(4000)]).value_counts(normalize=True)
+    # each share is 1/4; five standard errors are exceeded with probability under 1e-5
+    assert (abs(drawn - 0.25) < 5 * np.sqrt(0.1875 / 4000)).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda c, q: (c.drop(columns="age"), q), "candidates: there is no column 'age'"),
+        (lambda c, q: (c, q.drop(columns="max")), "quotas: there is no column 'max'"),
+        (lambda c, q: (c.assign(name="Ann"), q), "'Ann' identifies two candidates"),
+        (lambda c, q: (c, q.astype(object).replace({3: "many"})), "are no numbers"),
+        (lambda c, q: (c, q.replace({"N": "East"})), "no candidate has this level"),
+        (lambda c, q: ([1, 2], q), "candidates are list"),
+    ],
+)
+def test_bad_tables_are_named(change, words):
+    candidates, quotas = change(pool(), QUOTAS)
+    with pytest.raises(fo.DeclarationError, match=words):
+        LeximaxCohort.from_candidates(candidates, quotas, 6, identifier="name")
+
+
+@pytest.mark.parametrize(
+    "method", ["ellipsoid", "column-generation", "brute-force", "cumulative", "recursive"]
+)
+def test_limits_are_kept_with_valid_bounds(method):
+    rng = np.random.default_rng(2)
+    n, m, size, whole = (24, 6, 9, True) if method == "brute-force" else (80, 20, 16, False)
+    if method == "recursive":
+        n, m = 40, 10
+    p = LeximaxCohort(utilities=rng.random((n, m)), size=size, integer=whole)
+    best = p.solve("milp" if whole else "saturation", time_limit=60).objective
+    for limit in (0.0, 0.3):
+        s = p.solve(method, time_limit=limit)
+        assert s.seconds < limit + 1.0
+        if s.status.has_solution:
+            assert s.evaluation.feasible and s.objective <= best + 1e-6
+        assert s.bound >= best - 1e-6
+
+
+def test_the_ellipsoid_stops_on_request():
+    p = LeximaxCohort(utilities=np.random.default_rng(0).random((40, 8)), size=8)
+    steps = []
+
+    def stop(step):
+        steps.append(step)
+        return len(steps) == 3
+
+    s = p.solve("ellipsoid", on_improvement=stop)
+    assert s.status == fo.Status.FEASIBLE and len(steps) == 3 and len(s.trace) == 3
+    assert all(step.objective <= step.bound for step in steps)
