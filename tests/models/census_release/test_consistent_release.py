@@ -396,7 +396,10 @@ def test_contradicting_invariants_are_infeasible():
     h = Hierarchy.from_geoids(["480010001", "481130001", "481130002"], lengths=(2, 5, 9))
     fixed = (Invariant(1, "48113", 10), Invariant(2, "481130001", 7), Invariant(2, "481130002", 5))
     p = ConsistentRelease(h, ([20], [9, 11], [9, 6, 6]), [1, 1, 1], invariants=fixed)
-    for q, methods in ((p, ["tree-nnls", "qp"]), (p.replace(integer=True), ["tree-integer", "network-lp"])):
+    for q, methods in (
+        (p, ["tree-nnls", "qp@highs"]),
+        (p.replace(integer=True), ["tree-integer", "network-lp@highs"]),
+    ):
         assert q.infeasibility_reason() == "unit 48113: 10, its children 12"
         for method in methods:
             s = q.solve(method)
