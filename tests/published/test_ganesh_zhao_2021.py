@@ -116,7 +116,7 @@ def test_best_shapes(queries, delta, shape, error):
 
 
 def test_worst_change_of_two():
-    """Section 7.6 of the figures: the profile of all ones, and smaller deltas for other changes, by quadrature."""
+    """The profile of all ones, and smaller deltas for other changes, by quadrature."""
 
     def delta(change, shape, s, epsilon):
         x, w = np.polynomial.legendre.leggauss(400)
