@@ -4,25 +4,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from forcopt.models.adaptive_robustness import (
-        AdaptiveRobustClassification,
-        RobustBayes,
-        RobustnessRadius,
-    )
+    from forcopt.models.adaptive_robustness import AdaptiveRobustClassification, RobustBayes, RobustnessRadius
     from forcopt.models.allocation import PrecisionAllocation, PrivateAllocation, StratifiedAllocation
     from forcopt.models.amplification import DPHypothesisTest, TightAmplification
     from forcopt.models.calibrated_errors import CalibratedEqualErrors, CalibratedTransport
-    from forcopt.models.counting_queries import (
-        CountingQueries,
-        LatticeNoise,
-        LinearQueries,
-        PrivateMechanism,
     from forcopt.models.census_release import (
         ConsistentRelease,
         EcologicalRegression,
         LevelBudget,
         StableDistrict,
     )
+    from forcopt.models.counting_queries import CountingQueries, LatticeNoise, LinearQueries, PrivateMechanism
     from forcopt.models.districting import Districting
     from forcopt.models.fair_auctions import CompetitiveRatio, FairAuction, FairMechanism
     from forcopt.models.fair_classification import FairClassification
@@ -41,30 +33,30 @@ _LATER = {
     "AdaptiveRobustClassification": "forcopt.models.adaptive_robustness",
     "CalibratedEqualErrors": "forcopt.models.calibrated_errors",
     "CalibratedTransport": "forcopt.models.calibrated_errors",
-    "CountingQueries": "forcopt.models.counting_queries",
     "CompetitiveRatio": "forcopt.models.fair_auctions",
-    "DPHypothesisTest": "forcopt.models.amplification",
-    "Districting": "forcopt.models.districting",
-    "FairAuction": "forcopt.models.fair_auctions",
     "ConsistentRelease": "forcopt.models.census_release",
+    "CountingQueries": "forcopt.models.counting_queries",
+    "Districting": "forcopt.models.districting",
+    "DPHypothesisTest": "forcopt.models.amplification",
     "EcologicalRegression": "forcopt.models.census_release",
+    "FairAuction": "forcopt.models.fair_auctions",
     "FairClassification": "forcopt.models.fair_classification",
     "FairMechanism": "forcopt.models.fair_auctions",
     "FairPostprocessing": "forcopt.models.fair_postprocessing",
-    "LeastEffortClassification": "forcopt.models.strategic",
-    "PrecisionAllocation": "forcopt.models.allocation",
-    "PrivateAllocation": "forcopt.models.allocation",
     "LatticeNoise": "forcopt.models.counting_queries",
-    "LeximaxCohort": "forcopt.models.leximax_cohort",
+    "LeastEffortClassification": "forcopt.models.strategic",
     "LevelBudget": "forcopt.models.census_release",
     "LexifairClassification": "forcopt.models.lexifair",
     "LexifairRegression": "forcopt.models.lexifair",
+    "LeximaxCohort": "forcopt.models.leximax_cohort",
     "LinearQueries": "forcopt.models.counting_queries",
+    "PrecisionAllocation": "forcopt.models.allocation",
+    "PrivateAllocation": "forcopt.models.allocation",
     "PrivateMechanism": "forcopt.models.counting_queries",
-    "StableDistrict": "forcopt.models.census_release",
-    "ScorePostprocessing": "forcopt.models.fair_postprocessing",
     "RobustBayes": "forcopt.models.adaptive_robustness",
     "RobustnessRadius": "forcopt.models.adaptive_robustness",
+    "ScorePostprocessing": "forcopt.models.fair_postprocessing",
+    "StableDistrict": "forcopt.models.census_release",
     "StrategicClassification": "forcopt.models.strategic",
     "StrategicLinearClassifier": "forcopt.models.strategic",
     "StratifiedAllocation": "forcopt.models.allocation",
@@ -79,12 +71,12 @@ __all__ = [
     "CalibratedEqualErrors",
     "CalibratedTransport",
     "CompetitiveRatio",
+    "ConsistentRelease",
     "CountingQueries",
     "DPHypothesisTest",
     "Districting",
-    "FairAuction",
-    "ConsistentRelease",
     "EcologicalRegression",
+    "FairAuction",
     "FairClassification",
     "FairMechanism",
     "FairPostprocessing",
