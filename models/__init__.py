@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from forcopt.models.districting import Districting
     from forcopt.models.fair_classification import FairClassification
     from forcopt.models.fair_postprocessing import FairPostprocessing
+    from forcopt.models.fair_ranking import FairRanking
     from forcopt.models.lexifair import LexifairClassification, LexifairRegression
     from forcopt.models.leximax_cohort import LeximaxCohort
     from forcopt.models.strategic import (
@@ -27,6 +28,7 @@ _LATER = {
     "Districting": "forcopt.models.districting",
     "FairClassification": "forcopt.models.fair_classification",
     "FairPostprocessing": "forcopt.models.fair_postprocessing",
+    "FairRanking": "forcopt.models.fair_ranking",
     "LeastEffortClassification": "forcopt.models.strategic",
     "PrecisionAllocation": "forcopt.models.allocation",
     "PrivateAllocation": "forcopt.models.allocation",
@@ -49,6 +51,7 @@ __all__ = [
     "Districting",
     "FairClassification",
     "FairPostprocessing",
+    "FairRanking",
     "LeastEffortClassification",
     "LexifairClassification",
     "LexifairRegression",
