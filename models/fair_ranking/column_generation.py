@@ -26,7 +26,7 @@ def generate_rankings(
     *,
     backend: str = "highs",
     time_limit: float | None = None,
-    gap: float = 1e-9,
+    gap: float = 1e-7,
     on_improvement: OnImprovement | None = None,
 ) -> Outcome:
     """Mix rankings. The best ranking at given prices of demands is a sort, or an assignment.

@@ -108,7 +108,7 @@ def majorized(point: Array, sums: Array) -> Array:
     mean = sums[-1] / len(e)
     over = np.cumsum(-np.sort(-e)) - sums
     room = sums - mean * np.arange(1, len(e) + 1)
-    bad = (over > 0) & (room > 0)
+    bad = (over > 1e-13 * sums[-1]) & (room > 1e-13 * sums[-1])
     share = float((over[bad] / (over[bad] + room[bad])).max(initial=0.0))
     return np.asarray((1.0 - share) * e + share * mean)
 

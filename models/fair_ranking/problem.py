@@ -39,6 +39,9 @@ __all__ = ["FairRanking"]
 
 Name = Annotated[str, BeforeValidator(str)]
 
+_MOST_COLUMNS = 300_000
+"""Larger programs of counts go by exposures."""
+
 _MOST_SHOWN = 12
 """Of how many groups measures are listed as metrics."""
 
@@ -245,11 +248,13 @@ class FairRanking(Problem):
         """Give a method by name; by default an exact one that fits."""
         if name:
             return super().method(name)
-        if self.groupwise:
+        prefixes = any(limit.prefix is not None for limit in self.limits)
+        drops = int((np.diff(self.position_weights, append=0.0) < 0).sum())
+        small = len(self.kept) * drops <= _MOST_COLUMNS
+        if self.groupwise and (small or prefixes or self.integer):
             return super().method("prefix-counts")
         if self.integer:
             return super().method("milp")
-        prefixes = any(limit.prefix is not None for limit in self.limits)
         return super().method("assignment" if prefixes or self.utilities is not None else "exposures")
 
     def infeasibility_reason(self) -> str:
