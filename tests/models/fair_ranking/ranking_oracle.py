@@ -66,9 +66,7 @@ def optimum(n, w, utilities, demands, groups, scores, integer):
     k = len(w)
     orders = list(permutations(range(n), k))
     worth = np.array([value(o, utilities) for o in orders])
-    table = [
-        [r for d in demands for r in features(o, n, w, d, groups, scores)] for o in orders
-    ]
+    table = [[r for d in demands for r in features(o, n, w, d, groups, scores)] for o in orders]
     table = np.array(table, dtype=float).reshape(len(orders), -1, 3)
     x, low, high = table[..., 0], table[0, :, 1], table[0, :, 2]
     if integer:
