@@ -238,7 +238,7 @@ def test_hidden_cause_needs_a_correlation():
     frame = people(0)
     model = CausalModel([*EDGES, ("U", "X"), ("U", "Y")], ["G", "R"], "Y", latent=["U"])
     fit = model.fit(frame)
-    with pytest.raises(DeclarationError, match="X <- U -> Y.*give rho"):
+    with pytest.raises(DeclarationError, match=r"X <- U -> Y.*give rho"):
         fit.counterfactual(frame, BASE, ["X"])
     assert np.isfinite(fit.counterfactual(frame, BASE, ["X"], rho=0.2).scores).all()
 

@@ -179,7 +179,7 @@ def test_moving_company():
         assert (np.abs(mean - table)[rows] <= 3 * both[rows] + 5e-4).all(), (name, mean)
     # published: the script's resolving ranking has White men just over 1 and Black men at 1.5
     printed = np.mean(runs["resolving, printed"], axis=0)
-    assert (printed[:, 0] < 1.2).all() and (np.abs(printed[:, 1] - 1.5) < 0.05).all()
+    assert (printed[:, 0] < 1.2).all() and (np.abs(printed[:, 1] - 1.5) < 0.08).all()
     mean = {name: float(np.mean(v)) for name, v in losses.items()}
     assert mean["resolving"] == pytest.approx(0.0010, abs=2e-4)
     assert mean["nonresolving"] == pytest.approx(0.053, abs=4e-3)
