@@ -36,9 +36,9 @@ def _by_order(n: int, k: int, slack: float, integer: bool) -> FairRanking:
 
 
 def _set(n: int, k: int, integer: bool) -> FairRanking:
-    demand = SelectionParity(0.2, by=("a",)) & SelectionParity(0.2, by=("b",))
+    demand = SelectionParity(0.5, by=("a",)) & SelectionParity(0.5, by=("b",))
     p = random_ranking(n, k, (3, 4), seed=n, constraint=demand, weights=np.ones(k), integer=integer)
-    return p.replace(constraint=demand & InGroupFairness(0.95, by=())) if integer else p
+    return p.replace(constraint=demand & InGroupFairness(0.75, by=())) if integer else p
 
 
 _THREE = PrefixQuotas(by=("a",)) & PrefixQuotas(by=("b",)) & PrefixQuotas(by=("c",))
