@@ -352,13 +352,13 @@ def test_candidates_who_act():
 
 
 def test_private_groups_and_scores():
-    from forcopt.privacy import Laplace, RandomizedResponse
+    from forcopt.privacy import Laplace, RandomizedResponse, Simulated
 
     p = random_ranking(300, 30, (2,), seed=6)
     codes = np.array([int(v) for v in p.groups["a"]])
     channel = RandomizedResponse(np.log(9))
     told = channel.privatize(codes, 2, seed=1)
-    noisy = p.scores + Laplace(scale=0.1).sample(300, np.random.default_rng(1))
+    noisy = p.scores + Laplace(scale=0.1).sample(300, Simulated(1))
     declared = FairRanking(noisy, positions=30, groups={"a": told.tolist()}, constraint=ExposureParity())
     s = declared.solve()
     assert s.status == "optimal"
