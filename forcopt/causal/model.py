@@ -159,7 +159,7 @@ class CausalModel(Declared):
 
     def confounded(self) -> dict[str, str]:
         """The mediators that share a latent cause with the outcome, each with the path."""
-        found = {}
+        found: dict[str, str] = {}
         for u in self.latent:
             reached = set(self.dag.successors(u))
             if self.outcome in reached:
@@ -384,7 +384,7 @@ class CausalModel(Declared):
     def _steps(self, variable: str, design: Design, parent: str, values: Mapping[str, Array]) -> Array:
         """The rise of each term from each value of a parent to the next, for all values of the others."""
         if parent in design.mediators:
-            return (np.array(design.terms) == parent).astype(float)[None, :]
+            return np.asarray([[float(term == parent) for term in design.terms]])
         if parent not in design.attributes:
             raise DeclarationError(f"monotone.{variable}: {parent!r} is no parent of {variable!r}")
 

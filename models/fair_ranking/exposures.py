@@ -84,7 +84,7 @@ def exposures(problem: FairRanking, model: Model, reduce: bool = True) -> Handle
         return problem.lottery(exposures=full)
 
     return Handles(
-        objective=(problem.scores[kept] / unit) @ e,
+        objective=((problem.scores[kept] / unit) * e).sum(),
         decision=read,
         start=start,
         unit=unit,

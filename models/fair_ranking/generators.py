@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.fairness.ranking import RankingNotion
 from forcopt.models.fair_ranking.problem import FairRanking
 
@@ -78,7 +79,8 @@ def random_ranking(
     ('0', '1', '1', '0', '0', '0')
     """
     rng = np.random.default_rng(seed)
-    groups, scores = {}, rng.normal(3.0, 1.0, n)
+    groups: dict[str, tuple[str, ...]] = {}
+    scores: Array = rng.normal(3.0, 1.0, n)
     for at, count in enumerate(levels):
         codes = np.concatenate([np.arange(min(count, n)), rng.integers(0, count, max(n - count, 0))])
         codes = rng.permutation(codes)

@@ -146,7 +146,7 @@ def prefix_counts(problem: FairRanking, model: Model) -> Handles:
         )
 
     return Handles(
-        objective=np.concatenate(cost) @ z + constant,
+        objective=(np.concatenate(cost) * z).sum() + constant,
         decision=read,
         start=start,
         unit=unit,
