@@ -206,8 +206,8 @@ def compas(quick: bool) -> tuple[str, list[Row]]:
         scores = fit.counterfactual(d, base, ["X"], rho=rho).scores
         knife.append([f"{rho:g}", int((d["GR"].iloc[Ranking.by_score(scores, 500).order] == "MW").sum())])
     text = (
-        "Loss of score of the first 500 of the authors' 4,162 records. For the orders, the ranking is the sort "
-        "by counterfactual score.\n\n"
+        "Loss of score of the first 500 of the authors' 4,162 records. For the orders, the ranking "
+        "is the sort by counterfactual score.\n\n"
         + table(["demand", "lottery", "one ranking"], rows)
         + "\nWhite men among the first 500 by resolving scores:\n\n"
         + table(["correlation of errors", "White men"], knife)
