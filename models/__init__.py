@@ -4,12 +4,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from forcopt.models.adaptive_robustness import (
+        AdaptiveRobustClassification,
+        RobustBayes,
+        RobustnessRadius,
+    )
     from forcopt.models.allocation import PrecisionAllocation, PrivateAllocation, StratifiedAllocation
     from forcopt.models.amplification import DPHypothesisTest, TightAmplification
     from forcopt.models.calibrated_errors import CalibratedEqualErrors, CalibratedTransport
     from forcopt.models.districting import Districting
     from forcopt.models.fair_classification import FairClassification
-    from forcopt.models.fair_postprocessing import FairPostprocessing
+    from forcopt.models.fair_postprocessing import FairPostprocessing, ScorePostprocessing
     from forcopt.models.fair_ranking import FairRanking
     from forcopt.models.lexifair import LexifairClassification, LexifairRegression
     from forcopt.models.leximax_cohort import LeximaxCohort
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
     )
 
 _LATER = {
+    "AdaptiveRobustClassification": "forcopt.models.adaptive_robustness",
     "CalibratedEqualErrors": "forcopt.models.calibrated_errors",
     "CalibratedTransport": "forcopt.models.calibrated_errors",
     "DPHypothesisTest": "forcopt.models.amplification",
@@ -35,6 +41,9 @@ _LATER = {
     "LeximaxCohort": "forcopt.models.leximax_cohort",
     "LexifairClassification": "forcopt.models.lexifair",
     "LexifairRegression": "forcopt.models.lexifair",
+    "ScorePostprocessing": "forcopt.models.fair_postprocessing",
+    "RobustBayes": "forcopt.models.adaptive_robustness",
+    "RobustnessRadius": "forcopt.models.adaptive_robustness",
     "StrategicClassification": "forcopt.models.strategic",
     "StrategicLinearClassifier": "forcopt.models.strategic",
     "StratifiedAllocation": "forcopt.models.allocation",
@@ -45,6 +54,7 @@ _LATER = {
 """Problems by the package that is imported when one is first used."""
 
 __all__ = [
+    "AdaptiveRobustClassification",
     "CalibratedEqualErrors",
     "CalibratedTransport",
     "DPHypothesisTest",
@@ -58,6 +68,9 @@ __all__ = [
     "LeximaxCohort",
     "PrecisionAllocation",
     "PrivateAllocation",
+    "RobustBayes",
+    "RobustnessRadius",
+    "ScorePostprocessing",
     "StrategicClassification",
     "StrategicLinearClassifier",
     "StratifiedAllocation",

@@ -23,9 +23,7 @@ from forcopt.study.run import warm_up
 from forcopt.study.store import metadata
 
 NO_TIME_LIMIT = {
-    "FairClassification": "dp-oracle-learner min-cut two-step",
     "LeastEffortClassification": "enumeration",
-    "LexifairClassification": "enumeration",
     "LeximaxCohort": "brute-force ellipsoid",
     "PrecisionAllocation": "enumeration greedy neyman",
     "PrivateAllocation": "enumeration proportional neyman sweep",

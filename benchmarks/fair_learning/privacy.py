@@ -173,13 +173,11 @@ def channels(split: Split, seeds: int) -> tuple[str, dict]:
             if two is None:
                 failed += 1
                 continue
-            found["two-step"].append(
-                judged(two.for_true_groups().positive_probability(split.x[1], split.a[1]), split)
-            )
+            found["two-step"].append(judged(two.for_true_groups().probability(split.x[1], split.a[1]), split))
             naive = FairClassification(split.x[0], split.y[0], reports, notion, None, halfspaces)
             for name, p in (("step 1 alone", naive), ("inverted", problem)):
                 s = p.solve("exponentiated-gradient", rounds=50)
-                found[name].append(judged(s.decision.positive_probability(split.x[1]), split))
+                found[name].append(judged(s.decision.probability(split.x[1]), split))
         drawn[epsilon] = found
         for name, results in found.items():
             rows.append([split.name, f"{epsilon:g}", name, *both(results), str(failed)])
@@ -239,7 +237,7 @@ def missing(split: Split, seeds: int) -> str:
             )
             for name, p in zip(found, (some, only), strict=True):
                 s = p.solve("exponentiated-gradient", rounds=50)
-                found[name].append(judged(s.decision.positive_probability(split.x[1]), split))
+                found[name].append(judged(s.decision.probability(split.x[1]), split))
         rows += [[split.name, f"{share:.0%}", name, *both(f), str(len(f))] for name, f in found.items()]
     return table(["data", "groups known", "trained on", "error", "disparity", "runs"], rows)
 

@@ -2,9 +2,10 @@
 
     python benchmarks/fair_learning/run.py --out benchmarks/fair_learning/results.md [--parts peer]
 
-``peer`` is against fairlearn, on four data sets, and writes the headline; ``exact`` compares approximate
-methods with exact ones; ``elicitation`` finds the figures of that paper anew; ``privacy`` is private fair
-learning. Their pages are results-PART.md. Everything is seeded and runs on one thread.
+``peer`` is against fairlearn, on four data sets, and writes the headline; ``thresholds`` cuts scores by
+group, against fairlearn, too; ``exact`` compares approximate methods with exact ones; ``elicitation`` finds
+the figures of that paper anew; ``privacy`` is private fair learning. Their pages are results-PART.md.
+Everything is seeded and runs on one thread.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from benchmarks.report import parser
 
 
 def main() -> None:
-    given = parser(__doc__, "peer", "exact", "elicitation", "privacy").parse_args()
+    given = parser(__doc__, "peer", "thresholds", "exact", "elicitation", "privacy").parse_args()
     for part in given.parts:
         out = given.out.with_stem(f"{given.out.stem}-{part}")
         import_module(f"benchmarks.fair_learning.{part}").main(given.quick, out)

@@ -13,7 +13,7 @@ import numpy as np
 import forcopt as fo
 from benchmarks.report import Page, data, progress, table
 from forcopt.models import LexifairClassification, LexifairRegression
-from forcopt.models.lexifair import GroupModel, Predictions, Stumps, groups_of, random_regression
+from forcopt.models.lexifair import Finite, GroupModel, Stumps, groups_of, random_regression
 from forcopt.models.lexifair.problem import Lexifair
 
 # -- learning against exact --------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ def mixture_instances(quick: bool) -> Iterator[tuple[str, Lexifair]]:
         array = np.asarray(losses, dtype=float)
         count = array.shape[1]
         groups = [[k] for k in range(count)]
-        return LexifairClassification(labels=np.zeros(count), groups=groups, hypotheses=Predictions(array))
+        return LexifairClassification(labels=np.zeros(count), groups=groups, hypotheses=Finite(array))
 
     yield "the paper's, a = 0.1", of([(0.5, 0.5, 0), (0.7, 0, 0.5)])
     yield "many minimax mixtures", of([(0.4, 0.4, 0.3), (0.4, 0.2, 0.4), (0.6, 0, 0)])
@@ -171,7 +171,7 @@ def losses_on(test: Lexifair, model: Any, X: np.ndarray) -> np.ndarray:
     """What a model loses on other records, by group."""
     if isinstance(test, LexifairRegression):
         return test.group_losses(model.coefficients)
-    return test.averages @ abs(model.predict_probability(X) - test.labels)
+    return test.averages @ abs(model.probability(X) - test.labels)
 
 
 def real(quick: bool, picture: Path) -> str:
@@ -228,7 +228,7 @@ def real(quick: bool, picture: Path) -> str:
 def _overall(test: Lexifair, model: Any, X: np.ndarray) -> float:
     if isinstance(test, LexifairRegression):
         return test.overall_loss(model.coefficients)
-    return float(abs(model.predict_probability(X) - test.labels).mean())
+    return float(abs(model.probability(X) - test.labels).mean())
 
 
 def draw(drawn: dict[str, dict[str, np.ndarray]], path: Path) -> None:

@@ -39,6 +39,10 @@ __all__ = [
 ]
 
 
+ROUNDING = 1e-6
+"""The share of a group that a solver's tolerance may move."""
+
+
 class Notion(Declared):
     """A demand on the rates of groups. Notions combine with ``&``."""
 
@@ -288,12 +292,17 @@ class PredictiveValues(Notion):
         return {}
 
     def violation(self, rates: GroupRates) -> dict[str, float]:
-        """For either value by its name: how far the worst group's is below the least allowed, or 0."""
+        """For either value by its name: how far the worst group's is below the least allowed, or 0.
+
+        A group's value counts only if the row that demands it is broken by more than 1e-6 of the group. A
+        solver leaves rounding dust where it predicts 1 for nobody, and the value of dust is arbitrary.
+        """
         found = {}
+        size = rates.mass.sum(axis=1)
         for rate, least in self._least():
             event, given = rates.total(rate.event), rates.total(rate.given)
-            some = given > 0
-            found[rate.name] = max(0.0, least - float((event[some] / given[some]).min(initial=1.0)))
+            broken = least * given - event > ROUNDING * size
+            found[rate.name] = max(0.0, least - float((event[broken] / given[broken]).min(initial=1.0)))
         return found
 
 

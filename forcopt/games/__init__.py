@@ -1,7 +1,17 @@
-"""No-regret dynamics for min-max problems: what a player does, knowing only its gains so far."""
+"""Two-player zero-sum games: players without regret, and the loop that measures their gap."""
 
 from forcopt.games.exponentiated_gradient import ExponentiatedGradient
 from forcopt.games.gradient_descent import GradientDescent
 from forcopt.games.perturbed_leader import PerturbedLeader
+from forcopt.games.runner import GameEnd, Measurement, TwoPlayerGame, checkpoints, run_game
 
-__all__ = ["ExponentiatedGradient", "GradientDescent", "PerturbedLeader"]
+__all__ = [
+    "ExponentiatedGradient",
+    "GameEnd",
+    "GradientDescent",
+    "Measurement",
+    "PerturbedLeader",
+    "TwoPlayerGame",
+    "checkpoints",
+    "run_game",
+]

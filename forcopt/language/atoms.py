@@ -90,6 +90,10 @@ class Atom:
     integral: bool = False
     span: Callable[..., tuple[Array, Array]] | None = None
 
+    def __reduce__(self) -> tuple[Callable[[str], Atom], tuple[str]]:
+        """Pickle by name: there is one atom of each."""
+        return _named, (self.name,)
+
     def evaluate(self, arguments: Sequence[Array], parameter: Any) -> Array:
         """Evaluate at arguments, moved into the domain where they are outside; infinite or NaN at poles."""
         with np.errstate(all="ignore"):
@@ -136,6 +140,11 @@ def _quad_over_lin_value(x: Array, y: Array, _: None) -> Any:
 
 def _times_log(x: Array, ratio: Array) -> Any:
     return np.where(x > 0, x * np.log(np.where(x > 0, ratio, 1.0)), 0.0)
+
+
+def _named(name: str) -> Atom:
+    """The atom of a name."""
+    return next(v for v in globals().values() if isinstance(v, Atom) and v.name == name)
 
 
 ABS = Atom("abs", 1, (2,), lambda x, _: np.abs(x), nonnegative=True, integral=True)

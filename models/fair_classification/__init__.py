@@ -8,6 +8,14 @@ Neel, Roth, Stapleton, Wu: An algorithmic framework for fairness elicitation, FO
 
 from typing import TYPE_CHECKING, Any
 
+from forcopt.learning import (
+    AllFunctions,
+    Finite,
+    Halfspaces,
+    Hypotheses,
+    Learner,
+    Thresholds,
+)
 from forcopt.models.fair_classification import (  # noqa: F401  (register the methods)
     column_generation,
     dp_oracle_learner,
@@ -21,14 +29,6 @@ from forcopt.models.fair_classification import (  # noqa: F401  (register the me
 )
 from forcopt.models.fair_classification.auditing import Audit, audit
 from forcopt.models.fair_classification.decision import RandomizedClassifier
-from forcopt.models.fair_classification.hypotheses import (
-    AllFunctions,
-    Finite,
-    Halfspaces,
-    Hypotheses,
-    Learner,
-    Thresholds,
-)
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.models.fair_classification.two_step import TwoStepClassifier
 

@@ -51,7 +51,7 @@ class AuditedRate:
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """What can be said of each rate; prints itself as a table.
+    """The estimate of each rate; prints itself as a table.
 
     Attributes
     ----------

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.clock import Improvement
+from forcopt.clock import Deadline, Improvement, OnImprovement
 from forcopt.language.model import Model
+from forcopt.learning import Hypothesis, OracleTimeout
 from forcopt.loops.column_generation import Column, Duals, Pricing, column_generation
 from forcopt.models.fair_classification.decision import RandomizedClassifier
-from forcopt.models.fair_classification.hypotheses import Hypothesis
 from forcopt.models.fair_classification.hypothesis_pool import WORTH_RECALLING
 from forcopt.models.fair_classification.options import check_options
 from forcopt.models.fair_classification.problem import FairClassification
@@ -22,6 +22,7 @@ __all__ = ["generate"]
 
 GAP = 1e-9
 """Relative: nearer than this, error and bound are the same."""
+TIMED_OUT = "the time limit was reached"
 NEARBY = (1.25, 0.8)
 """Multiples of the prices at which a heuristic oracle is asked, too: it may react too little or too much."""
 
@@ -34,11 +35,11 @@ NEARBY = (1.25, 0.8)
 def generate(
     problem: FairClassification,
     *,
-    accuracy: float = 0.0,
+    accuracy: float | None = None,
     rounds: int | None = None,
     backend: str = "highs",
     time_limit: float | None = None,
-    on_improvement: Callable[[Improvement], bool | None] | None = None,
+    on_improvement: OnImprovement | None = None,
 ) -> Outcome:
     """Solve the linear program over mixtures with those columns that the cost-sensitive oracle finds.
 
@@ -53,21 +54,24 @@ def generate(
     Parameters
     ----------
     problem : FairClassification
-        Which.
-    accuracy : float, default 0.0
-        Stop once the error is so near to the Lagrangian bound; with a `Learner`, to that bound as far as it
-        can tell. 0 goes on until no classifier improves the mixture.
+        The problem.
+    accuracy : float, optional
+        Stop once the error is at most this far above the Lagrangian bound; 0 goes on until no classifier
+        improves the mixture. By default 0 with an exact oracle, and `FairClassification.noise` with a
+        `Learner`: a quarter of the standard error of the error itself. A smaller difference of training
+        errors says nothing about other records.
     rounds : int, optional
-        Stop after so many.
+        The largest number of masters.
     backend : str, default "highs"
         Solves the masters.
     time_limit : float, optional
-        Seconds, checked between calls of the oracle.
-    on_improvement : Callable[[Improvement], bool | None], optional
+        Seconds, checked before each call of the oracle; a `Learner` finishes the fit it has begun.
+    on_improvement : OnImprovement, optional
         See `Problem.solve`.
     """
     lagrangian, oracle = problem.lagrangian, problem.oracle.fresh()
-    check_options(accuracy=accuracy, rounds=rounds)
+    check_options(accuracy=accuracy or 0.0, rounds=rounds)
+    deadline = oracle.deadline = Deadline(time_limit)
     known = oracle.constants()
     model = Model("mixture")
     start = model.variable("constants", len(known), lower=0.0)
@@ -75,38 +79,59 @@ def generate(
     predictions = np.array([h.predictions for h in known], dtype=float)
     left = model.lift(np.zeros(lagrangian.size)) + lagrangian.slack @ slack
     if known:
-        left = left + (lagrangian.rows @ predictions.T) @ start
+        left = left + lagrangian.activity(predictions.T) @ start
     fair = model.subject_to(left <= lagrangian.bounds, name="fairness")
     mixture = model.subject_to(start.sum() == 1, name="mixture")
     model.minimize(start @ np.array([lagrangian.error(p) for p in predictions]))
     lower, prices, calls = -np.inf, np.zeros(lagrangian.size), 0
+    reason = ""
 
     def column(found: Hypothesis) -> Column:
-        entries = {fair: lagrangian.rows @ found.predictions, mixture: 1.0}
+        entries = {fair: lagrangian.activity(found.predictions), mixture: 1.0}
         return Column(lagrangian.error(found.predictions), entries, data=found)
 
+    def ask(costs: Array) -> Hypothesis:
+        nonlocal calls
+        if deadline.passed:
+            raise OracleTimeout
+        calls += 1
+        return oracle.best(costs)
+
     def price(dual: Duals) -> Iterable[Column] | Pricing:
-        nonlocal lower, prices, calls
+        nonlocal reason
+        try:
+            return improve(dual)
+        except OracleTimeout:
+            reason = TIMED_OUT
+            return Pricing([], -np.inf)
+
+    def improve(dual: Duals) -> Iterable[Column] | Pricing:
+        nonlocal lower, prices, reason
         multipliers = np.maximum(-dual(fair), 0.0)
         costs = dual.cost_weight * lagrangian.costs + lagrangian.rows.T @ multipliers
         recalled = [column(found) for found in oracle.recall(costs)]
         if recalled and dual.reduced_cost(recalled[0]) < -WORTH_RECALLING:
             lower = -np.inf
             return recalled
-        found, calls = oracle.best(costs), calls + 1
+        found = ask(costs)
         proved = lagrangian.value(found.predictions, multipliers) if dual.cost_weight else -np.inf
         if proved > lower or not oracle.exact:
             lower, prices = proved, multipliers
         new = column(found)
         if oracle.exact:
             return Pricing([new], dual.reduced_cost(new))
-        return [new] if dual.reduced_cost(new) < -WORTH_RECALLING else explore(dual, costs, multipliers)
+        if dual.reduced_cost(new) < -WORTH_RECALLING:
+            return [new]
+        nearby = explore(dual, costs, multipliers)
+        if not nearby:
+            reason = "the learner finds no classifier that improves the mixture"
+        return nearby
 
     def explore(dual: Duals, costs: Array, multipliers: Array) -> list[Column]:
-        """What a heuristic oracle answers to other prices may be what these ask for."""
-        nonlocal lower, calls
+        """The answers of a heuristic oracle to other prices may suit these prices."""
+        nonlocal lower
         for multiple in NEARBY:
-            answer, calls = oracle.best(lagrangian.price(multiple * multipliers)), calls + 1
+            answer = ask(lagrangian.price(multiple * multipliers))
             best = column(min([answer, *oracle.recall(costs)], key=lambda h: float(costs @ h.predictions)))
             if dual.reduced_cost(best) < -WORTH_RECALLING:
                 lower = -np.inf
@@ -114,8 +139,19 @@ def generate(
         return []
 
     def improved(now: Improvement) -> bool:
-        told = on_improvement is not None and bool(on_improvement(now))
-        return told or now.objective - lower <= accuracy
+        nonlocal reason
+        if on_improvement is not None and on_improvement(now):
+            reason = "the caller stopped the run"
+            return True
+        near = accuracy
+        if near is None:
+            near = 0.0 if oracle.exact else problem.noise(now.objective)
+        if now.objective - lower <= near:
+            reason = (
+                reason or f"the gap {max(now.objective - lower, 0.0):.3g} is within the accuracy {near:.3g}"
+            )
+            return True
+        return False
 
     ended = column_generation(
         model,
@@ -127,16 +163,23 @@ def generate(
         rounds=rounds,
         on_improvement=improved,
     )
-    said = ended.solution
-    if not said.status.has_solution:
-        return Outcome(None, status=said.status, iterations=ended.rounds, message=said.message)
-    weights = np.concatenate([said[start], said[ended.variable]])
+    solution = ended.solution
+    if not solution.status.has_solution:
+        message = "; ".join(filter(None, [reason, solution.message]))
+        return Outcome(None, status=solution.status, iterations=ended.rounds, message=message)
+    if not reason and solution.status is not Status.OPTIMAL:
+        reason = TIMED_OUT if deadline.passed else "all rounds were played"
+    if reason == TIMED_OUT:
+        gap = solution.objective - lower
+        known_to = "" if oracle.exact else ", as far as the learner can tell"
+        reason += f": the error is at most {gap:.3g} above the bound{known_to}" if np.isfinite(gap) else ""
+    weights = np.concatenate([solution[start], solution[ended.variable]])
     decision = RandomizedClassifier.of(weights, [*known, *(c.data for c in ended.columns)], prices)
     return Outcome(
         decision,
-        bound=said.bound if oracle.exact else None,
-        status=said.status if oracle.exact else Status.APPROXIMATE,
+        bound=solution.bound if oracle.exact else None,
+        status=solution.status if oracle.exact else Status.APPROXIMATE,
         iterations=ended.rounds,
-        message=f"{said.message}; {calls} calls of the oracle",
-        trace=said.trace if oracle.exact else [],
+        message="; ".join(filter(None, [reason, f"{calls} calls of the oracle"])),
+        trace=solution.trace if oracle.exact else [],
     )

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import GroupRates
-from forcopt.models.fair_classification.hypotheses.base import Classifier, Hypothesis
+from forcopt.learning import Classifier, Hypothesis, RandomizedPolicy
+from forcopt.learning.files import PolicyFile, classifier_from_dict, classifier_to_dict
 
 __all__ = ["RandomizedClassifier", "SeesGroups"]
 
@@ -31,8 +32,8 @@ class SeesGroups(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class RandomizedClassifier:
-    """Draws one of its classifiers for each record that it is asked about.
+class RandomizedClassifier(RandomizedPolicy, PolicyFile):
+    """Draws one of its classifiers for each record.
 
     Attributes
     ----------
@@ -99,32 +100,27 @@ class RandomizedClassifier:
         features = np.asarray(X, dtype=float)  # as they were learnt from: a frame's names say nothing
         return np.array([np.asarray(c.predict(features), dtype=float) for c in self.classifiers])
 
-    def positive_probability(self, X: Any) -> Array:
-        """The probability that each row of X is predicted 1, shape ``(n,)``."""
-        return np.asarray(np.clip(self.weights @ self.votes(X), 0.0, 1.0))
+    def probability(self, records: Any) -> Array:
+        """The probability that each row of features is predicted 1, shape ``(n,)``."""
+        return np.asarray(np.clip(self.weights @ self.votes(records), 0.0, 1.0))
 
-    def predict_proba(self, X: Any) -> Array:
-        """The probabilities of 0 and of 1 for each row of X, shape ``(n, 2)``."""
-        positive = self.positive_probability(X)
-        return np.column_stack([1.0 - positive, positive])
+    def to_dict(self) -> dict[str, Any]:
+        """The classifiers and their weights as plain data; multipliers are left out.
 
-    def predict(self, X: Any, seed: int | np.random.Generator | None = None) -> Array:
-        """Draw a prediction for each row of X, independently.
-
-        Parameters
-        ----------
-        X : Any
-            Features, shape ``(n, d)``.
-        seed : int or numpy.random.Generator, optional
-            An int or a generator; the same int gives the same draws.
-
-        Returns
-        -------
-        Array
-            0 or 1 for each row, int64.
+        Raises
+        ------
+        DeclarationError
+            For a classifier without a plain form. A linear learner becomes a halfspace.
         """
-        positive = self.positive_probability(X)
-        return np.asarray(np.random.default_rng(seed).random(len(positive)) < positive, dtype=np.int64)
+        return {
+            "classifiers": [classifier_to_dict(c) for c in self.classifiers],
+            "weights": self.weights.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The policy of plain data."""
+        return cls(tuple(map(classifier_from_dict, data["classifiers"])), np.asarray(data["weights"]))
 
     def __repr__(self) -> str:
         order = np.argsort(-self.weights, kind="stable")

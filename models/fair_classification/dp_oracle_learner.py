@@ -7,11 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.games import ExponentiatedGradient
+from forcopt.learning import Hypothesis
+from forcopt.learning.halfspaces import RegressionOracle
 from forcopt.models.fair_classification.decision import RandomizedClassifier
-from forcopt.models.fair_classification.hypotheses import Hypothesis
-from forcopt.models.fair_classification.hypotheses.halfspaces import RegressionOracle
 from forcopt.models.fair_classification.private_plan import PrivatePlan, plan, printed_plan, rate_rows
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.privacy import AdditiveMechanism, ExponentialMechanism, Laplace, Randomness, randomness
@@ -35,6 +36,7 @@ def dp_oracle_learner(
     beta: float = 0.05,
     allow_vacuous: bool = False,
     as_printed: bool = False,
+    time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
 ) -> Outcome:
     """Play exponentiated gradient with noisy gradients against a learner that chooses privately.
@@ -65,6 +67,8 @@ def dp_oracle_learner(
     as_printed : bool, default False
         The paper's own T, step and composition (Lemma A.3), and its noise: on the gradient, by the least
         count of the data where there is no floor, which is **not** private. For two groups.
+    time_limit : float, optional
+        Seconds, checked between rounds. A game that ends early spends less than its budget, and has no bound.
     seed : int or numpy.random.Generator, optional
         For an experiment that can be repeated, which simulates privacy only; without one OpenDP draws.
 
@@ -77,6 +81,7 @@ def dp_oracle_learner(
     if not game.size:  # nothing to keep fair, so no look at the groups
         decision = RandomizedClassifier.of([1.0], [oracle.best(game.costs)])
         return Outcome(decision, guarantee=0.0 if oracle.exact else np.inf)
+    deadline = Deadline(time_limit)
     planned = (
         _printed(problem, bound, rounds, beta)
         if as_printed
@@ -97,7 +102,9 @@ def dp_oracle_learner(
     auditor = ExponentiatedGradient(game.size, bound, planned.step)
     plays: dict[Hypothesis, int] = {}
     total = np.zeros(game.size)
-    for _ in range(planned.rounds):
+    rounds = 0
+    while rounds < planned.rounds and not (rounds and deadline.passed):
+        rounds += 1
         prices = auditor.play()
         total += prices
         found = choose(prices)
@@ -105,15 +112,15 @@ def dp_oracle_learner(
         exact = game.rows @ found.predictions if as_printed else _rates(problem, found)
         auditor.learn(rows @ noise.send(exact, rng) - ends)
     decision = RandomizedClassifier.of(
-        np.array(list(plays.values())) / planned.rounds, list(plays), total / planned.rounds, bound
+        np.array(list(plays.values())) / rounds, list(plays), total / rounds, bound
     )
     return Outcome(
         decision,
         status=Status.APPROXIMATE,
         private=not as_printed or (problem.privacy is not None and problem.privacy.floor is not None),
-        iterations=planned.rounds,
-        message=_message(problem, planned, as_printed, beta, rng),
-        guarantee=planned.gap,
+        iterations=rounds,
+        message=_message(problem, planned, as_printed, beta, rounds, rng),
+        guarantee=planned.gap if rounds == planned.rounds else np.inf,
     )
 
 
@@ -190,7 +197,12 @@ def _refuse_vacuous(problem: FairClassification, planned: PrivatePlan, allowed: 
 
 
 def _message(
-    problem: FairClassification, planned: PrivatePlan, as_printed: bool, beta: float, rng: Randomness
+    problem: FairClassification,
+    planned: PrivatePlan,
+    as_printed: bool,
+    beta: float,
+    rounds: int,
+    rng: Randomness,
 ) -> str:
     assert problem.privacy is not None
     private = f"({problem.privacy.epsilon:g}, {problem.privacy.delta:g})-differentially private in the groups"
@@ -198,6 +210,8 @@ def _message(
         private = "not private: the noise was fitted to the least count of the data"
     elif rng.simulated:
         private = f"a simulation with a seed, so not private; without a seed it would be {private}"
+    if rounds < planned.rounds:
+        return f"{private}; the time limit was reached after {rounds} of {planned.rounds} rounds: no bound"
     return (
         f"{private}; with probability {1 - beta:g} the error is at most {planned.gap:.4g} above the optimum "
         f"and no inequality exceeded by more than {planned.excess:.4g}"

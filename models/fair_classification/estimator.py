@@ -3,49 +3,137 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.fairness import DemographicParity, Notion
-from forcopt.models.fair_classification.decision import SeesGroups
-from forcopt.models.fair_classification.hypotheses import Hypotheses, Learner
+from forcopt.learning import Hypotheses, Learner
+from forcopt.models.fair_classification.decision import RandomizedClassifier, SeesGroups
+from forcopt.models.fair_classification.group_aware import GroupAware, check_seed, draw, subset
 from forcopt.models.fair_classification.problem import FairClassification
+from forcopt.problem import Solution
+from forcopt.status import Status
 
-__all__ = ["FairClassifier"]
+__all__ = ["FairClassifier", "TrainingReport"]
 
 UNCONSTRAINED = DemographicParity(1.0)
 
 
-class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(frozen=True)
+class TrainingReport:
+    """The result of a fit, without the records.
+
+    Attributes
+    ----------
+    status : Status
+        How far the policy can be trusted.
+    error : float
+        The training error.
+    bound : float
+        On the least training error of a fair policy; infinite if none is known.
+    violations : dict[str, float]
+        The demands of the constraint that the policy breaks, and by how much.
+    metrics : dict[str, float]
+        Disparities, and the rates of each group.
+    method, message : str
+        The method, and why it ended.
+    iterations : int
+        As the method counts them.
+    seconds : float
+        Wall time.
+    """
+
+    status: Status
+    error: float
+    bound: float
+    violations: dict[str, float]
+    metrics: dict[str, float] = field(repr=False)
+    method: str
+    message: str
+    iterations: int
+    seconds: float
+
+    @classmethod
+    def of(cls, solution: Solution) -> TrainingReport:
+        """The report of a solution."""
+        assert solution.evaluation is not None
+        return cls(
+            status=solution.status,
+            error=solution.objective,
+            bound=solution.bound,
+            violations=dict(solution.evaluation.violations),
+            metrics=dict(solution.evaluation.metrics),
+            method=solution.method,
+            message=solution.message,
+            iterations=solution.iterations,
+            seconds=solution.seconds,
+        )
+
+
+class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Learns a fair randomised classifier: `FairClassification` as a scikit-learn estimator.
 
     Parameters
     ----------
     constraint : Notion, optional
-        The fairness notion; None for no constraint.
-    learner : Any, optional
-        A scikit-learn classifier that takes ``sample_weight``, or `Hypotheses`; logistic regression on
-        standardised features by default.
+        The fairness notion; None for no constraint. Its fields are parameters of the estimator, too, such as
+        ``constraint__tolerance`` in a grid search.
+    learner : estimator or Hypotheses, optional
+        A scikit-learn classifier that takes ``sample_weight``, or a class of hypotheses; logistic regression
+        on standardised features by default.
     method : str, default "column-generation"
         Of `FairClassification`.
     options : Mapping[str, Any], optional
-        Of the method, such as ``{"accuracy": 1e-4}``.
-    random_state : int, default 0
-        An int, from which each record's lot is drawn together with its features: the same record always gets
-        the same prediction, in whatever company it comes.
+        Of the method, such as ``{"accuracy": 1e-4, "time_limit": 60}``.
+    sensitive : str, int, sequence of these, or callable, optional
+        Where the group of a record is found if ``sensitive_features`` is not given to `fit`: columns of X by
+        name (of a frame) or position, which are then no features; or a function of X that returns the groups.
+        Several columns are crossed.
+    draws : {"record", "row"}, default "record"
+        Whether `predict` draws for each record, or once for all records with the same features; see Notes.
+    random_state : int or numpy.random.Generator, optional
+        The source of the draws of `predict`. With an int every call repeats its draws, so that calls with one
+        record each would all draw the same number: leave it out in production.
+    keep_solution : bool, default False
+        Keep the whole `Solution` as ``solution_``. It holds X, y and the groups, also in a pickle.
 
     Attributes
     ----------
-    classes_
+    classes_ : numpy.ndarray
         The two labels, the second being the better treatment.
-    solution_
-        The `Solution`, with the decision, the training error and how far it can be trusted.
+    policy_ : RandomizedClassifier
+        The classifiers and the probability of each. It holds no training records, except as a learner keeps
+        them itself (nearest neighbours do), and for the classes `AllFunctions` and `Finite`, which are
+        tables of records.
+    report_ : TrainingReport
+        Training error, bound, violations, and why the method ended.
+    solution_ : Solution
+        Only with ``keep_solution=True``.
+    n_features_in_ : int
+        The number of columns of X.
+
+    Notes
+    -----
+    The constraint holds for probabilities. Realised predictions follow them as closely as draws allow:
+
+    - With ``draws="record"`` all records with the same features are sampled systematically, in a random order
+      (`systematic_draw`). Their number of 1s is exact up to rounding, and the rates of groups concentrate:
+      with n records in a group, a realised rate is off by about ``1 / (2 sqrt(n))`` at most.
+    - With ``draws="row"`` one number decides for all records with the same features and random_state: the
+      same person always gets the same prediction. If few distinct rows make up the data, the realised rates
+      may then be off by as much as the probabilities differ from 0 and 1, at worst by 1.
+
+    References
+    ----------
+    Agarwal et al. (2018): A reductions approach to fair classification.
 
     Examples
     --------
@@ -66,92 +154,137 @@ class FairClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         learner: Any = None,
         method: str = "column-generation",
         options: Mapping[str, Any] | None = None,
-        random_state: int = 0,
+        *,
+        sensitive: Any = None,
+        draws: Literal["record", "row"] = "record",
+        random_state: Any = None,
+        keep_solution: bool = False,
     ) -> None:
         self.constraint = constraint
         self.learner = learner
         self.method = method
         self.options = options
+        self.sensitive = sensitive
+        self.draws = draws
         self.random_state = random_state
+        self.keep_solution = keep_solution
 
-    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None) -> Self:
+    # -- fitting -------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
         """Learn from records.
 
         Parameters
         ----------
-        X : Any
+        X : array_like
             Features, shape ``(n, d)``.
-        y : Any
+        y : array_like
             One of two labels for each record.
-        sensitive_features : Any, optional
-            The group of each record, missing or observed through a channel as `FairClassification` allows;
-            needed if the constraint looks at groups.
+        sensitive_features : array_like, optional
+            The group of each record, missing or observed through a channel as `FairClassification` allows; a
+            table of several columns is crossed. Needed, here or by `sensitive`, if the constraint looks at
+            groups.
+        sample_weight : array_like, optional
+            The weight of each record in the error and in the rates, shape ``(n,)``.
+
+        Returns
+        -------
+        FairClassifier
+            Itself.
 
         Raises
         ------
         DeclarationError
             (a ValueError) for anything else, naming it.
         """
-        X, y = validate_data(self, X, y)
+        self._check_parameters()
+        constraint = UNCONSTRAINED if self.constraint is None else self.constraint
+        given, X_given = sensitive_features, X
+        X, y = validate_data(self, self._features(X), y)
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         if len(self.classes_) != 2:
             raise DeclarationError(
                 f"y has {len(self.classes_)} classes; Only binary classification is supported, with 2 classes"
             )
-        constraint = UNCONSTRAINED if self.constraint is None else self.constraint
-        if sensitive_features is None:
-            if self.constraint is not None and self.constraint.rates:
-                raise DeclarationError(
-                    f"sensitive_features is None; {self.constraint!r} looks at the groups of records"
-                )
-            sensitive_features = np.zeros(len(y), dtype=np.int64)
+        groups = self._groups(X_given, given, constraint)
+        labels = np.searchsorted(self.classes_, y)
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
+        if weights is not None and (weights == 0).any():  # as if these records were left out
+            kept = weights > 0
+            X, labels, weights = X[kept], labels[kept], weights[kept]
+            groups = None if groups is None else subset(groups, kept)
         learner = self.learner
         hypotheses = learner if learner is None or isinstance(learner, Hypotheses) else Learner(learner)
         problem = FairClassification(
             features=X,
-            labels=np.searchsorted(self.classes_, y),
-            groups=sensitive_features,
+            labels=labels,
+            groups=["all"] * len(labels) if groups is None else groups,  # type: ignore[arg-type]
             constraint=constraint,
+            weights=weights,
             hypotheses=hypotheses,
         )
-        self.solution_ = problem.solve(self.method, **dict(self.options or {}))
-        if self.solution_.decision is None:
-            said = f"{self.solution_.status} {self.solution_.message}"
-            raise DeclarationError(f"constraint: {self.constraint!r} cannot be met: {said}")
-        if isinstance(self.solution_.decision, SeesGroups):
+        solution = problem.solve(self.method, **dict(self.options or {}))
+        if solution.decision is None:
+            ended = f"{solution.status} {solution.message}"
+            raise DeclarationError(f"constraint: {self.constraint!r} cannot be met: {ended}")
+        if isinstance(solution.decision, SeesGroups):
             raise DeclarationError(
                 f"method is {self.method!r}, whose predictions need the group of each record, which predict "
                 "is not given here; solve a FairClassification by it"
             )
+        self.policy_: RandomizedClassifier = solution.decision
+        self.report_ = TrainingReport.of(solution)
+        if self.keep_solution:
+            self.solution_ = solution
+        elif hasattr(self, "solution_"):
+            del self.solution_
         return self
+
+    def _check_parameters(self) -> None:
+        if self.constraint is not None and not isinstance(self.constraint, Notion):
+            raise DeclarationError(f"constraint is {self.constraint!r}; it must be a fairness notion or None")
+        if self.draws not in ("record", "row"):
+            raise DeclarationError(f"draws is {self.draws!r}; it must be 'record' or 'row'")
+        seed = check_seed(self.random_state)
+        if self.draws == "row" and not (seed is None or isinstance(seed, Integral)):
+            raise DeclarationError(
+                f"random_state is {seed!r}; draws='row' needs an int of at least 0 or None"
+            )
+
+    # -- predicting ----------------------------------------------------------------------------------------
+
+    def probability(self, X: Any) -> Array:
+        """The probability of the second class for each row, shape ``(n,)``."""
+        check_is_fitted(self)
+        return self.policy_.probability(validate_data(self, self._features(X), reset=False))
 
     def predict_proba(self, X: Any) -> Array:
         """The probabilities of both classes, shape ``(n, 2)``."""
-        check_is_fitted(self)
-        return np.asarray(self.solution_.decision.predict_proba(validate_data(self, X, reset=False)))
+        positive = self.probability(X)
+        return np.column_stack([1.0 - positive, positive])
 
     def predict(self, X: Any) -> Array:
-        """Draw a class for each row; the same row always gets the same."""
+        """Draw a class for each row; see Notes.
+
+        Parameters
+        ----------
+        X : array_like
+            Features, shape ``(n, d)``.
+
+        Returns
+        -------
+        Array
+            Members of ``classes_``, shape ``(n,)``.
+        """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False)
-        positive = self.solution_.decision.positive_probability(X)
-        return np.asarray(self.classes_[(_lots(X, self.random_state) < positive).astype(np.int64)])
+        X = validate_data(self, self._features(X), reset=False)
+        positive = self.policy_.probability(X)
+        ones = draw(positive, X, self.draws, self.random_state)
+        return np.asarray(self.classes_[ones.astype(np.int64)])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
+        tags.non_deterministic = self.constraint is not None and self.draws == "record"
         return tags
-
-
-def _lots(X: Any, seed: int) -> Array:
-    """A number in [0, 1) for each row that looks random but depends on row and seed only (splitmix64)."""
-    words = np.ascontiguousarray(np.asarray(X, dtype=np.float64) + 0.0).view(np.uint64)
-    state = np.full(len(words), seed, dtype=np.uint64)
-    with np.errstate(over="ignore"):
-        for word in words.T:
-            state = (state ^ word) + np.uint64(0x9E3779B97F4A7C15)
-            state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            state ^= state >> np.uint64(31)
-    return np.asarray((state >> np.uint64(11)).astype(np.float64) * 2.0**-53)

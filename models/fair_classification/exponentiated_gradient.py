@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import ceil, log, sqrt
 
-from forcopt.clock import Improvement
+from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
-from forcopt.games import ExponentiatedGradient
-from forcopt.models.fair_classification.gap_tracker import GapTracker
+from forcopt.games import ExponentiatedGradient, run_game
+from forcopt.models.fair_classification.lagrangian_game import LagrangianGame
 from forcopt.models.fair_classification.options import check_options
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.problem import Outcome
@@ -16,6 +15,7 @@ from forcopt.problem import Outcome
 __all__ = ["exponentiated_gradient", "multiplier_bound", "rounds_needed"]
 
 MOST_ROUNDS = 1000
+LEAST_BOUND = 1e-3
 
 
 def rounds_needed(size: int, bound: float, accuracy: float) -> tuple[int, float]:
@@ -50,7 +50,8 @@ def multiplier_bound(problem: FairClassification, accuracy: float) -> float:
     With a bound B and a gap nu the constraint is violated by at most (1 + 2 nu) / B.
     """
     known = [h.predictions for h in problem.oracle.constants()]
-    return min(problem.lagrangian.enough(known), 1.0 / accuracy)
+    needed = min(problem.lagrangian.enough(known), 1.0 / accuracy)
+    return max(needed, LEAST_BOUND)  # 0 suffices if a constant is fair and errs never
 
 
 @FairClassification.algorithm(
@@ -68,7 +69,7 @@ def exponentiated_gradient(
     repair: bool = True,
     backend: str = "highs",
     time_limit: float | None = None,
-    on_improvement: Callable[[Improvement], bool | None] | None = None,
+    on_improvement: OnImprovement | None = None,
 ) -> Outcome:
     """Play the Lagrangian game until the duality gap is at most `accuracy`.
 
@@ -96,7 +97,7 @@ def exponentiated_gradient(
         Solves the linear programs.
     time_limit : float, optional
         Seconds, checked between rounds.
-    on_improvement : Callable[[Improvement], bool | None], optional
+    on_improvement : OnImprovement, optional
         See `Problem.solve`.
     """
     game = problem.lagrangian
@@ -110,13 +111,6 @@ def exponentiated_gradient(
     if step is None:
         step = 0.5 * sqrt(log(max(game.size, 1) + 1) / rounds)
     auditor = ExponentiatedGradient(game.size, bound, step)
-    state = GapTracker(problem, bound, repair, backend, time_limit, on_improvement)
-    for t in range(1, rounds + 1):
-        prices = auditor.play()
-        place = state.respond(prices)
-        auditor.learn(state.met.activities[place] + game.slack @ game.best_slack(prices) - game.bounds)
-        if t == rounds or state.is_due(t):
-            state.certify(accuracy)
-        if state.stopped:
-            break
-    return state.outcome(t)
+    trace = Trace(Deadline(time_limit), on_improvement)
+    state = LagrangianGame(problem, auditor, bound=bound, repair=repair, backend=backend, trace=trace)
+    return state.outcome(run_game(state, rounds=rounds, accuracy=accuracy, trace=trace))

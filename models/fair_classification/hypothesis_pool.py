@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline
 from forcopt.errors import BackendError
 from forcopt.language.model import Model
+from forcopt.learning import Hypothesis, Oracle
 from forcopt.loops.solution import ModelSolution
-from forcopt.models.fair_classification.hypotheses import Hypothesis, Oracle
 from forcopt.models.fair_classification.lagrangian import Lagrangian
 from forcopt.status import Status
 
@@ -16,6 +17,9 @@ __all__ = ["WORTH_RECALLING", "HypothesisPool"]
 
 WORTH_RECALLING = 1e-6
 """By how much a classifier that the oracle remembers must improve the error to be taken up."""
+
+GRACE = 0.5
+"""Seconds that the last mixture gets once the time is used up, so that a short run is not left unfair."""
 
 
 class HypothesisPool:
@@ -49,7 +53,7 @@ class HypothesisPool:
             self.hypotheses.append(found)
             self.counts.append(0)
             self.errors.append(self.lagrangian.error(found.predictions))
-            self.activities.append(self.lagrangian.rows @ found.predictions)
+            self.activities.append(self.lagrangian.activity(found.predictions))
         self.counts[at] += plays
         return at
 
@@ -64,11 +68,15 @@ class HypothesisPool:
         stacked = np.array([self.hypotheses[k].predictions for k in used], dtype=float)
         return np.asarray(np.clip(weights[used] @ stacked, 0.0, 1.0))
 
-    def repaired(self, oracle: Oracle, bound: float, backend: str) -> tuple[Array, Array]:
+    def repaired(
+        self, oracle: Oracle, bound: float, backend: str, deadline: Deadline
+    ) -> tuple[Array, Array | None]:
         """The fair mixture of least error, and its multipliers.
 
-        If no mixture of these is fair: that of least error plus `bound` times the largest excess. What the
-        oracle remembers joins the collection where it improves the mixture.
+        If no mixture of these is fair: that of least error plus `bound` times the largest excess. Hypotheses
+        that the oracle remembers join the pool where they improve the mixture. Once the deadline has passed
+        and no mixture was found within half a second, it is the average play (or the first hypothesis, if
+        there were no plays) without multipliers.
 
         Raises
         ------
@@ -81,20 +89,31 @@ class HypothesisPool:
         never worse.
         """
         game = self.lagrangian
+        best: tuple[Array, Array | None] | None = None
         while True:
-            said, weights, multipliers = self._mix(None, backend)
-            if said.status is Status.INFEASIBLE:
-                said, weights, multipliers = self._mix(bound, backend)
-            if said.status is not Status.OPTIMAL:
-                raise BackendError(f"mixing {len(self.hypotheses)} classifiers failed: {said.message}")
+            solution, weights, multipliers = self._mix(None, backend, deadline)
+            if solution.status is Status.INFEASIBLE:
+                solution, weights, multipliers = self._mix(bound, backend, deadline)
+            if solution.status is not Status.OPTIMAL:
+                if not deadline.passed:
+                    raise BackendError(
+                        f"mixing {len(self.hypotheses)} classifiers failed: {solution.message}"
+                    )
+                return best or (self.averaged if sum(self.counts) else self._first(), None)
+            best = weights, multipliers
             known = len(self.hypotheses)
-            for found in oracle.recall(game.price(multipliers)):
-                if game.value(found.predictions, multipliers) < said.objective - WORTH_RECALLING:
+            for found in () if deadline.passed else oracle.recall(game.price(multipliers)):
+                if game.value(found.predictions, multipliers) < solution.objective - WORTH_RECALLING:
                     self.add(found)
             if len(self.hypotheses) == known:
-                return weights, multipliers
+                return best
 
-    def _mix(self, penalty: float | None, backend: str) -> tuple[ModelSolution, Array, Array]:
+    def _first(self) -> Array:
+        return np.asarray(np.eye(1, len(self.hypotheses))[0])
+
+    def _mix(
+        self, penalty: float | None, backend: str, deadline: Deadline
+    ) -> tuple[ModelSolution, Array, Array]:
         game = self.lagrangian
         model = Model("mixture")
         weight = model.variable("weight", len(self.hypotheses), lower=0.0)
@@ -107,9 +126,10 @@ class HypothesisPool:
             left, goal = left - excess, goal + penalty * excess
         fair = model.subject_to(left <= game.bounds, name="fairness")
         model.minimize(goal)
-        said = model.solve(backend)
-        if said.point is None:
-            return said, np.zeros(0), np.zeros(0)
-        multipliers = np.maximum(-said.dual(fair), 0.0)
-        weights = np.maximum(said[weight], 0.0)
-        return said, weights / weights.sum(), multipliers
+        left = deadline.left
+        solution = model.solve(backend, time_limit=None if left is None else max(left, GRACE))
+        if solution.status is not Status.OPTIMAL:
+            return solution, np.zeros(0), np.zeros(0)
+        multipliers = np.maximum(-solution.dual(fair), 0.0)
+        weights = np.maximum(solution[weight], 0.0)
+        return solution, weights / weights.sum(), multipliers

@@ -9,7 +9,7 @@ import numpy as np
 
 from forcopt.fairness import DemographicParity, EqualizedOdds, Notion
 from forcopt.instance import Instance, by_name
-from forcopt.models.fair_classification.hypotheses import AllFunctions, Hypotheses, Thresholds
+from forcopt.learning import AllFunctions, Hypotheses, Thresholds
 from forcopt.models.fair_classification.problem import FairClassification
 
 __all__ = ["INSTANCES", "draw"]

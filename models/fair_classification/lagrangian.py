@@ -17,6 +17,8 @@ from forcopt.models.fair_classification.moments import Moments
 
 __all__ = ["Lagrangian", "SaddleGaps"]
 
+DUST = 1e-12
+
 Inequalities = Callable[[GroupRates], list[Constraint]]
 """Writes a constraint over rates that are expressions, such as `Notion.inequalities`."""
 
@@ -108,6 +110,20 @@ class Lagrangian:
     def error(self, predicted: Array) -> float:
         """The error of predictions, or probabilities of predicting 1."""
         return self.base + float(self.costs @ predicted)
+
+    def activity(self, predicted: Array) -> Array:
+        """The left-hand side of each inequality without slack; rounding dust, up to 1e-12, is 0.
+
+        The rows are differences of rates. Equal rates of two groups leave 1e-17 in place of 0, and a solver
+        that scales rows would take that for a coefficient.
+
+        Parameters
+        ----------
+        predicted : Array
+            Of one hypothesis, shape ``(n,)``, or of several, shape ``(n, k)``.
+        """
+        values = np.asarray(self.rows @ predicted)
+        return np.where(np.abs(values) <= DUST, 0.0, values)
 
     def price(self, multipliers: Array) -> Array:
         """What predicting 1 costs more than predicting 0, for each record: the costs for the oracle."""

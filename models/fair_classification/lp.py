@@ -42,7 +42,7 @@ def write(problem: FairClassification, model: Model, single: bool) -> Handles:
     model.subject_to(fairness)
     return Handles(
         objective=error,
-        decision=lambda said: RandomizedClassifier.of(*hull.mixture(said)),
+        decision=lambda solution: RandomizedClassifier.of(*hull.mixture(solution)),
         start=lambda decision: hull.start(*problem.mixture(decision)),
         rates=rates,
         error=error,

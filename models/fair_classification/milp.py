@@ -41,10 +41,14 @@ def milp(problem: FairClassification, *, backend: str = "highs", time_limit: flo
     model = Model("single classifier")
     handles = write(problem, model, single=True)
     model.minimize(handles.error)
-    said = model.solve(backend, time_limit=time_limit, gap=0.0)
-    if said.point is None:
-        none = said.status is Status.INFEASIBLE
-        message = "no single classifier is fair" if none else said.message
-        return Outcome(None, status=Status.LIMIT if none else said.status, message=message)
-    proved = "the best single classifier" if said.status is Status.OPTIMAL else "not proved to be the best"
-    return Outcome(handles.decision(said), iterations=said.nodes, message=f"{proved}; {said.message}")
+    solution = model.solve(backend, time_limit=time_limit, gap=0.0)
+    if solution.point is None:
+        none = solution.status is Status.INFEASIBLE
+        message = "no single classifier is fair" if none else solution.message
+        return Outcome(None, status=Status.LIMIT if none else solution.status, message=message)
+    proved = (
+        "the best single classifier" if solution.status is Status.OPTIMAL else "not proved to be the best"
+    )
+    return Outcome(
+        handles.decision(solution), iterations=solution.nodes, message=f"{proved}; {solution.message}"
+    )

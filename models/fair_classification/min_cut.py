@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.fairness import PairwiseFairness
+from forcopt.learning.all_functions import AllFunctionsOracle
 from forcopt.models.fair_classification.decision import RandomizedClassifier
-from forcopt.models.fair_classification.hypotheses.all_functions import AllFunctionsOracle
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.problem import Outcome
+from forcopt.status import Status
 
 __all__ = ["min_cut"]
 
@@ -22,7 +24,7 @@ SAME = 1e-12
 @FairClassification.algorithm(
     "min-cut", exact=True, cites="Picard (1976) for a budget of 0; Eisner and Severance (1976) for the budget"
 )
-def min_cut(problem: FairClassification) -> Outcome:
+def min_cut(problem: FairClassification, *, time_limit: float | None = None) -> Outcome:
     """Minimum cuts of the graph of pairs: `AllFunctions` with one `PairwiseFairness` and gamma 0.
 
     If every pair must hold, the best labelling is a closure of least cost: a minimum cut, and no mixture is
@@ -31,11 +33,20 @@ def min_cut(problem: FairClassification) -> Outcome:
     a cut. Every cut is a line in tau; from two lines, the next price is where they meet, until no cut lies
     below. The decision mixes the last two cuts, so that the budget is spent.
 
+    Parameters
+    ----------
+    problem : FairClassification
+        With `AllFunctions` and one `PairwiseFairness`.
+    time_limit : float, optional
+        Seconds, checked between cuts: the mixture of the best two cuts so far is fair, and every cut proves a
+        bound.
+
     Raises
     ------
     DeclarationError
         For other hypotheses, notions or a positive gamma.
     """
+    deadline = Deadline(time_limit)
     oracle, notion = problem.oracle, problem.constraint
     if not isinstance(oracle, AllFunctionsOracle):
         raise DeclarationError("min-cut needs hypotheses=AllFunctions()")
@@ -66,19 +77,27 @@ def min_cut(problem: FairClassification) -> Outcome:
     if notion.budget == 0.0:
         return Outcome(_mixture(oracle, [fair], [1.0]), iterations=calls)
     below, above = fair, unconstrained  # in unfairness, around the budget
+    bound = base + float(costs @ unconstrained)
+    status = None
     while True:
         slope = unfairness(above) - unfairness(below)
+        share = (notion.budget - unfairness(below)) / slope
+        if deadline.passed:
+            status = Status.FEASIBLE
+            break
         price = float(costs @ below - costs @ above) / slope
         found = cut(price)
-        if costs @ found + price * unfairness(found) >= costs @ below + price * unfairness(below) - SAME:
+        least = float(costs @ found) + price * unfairness(found)
+        bound = max(bound, base + least - price * notion.budget)
+        if least >= costs @ below + price * unfairness(below) - SAME:
             break
         if unfairness(found) <= notion.budget:
             below = found
         else:
             above = found
-    share = (notion.budget - unfairness(below)) / slope
-    value = base + float(costs @ below) + price * (unfairness(below) - notion.budget)
-    return Outcome(_mixture(oracle, [below, above], [1.0 - share, share]), bound=value, iterations=calls)
+    decision = _mixture(oracle, [below, above], [1.0 - share, share])
+    message = "" if status is None else "the time limit was reached"
+    return Outcome(decision, bound=bound, status=status, iterations=calls, message=message)
 
 
 def _mixture(oracle: AllFunctionsOracle, labels: list[Array], weights: list[float]) -> RandomizedClassifier:

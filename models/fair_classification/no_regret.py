@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import ceil, log, sqrt
 
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.clock import Improvement
+from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
 from forcopt.fairness import AllOf, GroupRates, PairwiseFairness
-from forcopt.games import ExponentiatedGradient, GradientDescent
+from forcopt.games import ExponentiatedGradient, GradientDescent, run_game
 from forcopt.language.constraint import Constraint
 from forcopt.models.fair_classification.exponentiated_gradient import multiplier_bound
-from forcopt.models.fair_classification.gap_tracker import GapTracker
 from forcopt.models.fair_classification.lagrangian import Lagrangian
+from forcopt.models.fair_classification.lagrangian_game import LagrangianGame
 from forcopt.models.fair_classification.options import check_options
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.problem import Outcome
@@ -74,7 +73,7 @@ def no_regret(
     repair: bool = True,
     backend: str = "highs",
     time_limit: float | None = None,
-    on_improvement: Callable[[Improvement], bool | None] | None = None,
+    on_improvement: OnImprovement | None = None,
 ) -> Outcome:
     """Algorithm 1 of Jung et al.: exponentiated gradient prices the pairs, gradient ascent the budget.
 
@@ -103,7 +102,7 @@ def no_regret(
         Solves the linear programs.
     time_limit : float, optional
         Seconds, checked between rounds.
-    on_improvement : Callable[[Improvement], bool | None], optional
+    on_improvement : OnImprovement, optional
         See `Problem.solve`.
     """
     check_options(accuracy=accuracy, bound=bound, rounds=rounds)
@@ -121,21 +120,47 @@ def no_regret(
     budget = GradientDescent(
         np.zeros(int(is_budget.sum())), lambda prices: np.clip(prices, 0.0, bound), rate=step_budget
     )
-    state = GapTracker(problem, bound, repair, backend, time_limit, on_improvement, game)
+    trace = Trace(Deadline(time_limit), on_improvement)
+    state = LagrangianGame(
+        problem,
+        PairsAndBudgets(pairs, budget, is_budget),
+        bound=bound,
+        repair=repair,
+        backend=backend,
+        trace=trace,
+        lagrangian=game,
+    )
     if game.size != problem.lagrangian.size:  # a budget of 0 has no price there: its pairs must hold
         state.kept = np.flatnonzero(~is_budget)
-    prices = np.zeros(game.size)
-    for t in range(1, rounds + 1):
-        prices[~is_budget], prices[is_budget] = pairs.play(), budget.play()
-        place = state.respond(prices)
-        excess = state.met.activities[place] + game.slack @ game.best_slack(prices) - game.bounds
-        pairs.learn(excess[~is_budget])
-        budget.learn(-excess[is_budget])
-        if t == rounds or state.is_due(t):
-            state.certify(accuracy)
-        if state.stopped:
-            break
-    return state.outcome(t)
+    return state.outcome(run_game(state, rounds=rounds, accuracy=accuracy, trace=trace))
+
+
+class PairsAndBudgets:
+    """The auditor of Algorithm 1: exponentiated gradient on the pairs, gradient ascent on the budgets.
+
+    Parameters
+    ----------
+    pairs : ExponentiatedGradient
+        Prices the inequalities that are no budgets.
+    budget : GradientDescent
+        Prices the budgets.
+    is_budget : Array
+        Whether each inequality is a budget, shape ``(r,)``.
+    """
+
+    def __init__(self, pairs: ExponentiatedGradient, budget: GradientDescent, is_budget: Array) -> None:
+        self.pairs, self.budget, self.is_budget = pairs, budget, is_budget
+
+    def play(self) -> Array:
+        """The prices of both, shape ``(r,)``."""
+        prices = np.zeros(len(self.is_budget))
+        prices[~self.is_budget], prices[self.is_budget] = self.pairs.play(), self.budget.play()
+        return prices
+
+    def learn(self, gain: Array) -> None:
+        """Each learns the excess of its own inequalities."""
+        self.pairs.learn(gain[~self.is_budget])
+        self.budget.learn(-gain[self.is_budget])
 
 
 def budgets(game: Lagrangian) -> Array:

@@ -13,7 +13,7 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.fairness import GroupRates, Notion, Rate
 from forcopt.language.model import Model
-from forcopt.models.fair_classification.hypotheses.halfspaces import RegressionOracle
+from forcopt.learning.halfspaces import RegressionOracle
 from forcopt.models.fair_classification.options import check_options
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.privacy import PrivacyBudget
@@ -157,6 +157,11 @@ def _budget(problem: FairClassification) -> PrivacyBudget:
             "dp-oracle-learner needs privacy with a floor that may be known to all, such as "
             "PrivacyBudget(epsilon=1.0, delta=1e-6, floor=500); the least count of the data is not public"
         )
+    for rate in problem.constraint.rates:
+        if not rate.is_linear:
+            raise DeclarationError(
+                f"dp-oracle-learner takes rates that are linear in the predictions, not the {rate.name}"
+            )
     if problem.weights is not None:
         raise DeclarationError("dp-oracle-learner takes no weights: floor counts records")
     return problem.privacy

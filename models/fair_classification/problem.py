@@ -11,10 +11,20 @@ from pydantic import BeforeValidator, ValidationInfo, field_validator, model_val
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError, NotInstalledError
-from forcopt.fairness import ERROR, FALSE_POSITIVE, SELECTION, TRUE_POSITIVE, GroupRates, Notion, read_binary
+from forcopt.fairness import (
+    ERROR,
+    FALSE_POSITIVE,
+    SELECTION,
+    TRUE_POSITIVE,
+    AllOf,
+    GroupRates,
+    Notion,
+    RateParity,
+    read_binary,
+)
+from forcopt.learning import Hypotheses, Learner, Oracle
 from forcopt.models.fair_classification.decision import RandomizedClassifier, SeesGroups
 from forcopt.models.fair_classification.groups import Groups
-from forcopt.models.fair_classification.hypotheses import Hypotheses, Learner, Oracle
 from forcopt.models.fair_classification.lagrangian import Lagrangian, SaddleGaps
 from forcopt.models.fair_classification.moments import Moments
 from forcopt.privacy import PrivacyBudget
@@ -130,8 +140,16 @@ class FairClassification(Problem):
             raise DeclarationError(
                 f"constraint: a pair names record {records.max()}; there are {n} records, from 0"
             )
+        parts = self.constraint.notions if isinstance(self.constraint, AllOf) else (self.constraint,)
+        if (self.groups.codes < 0).any() and len(self.groups.names) == 1:
+            for notion in parts:
+                if isinstance(notion, RateParity):
+                    raise DeclarationError(
+                        f"groups: {self.groups.names[0]!r} is the only named group, and the groups of other "
+                        f"records are missing; {type(notion).__name__} compares two groups or more"
+                    )
         given = self.moments.mass
-        for rate in self.constraint.rates:
+        for rate in (r for r in self.constraint.rates if r.is_linear):
             rates = GroupRates(np.zeros_like(given), given, self.groups.names)
             if self.groups.channel is not None and not rates.defines(rate):
                 a = int(np.argmin(rates.total(rate.given)))
@@ -185,7 +203,25 @@ class FairClassification(Problem):
         """The cost-sensitive oracle of `hypotheses` for the records; a method takes a `fresh` one."""
         return (self.hypotheses or _default_hypotheses()).oracle(self.features)
 
-    # -- judging ---------------------------------------------------------------------------------------------
+    def noise(self, error: float) -> float:
+        """A quarter of the standard error of an error rate that is measured on these records.
+
+        Parameters
+        ----------
+        error : float
+            The error rate.
+
+        Returns
+        -------
+        float
+            ``sqrt(e (1 - e) / m) / 4`` for e = `error` and the effective number of records m, the inverse of
+            the sum of squared `record_weights`. A difference of two training errors below it says nothing
+            about other records.
+        """
+        rate = min(max(error, 0.0), 1.0)
+        return 0.25 * float(np.sqrt(rate * (1.0 - rate) * np.square(self.record_weights).sum()))
+
+    # -- evaluation ------------------------------------------------------------------------------------------
 
     def predicted(self, decision: Any) -> Array:
         """The probability that each record is predicted 1, shape ``(n,)``.
@@ -199,7 +235,7 @@ class FairClassification(Problem):
         if isinstance(decision, SeesGroups):
             return decision.predicted_for(self)
         if isinstance(decision, RandomizedClassifier):
-            return decision.positive_probability(self.features)
+            return decision.probability(self.features)
         if hasattr(decision, "predict"):
             decision = decision.predict(self.features)
         values = as_numbers(decision, "the decision")
@@ -307,4 +343,4 @@ def _default_hypotheses() -> Learner:
             "name other hypotheses, such as Thresholds()"
         ) from None
 
-    return Learner(make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)))
+    return Learner(make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000, warm_start=True)))

@@ -8,11 +8,13 @@ from typing import Any, Literal
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.fairness import GroupRates, RateParity
+from forcopt.learning import Finite
 from forcopt.models.fair_classification.decision import RandomizedClassifier
 from forcopt.models.fair_classification.groups import GroupColumn
-from forcopt.models.fair_classification.hypotheses import Finite
+from forcopt.models.fair_classification.hypothesis_pool import GRACE
 from forcopt.models.fair_classification.options import check_options
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.models.fair_postprocessing import FairPostprocessing, RandomizedPostprocessor
@@ -41,7 +43,7 @@ class TwoStepClassifier:
         """The same for those whose true group is known: the law of its predictions is the same."""
         return TwoStepClassifier(self.base, self.remix.for_true_groups())
 
-    def positive_probability(self, X: Any, groups: Any) -> Array:
+    def probability(self, X: Any, groups: Any) -> Array:
         """The probability that each record is predicted 1, shape ``(n,)``.
 
         Parameters
@@ -58,19 +60,19 @@ class TwoStepClassifier:
         """
         codes = self.remix.codes(groups)
         if_zero, if_one = self.remix.probabilities[:, codes]
-        one = self.base.positive_probability(X)
+        one = self.base.probability(X)
         return np.asarray((1 - one) * if_zero + one * if_one)
 
     def predict(self, X: Any, groups: Any, seed: int | np.random.Generator | None = None) -> Array:
-        """Draw a prediction for each record, 0 or 1; see `positive_probability` and `seed` elsewhere."""
-        positive = self.positive_probability(X, groups)
+        """Draw a prediction for each record, 0 or 1; see `probability` and `seed` elsewhere."""
+        positive = self.probability(X, groups)
         return np.asarray(np.random.default_rng(seed).random(len(positive)) < positive, dtype=np.int64)
 
     def predicted_for(self, problem: FairClassification) -> Array:
         """The probability that each record of the problem is predicted 1."""
         reports = [problem.groups.names[c] for c in problem.groups.codes.tolist()]
         seen = problem.groups.channel
-        return self.positive_probability(problem.features, seen.observe(reports) if seen else reports)
+        return self.probability(problem.features, seen.observe(reports) if seen else reports)
 
     def rates_for(self, problem: FairClassification) -> GroupRates:
         """The rates of each true group.
@@ -78,7 +80,7 @@ class TwoStepClassifier:
         The channel must not be inverted for predictions that look at reports. It is inverted for `base`,
         and the true groups then see the channel's mix of the probabilities.
         """
-        base = problem.rates(self.base.positive_probability(problem.features))
+        base = problem.rates(self.base.probability(problem.features))
         if_zero, if_one = self.for_true_groups().remix.probabilities[:, :, None]
         positives = (base.mass - base.positives) * if_zero + base.positives * if_one
         return GroupRates(positives, base.mass, base.groups)
@@ -101,6 +103,7 @@ def two_step(
     beta: float = 0.05,
     allow_vacuous: bool = False,
     backend: str | None = None,
+    time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
 ) -> Outcome:
     """Learn a fair classifier as if reports were true groups, then remix its predictions by report.
@@ -135,6 +138,8 @@ def two_step(
         Go on even if that bound is 1 or more.
     backend : str, optional
         Of the linear programs.
+    time_limit : float, optional
+        Seconds for both steps together.
     seed : int or numpy.random.Generator, optional
         Of the split and the draws.
 
@@ -143,6 +148,7 @@ def two_step(
     DeclarationError
         For another kind of problem, and if the bound is vacuous.
     """
+    deadline = Deadline(time_limit)
     channel, constraint = problem.groups.channel, problem.constraint
     _check(problem, split)
     if negative_cells not in ("refuse", "project"):
@@ -170,7 +176,7 @@ def two_step(
     except DeclarationError as error:  # the part happens to lack a group
         return Outcome(None, status=Status.FAILED, message=f"step 1: {error}")
     limit: dict[str, Any] = {"rounds": rounds} if "rounds" in start.method(first).options else {}
-    learnt = start.solve(first, backend=backend, **limit)
+    learnt = start.solve(first, backend=backend, time_limit=deadline.left, **limit)
     if learnt.decision is None:
         return Outcome(None, status=learnt.status, message=f"step 1: {learnt.message}")
     drawn = learnt.decision.predict(problem.features[remix], seed=rng)
@@ -184,7 +190,9 @@ def two_step(
         )
     except DeclarationError as error:  # the second part happens to be too small for the channel
         return Outcome(None, status=Status.FAILED, message=f"step 2: {error}")
-    mixed = second.solve("lp", backend=backend)
+    mixed = second.solve(
+        "lp", backend=backend, time_limit=None if deadline.left is None else max(deadline.left, GRACE)
+    )
     if mixed.decision is None:
         return Outcome(None, status=mixed.status, message=f"step 2: {mixed.message}")
     return Outcome(
@@ -234,5 +242,5 @@ def _check(problem: FairClassification, split: float) -> None:
         raise DeclarationError(f"two-step takes one parity of rates, not {problem.constraint!r}")
     if isinstance(problem.hypotheses, Finite):
         raise DeclarationError("two-step learns from a part of the records; tables know no others")
-    if not 0 < split < 1:
+    if not (isinstance(split, float | int) and 0 < split < 1):
         raise DeclarationError(f"split is {split!r}; it must be strictly between 0 and 1")

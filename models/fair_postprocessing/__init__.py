@@ -3,11 +3,35 @@
 Jagielski, Kearns, Mao, Oprea, Roth, Sharifi-Malvajerdi, Ullman: Differentially Private Fair Learning, ICML
 2019, section 2.1 and appendix B; after Hardt, Price and Srebro (2016). With groups that are seen through
 randomized response: Mozannar, Ohannessian, Srebro: Fair Learning with Private Demographic Data, ICML 2020.
+Of scores: Hardt, Price and Srebro (2016), section 4.2.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from forcopt.models.fair_postprocessing import as_predicted, dp_postprocessing, formulations  # noqa: F401  (register the methods)
 from forcopt.models.fair_postprocessing.decision import RandomizedPostprocessor
 from forcopt.models.fair_postprocessing.dp_postprocessing import PrivacyCost, privacy_cost
 from forcopt.models.fair_postprocessing.problem import FairPostprocessing
+from forcopt.models.fair_postprocessing.scores import ScorePostprocessing
+from forcopt.models.fair_postprocessing.thresholds import RandomizedThresholds
 
-__all__ = ["FairPostprocessing", "PrivacyCost", "RandomizedPostprocessor", "privacy_cost"]
+if TYPE_CHECKING:
+    from forcopt.models.fair_postprocessing.threshold_postprocessor import ThresholdPostprocessor
+
+__all__ = [
+    "FairPostprocessing",
+    "PrivacyCost",
+    "RandomizedPostprocessor",
+    "RandomizedThresholds",
+    "ScorePostprocessing",
+    "ThresholdPostprocessor",
+    "privacy_cost",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "ThresholdPostprocessor":  # its module imports scikit-learn
+        from forcopt.models.fair_postprocessing.threshold_postprocessor import ThresholdPostprocessor
+
+        return ThresholdPostprocessor
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

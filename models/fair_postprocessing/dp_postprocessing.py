@@ -74,8 +74,9 @@ def privacy_cost(problem: FairPostprocessing, beta: float = 0.05) -> PrivacyCost
     >>> from forcopt.fairness import EqualizedOdds
     >>> from forcopt.privacy import PrivacyBudget
     >>> counts = [[[3600, 400], [900, 500]], [[400, 1600], [600, 2000]]]
-    >>> p = FairPostprocessing(counts=counts, constraint=EqualizedOdds(), privacy=PrivacyBudget(1.0,
-    floor=1500)) >>> cost = privacy_cost(p)
+    >>> budget = PrivacyBudget(1.0, floor=1500)
+    >>> p = FairPostprocessing(counts=counts, constraint=EqualizedOdds(), privacy=budget)
+    >>> cost = privacy_cost(p)
     >>> round(cost.error, 5), round(cost.disparity["false positive rate"], 5)
     (0.02436, 0.02744)
     """
@@ -119,13 +120,14 @@ def dp_postprocessing(
     beta : float, default 0.05
         The probability with which the bounds (`privacy_cost`) may fail.
     as_printed : bool, default False
-        Compare every group with the first one only, and relax by 2 max(s_a, s_b), as the paper's LP (1) does;
-        that is looser. Beyond two groups the theorem covers each group against the first; two others may
-        differ by twice its bound.
+        Compare every group with the first one only, and relax by 2 max(s_a, s_b), as the paper's LP (1) does.
+        Then the bounds of Theorem 3.1 on disparities hold between each group and the first. Two other groups
+        may differ by twice the sum of tolerance and bound: with three groups or more, `privacy_cost` may be
+        exceeded.
     backend : str, optional
         For the linear program.
     time_limit : float, optional
-        Seconds.
+        Seconds for the linear program.
     seed : int or numpy.random.Generator, optional
         For an experiment that can be repeated, which simulates privacy only; without one OpenDP draws the
         noise.
@@ -162,15 +164,22 @@ def dp_postprocessing(
     result = model.solve(backend or "highs", time_limit=deadline.left)
     if not result.status.has_solution:
         return Outcome(None, status=result.status, message=result.message)
+    error = privacy_cost(problem, beta).error
     private = f"{_privacy(problem).epsilon:g}-differentially private in the groups of the records"
     if rng.simulated:
         private = f"a simulation with a seed, so not private; without a seed it would be {private}"
+    message = (
+        f"{private}; with probability {1 - beta:g} all noises stay within {noise:.6g} "
+        f"and the error is at most {error:.4g} above the optimum"
+    )
+    if as_printed and len(problem.groups) > 2:
+        message += "; disparities are bounded against the first group, others by twice tolerance and bound"
     return Outcome(
         problem.postprocessor(np.clip(result[probabilities], 0.0, 1.0), noisy),
         iterations=result.iterations,
         private=True,
-        guarantee=privacy_cost(problem, beta).error,
-        message=f"{private}; with probability {1 - beta:g} all noises stay within {noise:.6g}",
+        guarantee=error,
+        message=message,
     )
 
 

@@ -38,7 +38,7 @@ def lp(problem: FairPostprocessing, model: Model) -> Handles:
     return Handles(
         objective=error,
         # a solver may leave the bounds by its tolerance
-        decision=lambda said: problem.postprocessor(np.clip(said[probabilities], 0.0, 1.0)),
+        decision=lambda solution: problem.postprocessor(np.clip(solution[probabilities], 0.0, 1.0)),
         start=lambda decision: {probabilities: problem.probabilities(decision)},
         probabilities=probabilities,
         rates=rates,

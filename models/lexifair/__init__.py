@@ -4,6 +4,7 @@ Diana, Gill, Globus-Harris, Kearns, Roth, Sharifi-Malvajerdi: Lexicographically 
 Generalization, FORC 2021.
 """
 
+from forcopt.learning import Finite, ListedHypotheses, Stumps
 from forcopt.models.lexifair import (  # noqa: F401  (register the methods)
     column_generation,
     enumeration,
@@ -14,20 +15,19 @@ from forcopt.models.lexifair import (  # noqa: F401  (register the methods)
 from forcopt.models.lexifair.classification import ClassifierMixture, LexifairClassification
 from forcopt.models.lexifair.generalization import records_needed
 from forcopt.models.lexifair.generators import random_regression
-from forcopt.models.lexifair.hypotheses import Hypotheses, Predictions, Stumps
 from forcopt.models.lexifair.levels import Level
 from forcopt.models.lexifair.problem import GroupModel, groups_of
 from forcopt.models.lexifair.regression import LexifairRegression, LinearModel
 
 __all__ = [
     "ClassifierMixture",
+    "Finite",
     "GroupModel",
-    "Hypotheses",
     "Level",
     "LexifairClassification",
     "LexifairRegression",
     "LinearModel",
-    "Predictions",
+    "ListedHypotheses",
     "Stumps",
     "groups_of",
     "random_regression",

@@ -15,14 +15,14 @@ from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_binary
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
-from forcopt.models.lexifair.hypotheses import Hypotheses
+from forcopt.learning import ListedHypotheses, RandomizedPolicy
 from forcopt.models.lexifair.problem import GroupModel, Lexifair
 
 __all__ = ["ClassifierMixture", "LexifairClassification"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClassifierMixture(GroupModel):
+class ClassifierMixture(GroupModel, RandomizedPolicy):
     """Draws one of some classifiers, then predicts by it.
 
     Attributes
@@ -31,22 +31,17 @@ class ClassifierMixture(GroupModel):
         Numbers of the classifiers in their class, rising, shape ``(s,)``.
     probabilities : Array
         Of drawing each, shape ``(s,)``.
-    hypotheses : Hypotheses
+    hypotheses : ListedHypotheses
         The class.
     """
 
     which: Array
     probabilities: Array
-    hypotheses: Hypotheses
+    hypotheses: ListedHypotheses
 
-    def predict_probability(self, features: Any) -> Array:
+    def probability(self, records: Any) -> Array:
         """The probability of predicting 1 for records with these features, shape ``(n,)``."""
-        return np.asarray(self.probabilities @ self.hypotheses.predict(self.which, features))
-
-    def predict(self, features: Any, seed: int | np.random.Generator | None = None) -> Array:
-        """Draw a prediction, 0 or 1, for each record; each draws its own classifier."""
-        chance = self.predict_probability(features)
-        return np.asarray(np.random.default_rng(seed).random(len(chance)) < chance, dtype=np.int64)
+        return np.asarray(self.probabilities @ self.hypotheses.predict(self.which, records))
 
 
 class LexifairClassification(Lexifair):
@@ -57,8 +52,8 @@ class LexifairClassification(Lexifair):
 
     Attributes
     ----------
-    hypotheses : Hypotheses
-        The class of classifiers, such as ``Stumps(X)`` or ``Predictions(table)``.
+    hypotheses : ListedHypotheses
+        The class of classifiers, such as ``Stumps(X)`` or ``Finite(table)``.
     randomized : bool, default True
         Whether classifiers may be mixed; otherwise one is chosen.
 
@@ -77,7 +72,7 @@ class LexifairClassification(Lexifair):
     Thresholds on a line; no single one errs less than once in three on every group:
 
     >>> from forcopt.models import LexifairClassification
-    >>> from forcopt.models.lexifair import Stumps
+    >>> from forcopt.learning import Stumps
     >>> p = LexifairClassification(labels=[0, 1, 1, 1, 0, 0], groups=[[0, 1, 2], [2, 3, 4], [1, 4, 5]],
     ...     hypotheses=Stumps([[0], [1], [2], [3], [4], [5]]))
     >>> p.solve().decision
@@ -87,7 +82,7 @@ class LexifairClassification(Lexifair):
     1      0.1111
     """
 
-    hypotheses: Hypotheses
+    hypotheses: ListedHypotheses
     randomized: bool = True
 
     @model_validator(mode="after")
@@ -218,8 +213,8 @@ class LexifairClassification(Lexifair):
         )
         model.subject_to(p.sum() == 1, name=model.unused_name("mixture"))
 
-        def decision(said: Any) -> ClassifierMixture:
-            found = np.maximum(said[p], 0.0)
+        def decision(solution: Any) -> ClassifierMixture:
+            found = np.maximum(solution[p], 0.0)
             which = np.flatnonzero(found)
             return self.mixture(which, found[which] / found.sum())
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.clock import Improvement
+from forcopt.clock import Deadline, Improvement, OnImprovement
 from forcopt.language.atoms import sum_largest
 from forcopt.language.model import Model
 from forcopt.loops.column_generation import Column, Duals, Pricing
@@ -46,7 +44,7 @@ def column_generation(
     backend: str = "highs",
     gap: float = 1e-7,
     time_limit: float | None = None,
-    on_improvement: Callable[[Improvement], bool | None] | None = None,
+    on_improvement: OnImprovement | None = None,
 ) -> Outcome:
     """Mix the models found so far by a linear program; its multipliers weigh the groups for the next fit.
 
@@ -65,11 +63,11 @@ def column_generation(
         The gap at which a level is done, relative to the sum of losses that it minimises.
     time_limit : float, optional
         Seconds for all levels together.
-    on_improvement : Callable[[Improvement], bool | None], optional
-        Told of the first level's value and bound after each fit.
+    on_improvement : OnImprovement, optional
+        Gets the first level's value and bound after each fit.
     """
     problem.check_randomized("column-generation")
-    began = time.perf_counter()
+    deadline = Deadline(time_limit)
     pool = _Pool(problem, backend, gap)
     proofs: list[list[Multipliers]] = []
     rounds: list[int] = []
@@ -82,9 +80,8 @@ def column_generation(
         proofs.append([])
         rounds.append(0)
         for slack in _HELD:
-            left = None if time_limit is None else max(time_limit - (time.perf_counter() - began), 0.0)
             pool.slack = slack
-            found = pool.solve(rank, limits, left, on_improvement if rank == 1 else None)
+            found = pool.solve(rank, limits, deadline.left, on_improvement if rank == 1 else None)
             proofs[-1] += found.proofs
             rounds[-1] += found.rounds
             if rank == 1:
@@ -164,7 +161,7 @@ class _Pool:
         rank: int,
         limits: Array,
         time_limit: float | None = None,
-        on_improvement: Callable[[Improvement], bool | None] | None = None,
+        on_improvement: OnImprovement | None = None,
     ) -> _Found:
         """Minimise the sum of the `rank` largest losses, those of fewer being at most `limits`."""
         problem, scale = self.problem, self.scale
@@ -194,27 +191,27 @@ class _Pool:
             column = Column(0.0, {fit: -losses, one: 1.0}, data=best)
             return Pricing([column], dual.reduced_cost(column))
 
-        def told(seen: Improvement) -> bool:
+        def scaled(seen: Improvement) -> bool:
             if on_improvement is None:
                 return False
             return bool(on_improvement(Improvement(seen.seconds, scale * seen.objective, scale * seen.bound)))
 
         done = generate(
-            master, price, self.backend, total=1.0, gap=self.gap, time_limit=time_limit, on_improvement=told
+            master, price, self.backend, total=1.0, gap=self.gap, time_limit=time_limit, on_improvement=scaled
         )
-        said = done.solution
+        solution = done.solution
         fresh: list[GroupModel] = [c.data for c in done.columns]
         shown = Multipliers.of(problem, *proof[1:]) if np.isfinite(proof[0]) else None
         proofs = [] if shown is None else [shown]
-        if said.point is None:
+        if solution.point is None:
             self.models += fresh
-            message = f"{self.backend} calls it {said.status}: {said.message}"
-            return _Found(self.models[-1], proofs, done.rounds, said.status, message)
-        chances = np.concatenate([said[p], said[done.variable]])
+            message = f"{self.backend} calls it {solution.status}: {solution.message}"
+            return _Found(self.models[-1], proofs, done.rounds, solution.status, message)
+        chances = np.concatenate([solution[p], solution[done.variable]])
         chances = np.where(chances > 1e-12, chances, 0.0)
         everything = self.models + fresh
         mixed = problem.mix(everything, chances / chances.sum())
         # near copies of one model make later masters singular
         self.models = [m for m, chance in zip(everything, chances, strict=True) if chance > 0]
-        trace = [Improvement(t.seconds, scale * t.objective, scale * t.bound) for t in said.trace]
-        return _Found(mixed, proofs, done.rounds, said.status, said.message, trace)
+        trace = [Improvement(t.seconds, scale * t.objective, scale * t.bound) for t in solution.trace]
+        return _Found(mixed, proofs, done.rounds, solution.status, solution.message, trace)

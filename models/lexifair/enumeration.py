@@ -4,18 +4,41 @@ from __future__ import annotations
 
 import numpy as np
 
+from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.models.lexifair.classification import LexifairClassification
 from forcopt.problem import Outcome
+from forcopt.status import Status
 
 __all__ = ["enumeration"]
 
 
 @LexifairClassification.algorithm("enumeration", exact=True, cites="Diana et al. (2021), Definition 1")
-def enumeration(problem: LexifairClassification) -> Outcome:
-    """Sort the sorted error vectors of all classifiers: the best single one. O(N K log(N K))."""
+def enumeration(problem: LexifairClassification, *, time_limit: float | None = None) -> Outcome:
+    """Sort the sorted error vectors of all classifiers: the best single one. O(N K log(N K)).
+
+    Parameters
+    ----------
+    problem : LexifairClassification
+        With ``randomized=False``.
+    time_limit : float, optional
+        Seconds, checked once the errors of all classifiers are known: after it, the classifier with the least
+        largest error is returned without the sort of the other errors.
+    """
     if problem.randomized:
         raise DeclarationError("method 'enumeration' finds a single classifier: declare randomized=False")
-    ordered = -np.sort(-problem.error_table, axis=1)[:, : problem.level_count]
-    best = np.lexsort(ordered.T[::-1])[0]
+    deadline = Deadline(time_limit)
+    table = problem.error_table
+    if deadline.passed:
+        largest = table.max(axis=1)
+        best = int(largest.argmin())
+        return Outcome(
+            problem.mixture([best], [1.0]),
+            bound=float(largest[best]),
+            status=Status.FEASIBLE,
+            iterations=len(table),
+            message="the time limit was reached: only the largest errors were compared",
+        )
+    ordered = -np.sort(-table, axis=1)[:, : problem.level_count]
+    best = int(np.lexsort(ordered.T[::-1])[0])
     return Outcome(problem.mixture([best], [1.0]), iterations=len(ordered))

@@ -15,10 +15,11 @@ __all__ = ["compact", "row_generation", "saturation"]
 
 def _write(problem: Lexifair, model: Model, method: SortedMethod) -> Handles:
     losses, decision, parts = problem.write(model)
+    scaled = losses / problem.loss_unit
     goal: Objective = (
-        minimize(maximum(losses, axis=0)) if problem.level_count == 1 else leximax(losses, method)
+        minimize(maximum(scaled, axis=0)) if problem.level_count == 1 else leximax(scaled, method)
     )
-    return Handles(objective=goal, decision=decision, losses=losses, **parts)
+    return Handles(objective=goal, decision=decision, losses=losses, unit=problem.loss_unit, **parts)
 
 
 @LexifairRegression.formulation("compact", exact=True, cites="Ogryczak and Śliwiński (2006)")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.clock import Improvement
+from forcopt.clock import OnImprovement
 from forcopt.errors import DeclarationError
 from forcopt.games import PerturbedLeader
 from forcopt.models.lexifair.classification import LexifairClassification
@@ -86,7 +84,7 @@ def ftpl(
     noise: float = 0.1,
     time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
-    on_improvement: Callable[[Improvement], bool | None] | None = None,
+    on_improvement: OnImprovement | None = None,
 ) -> Outcome:
     """Perturbed cost-sensitive classification against the auditor, who answers the mixture of some draws.
 
@@ -100,17 +98,17 @@ def ftpl(
     alpha : float, default 0.05
         The slack of each level at which to stop, a difference of error rates; positive.
     rounds : int, default 20000
-        At most so many for each level.
+        The largest number for each level.
     draws : int, default 20
         How many classifiers are drawn in each round.
     noise : float, default 0.1
         The perturbation, relative to that of Theorem 19, which is for the worst case.
     time_limit : float, optional
-        Seconds for all levels together, looked at whenever the gap is measured.
+        Seconds for all levels together, looked at after every round.
     seed : int or numpy.random.Generator, optional
         An int or a generator.
-    on_improvement : Callable[[Improvement], bool | None], optional
-        Told of the first level's value and bound whenever they are measured.
+    on_improvement : OnImprovement, optional
+        Gets the first level's value and bound at each measurement.
     """
     problem.check_randomized("ftpl")
     check_game(alpha, rounds)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
@@ -10,9 +9,9 @@ from typing import Protocol
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.clock import Improvement
+from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
-from forcopt.games import GradientDescent
+from forcopt.games import GradientDescent, Measurement, run_game
 from forcopt.models.lexifair.auditor import most_violated
 from forcopt.models.lexifair.levels import Multipliers, prove, sums_of_largest
 from forcopt.models.lexifair.problem import GroupModel, Lexifair
@@ -20,18 +19,21 @@ from forcopt.problem import Outcome
 
 __all__ = ["Learner", "LevelGame", "between", "check_game", "play_levels"]
 
-_FIRST = 500
-"""After so many rounds the gap is measured first; then after twice as many each time."""
+FIRST = 500
+"""The rounds before the gap is measured first; the number doubles each time."""
+
+LEAST_LOSS = 1e-12
+"""Stands in for a loss of 0, so that ranges and steps stay positive."""
 
 
 class Learner(Protocol):
-    """Who plays models; each level is a new game, in which it may keep what it has."""
+    """Plays models; each level is a new game, in which it may keep what it has."""
 
     def begin(self, penalty: float) -> None:
         """Start a game in which the weights of the groups are 0 or `penalty`."""
 
     def horizon(self, rounds: int) -> None:
-        """The game will have so many rounds in all, as far as is known."""
+        """Expect this number of rounds in all until the next measurement."""
 
     def play(self) -> Array:
         """Play; gives the group losses of the play, shape ``(K,)``."""
@@ -44,35 +46,42 @@ class Learner(Protocol):
 
 
 class LevelGame:
-    """The game of level j: equations (3) and (4), with the auditor of Algorithm 1.
+    """The game of level j: equations (3) and (4), with the auditor of Algorithm 1; a `TwoPlayerGame`.
+
+    Averages are taken over the plays since the last measurement.
 
     Parameters
     ----------
     learner : Learner
-        Who plays models.
+        Plays models.
     groups : int
         K.
     limits : Array
         ``η_1, ..., η_{j-1}``.
     penalty : float
-        B, how much the auditor weighs a violated set.
+        B, the auditor's weight of a violated set.
     eta : GradientDescent
         Plays ``η_j``.
+    assess : Callable[[LevelGame], Measurement], optional
+        Measures the average play, see `average`; needed by `run_game` alone.
 
     Attributes
     ----------
-    rounds
-        Played so far.
-    losses
-        Of the last play.
+    losses : Array
+        Of the last play, shape ``(K,)``.
     """
 
     def __init__(
-        self, learner: Learner, groups: int, limits: Array, penalty: float, eta: GradientDescent
+        self,
+        learner: Learner,
+        groups: int,
+        limits: Array,
+        penalty: float,
+        eta: GradientDescent,
+        assess: Callable[[LevelGame], Measurement] | None = None,
     ) -> None:
-        self.learner, self.penalty, self.eta = learner, penalty, eta
+        self.learner, self.penalty, self.eta, self.assess = learner, penalty, eta, assess
         self.limits = np.append(limits, 0.0)
-        self.rounds = 0
         self.losses = np.zeros(groups)
         self._forget()
 
@@ -80,24 +89,30 @@ class LevelGame:
         self._weights, self._prices, self._eta = np.zeros(len(self.losses)), np.zeros(len(self.limits)), 0.0
         self._since = 0
 
-    def run(self, rounds: int) -> None:
-        """Play more rounds."""
-        level = len(self.limits)
-        for _ in range(rounds):
-            self.losses = self.learner.play()
-            self.limits[-1] = self.eta.play()[0]
-            self._eta += self.limits[-1]
-            chosen = most_violated(self.losses, self.limits)
-            weights = np.zeros(len(self.losses))
-            weights[chosen] = self.penalty
-            self._weights += weights
-            if len(chosen):
-                self._prices[len(chosen) - 1] += self.penalty
-            self.learner.learn(weights)
-            # the derivative in eta_j of equation (6): 1 less the multipliers of the sets of size j
-            self.eta.learn(np.array([1.0 - self.penalty * (len(chosen) == level)]))
-        self.rounds += rounds
-        self._since += rounds
+    def prepare(self, rounds: int) -> None:
+        """Let the learner choose its noise for this number of rounds."""
+        self.learner.horizon(rounds)
+
+    def step(self) -> None:
+        """One round: the learner plays a model, the auditor weighs the worst set, both learn."""
+        self.losses = self.learner.play()
+        self.limits[-1] = self.eta.play()[0]
+        self._eta += self.limits[-1]
+        chosen = most_violated(self.losses, self.limits)
+        weights = np.zeros(len(self.losses))
+        weights[chosen] = self.penalty
+        self._weights += weights
+        if len(chosen):
+            self._prices[len(chosen) - 1] += self.penalty
+        self.learner.learn(weights)
+        # the derivative in eta_j of equation (6): 1 less the multipliers of the sets of size j
+        self.eta.learn(np.array([1.0 - self.penalty * (len(chosen) == len(self.limits))]))
+        self._since += 1
+
+    def measure(self) -> Measurement:
+        """The measurement of the average play."""
+        assert self.assess is not None
+        return self.assess(self)
 
     def average(self) -> tuple[GroupModel, float, Array, Array]:
         """The average play since it was last asked: model, ``η_j``, group weights and prices by size."""
@@ -116,8 +131,8 @@ def check_game(alpha: float, rounds: int) -> None:
     """
     if not 0 < alpha < np.inf:
         raise DeclarationError(f"alpha is {alpha!r}; it must be positive and finite")
-    if rounds < 1:
-        raise DeclarationError(f"rounds is {rounds!r}; it must be at least 1")
+    if not isinstance(rounds, int | np.integer) or rounds < 1:
+        raise DeclarationError(f"rounds is {rounds!r}; it must be a whole number of at least 1")
 
 
 def play_levels(
@@ -127,7 +142,7 @@ def play_levels(
     alpha: float,
     rounds: int,
     time_limit: float | None,
-    on_improvement: Callable[[Improvement], bool | None] | None,
+    on_improvement: OnImprovement | None,
 ) -> Outcome:
     """Play the levels in turn, each until its measured gap is small.
 
@@ -140,66 +155,59 @@ def play_levels(
     Parameters
     ----------
     problem : Lexifair
-        Which.
+        The problem.
     learner : Learner
-        Who plays models.
+        Plays models.
     alpha : float
         The slack of each level at which to stop, in units of loss.
     rounds : int
-        At most so many for each level.
+        The largest number for each level.
     time_limit : float
-        Seconds for all levels together, looked at whenever the gap is measured.
-    on_improvement : Callable[[Improvement], bool | None]
-        Told of the first level's value and bound whenever they are measured.
+        Seconds for all levels together, looked at after every round.
+    on_improvement : OnImprovement
+        Gets the first level's value and bound at each measurement.
     """
-    began = time.perf_counter()
-
-    def elapsed() -> float:
-        return time.perf_counter() - began
-
+    trace = Trace(Deadline(time_limit), on_improvement)
     count = len(problem.groups)
     best = problem.best_response(np.full(count, 1.0 / count))
     proofs: list[list[Multipliers]] = []
     played: list[int] = []
-    trace: list[Improvement] = []
     message = ""
-    stop = False
     for level in range(1, problem.level_count + 1):
         totals = sums_of_largest(best.losses)
         # the model at hand meets the limits, so that eta_j need be no larger than its sum
-        most = max(float(totals[level - 1]), 1e-12)
+        most = max(float(totals[level - 1]), LEAST_LOSS)
         penalty = (alpha + most) / alpha
         learner.begin(penalty)
         eta = GradientDescent(np.array([most / 2]), between(most), diameter=most)
-        game = LevelGame(learner, count, totals[: level - 1], penalty, eta)
         proofs.append([])
         played.append(0)
-        # earlier levels give way as later ones are played: leave them room
-        target = alpha * (1.0 + level / problem.level_count) / 2.0
         slack = np.inf
-        while not stop:
-            more = min(max(game.rounds, _FIRST), rounds - game.rounds)
-            learner.horizon(game.rounds + more)
-            game.run(more)
-            played[-1] = game.rounds
+
+        def assess(game: LevelGame) -> Measurement:
+            nonlocal best, slack
             model, _, weights, prices = game.average()
             found = Multipliers.of(problem, weights, prices)
             if found is not None:
                 proofs[-1].append(found)
             for candidate in (best, model):
                 levels = prove(sums_of_largest(candidate.losses), proofs, played)
-                worst = max(found.alpha for found in levels)
+                worst = max(level.alpha for level in levels)
                 if worst < slack or candidate is best:
                     best, slack = candidate, worst
-            if level == 1:
-                trace.append(Improvement(elapsed(), float(best.losses.max()), levels[0].bound))
-                stop = on_improvement is not None and bool(on_improvement(trace[-1]))
-            if slack <= target:
-                break
-            if game.rounds >= rounds or (time_limit is not None and elapsed() > time_limit):
-                message = message or f"level {level} was left after {game.rounds} rounds at slack {slack:.2g}"
-                break
-        if stop:
+            return Measurement(float(best.losses.max()), _first_bound(best, proofs, played), slack)
+
+        game = LevelGame(learner, count, totals[: level - 1], penalty, eta, assess)
+        # earlier levels give way as later ones are played: leave them room
+        target = alpha * (1.0 + level / problem.level_count) / 2.0
+        end = run_game(game, rounds=rounds, accuracy=target, trace=trace, first=FIRST, factor=2)
+        played[-1] = end.rounds
+        if end.reason != "gap":
+            message = message or f"level {level} was left after {end.rounds} rounds at slack {slack:.2g}"
+        if end.reason in ("time", "caller"):
+            message += {"time": ": the time limit was reached", "caller": ": the caller stopped the run"}[
+                end.reason
+            ]
             break
     levels = prove(sums_of_largest(best.losses), proofs, played)
     return Outcome(
@@ -207,8 +215,12 @@ def play_levels(
         bound=levels[0].bound,
         iterations=sum(played),
         message=message,
-        trace=trace,
+        trace=trace.steps,
     )
+
+
+def _first_bound(best: GroupModel, proofs: list[list[Multipliers]], played: list[int]) -> float:
+    return prove(sums_of_largest(best.losses), proofs, played)[0].bound
 
 
 def between(most: float) -> Callable[[Array], Array]:

@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 
 from forcopt.instance import Instance, by_name
+from forcopt.learning import Stumps
 from forcopt.models.lexifair.classification import LexifairClassification
-from forcopt.models.lexifair.hypotheses import Stumps
 
 __all__ = ["INSTANCES"]
 

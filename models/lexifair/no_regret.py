@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import singledispatch
 from math import ceil
@@ -11,11 +10,11 @@ from typing import Protocol
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.clock import Improvement
+from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
 from forcopt.games import GradientDescent
 from forcopt.models.lexifair.classification import LexifairClassification
-from forcopt.models.lexifair.game import LevelGame, between, check_game, play_levels
+from forcopt.models.lexifair.game import LEAST_LOSS, LevelGame, between, check_game, play_levels
 from forcopt.models.lexifair.levels import Multipliers, prove, sums_of_largest
 from forcopt.models.lexifair.problem import GroupModel, Lexifair
 from forcopt.models.lexifair.regression import LexifairRegression
@@ -207,7 +206,7 @@ def no_regret(
     rounds: int = 20_000,
     as_printed: bool = False,
     time_limit: float | None = None,
-    on_improvement: Callable[[Improvement], bool | None] | None = None,
+    on_improvement: OnImprovement | None = None,
 ) -> Outcome:
     """Gradient descent on the model against the auditor, who weighs the set of groups that loses too much.
 
@@ -222,21 +221,21 @@ def no_regret(
     alpha : float, default 0.01
         The slack of each level at which to stop, in units of loss; positive.
     rounds : int, default 20000
-        At most so many for each level.
+        The largest number for each level.
     as_printed : bool, default False
         The paper's number of rounds, step sizes and penalty, and as limits the learner's averages of ``η_j``.
         Those may be below the optimum, so that the next level has no solution: then the status is infeasible.
         Refused if the theorem asks for more than `rounds`.
     time_limit : float, optional
-        Seconds for all levels together, looked at whenever the gap is measured.
-    on_improvement : Callable[[Improvement], bool | None], optional
-        Told of the first level's value and bound whenever they are measured.
+        Seconds for all levels together, looked at after every round.
+    on_improvement : OnImprovement, optional
+        Gets the first level's value and bound at each measurement.
     """
     problem.check_randomized("no-regret")
     check_game(alpha, rounds)
     space = space_of(problem)
     if as_printed:
-        return _as_printed(problem, space, alpha, rounds)
+        return _as_printed(problem, space, alpha, rounds, Trace(Deadline(time_limit), on_improvement))
     return play_levels(
         problem,
         Descent(space),
@@ -247,11 +246,12 @@ def no_regret(
     )
 
 
-def _as_printed(problem: Lexifair, space: Space, alpha: float, rounds: int) -> Outcome:
-    """Algorithm 2 with Algorithm 3."""
+def _as_printed(problem: Lexifair, space: Space, alpha: float, rounds: int, trace: Trace) -> Outcome:
+    """Algorithm 2 with Algorithm 3; a run that ends early keeps the average so far."""
     limits: list[float] = []
     proofs: list[list[Multipliers]] = []
     played: list[int] = []
+    message = ""
     for level in range(1, problem.level_count + 1):
         needed, penalty = theorem_parameters(level, alpha, space.diameter, space.slope, space.largest)
         if needed > rounds:
@@ -259,8 +259,10 @@ def _as_printed(problem: Lexifair, space: Space, alpha: float, rounds: int) -> O
                 f"rounds is {rounds}; level {level} needs {needed} by Theorem 13: "
                 "raise rounds or alpha, or leave as_printed out"
             )
-        most = level * space.largest
-        learner = Descent(space, space.diameter / (level * penalty * space.slope * np.sqrt(needed)))
+        most = max(level * space.largest, LEAST_LOSS)
+        needed = max(needed, 1)  # 0 if no model loses anything
+        slope = space.slope if space.slope > 0 else 1.0
+        learner = Descent(space, space.diameter / (level * penalty * slope * np.sqrt(needed)))
         eta = GradientDescent(
             np.array([most / 2]),
             between(most),
@@ -268,10 +270,13 @@ def _as_printed(problem: Lexifair, space: Space, alpha: float, rounds: int) -> O
         )
         learner.begin(penalty)
         game = LevelGame(learner, len(problem.groups), np.array(limits), penalty, eta)
-        game.run(needed)
+        done = 0
+        while done < needed and not (done and trace.over):
+            game.step()
+            done += 1
         model, average, weights, prices = game.average()
         totals = sums_of_largest(model.losses)
-        played.append(needed)
+        played.append(done)
         if is_impossible(problem, weights, prices, np.array(limits), most):
             return Outcome(
                 None,
@@ -282,8 +287,13 @@ def _as_printed(problem: Lexifair, space: Space, alpha: float, rounds: int) -> O
         found = Multipliers.of(problem, weights, prices)
         proofs.append([] if found is None else [found])
         limits.append(average)
+        if done < needed or (trace.over and level < problem.level_count):
+            message = f"level {level} was left after {done} of {needed} rounds: the time limit was reached"
+            break
     levels = prove(totals, proofs, played)
-    return Outcome(replace(model, levels=levels), bound=levels[0].bound, iterations=sum(played))
+    return Outcome(
+        replace(model, levels=levels), bound=levels[0].bound, iterations=sum(played), message=message
+    )
 
 
 def is_impossible(problem: Lexifair, weights: Array, prices: Array, limits: Array, most: float) -> bool:

@@ -204,6 +204,11 @@ class Lexifair(Problem):
         place = (np.repeat(np.arange(len(sizes)), sizes), np.concatenate(self.groups))
         return sp.csr_array((entries, place), shape=(len(sizes), len(self.labels)))
 
+    @property
+    def loss_unit(self) -> float:
+        """The loss that formulations count as 1, since solvers' tolerances are absolute."""
+        return 1.0
+
     # -- what a problem of this family knows of its models ---------------------------------------------------
 
     @abstractmethod

@@ -104,6 +104,14 @@ class LexifairRegression(Lexifair):
             )
         return theta
 
+    @cached_property
+    def loss_unit(self) -> float:
+        """The largest group loss of the fit to all groups alike; 1 if that fit is perfect."""
+        count = len(self.groups)
+        largest = float(self.best_response(np.full(count, 1.0 / count)).losses.max())
+        rounding = 1e-24 * float(np.square(self.labels).max())
+        return largest if largest > rounding else 1.0
+
     # -- what the family asks ------------------------------------------------------------------------------
 
     def group_losses(self, decision: LinearModel | Any) -> Array:
@@ -154,10 +162,12 @@ class LexifairRegression(Lexifair):
         theta = model.variable(model.unused_name("coefficients"), self.features.shape[1])
         if self.radius is not None:
             model.subject_to(norm(theta) <= self.radius, name=model.unused_name("radius"))
-        losses = stack([sum_squares(f[:, :-1] @ theta - f[:, -1]) for f in self.factors])
+        root = np.sqrt(self.loss_unit)
+        scaled = stack([sum_squares((f[:, :-1] @ theta - f[:, -1]) / root) for f in self.factors])
+        losses = self.loss_unit * scaled
 
-        def decision(said: Any) -> LinearModel:
-            found = said[theta]
+        def decision(solution: Any) -> LinearModel:
+            found = solution[theta]
             if self.radius is not None:  # a solver may leave the ball by its tolerance
                 found = found * min(1.0, self.radius / max(float(np.linalg.norm(found)), 1e-300))
             return self.model(found)

@@ -54,7 +54,7 @@ def test_pairwise_fairness_with_private_groups(backend):
     assert s.status == "optimal"
 
     # The same from the mixture's predictions alone: tables of reports, inverted afterwards.
-    chance = s.decision.positive_probability(x[:, None])
+    chance = s.decision.probability(x[:, None])
 
     def odds_of(chance):
         tables = [np.zeros((2, 2)), np.zeros((2, 2))]

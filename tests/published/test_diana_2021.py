@@ -12,7 +12,7 @@ import pytest
 
 import forcopt as fo
 from forcopt.models import LexifairClassification, LexifairRegression
-from forcopt.models.lexifair import Predictions, Stumps, records_needed
+from forcopt.models.lexifair import Finite, Stumps, records_needed
 from forcopt.models.lexifair.auditor import most_violated
 from forcopt.models.lexifair.levels import sums_of_largest
 from forcopt.models.lexifair.no_regret import theorem_parameters
@@ -24,9 +24,7 @@ def mixtures(table, **fields):
     table = np.asarray(table, dtype=float)
     count = table.shape[1]
     groups = [[k] for k in range(count)]
-    return LexifairClassification(
-        labels=np.zeros(count), groups=groups, hypotheses=Predictions(table), **fields
-    )
+    return LexifairClassification(labels=np.zeros(count), groups=groups, hypotheses=Finite(table), **fields)
 
 
 def example(a):
@@ -104,7 +102,7 @@ THRESHOLDS = LexifairClassification(
 def test_thresholds_on_a_line(method):
     mixture = THRESHOLDS.solve(method).decision
     assert mixture.sorted_losses == pytest.approx([2 / 9, 2 / 9, 1 / 9], abs=2e-6)
-    chance = mixture.predict_probability([[x] for x in range(6)])
+    chance = mixture.probability([[x] for x in range(6)])
     assert chance == pytest.approx([2 / 3, 1, 1, 1, 1 / 3, 1 / 3], abs=1e-5)
 
 

@@ -88,5 +88,5 @@ def test_the_corrected_plan_proves_more():
         records=1_200_000, groups=2, capacity=log(4), smallest=300_000, epsilon=1, delta=1e-5, bound=2
     )
     assert printed.gap == pytest.approx(1.269, abs=1e-3)
-    more = copies(1000).replace(privacy=PrivacyBudget(1.0, 1e-5, floor=3e5))
+    more = copies(100_000, floor=300_000)
     assert plan(more, bound=2.0).gap == pytest.approx(0.1687, abs=2e-4)

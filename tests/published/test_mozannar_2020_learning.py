@@ -46,7 +46,7 @@ def test_step_1_on_reports_leaves_a_disparity():
     assert s.objective == pytest.approx(223 / 640)
     weights = {c.cut: w for c, w in zip(s.decision.classifiers, s.decision.weights, strict=True)}
     assert weights == pytest.approx({0.5: 31 / 64, 1.5: 1 / 32, 2.5: 31 / 64})
-    of_x = s.decision.positive_probability(np.arange(4)[:, None])
+    of_x = s.decision.probability(np.arange(4)[:, None])
     assert OF_X @ of_x == pytest.approx(np.array([[19 / 64, 0.4], [45 / 64, 0.6]]))
 
 
@@ -55,7 +55,7 @@ def test_with_the_channel_inverted_it_is_the_benchmark(tolerance, error):
     """With expected reports the declaration with a channel is exactly that of the true groups."""
     s = population(0.75, tolerance, through=True).solve("lp")
     assert s.objective == pytest.approx(error)
-    rates = OF_X @ s.decision.positive_probability(np.arange(4)[:, None])
+    rates = OF_X @ s.decision.probability(np.arange(4)[:, None])
     assert np.ptp(rates, axis=1).max() == pytest.approx(tolerance, abs=1e-9)
 
 
@@ -65,7 +65,7 @@ def test_two_steps_on_the_population():
         "two-step", first="lp", first_tolerance=0.05, seed=0, allow_vacuous=True
     )
     known = s.decision.for_true_groups()
-    accepted = np.stack([known.positive_probability(np.arange(4)[:, None], [a] * 4) for a in "01"])
+    accepted = np.stack([known.probability(np.arange(4)[:, None], [a] * 4) for a in "01"])
     rates = np.einsum("yax,ax->ya", OF_X, accepted)
     assert np.ptp(rates, axis=1).max() < 0.02  # 33/320 after step 1
     error = (MASS * np.array([rates[0], 1 - rates[1]])).sum()

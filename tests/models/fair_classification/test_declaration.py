@@ -25,7 +25,7 @@ GOOD = {"features": [[0], [1], [2], [3]], "labels": [0, 1, 0, 1], "groups": ["a"
         ({"features": [[0], [1], [np.nan], [3]]}, r"features.*\[2, 0\] is nan"),
         (
             {"features": pd.DataFrame({"town": ["x", "y"], "age": [1, 2]})},
-            r"features is a DataFrame of shape \(2, 2\); the array must be numbers: .* 'x'",
+            r"features is a DataFrame of shape \(2, 2\); the array must be numbers, not strings",
         ),
         ({"constraint": 0.1}, r"constraint is 0\.1; it must be one of .*EqualizedOdds"),
         ({"features": [0, 1, 2, 3]}, r"features: the shape is \(4,\); it must be \(n, d\)"),
@@ -41,7 +41,7 @@ GOOD = {"features": [[0], [1], [2], [3]], "labels": [0, 1, 0, 1], "groups": ["a"
         ({"groups": ["a", "a", "b", None]}, "group 'b' has no records with label 1"),
         ({"constraint": PairwiseFairness([(0, 4)])}, "a pair names record 4; there are 4 records"),
         ({"hypotheses": Thresholds(column=1)}, "column is 1; there are 1 features"),
-        ({"hypotheses": Finite([[0, 1]])}, "the table has 2 columns for 4 records"),
+        ({"hypotheses": Finite([[0, 1]])}, "the class is over 2 records; there are 4"),
         (
             {"groups": RandomizedResponse(0.1).observe(["a", "a", "a", "b"])},
             "it must be positive: too few records",

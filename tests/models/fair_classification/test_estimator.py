@@ -1,3 +1,4 @@
+import pickle
 import warnings
 
 import numpy as np
@@ -5,7 +6,7 @@ import pandas as pd
 import pytest
 
 pytest.importorskip("sklearn")
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
@@ -31,7 +32,7 @@ def test_it_is_an_estimator():
 
 def test_it_learns_in_a_pipeline_and_is_fair_on_the_records():
     X, y, a = people()
-    pipe = make_pipeline(StandardScaler(), FairClassifier(DemographicParity(0.02)))
+    pipe = make_pipeline(StandardScaler(), FairClassifier(DemographicParity(0.02), random_state=0))
     pipe.fit(X, y, fairclassifier__sensitive_features=a)
     share = pipe.predict_proba(X)[:, 1]
     assert abs(share[a == "u"].mean() - share[a == "v"].mean()) <= 0.02 + 1e-6
@@ -41,13 +42,13 @@ def test_it_learns_in_a_pipeline_and_is_fair_on_the_records():
     assert (drawn == y).mean() > 0.6
 
 
-def test_lots_are_uniform_and_change_with_the_seed():
-    from forcopt.models.fair_classification.estimator import _lots
+def test_row_numbers_are_uniform_and_change_with_the_seed():
+    from forcopt.models.fair_classification.group_aware import _row_numbers
 
     X = np.arange(20000.0)[:, None] // 1 / 7
-    lots = _lots(X, 0)
+    lots = _row_numbers(X, 0)
     assert np.abs(np.sort(lots) - (np.arange(20000) + 0.5) / 20000).max() < 0.014  # Kolmogorov-Smirnov, 0.1 %
-    assert np.corrcoef(lots, _lots(X, 1))[0, 1] == pytest.approx(0, abs=0.03)
+    assert np.corrcoef(lots, _row_numbers(X, 1))[0, 1] == pytest.approx(0, abs=0.03)
     assert np.corrcoef(lots[1:], lots[:-1])[0, 1] == pytest.approx(0, abs=0.03)
 
 
@@ -55,7 +56,8 @@ def test_the_metrics_of_fairlearn_agree():
     from fairlearn import metrics
 
     X, y, a = people()
-    clf = FairClassifier(EqualizedOdds(0.0), learner=Thresholds()).fit(X, y, sensitive_features=a)
+    clf = FairClassifier(EqualizedOdds(0.0), learner=Thresholds(), keep_solution=True)
+    clf.fit(X, y, sensitive_features=a)
     drawn = clf.predict(X)
     rates = clf.solution_.problem.rates((drawn == "yes").astype(float))
     ours = max(EqualizedOdds().disparity(rates).values())
@@ -98,5 +100,175 @@ def test_a_decision_takes_the_frame_that_it_was_learnt_from():
     decision = p.solve().decision
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        share = decision.positive_probability(frame)
-    assert share.tolist() == decision.positive_probability(frame.to_numpy(dtype=float)).tolist()
+        share = decision.probability(frame)
+    assert share.tolist() == decision.probability(frame.to_numpy(dtype=float)).tolist()
+
+
+def by_sign(X):
+    return np.asarray(X)[:, 0] > 0.1
+
+
+DRAWN = {"check_classifiers_train": "predictions are drawn, so they are no argmax of the probabilities"}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("draws", ["record", "row"])
+def test_it_is_an_estimator_with_a_constraint(draws):
+    check_estimator(
+        FairClassifier(DemographicParity(0.1), sensitive=by_sign, draws=draws), expected_failed_checks=DRAWN
+    )
+
+
+def binary_feature(n=20_000):
+    """One binary feature that tells the groups apart, and labels that follow it."""
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 2, n)
+    x = (rng.random(n) < 0.2 + 0.6 * a).astype(float)
+    y = rng.random(n) < 0.15 + 0.7 * x
+    return x[:, None], y, a
+
+
+@pytest.mark.parametrize("constraint", [DemographicParity(0.25), EqualizedOdds(0.25)])
+def test_realised_rates_keep_the_tolerance_on_discrete_features(constraint):
+    """Systematic draws: a group's realised rate is within 6 / (2 sqrt(n)) of its probability."""
+    X, y, a = binary_feature()
+    worst = {}
+    for draws in ("record", "row"):
+        found = []
+        for seed in range(20):
+            clf = FairClassifier(constraint, Thresholds(), draws=draws, random_state=seed, keep_solution=True)
+            rates = clf.fit(X, y, sensitive_features=a).solution_.problem.rates(clf.predict(X).astype(float))
+            found.append(max(constraint.disparity(rates).values()))
+        worst[draws] = max(found)
+    assert worst["record"] <= 0.25 + 0.05
+    assert worst["row"] > 0.35  # the price of the same answer for the same row
+
+
+def test_the_same_row_gets_the_same_answer_if_asked():
+    X, y, a = binary_feature(2000)
+    clf = FairClassifier(DemographicParity(0.05), Thresholds(), draws="row", random_state=3)
+    drawn = clf.fit(X, y, sensitive_features=a).predict(X)
+    assert all(len(set(drawn[X[:, 0] == v])) == 1 for v in (0, 1))
+    assert clf.predict(X[:5]).tolist() == drawn[:5].tolist()
+
+
+def test_fresh_draws_differ_and_an_int_repeats():
+    X, y, a = binary_feature(2000)
+    clf = FairClassifier(DemographicParity(0.05), Thresholds()).fit(X, y, sensitive_features=a)
+    assert (clf.predict(X) != clf.predict(X)).any()
+    clf.set_params(random_state=1)
+    assert (clf.predict(X) == clf.predict(X)).all()
+
+
+def test_a_pickle_holds_no_training_record():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2)) + 0.123456789
+    y, a = X[:, 0] + rng.normal(size=300) > 0, np.where(rng.random(300) < 0.5, "secretA", "secretB")
+    for learner in (None, Thresholds(), LogisticRegression()):
+        for method in ("column-generation", "exponentiated-gradient", "grid"):
+            clf = FairClassifier(DemographicParity(0.1), learner, method=method)
+            data = pickle.dumps(clf.fit(X, y, sensitive_features=a))
+            assert not any(v.tobytes() in data for v in X.ravel())
+            assert len(data) < 300 * 8 + 30_000 and y.tobytes() not in data
+            again = pickle.loads(data)
+            assert again.predict_proba(X).tolist() == clf.predict_proba(X).tolist()
+            assert not hasattr(clf, "solution_")
+    kept = FairClassifier(DemographicParity(0.1), Thresholds(), keep_solution=True)
+    kept.fit(X, y, sensitive_features=a)
+    assert pickle.loads(pickle.dumps(kept)).solution_.objective == kept.report_.error
+
+
+def test_constraints_are_parameters():
+    from sklearn.model_selection import GridSearchCV
+
+    X, y, a = people(300)
+    table = np.column_stack([X, a == "u"])
+    grid = GridSearchCV(
+        FairClassifier(DemographicParity(0.5), Thresholds(), sensitive=3, random_state=0),
+        {"constraint__tolerance": [0.0, 0.3]},
+        cv=2,
+    ).fit(table, y)
+    assert grid.best_params_ == {"constraint__tolerance": 0.3}
+    clf = FairClassifier(DemographicParity(0.1)).set_params(constraint__tolerance=0.2, method="grid")
+    assert clf.constraint == DemographicParity(0.2) and clf.get_params()["constraint__tolerance"] == 0.2
+    with pytest.raises(fo.DeclarationError, match="has no parameter tolerance"):
+        FairClassifier().set_params(constraint__tolerance=0.2)
+    with pytest.raises(ValueError, match="unknown field"):
+        clf.set_params(constraint__bound=1.0)
+
+
+def test_weights_count_like_copies():
+    X, y, a = people(80)
+    weight = np.random.default_rng(0).integers(0, 4, 80)
+    weight[:4] = 1
+    copies = np.repeat(np.arange(80), weight)
+    by_weight = FairClassifier(EqualizedOdds(0.05), Thresholds())
+    by_weight.fit(X, y, sensitive_features=a, sample_weight=weight)
+    by_copy = FairClassifier(EqualizedOdds(0.05), Thresholds())
+    by_copy.fit(X[copies], y[copies], sensitive_features=a[copies])
+    assert by_weight.report_.error == pytest.approx(by_copy.report_.error, abs=1e-9)
+    assert not by_weight.report_.violations
+
+
+def test_metadata_is_routed():
+    from sklearn import config_context
+    from sklearn.linear_model import Perceptron
+    from sklearn.model_selection import cross_val_score
+
+    X, y, a = people(200)
+    with config_context(enable_metadata_routing=True):
+        clf = FairClassifier(DemographicParity(0.1), random_state=0)
+        clf.fit(X, y, sensitive_features=a)
+        routed = clf.set_fit_request(sensitive_features=True, sample_weight=True)
+        routed.set_score_request(sample_weight=False)
+        scores = cross_val_score(
+            routed, X, y, cv=2, params={"sensitive_features": a, "sample_weight": np.ones(200)}
+        )
+        assert scores.min() > 0.5
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        make_pipeline(scaler, routed).fit(X, y, sensitive_features=a, sample_weight=np.ones(200))
+        FairClassifier(DemographicParity(0.1), Perceptron()).fit(X, y, sensitive_features=a)
+
+
+def test_sensitive_columns_are_named_and_crossed():
+    X, y, a = people(400)
+    frame = pd.DataFrame(X, columns=["x", "y", "z"]).assign(group=a, half=np.arange(400) % 2)
+    by_name = FairClassifier(DemographicParity(0.05), Thresholds(), sensitive="group").fit(frame, y)
+    given = FairClassifier(DemographicParity(0.05), Thresholds())
+    given.fit(frame.drop(columns="group"), y, sensitive_features=a)
+    assert by_name.report_.error == pytest.approx(given.report_.error)
+    assert by_name.predict_proba(frame).shape == (400, 2)
+    crossed = FairClassifier(DemographicParity(0.05), Thresholds(), sensitive=["group", "half"]).fit(frame, y)
+    assert {"selection rate of u & 0", "selection rate of v & 1"} <= set(crossed.report_.metrics)
+    with pytest.raises(fo.DeclarationError, match="sensitive is 'sex'; X has no such column"):
+        FairClassifier(DemographicParity(0.05), Thresholds(), sensitive="sex").fit(frame, y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"learner": LogisticRegression}, "not an instance such as LogisticRegression"),
+        ({"learner": LinearRegression()}, "an estimator is given that is no classifier"),
+        ({"learner": StandardScaler()}, "that is no classifier"),
+        ({"random_state": "seven"}, "random_state is 'seven'"),
+        ({"random_state": -1}, "random_state is -1"),
+        ({"random_state": 1.5}, "random_state is 1.5"),
+        ({"draws": "both"}, "draws is 'both'"),
+        ({"constraint": 0.1}, "constraint is 0.1; it must be a fairness notion"),
+        ({"options": {"rounds": 1.5}}, "rounds is 1.5; it must be a whole number"),
+        ({"method": "grid", "options": {"points": 20.5}}, "points is 20.5; it must be a whole number"),
+        ({"method": "exponentiated-gradient", "options": {"rounds": 1.5}}, "rounds is 1.5"),
+        ({"method": "no-regret", "options": {"rounds": 1.5}}, "rounds is 1.5"),
+    ],
+)
+def test_odd_parameters_are_refused_at_fit(parameters, message):
+    X, y, a = people(60)
+    with pytest.raises(fo.DeclarationError, match=message):
+        FairClassifier(**{"constraint": DemographicParity(0.1), **parameters}).fit(X, y, sensitive_features=a)
+
+
+def test_one_named_group_and_missing_ones_cannot_be_compared():
+    X, y, _ = people(60)
+    groups = [None if i % 2 else "a" for i in range(60)]
+    with pytest.raises(fo.DeclarationError, match="'a' is the only named group"):
+        FairClassifier(EqualizedOdds(0.1), Thresholds()).fit(X, y, sensitive_features=groups)

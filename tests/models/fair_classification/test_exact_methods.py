@@ -232,7 +232,9 @@ def test_a_declaration_is_a_file(tmp_path):
         twelve(),
         twelve(hypotheses=Learner(LogisticRegression(C=0.5))),
         FairClassification(twelve().features, twelve().labels, seen, EqualizedOdds(0.2), None, Thresholds()),
-        FairClassification([[0], [1]], [1, 0], ["a", None], DemographicParity(), None, AllFunctions()),
+        FairClassification(
+            [[0], [1], [2]], [1, 0, 1], ["a", None, "b"], DemographicParity(), None, AllFunctions()
+        ),
     ):
         data = json.loads(json.dumps(problem.to_dict()))
         assert fo.Problem.from_dict(data) == problem
@@ -243,7 +245,7 @@ def test_the_decision_draws_and_reads():
     s = twelve().solve()
     d = s.decision
     assert repr(d).startswith("0.7000  hypothesis ") and "0.3000  hypothesis 2" in repr(d)
-    share = d.positive_probability(twelve().features)
+    share = d.probability(twelve().features)
     assert np.array_equal(d.predict_proba(twelve().features), np.column_stack([1 - share, share]))
     many = np.tile(twelve().features, (2000, 1))
     drawn = d.predict(many, seed=0).reshape(2000, -1).mean(axis=0)

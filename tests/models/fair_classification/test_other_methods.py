@@ -106,7 +106,7 @@ def test_no_single_classifier_may_be_fair():
 
 
 def test_the_oracle_by_integer_programming_is_that_by_listing():
-    from forcopt.models.fair_classification.hypotheses.halfspaces import MilpOracle
+    from forcopt.learning.halfspaces import MilpOracle
 
     square = np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]])
     milp, sweep = MilpOracle(square, 1e-3), Halfspaces().oracle(square)

@@ -36,9 +36,9 @@ def population(decision):
     x = np.arange(4)[:, None]
     if isinstance(decision, TwoStepClassifier):
         known = decision.for_true_groups()
-        accepted = np.stack([known.positive_probability(x, [a] * 4) for a in "01"])
+        accepted = np.stack([known.probability(x, [a] * 4) for a in "01"])
     else:
-        accepted = np.stack([decision.positive_probability(x)] * 2)
+        accepted = np.stack([decision.probability(x)] * 2)
     rates = np.einsum("yax,ax->ya", OF_X, accepted)
     return float((MASS * np.array([rates[0], 1 - rates[1]])).sum()), float(np.ptp(rates, axis=1).max())
 
@@ -83,10 +83,10 @@ def test_the_law_is_the_same_for_true_groups():
     decision = problem.solve("two-step", seed=0, allow_vacuous=True).decision
     x, known = np.arange(4)[:, None], decision.for_true_groups()
     channel = problem.groups.channel
-    reported = np.array([decision.positive_probability(x, channel.observe([z] * 4)) for z in "01"])
+    reported = np.array([decision.probability(x, channel.observe([z] * 4)) for z in "01"])
     for a in (0, 1):
         expected = channel.transition(2)[:, a] @ reported
-        assert known.positive_probability(x, [str(a)] * 4) == pytest.approx(expected)
+        assert known.probability(x, [str(a)] * 4) == pytest.approx(expected)
     assert set(known.predict(x, ["0"] * 4, seed=1)) <= {0, 1}
     assert (known.predict(x, ["0"] * 4, seed=1) == known.predict(x, ["0"] * 4, seed=1)).all()
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import linprog, minimize
 
 from forcopt.models import LexifairClassification
-from forcopt.models.lexifair import Predictions
+from forcopt.models.lexifair import Finite
 
 
 def mixtures(table, **fields):
@@ -16,7 +16,7 @@ def mixtures(table, **fields):
     return LexifairClassification(
         labels=np.zeros(count),
         groups=[[k] for k in range(count)],
-        hypotheses=Predictions(table),
+        hypotheses=Finite(table),
         **fields,
     )
 

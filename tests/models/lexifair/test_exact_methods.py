@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 import forcopt as fo
 from forcopt.backends.registry import backends
 from forcopt.models import LexifairClassification, LexifairRegression
-from forcopt.models.lexifair import Predictions, Stumps
+from forcopt.models.lexifair import Finite, Stumps
 from forcopt.models.lexifair.levels import sums_of_largest
 
 READY = {name: b for name, b in backends().items() if b.missing() is None and not b.capabilities.only_integer}
@@ -85,7 +85,7 @@ def test_every_backend_for_linear_programs(backend, method):
 def test_stumps_priced_by_their_oracle_or_listed_are_the_same():
     problem = classification(n=60, d=3, groups=5)
     listed = LexifairClassification(
-        hypotheses=Predictions(problem.hypotheses.predictions(np.arange(problem.hypotheses.count))),
+        hypotheses=Finite(problem.hypotheses.predictions(np.arange(problem.hypotheses.count))),
         labels=problem.labels,
         groups=problem.groups,
     )

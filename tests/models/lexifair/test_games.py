@@ -73,9 +73,9 @@ def test_where_the_rounds_end_it_says_what_is_left():
 
 
 def test_a_time_limit_and_a_user_end_the_game():
-    assert (
-        "was left after 500 rounds" in mixtures(THREE).solve("no-regret", alpha=1e-6, time_limit=0.0).message
-    )
+    early = mixtures(THREE).solve("no-regret", alpha=1e-6, time_limit=0.0)
+    assert "was left after 1 rounds" in early.message and "the time limit was reached" in early.message
+    assert early.bound <= 0.4 + 1e-9 <= early.objective + 1e-9
     seen = []
     s = mixtures(THREE).solve(
         "no-regret", alpha=1e-9, on_improvement=lambda i: seen.append(i) or len(seen) == 2
@@ -121,7 +121,8 @@ def test_printed_constants_may_fall_below_the_optimum():
     rates = (2 * diameter / (penalty * slope * np.sqrt(rounds)), largest / ((1 + penalty) * np.sqrt(rounds)))
     first = game(problem, [], penalty, 0.0, largest, rates)
     first.learner._player = GradientDescent(np.array([1.0, 0.0]), first.learner.space.project, rate=rates[0])
-    first.run(rounds)
+    for _ in range(rounds):
+        first.step()
     model, eta, *_ = first.average()
     assert eta == pytest.approx(0.49799, abs=1e-4) and eta < 0.5
     assert sums_of_largest(model.losses)[0] == pytest.approx(0.50029, abs=1e-3)
@@ -130,7 +131,8 @@ def test_printed_constants_may_fall_below_the_optimum():
 def test_limits_that_no_model_meets_are_proved_impossible():
     problem = mixtures([(0.5, 0.5, 0.0), (0.7, 0.0, 0.5)])
     second = game(problem, [0.3], 8.0, 0.7, 1.4, (0.01, 0.001))
-    second.run(4000)
+    for _ in range(4000):
+        second.step()
     model, _, weights, prices = second.average()
     assert model.losses.max() > 0.45
     assert is_impossible(problem, weights, prices, np.array([0.3]), 1.4)
@@ -180,7 +182,7 @@ def test_alpha_is_positive(alpha):
 def test_what_games_refuse():
     with pytest.raises(fo.DeclarationError, match="radius is None; method 'no-regret' needs a bounded set"):
         regression().solve("no-regret")
-    with pytest.raises(fo.DeclarationError, match="rounds is 0; it must be at least 1"):
+    with pytest.raises(fo.DeclarationError, match="rounds is 0; it must be a whole number of at least 1"):
         mixtures(THREE).solve("no-regret", rounds=0)
     with pytest.raises(fo.DeclarationError, match="draws is 0; it must be at least 1"):
         mixtures(THREE).solve("ftpl", draws=0)

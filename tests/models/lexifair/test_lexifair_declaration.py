@@ -9,7 +9,7 @@ from test_exact_methods import classification, regression
 
 import forcopt as fo
 from forcopt.models import LexifairClassification, LexifairRegression
-from forcopt.models.lexifair import Predictions, Stumps, groups_of
+from forcopt.models.lexifair import Finite, Stumps, groups_of
 
 
 def small(**fields):
@@ -50,11 +50,11 @@ def test_bad_regressions(fields, message):
         ({"labels": [0, 2]}, r"labels\[1\] is 2; it must be 0 or 1"),
         ({"labels": [0, 1, 1], "groups": [[0, 1, 2]]}, "hypotheses has 2 records, labels 3"),
         (
-            {"hypotheses": {"type": "Predictions", "table": [[0.5, 1.5]]}},
+            {"hypotheses": {"type": "Finite", "table": [[0.5, 1.5]]}},
             r"array\[0, 1\] is 1.5; it must be from 0 to 1",
         ),
         (
-            {"hypotheses": {"type": "Predictions", "table": [0, 1]}},
+            {"hypotheses": {"type": "Finite", "table": [0, 1]}},
             r"shape is \(2,\); it must be \(classifiers",
         ),
         ({"hypotheses": {"type": "Stumps", "features": [1, 2]}}, r"shape is \(2,\); it must be \(records"),
@@ -65,7 +65,7 @@ def test_bad_regressions(fields, message):
     ],
 )
 def test_bad_classifications(fields, message):
-    base = {"labels": [0, 1], "groups": [[0], [1]], "hypotheses": Predictions([[0, 1], [1, 1]])}
+    base = {"labels": [0, 1], "groups": [[0], [1]], "hypotheses": Finite([[0, 1], [1, 1]])}
     with pytest.raises(ValueError, match=message):
         LexifairClassification(**{**base, **fields})
 
@@ -138,14 +138,14 @@ def test_stumps_are_all_thresholds_both_ways():
     np.testing.assert_allclose(stumps.total_costs(costs), costs @ table.T, atol=1e-12)
     assert stumps.predict([1], [[9, 9], [0, 0]]).tolist() == [[1, 0]]
     with pytest.raises(fo.DeclarationError, match="cannot predict other records"):
-        Predictions([[0, 1]]).predict([0], [[1]])
+        Finite([[0, 1]]).predict([0], [[1]])
 
 
 def test_predictions_follow_the_mixture():
     """A frequency of 20,000 draws is within 0.02, over 5 standard deviations: error below 1e-6."""
     p = classification(0, n=30)
     mixture = p.solve().decision
-    chance = mixture.predict_probability(p.hypotheses.features)
+    chance = mixture.probability(p.hypotheses.features)
     many = mixture.predict(np.repeat(p.hypotheses.features[3:4], 20_000, axis=0), seed=1)
     assert many.mean() == pytest.approx(chance[3], abs=0.02)
     assert (

@@ -1,0 +1,38 @@
+"""Classes of classifiers, each with its cost-sensitive oracle, and randomised policies over them."""
+
+from forcopt.learning.all_functions import AllFunctions
+from forcopt.learning.finite import Finite
+from forcopt.learning.halfspaces import Halfspace, Halfspaces
+from forcopt.learning.hypotheses import (
+    Classifier,
+    Constant,
+    Hypotheses,
+    Hypothesis,
+    Oracle,
+    OracleTimeout,
+)
+from forcopt.learning.learner import Learner
+from forcopt.learning.listed import ListedHypotheses
+from forcopt.learning.policy import RandomizedPolicy, systematic_draw
+from forcopt.learning.stumps import Stumps
+from forcopt.learning.thresholds import Threshold, Thresholds
+
+__all__ = [
+    "AllFunctions",
+    "Classifier",
+    "Constant",
+    "Finite",
+    "Halfspace",
+    "Halfspaces",
+    "Hypotheses",
+    "Hypothesis",
+    "Learner",
+    "ListedHypotheses",
+    "Oracle",
+    "OracleTimeout",
+    "RandomizedPolicy",
+    "Stumps",
+    "Threshold",
+    "Thresholds",
+    "systematic_draw",
+]

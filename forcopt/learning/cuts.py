@@ -1,0 +1,48 @@
+"""All cuts of one score: the classifiers that are left over once a learner has sorted the records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from forcopt.arrays import Array
+from forcopt.learning.hypotheses import Classifier, Constant, Hypothesis
+
+__all__ = ["Cuts", "best_cuts"]
+
+
+class Cuts:
+    """The classifiers that predict 1 where a score is at least some value; the best costs one pass.
+
+    Parameters
+    ----------
+    scores : Array
+        Of the records, shape ``(n,)``.
+    make : Callable[[float], Classifier]
+        Gives the classifier that cuts the score at a value.
+    """
+
+    def __init__(self, scores: Array, make: Callable[[float], Classifier]) -> None:
+        self.make = make
+        self.values, self.place = np.unique(scores, return_inverse=True)
+
+    def best(self, costs: Array) -> tuple[float, Hypothesis]:
+        """The cut of least cost, and that cost."""
+        at = np.bincount(self.place, costs, len(self.values))
+        above = np.append(np.cumsum(at[::-1])[::-1], 0.0)  # entry k: predict 1 from the k-th value on
+        k = int(np.argmin(above))
+        return float(above[k]), Hypothesis(lambda: self._cut(k), (self.place >= k).astype(np.int64))
+
+    def _cut(self, k: int) -> Classifier:
+        if k in (0, len(self.values)):
+            return Constant(int(k == 0))
+        low, high = self.values[k - 1], self.values[k]
+        middle = (low + high) / 2
+        return self.make(float(middle if middle > low else high))
+
+
+def best_cuts(families: Iterable[Cuts], costs: Array) -> list[Hypothesis]:
+    """The best cut of each score, the best first."""
+    found = sorted((cuts.best(costs) for cuts in families), key=lambda pair: pair[0])
+    return [hypothesis for _, hypothesis in found]

@@ -1,0 +1,167 @@
+"""Policies as files: JSON with a version, so that a policy goes into production without a pickle."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from forcopt.errors import DeclarationError
+from forcopt.learning.halfspaces import Halfspace
+from forcopt.learning.hypotheses import Classifier, Constant
+from forcopt.learning.learner import ScoreCut
+from forcopt.learning.lookup import Lookup
+from forcopt.learning.thresholds import Threshold
+
+__all__ = ["PolicyFile", "classifier_from_dict", "classifier_to_dict", "linear_form"]
+
+VERSION = 1
+
+
+class PolicyFile:
+    """A mixin for policies that can be written to a JSON file and read from it."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """The policy as plain data, ready for JSON."""
+
+    @classmethod
+    @abstractmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The policy of plain data."""
+
+    def save(self, path: str | Path) -> None:
+        """Write the policy to a JSON file.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; it is replaced.
+
+        Raises
+        ------
+        DeclarationError
+            If a part of the policy has no plain form.
+        """
+        data = {"policy": type(self).__name__, "version": VERSION, **self.to_dict()}
+        Path(path).write_text(json.dumps(data, allow_nan=False, indent=1) + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a policy from a file that `save` wrote.
+
+        Raises
+        ------
+        DeclarationError
+            For a file that holds another kind of policy, or a later version.
+        """
+        try:
+            data = json.loads(Path(path).read_text())
+        except ValueError as error:
+            raise DeclarationError(f"{path} is no JSON file: {error}") from None
+        if not isinstance(data, dict) or data.get("policy") != cls.__name__:
+            kind = data.get("policy") if isinstance(data, dict) else None
+            raise DeclarationError(f"{path} holds policy {kind!r}; it must be {cls.__name__!r}")
+        if not isinstance(data.get("version"), int) or not 1 <= data["version"] <= VERSION:
+            raise DeclarationError(
+                f"{path} has version {data.get('version')!r}; this one reads up to {VERSION}"
+            )
+        try:
+            return cls.from_dict(data)
+        except (KeyError, TypeError) as error:
+            raise DeclarationError(f"{path} is incomplete: {error}") from None
+
+
+def linear_form(estimator: Any) -> tuple[Any, float]:
+    """Normal and offset of a fitted linear classifier of scikit-learn, with or without a `StandardScaler`.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With ``coef_`` and ``intercept_``, or a pipeline of a `StandardScaler` and such an estimator.
+
+    Returns
+    -------
+    tuple[Array, float]
+        The score is ``normal . x + offset``.
+
+    Raises
+    ------
+    DeclarationError
+        For another estimator.
+    """
+    steps = [step for _, step in getattr(estimator, "steps", [("", estimator)])]
+    last, before = steps[-1], steps[:-1]
+    coefficients = getattr(last, "coef_", None)
+    scalers = [step for step in before if hasattr(step, "scale_") and hasattr(step, "mean_")]
+    linear = (
+        coefficients is not None and hasattr(last, "decision_function") and np.shape(coefficients)[0] == 1
+    )
+    if not linear or len(scalers) != len(before) or len(scalers) > 1:
+        raise DeclarationError(
+            f"{estimator!r} has no plain form: only linear classifiers are written to a file"
+        )
+    normal, offset = np.asarray(coefficients, dtype=float)[0], float(np.ravel(last.intercept_)[0])
+    for scaler in scalers:
+        if scaler.scale_ is not None:
+            normal = normal / scaler.scale_
+        if scaler.mean_ is not None:
+            offset -= float(normal @ scaler.mean_)
+    return normal, offset
+
+
+def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
+    """A classifier as plain data: constants, thresholds, halfspaces, lookups and linear learners.
+
+    Raises
+    ------
+    DeclarationError
+        For any other classifier.
+
+    Examples
+    --------
+    >>> classifier_to_dict(Threshold(0, 1.5, True))
+    {'type': 'Threshold', 'column': 0, 'cut': 1.5, 'above': True}
+    """
+    if isinstance(classifier, Constant):
+        return {"type": "Constant", "label": int(classifier.label)}
+    if isinstance(classifier, Threshold):
+        cut, above = float(classifier.cut), bool(classifier.above)
+        return {"type": "Threshold", "column": int(classifier.column), "cut": cut, "above": above}
+    if isinstance(classifier, Halfspace):
+        return {
+            "type": "Halfspace",
+            "normal": classifier.normal.tolist(),
+            "offset": float(classifier.offset),
+        }
+    if isinstance(classifier, Lookup):
+        return {"type": "Lookup", "rows": classifier.rows.tolist(), "values": classifier.values.tolist()}
+    if isinstance(classifier, ScoreCut):
+        normal, offset = linear_form(classifier.estimator)
+        return {"type": "Halfspace", "normal": normal.tolist(), "offset": offset - float(classifier.cut)}
+    raise DeclarationError(f"{classifier!r} has no plain form, so it cannot be written to a file")
+
+
+def classifier_from_dict(data: dict[str, Any]) -> Classifier:
+    """The classifier of plain data.
+
+    Raises
+    ------
+    DeclarationError
+        For an unknown type.
+    """
+    kind = data.get("type")
+    if kind == "Constant":
+        return Constant(int(data["label"]))
+    if kind == "Threshold":
+        return Threshold(int(data["column"]), float(data["cut"]), bool(data["above"]))
+    if kind == "Halfspace":
+        return Halfspace(np.asarray(data["normal"], dtype=float), float(data["offset"]))
+    if kind == "Lookup":
+        return Lookup(np.asarray(data["rows"], dtype=float), np.asarray(data["values"], dtype=np.int64))
+    raise DeclarationError(
+        f"a classifier has type {kind!r}; it must be Constant, Threshold, Halfspace or Lookup"
+    )

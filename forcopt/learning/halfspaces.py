@@ -1,0 +1,255 @@
+"""Halfspaces of the features, and their oracles: cuts, a sweep of the plane, a MILP, a regression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import Field
+
+from forcopt.arrays import Array, as_numbers
+from forcopt.errors import BackendError, DeclarationError
+from forcopt.language.constraint import implies
+from forcopt.language.model import Model, Variable
+from forcopt.learning.cuts import Cuts, best_cuts
+from forcopt.learning.hypotheses import (
+    Hull,
+    Hypotheses,
+    Hypothesis,
+    Oracle,
+    OracleTimeout,
+    constants,
+)
+from forcopt.learning.lookup import distinct_rows
+from forcopt.learning.plane import Cut, Plane
+from forcopt.loops.solution import ModelSolution
+from forcopt.status import Status
+
+__all__ = ["Halfspace", "Halfspaces", "write_halfspace"]
+
+
+class Halfspaces(Hypotheses):
+    """All linear classifiers: 1 where ``normal . x + offset >= 0``.
+
+    Attributes
+    ----------
+    search : Literal["exact", "regression"], default "exact"
+        ``"exact"`` finds the best halfspace for given costs: by sorting for one feature, by a sweep around
+        every point for two (O(m^2 log m) for m distinct rows), by a mixed-integer program for more.
+        ``"regression"`` regresses the costs on the features by least squares, O(n d) a call: the heuristic of
+        Kearns et al. (2018), without a guarantee; it cuts the fit where the costs are least, rather than at
+        0.
+    margin : float, default 0.0001
+        How far from the boundary every record must stay, in units of the range of the features, for three and
+        more of them, where the best is among the halfspaces that do.
+
+    Examples
+    --------
+    >>> X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    >>> xor = Halfspaces().oracle(X)
+    >>> len(xor.all())  # of the 16 labellings, two are not linear
+    14
+    >>> xor.best(np.array([1.0, -1.0, -1.0, 1.0])).predictions.sum() in (1, 3)
+    True
+    """
+
+    search: Literal["exact", "regression"] = "exact"
+    margin: float = Field(default=1e-4, gt=1e-6, lt=1.0, allow_inf_nan=False)
+
+    def oracle(self, features: Array) -> Oracle:
+        """The oracle that fits the number of features and the wish for exactness."""
+        if self.search == "regression":
+            return RegressionOracle(features)
+        kind = PlaneOracle if features.shape[1] <= 2 else MilpOracle
+        return kind(features, self.margin)
+
+
+@dataclass(frozen=True, eq=False)
+class Halfspace:
+    """Predicts 1 where ``normal . x + offset >= 0``; `normal` has shape ``(d,)``."""
+
+    normal: Array
+    offset: float
+
+    def predict(self, X: Any) -> Array:
+        """0 or 1 for each row of X."""
+        return (as_numbers(X, "X") @ self.normal + self.offset >= 0).astype(np.int64)
+
+    def __repr__(self) -> str:
+        terms = [f"{v:+.6g} x{j}" for j, v in enumerate(self.normal) if v]
+        return f"{' '.join(terms)} {self.offset:+.6g} >= 0"
+
+
+class _Scaled:
+    """Features moved into [-1, 1], in which margins have a meaning; halfspaces stay halfspaces."""
+
+    def __init__(self, features: Array) -> None:
+        low, high = features.min(axis=0), features.max(axis=0)
+        self.center, self.half = (low + high) / 2, np.where(high > low, (high - low) / 2, 1.0)
+        scaled = (features - self.center) / self.half
+        self.points, self.place = distinct_rows(scaled.round(12))  # rounding must not tell equals apart
+
+    def halfspace(self, normal: Array, offset: float) -> Halfspace:
+        """The halfspace of the features that is this one of the points."""
+        normal = normal / self.half
+        return Halfspace(normal, float(offset - normal @ self.center))
+
+
+def write_halfspace(model: Model, points: Array, margin: float) -> tuple[Variable, Variable, Variable]:
+    """Write a halfspace of points in [-1, 1]^d into a model, for every point at least margin / 2 away.
+
+    Returns
+    -------
+    tuple[Variable, Variable, Variable]
+        Normal and offset, of which the normal has entries from -1 to 1, and for each point the binary that
+        says whether it is inside.
+    """
+    d = points.shape[1]
+    normal = model.variable(model.unused_name("normal"), d, lower=-1.0, upper=1.0)
+    offset = model.variable(model.unused_name("offset"), lower=-d - margin, upper=d + margin)
+    inside = model.variable(model.unused_name("inside"), len(points), binary=True)
+    score = normal @ points.T + offset
+    model.subject_to(
+        implies(inside, score >= margin / 2),
+        implies(1 - inside, score <= -margin / 2),
+    )
+    return normal, offset, inside
+
+
+class _WrittenOracle(Oracle):
+    """Can write a halfspace into a model."""
+
+    def __init__(self, features: Array, margin: float) -> None:
+        self.features, self.scaled, self.margin = features, _Scaled(features), margin
+
+    def hull(self, model: Model, linear: sp.csr_array, single: bool = False) -> Hull:
+        """A single halfspace by a binary for each distinct point; mixtures by listing them."""
+        if not single:
+            return super().hull(model, linear)
+        points, place = self.scaled.points, self.scaled.place
+        normal, offset, inside = write_halfspace(model, points, self.margin)
+        members = sp.csr_array((np.ones(len(place)), (np.arange(len(place)), place)))
+
+        def read(solution: ModelSolution) -> tuple[Array, list[Hypothesis]]:
+            found = self.scaled.halfspace(solution[normal], float(solution[offset]))
+            return np.ones(1), [Hypothesis(found, np.round(solution[inside]).astype(np.int64)[place])]
+
+        first = np.unique(place, return_index=True)[1]
+        return Hull(
+            sp.csr_array(linear @ members) @ inside,
+            read,
+            lambda _, predictions: {inside: predictions[0, first]},
+        )
+
+    def constants(self) -> list[Hypothesis]:
+        """Both: halfspaces that hold all points or none."""
+        return constants(len(self.scaled.place))
+
+
+class MilpOracle(_WrittenOracle):
+    """The best halfspace for given costs, as a mixed-integer program; exact among those with the margin."""
+
+    closed_form = False
+
+    def best(self, costs: Array) -> Hypothesis:
+        """Solve the program with HiGHS, to optimality.
+
+        Raises
+        ------
+        OracleTimeout
+            If the deadline passed first.
+        """
+        model = Model("halfspace")
+        hull = self.hull(model, sp.csr_array(costs[None, :]), single=True)
+        model.minimize(hull.mapped[0])
+        solution = model.solve(gap=0.0, time_limit=self.deadline.left)
+        if solution.status is Status.OPTIMAL:
+            return hull.mixture(solution)[1][0]
+        if self.deadline.passed or solution.status in (Status.LIMIT, Status.FEASIBLE):
+            raise OracleTimeout
+        raise BackendError(f"the oracle for halfspaces found none: {solution.message}")
+
+    def fresh(self) -> MilpOracle:
+        """The same without a deadline."""
+        return MilpOracle(self.features, self.margin)
+
+
+class PlaneOracle(_WrittenOracle):
+    """The best halfspace for one or two features, by a sweep around every distinct point."""
+
+    def __init__(self, features: Array, margin: float) -> None:
+        super().__init__(features, margin)
+        self.features = features
+        points = self.scaled.points
+        self.plane = Plane(
+            np.column_stack([points, np.zeros(len(points))]) if points.shape[1] == 1 else points
+        )
+
+    def best(self, costs: Array) -> Hypothesis:
+        """The dichotomy of least cost; a constant if none is better."""
+        points, place = self.scaled.points, self.scaled.place
+        at_point = np.bincount(place, costs, len(points))
+        value, cut = self.plane.best(at_point)
+        if cut is None or min(0.0, at_point.sum()) <= value:
+            return constants(len(place))[int(at_point.sum() < 0)]
+        return self._hypothesis(cut)
+
+    def all(self) -> list[Hypothesis]:
+        """The constants and all dichotomies by a line."""
+        found = [self._hypothesis(cut) for cut in self.plane.all()]
+        return self.constants() + [h for h in found if np.ptp(h.predictions)]
+
+    def _hypothesis(self, cut: Cut) -> Hypothesis:
+        predictions = self.plane.labels(cut).astype(np.int64)[self.scaled.place]
+        return Hypothesis(lambda: self._halfspace(cut), predictions)
+
+    def _halfspace(self, cut: Cut) -> Halfspace:
+        normal, offset = self.plane.halfplane(cut)
+        found = self.scaled.halfspace(normal[: self.scaled.points.shape[1]], offset)
+        if (found.predict(self.features) != self.plane.labels(cut)[self.scaled.place]).any():
+            raise DeclarationError(
+                "features: some points lie so close to a line that no halfspace tells its sides apart"
+            )
+        return found
+
+
+class RegressionOracle(Oracle):
+    """The least-squares fit of the costs, cut where they are least; remembers the directions found."""
+
+    exact = False
+
+    def __init__(self, features: Array) -> None:
+        self.features = features
+        self.center = features.mean(axis=0)
+        spread = features.std(axis=0)
+        self.spread = np.where(spread > 0, spread, 1.0)
+        self.design = np.column_stack([(features - self.center) / self.spread, np.ones(len(features))])
+        self.inverse = np.linalg.pinv(self.design.T @ self.design)
+        self.scores: list[Cuts] = []
+
+    def best(self, costs: Array) -> Hypothesis:
+        """The halfspace along the direction in which the fitted costs fall, with the best offset."""
+        normal = -(self.inverse @ (self.design.T @ costs))[:-1] / self.spread
+        self.scores.append(Cuts(self.features @ normal, lambda cut: Halfspace(normal, -cut)))
+        return self.scores[-1].best(costs)[1]
+
+    def recall(self, costs: Array) -> list[Hypothesis]:
+        """The best offset along each direction found so far."""
+        return best_cuts(self.scores, costs)
+
+    def fresh(self) -> RegressionOracle:
+        """The same without the directions found so far."""
+        return RegressionOracle(self.features)
+
+    def fitted(self, products: Array) -> Hypothesis:
+        """The sign of the fit, from the products of the design and the costs: all that it needs of them."""
+        fit = self.inverse @ products
+        normal = -fit[:-1] / self.spread
+        found = Halfspace(normal, float(-fit[-1] - normal @ self.center))
+        return Hypothesis(found, found.predict(self.features))
+
+    def constants(self) -> list[Hypothesis]:
+        """Both."""
+        return constants(len(self.features))

@@ -1,0 +1,201 @@
+"""What a class of hypotheses must be able to do: find the best of it for costs on records."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from forcopt.arrays import Array
+from forcopt.clock import Deadline
+from forcopt.declaration import Declared
+from forcopt.errors import DeclarationError
+from forcopt.language.expression import Expression
+from forcopt.language.model import Model, Variable
+from forcopt.loops.solution import ModelSolution
+
+__all__ = ["Classifier", "Constant", "Hull", "Hypotheses", "Hypothesis", "Oracle", "OracleTimeout"]
+
+
+class Classifier(Protocol):
+    """Anything that predicts."""
+
+    def predict(self, X: Any, /) -> Any:
+        """0 or 1 for each row of X, shape ``(n,)``."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """Predicts the same for everybody."""
+
+    label: int
+
+    def predict(self, X: Any) -> Array:
+        """The label, once for each row of X."""
+        return np.full(len(X), self.label, dtype=np.int64)
+
+    def __repr__(self) -> str:
+        return f"always {self.label}"
+
+
+class Hypothesis:
+    """A classifier and what it predicts for the records of the problem.
+
+    Parameters
+    ----------
+    classifier : Classifier | Callable[[], Classifier]
+        Or what makes it, once it is asked for, where that takes an effort.
+    predictions : Array
+        See above.
+
+    Attributes
+    ----------
+    predictions : Array
+        0 or 1, shape ``(n,)``.
+    """
+
+    def __init__(self, classifier: Classifier | Callable[[], Classifier], predictions: Array) -> None:
+        self.predictions = predictions
+        self._classifier = classifier
+
+    @cached_property
+    def classifier(self) -> Classifier:
+        """For other records, too."""
+        made = self._classifier
+        return made() if not hasattr(made, "predict") else made
+
+
+@dataclass(frozen=True, eq=False)
+class Hull:
+    """All mixtures of a class, written into a model.
+
+    Attributes
+    ----------
+    mapped : Expression
+        The linear map that was asked for, of the expected predictions.
+    mixture : Callable[[ModelSolution], tuple[Array, list[Hypothesis]]]
+        Reads weights and hypotheses from a solution.
+    start : Callable[[Array, Array], Mapping[Variable, Array]]
+        The other way round: the values of variables for weights and the predictions of hypotheses, shape
+        ``(k, n)``; raises `DeclarationError` for others than the class holds.
+    """
+
+    mapped: Expression
+    mixture: Callable[[ModelSolution], tuple[Array, list[Hypothesis]]]
+    start: Callable[[Array, Array], Mapping[Variable, Array]]
+
+
+class OracleTimeout(Exception):
+    """The deadline of an oracle has passed before it could prove its answer."""
+
+
+class Oracle(ABC):
+    """Finds hypotheses for a fixed set of n records.
+
+    Attributes
+    ----------
+    exact : bool, default True
+        Whether `best` is a minimiser, and not merely good.
+    closed_form : bool, default True
+        Whether it is that without calling a solver.
+    deadline : Deadline
+        For oracles that call a solver; none by default.
+    """
+
+    exact: bool = True
+    closed_form: bool = True
+    deadline: Deadline = Deadline()
+
+    @abstractmethod
+    def best(self, costs: Array) -> Hypothesis:
+        """The cost-sensitive oracle: a hypothesis h of least ``sum(costs * h)``.
+
+        Parameters
+        ----------
+        costs : Array
+            The cost of predicting 1, less that of predicting 0, for each record; shape ``(n,)``.
+
+        Raises
+        ------
+        OracleTimeout
+            If the deadline passed first.
+        """
+
+    def recall(self, costs: Array) -> list[Hypothesis]:
+        """Good hypotheses that earlier calls left behind, for oracles whose calls take long; best first."""
+        return []
+
+    def fresh(self) -> Oracle:
+        """An oracle that remembers nothing; itself, unless calls leave something behind."""
+        return self
+
+    def constants(self) -> list[Hypothesis]:
+        """The constant hypotheses of the class; they make most notions of fairness feasible."""
+        return []
+
+    def all(self) -> list[Hypothesis]:
+        """Every hypothesis that differs on the records.
+
+        Raises
+        ------
+        DeclarationError
+            If they cannot be listed.
+        """
+        raise DeclarationError(
+            "these hypotheses cannot be listed; column-generation finds those that are needed"
+        )
+
+    def hull(self, model: Model, linear: sp.csr_array, single: bool = False) -> Hull:
+        """Write the mixtures of the class into a model: by default, a weight for each hypothesis.
+
+        Parameters
+        ----------
+        model : Model
+            To write to.
+        linear : sp.csr_array
+            The map of the expected predictions that is wanted, shape ``(q, n)``.
+        single : bool, default False
+            Only the hypotheses themselves, by integer variables.
+        """
+        listed = self.all()
+        name = model.unused_name("weight")
+        weights = model.variable(name, len(listed), lower=0.0, upper=1.0, integer=single)
+        model.subject_to(weights.sum() == 1, name=model.unused_name("mixture"))
+        table = np.stack([h.predictions for h in listed])
+
+        def start(given: Array, predictions: Array) -> dict[Variable, Array]:
+            place = {row.tobytes(): i for i, row in enumerate(table.astype(bool))}
+            values = np.zeros(len(listed))
+            for weight, row in zip(given, predictions.astype(bool), strict=True):
+                if row.tobytes() not in place:
+                    raise DeclarationError("the decision mixes a classifier that is not among the hypotheses")
+                values[place[row.tobytes()]] += weight
+            return {weights: values}
+
+        return Hull(
+            linear @ table.T.astype(float) @ weights, lambda solution: (solution[weights], listed), start
+        )
+
+
+class Hypotheses(Declared):
+    """A class of classifiers among which to learn."""
+
+    @abstractmethod
+    def oracle(self, features: Array) -> Oracle:
+        """The oracle for records with these features, shape ``(n, d)``.
+
+        Raises
+        ------
+        DeclarationError
+            If the class does not fit the features.
+        """
+
+
+def constants(count: int) -> list[Hypothesis]:
+    """The two constant hypotheses on so many records."""
+    return [Hypothesis(Constant(y), np.full(count, y, dtype=np.int64)) for y in (0, 1)]

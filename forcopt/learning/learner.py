@@ -1,0 +1,191 @@
+"""Any scikit-learn classifier that takes weights, as a heuristic oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
+
+from forcopt.arrays import Array
+from forcopt.errors import DeclarationError
+from forcopt.learning.cuts import Cuts, best_cuts
+from forcopt.learning.hypotheses import (
+    Hypotheses,
+    Hypothesis,
+    Oracle,
+    constants,
+)
+
+__all__ = ["Learner", "LearnerOracle", "ScoreCut"]
+
+
+def _read(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        if isinstance(value, type):
+            raise DeclarationError(f"a class is given, not an instance such as {value.__name__}()")
+        if not (hasattr(value, "fit") and hasattr(value, "get_params")):
+            raise DeclarationError(f"{value!r} is no scikit-learn estimator: it lacks fit and get_params")
+        if hasattr(value, "__sklearn_tags__"):
+            from sklearn.base import is_classifier
+
+            if not is_classifier(value):
+                raise DeclarationError("an estimator is given that is no classifier")
+        return value
+    if set(value) != {"class", "parameters"}:
+        raise DeclarationError(f"the keys are {', '.join(value)}; they must be class and parameters")
+    module, _, name = str(value["class"]).rpartition(".")
+    if module.partition(".")[0] != "sklearn":  # a file must not be able to run what it likes
+        raise DeclarationError(f"the class is {value['class']}; a file may name classes of sklearn only")
+    return getattr(import_module(module), name)(**value["parameters"])
+
+
+def _plain(estimator: Any) -> dict[str, Any]:
+    kind = type(estimator)
+    given = estimator.get_params(deep=False)
+    default = kind().get_params(deep=False) if kind.__module__.startswith("sklearn.") else {}
+    changed = {k: v for k, v in given.items() if k not in default or not _same(v, default[k])}
+    bad = [k for k, v in changed.items() if not isinstance(v, str | int | float | bool | None)]
+    if bad or not kind.__module__.startswith("sklearn."):
+        what = f"its parameter {bad[0]}" if bad else "a class outside sklearn"
+        raise DeclarationError(f"the learner {estimator!r} cannot be written to a file: {what}")
+    return {"class": f"{kind.__module__}.{kind.__name__}", "parameters": changed}
+
+
+def _same(a: Any, b: Any) -> bool:
+    return type(a) is type(b) and (a == b or a != a)
+
+
+Estimator = Annotated[Any, PlainValidator(_read), PlainSerializer(_plain), WithJsonSchema({"type": "object"})]
+
+
+class Learner(Hypotheses):
+    """What a scikit-learn classifier can learn from weighted records: the oracle of Agarwal et al. (2018).
+
+    To make costs c small, it learns to predict 1 where c < 0, each record weighted by ``|c|``. Then the cut
+    of its score (``decision_function``, or the probability of 1) is moved to where the costs are least, by
+    one sort. Logistic regression and most others minimise a stand-in for the error, so the oracle is a
+    heuristic, and what is optimal over the classifiers that it finds is not proved to be so over all.
+
+    Attributes
+    ----------
+    estimator : Estimator
+        Takes ``sample_weight`` in ``fit``; a `Pipeline` passes it to its last step. It is cloned before each
+        fit, unless it (or the last step of a pipeline) has ``warm_start=True``: then each fit goes on
+        from the one before.
+    cut : Literal["best", "default"], default "best"
+        ``"best"`` moves the cut, and lets methods try all cuts of scores that are already learnt before they
+        ask for another; ``"default"`` leaves it to the estimator, as must be without a score.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> oracle = Learner(DecisionTreeClassifier(max_depth=1)).oracle(np.array([[1.0], [2.0], [3.0]]))
+    >>> oracle.best(np.array([1.0, -1.0, -2.0])).predictions.tolist()
+    [0, 1, 1]
+    """
+
+    estimator: Estimator
+    cut: Literal["best", "default"] = "best"
+
+    def oracle(self, features: Array) -> LearnerOracle:
+        """The oracle for these records."""
+        return LearnerOracle(self.estimator, features, self.cut == "best")
+
+
+def _score(fitted: Any) -> Callable[[Any], Any] | None:
+    """The function that gives the learner's score, if it has one."""
+    if hasattr(fitted, "decision_function"):
+        return lambda X: np.asarray(fitted.decision_function(X))
+    if hasattr(fitted, "predict_proba"):
+        return lambda X: np.asarray(fitted.predict_proba(X))[:, 1]
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreCut:
+    """Predicts 1 where the score of a fitted estimator is at least `cut`."""
+
+    estimator: Any
+    cut: float
+
+    def predict(self, X: Any) -> Array:
+        """0 or 1 for each row of X."""
+        score = _score(self.estimator)
+        assert score is not None
+        return np.asarray(score(X) >= self.cut, dtype=np.int64)
+
+    def __repr__(self) -> str:
+        return f"score >= {self.cut:.4g} of {self.estimator!r}"
+
+
+class LearnerOracle(Oracle):
+    """Weighted classification, then the best cut of the score; counts its fits.
+
+    Attributes
+    ----------
+    fits
+        How often the estimator was fitted.
+    """
+
+    exact = False
+    closed_form = False
+
+    def __init__(self, estimator: Any, features: Array, moves_cut: bool) -> None:
+        self.estimator, self.features, self.moves_cut, self.fits = estimator, features, moves_cut, 0
+        self.scores: list[Cuts] = []
+        self.last: Any = None
+        steps = getattr(estimator, "steps", None)
+        self.weights = f"{steps[-1][0]}__sample_weight" if steps else "sample_weight"
+
+    def best(self, costs: Array) -> Hypothesis:
+        """Fit the estimator to the signs of the costs; a constant if all signs agree."""
+        counted = costs != 0
+        targets = (costs < 0).astype(np.int64)
+        if not counted.any() or np.ptp(targets[counted]) == 0:
+            label = int(targets[counted][0]) if counted.any() else 0
+            return constants(len(costs))[label]
+        weights = np.abs(costs) * (len(costs) / np.abs(costs).sum())  # regularisation sees weights of mean 1
+        from sklearn import config_context
+
+        fitted = self._fresh()
+        try:
+            # a pipeline takes its last step's weights by name only while routing is off
+            with config_context(enable_metadata_routing=False):
+                fitted.fit(self.features[counted], targets[counted], **{self.weights: weights[counted]})
+        except TypeError as error:
+            raise DeclarationError(
+                f"hypotheses: {self.estimator!r} cannot be fitted with sample_weight: {error}"
+            ) from None
+        self.fits += 1
+        self.last = fitted
+        score = _score(fitted) if self.moves_cut else None
+        if score is None:
+            return Hypothesis(fitted, np.asarray(fitted.predict(self.features)).astype(np.int64))
+        self.scores.append(Cuts(score(self.features), lambda cut: ScoreCut(fitted, cut)))
+        return self.scores[-1].best(costs)[1]
+
+    def _fresh(self) -> Any:
+        from sklearn.base import clone
+
+        steps = getattr(self.estimator, "steps", None)
+        goes_on = self.last is not None and getattr(
+            steps[-1][1] if steps else self.estimator, "warm_start", False
+        )
+        return deepcopy(self.last) if goes_on else clone(self.estimator)
+
+    def recall(self, costs: Array) -> list[Hypothesis]:
+        """The best cut of each score learnt so far."""
+        return best_cuts(self.scores, costs)
+
+    def fresh(self) -> LearnerOracle:
+        """The same without the scores learnt so far."""
+        return LearnerOracle(self.estimator, self.features, self.moves_cut)
+
+    def constants(self) -> list[Hypothesis]:
+        """Both: what the oracle gives if all costs have one sign."""
+        return constants(len(self.features))

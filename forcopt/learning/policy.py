@@ -1,0 +1,117 @@
+"""Randomised policies: a probability of predicting 1 for each record, and draws from it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from forcopt.arrays import Array
+from forcopt.errors import DeclarationError
+
+__all__ = ["RandomizedPolicy", "systematic_draw"]
+
+
+class RandomizedPolicy(ABC):
+    """Predicts 1 for each record with a probability that depends on the record's features.
+
+    A subclass defines `probability`; draws and scikit-learn's ``predict_proba`` follow from it.
+    """
+
+    @abstractmethod
+    def probability(self, records: Any) -> Array:
+        """Give the probability of predicting 1.
+
+        Parameters
+        ----------
+        records : array_like
+            Features, shape ``(n, d)``.
+
+        Returns
+        -------
+        Array
+            Numbers from 0 to 1, shape ``(n,)``.
+        """
+
+    def draw(self, records: Any, rng: int | np.random.Generator | None = None) -> Array:
+        """Draw a prediction for each record, independently.
+
+        Parameters
+        ----------
+        records : array_like
+            Features, shape ``(n, d)``.
+        rng : int or numpy.random.Generator, optional
+            The source of randomness; the same int gives the same draws.
+
+        Returns
+        -------
+        Array
+            0 or 1 for each record, int64 of shape ``(n,)``.
+        """
+        chance = self.probability(records)
+        return np.asarray(np.random.default_rng(rng).random(len(chance)) < chance, dtype=np.int64)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Give the probabilities of 0 and of 1 for each row of X, shape ``(n, 2)``."""
+        positive = self.probability(X)
+        return np.column_stack([1.0 - positive, positive])
+
+    def predict(self, X: Any, seed: int | np.random.Generator | None = None) -> Array:
+        """Draw a prediction for each row of X, as `draw` does; scikit-learn's name for it."""
+        return self.draw(X, seed)
+
+
+def systematic_draw(probability: Array, strata: Array, rng: np.random.Generator) -> Array:
+    """Draw 0 or 1 for each record, so that each stratum has as many 1s as it should, up to rounding.
+
+    Each stratum is sampled systematically in a random order: its records are laid end to end as intervals of
+    the length of their probabilities, and the records that hold one of the points ``u, u + 1, u + 2, ...``
+    are drawn, with one uniform number u per stratum. Strata are independent of each other.
+
+    Parameters
+    ----------
+    probability : Array
+        Of drawing 1, shape ``(n,)``.
+    strata : Array
+        The number of each record's stratum, from 0; shape ``(n,)``.
+    rng : numpy.random.Generator
+        The source of randomness.
+
+    Returns
+    -------
+    Array
+        0 or 1, int64 of shape ``(n,)``. Record i is 1 with exactly the given probability, and the number of
+        1s in a stratum differs from the sum of its probabilities by less than 1.
+
+    Notes
+    -----
+    O(n log n). Within a stratum of equal probabilities the 1s are a simple random sample without
+    replacement, so the share of 1s of any subset of the stratum varies less than with independent draws.
+
+    References
+    ----------
+    Madow, W. G. (1949): On the theory of systematic sampling, II.
+
+    Examples
+    --------
+    >>> drawn = systematic_draw(np.full(1000, 0.3), np.zeros(1000, dtype=int), np.random.default_rng(0))
+    >>> int(drawn.sum())
+    300
+    """
+    if probability.shape != strata.shape:
+        raise DeclarationError(
+            f"probability has shape {probability.shape} and strata {strata.shape}; they must be the same"
+        )
+    count = len(probability)
+    order = np.lexsort((rng.random(count), strata))
+    ends = np.round(np.cumsum(probability[order]), 9)  # equal probabilities must sum to whole numbers
+    first = np.searchsorted(strata[order], np.arange(int(strata.max(initial=-1)) + 1))
+    before = np.append(0.0, ends)[first]
+    stratum = strata[order]
+    start = rng.random(len(first))
+    upper = np.floor(ends - before[stratum] + start[stratum])
+    lower = np.where(np.isin(np.arange(count), first), 0.0, np.append(0.0, upper[:-1]))
+    drawn = np.zeros(count, dtype=np.int64)
+    drawn[order] = upper > lower
+    return drawn

@@ -1,0 +1,129 @@
+"""Decision stumps: all thresholds on single features, in both directions."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from pydantic import field_validator
+
+from forcopt.arrays import Array, as_numbers
+from forcopt.declaration import Numbers
+from forcopt.errors import DeclarationError
+from forcopt.learning.hypotheses import Classifier, Constant
+from forcopt.learning.listed import ListedHypotheses, ListedOracle
+from forcopt.learning.thresholds import Threshold
+
+__all__ = ["Stumps"]
+
+
+class Stumps(ListedHypotheses):
+    """All thresholds on one feature, in both directions: ``x_j > t`` or ``x_j <= t``; and the two constants.
+
+    Classifiers are numbered by feature, then by threshold from the smallest value on, each with its
+    complement after all: number i < N / 2 says ``x_j > t_i``, number ``N / 2 + i`` the opposite. Number 0 is
+    "never", number N / 2 "always". Thresholds lie midway between neighbouring values.
+
+    Attributes
+    ----------
+    features : Numbers
+        Shape ``(n, d)``.
+    """
+
+    features: Numbers
+
+    @field_validator("features")
+    @classmethod
+    def _is_matrix(cls, features: Array) -> Array:
+        if features.ndim != 2 or features.size == 0:
+            raise DeclarationError(f"the shape is {features.shape}; it must be (records, features)")
+        return features
+
+    @cached_property
+    def _thresholds(self) -> tuple[Array, Array]:
+        """The feature and the threshold of each upward classifier."""
+        columns = [np.unique(column) for column in self.features.T]
+        middles = [(v[1:] + v[:-1]) / 2 for v in columns]
+        feature = np.repeat(np.arange(len(middles)), [len(m) for m in middles])
+        return np.append(0, feature), np.concatenate([[np.inf], *middles])
+
+    @cached_property
+    def _order(self) -> tuple[Array, Array]:
+        """Records by feature from the largest value down, and how many are above each threshold."""
+        order = np.argsort(-self.features, axis=0, kind="stable")
+        feature, threshold = self._thresholds
+        above = np.zeros(len(threshold), dtype=np.int64)
+        for j in range(self.features.shape[1]):
+            of = feature == j
+            values = np.sort(self.features[:, j])
+            above[of] = len(values) - np.searchsorted(values, threshold[of], side="right")
+        return order, above
+
+    @property
+    def count(self) -> int:
+        """Twice the number of thresholds, and the constants."""
+        return 2 * len(self._thresholds[1])
+
+    @property
+    def records(self) -> int:
+        """How many rows the features have."""
+        return len(self.features)
+
+    def predictions(self, which: Array) -> Array:
+        """What the classifiers say on the records."""
+        return self.predict(which, self.features)
+
+    def predict(self, which: Array, features: Any) -> Array:
+        """Compare one feature with one threshold for each classifier."""
+        feature, threshold = self._thresholds
+        up = np.asarray(which) % len(threshold)
+        says = threshold[up][:, None] < as_numbers(features, "features")[:, feature[up]].T
+        return np.asarray(np.where((np.asarray(which) >= len(threshold))[:, None], ~says, says), dtype=float)
+
+    def total_costs(self, costs: Array) -> Array:
+        """Prefix sums of the costs in the order of each feature: O(n d) for each row of costs."""
+        order, above = self._order
+        feature, _ = self._thresholds
+        flat = costs.reshape(-1, costs.shape[-1])
+        half = self.count // 2
+        out = np.empty((len(flat), 2 * half))
+        for j in range(order.shape[1]):
+            of = np.flatnonzero(feature == j)
+            sums = np.cumsum(flat[:, order[:, j]], axis=1)
+            out[:, of] = np.where(above[of] > 0, sums[:, above[of] - 1], 0.0)
+        out[:, half:] = flat.sum(axis=1, keepdims=True) - out[:, :half]
+        return out.reshape(*costs.shape[:-1], self.count)
+
+    def describe(self, which: int) -> str:
+        """Say in words which classifier it is, with feature numbers."""
+        feature, threshold = self._thresholds
+        up = which % len(threshold)
+        if np.isinf(threshold[up]):
+            return "never" if which == up else "always"
+        return f"x{feature[up]} {'>' if which == up else '<='} {threshold[up]:g}"
+
+    def constant_classifiers(self) -> Array:
+        """ "Never" and "always"."""
+        return np.array([0, self.count // 2])
+
+    def classifier(self, number: int, features: Array) -> Classifier:
+        """A threshold, or a constant."""
+        feature, threshold = self._thresholds
+        up = number % len(threshold)
+        above = number == up
+        if np.isinf(threshold[up]):
+            return Constant(int(not above))
+        return Threshold(int(feature[up]), float(np.nextafter(threshold[up], np.inf)), above)
+
+    def oracle(self, features: Array) -> ListedOracle:
+        """The oracle for the records whose features the class was declared with.
+
+        Raises
+        ------
+        DeclarationError
+            For other features.
+        """
+        if not np.array_equal(self.features, features):
+            raise DeclarationError("hypotheses: the features of the stumps differ from those of the problem")
+        return super().oracle(features)

@@ -1,0 +1,240 @@
+"""Post-processing of scores: randomised thresholds for each group, with the least error that is fair."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import pairwise
+from typing import Annotated, Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import BeforeValidator, model_validator
+
+from forcopt.arrays import Array
+from forcopt.declaration import Integers, Numbers
+from forcopt.errors import DeclarationError
+from forcopt.fairness import (
+    ERROR,
+    FALSE_POSITIVE,
+    SELECTION,
+    TRUE_POSITIVE,
+    GroupRates,
+    Notion,
+    read_binary,
+    read_groups,
+)
+from forcopt.language.model import Model
+from forcopt.models.fair_postprocessing.roc import RocHull, roc_hull
+from forcopt.models.fair_postprocessing.thresholds import RandomizedThresholds
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
+
+__all__ = ["ScorePostprocessing"]
+
+
+def _names(values: Any) -> tuple[str, ...]:
+    codes, names = read_groups(values)
+    return tuple(names[c] for c in codes.tolist())
+
+
+class ScorePostprocessing(Problem):
+    """Choose randomised thresholds on a score for each group, for the least error that is fair.
+
+    A record of group `a` is predicted 1 if its score is at least a threshold that is drawn by a law of the
+    group. Error and rates of a group depend on that law by two numbers alone, false and true positive rate,
+    and these range over the convex hull of the group's ROC curve: the problem is a linear program over the
+    hulls' vertices.
+
+    Attributes
+    ----------
+    scores : Numbers
+        Of the n records, shape ``(n,)``; the higher, the likelier is label 1.
+    labels : Integers
+        0 or 1 for each record.
+    groups : tuple[str, ...]
+        The group of each record.
+    constraint : Notion
+        The fairness notion, over groups; notions combine with ``&``.
+    weights : Numbers, optional
+        Of the records, at least 0; 1 each by default.
+
+    Raises
+    ------
+    DeclarationError
+        For columns of different length, labels other than 0 and 1, a missing group, negative weights, a
+        group without the records over which a rate of `constraint` is taken, and a constraint on single
+        records.
+
+    Notes
+    -----
+    Exact among all randomised thresholds of the form "score at least t". Thresholds in the other direction,
+    for a score that misleads in a group, are not used.
+
+    References
+    ----------
+    Hardt, Price and Srebro (2016): Equality of opportunity in supervised learning, section 4.2.
+
+    Examples
+    --------
+    >>> from forcopt.fairness import EqualizedOdds
+    >>> from forcopt.models import ScorePostprocessing
+    >>> p = ScorePostprocessing(scores=[1, 2, 3, 4, 1, 2, 3, 4], labels=[0, 0, 1, 1, 0, 1, 0, 1],
+    ...     groups=["a"] * 4 + ["b"] * 4, constraint=EqualizedOdds())
+    >>> s = p.solve()
+    >>> round(s.objective, 6)
+    0.25
+    """
+
+    family: ClassVar[str] = "postprocessing"
+    default_method: ClassVar[str] = "lp"
+
+    scores: Numbers
+    labels: Annotated[Integers, BeforeValidator(lambda v: read_binary(v, "the array"))]
+    groups: Annotated[tuple[str, ...], BeforeValidator(_names)]
+    constraint: Notion
+    weights: Numbers | None = None
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.scores.ndim != 1 or not len(self.scores):
+            raise DeclarationError(f"scores: the shape is {self.scores.shape}; it must be (n,), n at least 1")
+        n = len(self.scores)
+        for name in ("labels", "groups", "weights"):
+            column = getattr(self, name)
+            if column is not None and (len(column) != n or np.ndim(column) != 1):
+                raise DeclarationError(f"{name} has {len(column)} entries; scores has {n}")
+        if self.weights is not None and (self.weights.min() < 0 or self.weights.sum() <= 0):
+            raise DeclarationError("weights: they must not be negative, and not all be 0")
+        if len(self.constraint.records):
+            raise DeclarationError(
+                f"constraint: {type(self.constraint).__name__} looks at single records; thresholds look at "
+                "scores and groups"
+            )
+        nobody = GroupRates(np.zeros_like(self.mass), self.mass, self.group_names)
+        for rate in self.constraint.rates:
+            if rate.is_linear:
+                nobody.rate(rate)
+        return self
+
+    @cached_property
+    def _read(self) -> tuple[Array, tuple[str, ...]]:
+        return read_groups(list(self.groups))
+
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """The names of the K groups, sorted."""
+        return self._read[1]
+
+    @cached_property
+    def record_weights(self) -> Array:
+        """The weight of each record, with sum n; shape ``(n,)``."""
+        weights = np.ones(len(self.scores)) if self.weights is None else self.weights
+        return np.asarray(weights * (len(weights) / weights.sum()))
+
+    @cached_property
+    def mass(self) -> Array:
+        """The weight of each group and label, shape ``(K, 2)``."""
+        cells = self._read[0] * 2 + self.labels
+        return np.bincount(cells, self.record_weights, 2 * len(self.group_names)).reshape(-1, 2)
+
+    @cached_property
+    def hulls(self) -> tuple[RocHull, ...]:
+        """The hull of the ROC curve of each group."""
+        codes = self._read[0]
+        return tuple(
+            roc_hull(self.scores[codes == a], self.labels[codes == a], self.record_weights[codes == a])
+            for a in range(len(self.group_names))
+        )
+
+    def evaluate(self, decision: RandomizedThresholds) -> Evaluation:
+        """Evaluate thresholds on the records.
+
+        Parameters
+        ----------
+        decision : RandomizedThresholds
+            For the same groups.
+
+        Returns
+        -------
+        Evaluation
+            The error; violations of each demand; as metrics the disparities and the rates of each group.
+        """
+        if not isinstance(decision, RandomizedThresholds):
+            raise DeclarationError(
+                f"the decision is a {type(decision).__name__}; it must be RandomizedThresholds"
+            )
+        chance = decision.probability(self.scores, list(self.groups))
+        rates = GroupRates.from_records(chance, list(self.groups), self.labels, self.record_weights)
+        metrics = dict(self.constraint.disparity(rates))
+        for rate in (FALSE_POSITIVE, TRUE_POSITIVE, SELECTION):
+            if rates.defines(rate):
+                values = rates.rate(rate)
+                metrics |= {
+                    f"{rate.name} of {g}": float(v) for g, v in zip(self.group_names, values, strict=True)
+                }
+        violations = self.constraint.violation(rates)
+        return Evaluation(
+            objective=float(rates.overall(ERROR)),
+            violations={name: v for name, v in violations.items() if v > FEASIBILITY_TOLERANCE},
+            metrics=metrics,
+        )
+
+
+@ScorePostprocessing.formulation("lp", exact=True, cites="Hardt, Price and Srebro (2016), section 4.2")
+def lp(problem: ScorePostprocessing, model: Model) -> Handles:
+    """Linear program: for each group a mixture of the vertices of its ROC hull.
+
+    Returns
+    -------
+    Handles
+        ``mixture``, shape ``(v,)``, the vertices of all groups one after the other; ``rates``, the
+        `GroupRates` as expressions; ``error``; ``fairness``, the constraints of the notion.
+    """
+    hulls, count = problem.hulls, len(problem.group_names)
+    sizes = [len(hull.thresholds) for hull in hulls]
+    group = np.repeat(np.arange(count), sizes)
+    ends = np.cumsum([0, *sizes])
+    mixture = model.variable(model.unused_name("mixture"), len(group), lower=0.0, upper=1.0)
+    columns = np.arange(len(group))
+    one = sp.csr_array((np.ones(len(group)), (group, columns)), shape=(count, len(group)))
+    model.subject_to(one @ mixture == 1, name=model.unused_name("one_policy"))
+    positives = np.concatenate([hull.positives for hull in hulls])
+    cells = sp.csr_array(
+        (positives.ravel(), ((2 * group[:, None] + [0, 1]).ravel(), np.repeat(columns, 2))),
+        shape=(2 * count, len(group)),
+    )
+    rates = GroupRates((cells @ mixture).reshape((count, 2)), problem.mass, problem.group_names)
+    fairness = problem.constraint.rows(rates)
+    model.subject_to(fairness)
+    error = rates.overall(ERROR)
+
+    def decision(solution: Any) -> RandomizedThresholds:
+        found = np.maximum(solution[mixture], 0.0)
+        parts = [found[i:j] / found[i:j].sum() for i, j in pairwise(ends.tolist())]
+        kept = [np.flatnonzero(part) for part in parts]
+        return RandomizedThresholds(
+            problem.group_names,
+            tuple(hull.thresholds[k] for hull, k in zip(hulls, kept, strict=True)),
+            tuple(part[k] for part, k in zip(parts, kept, strict=True)),
+        )
+
+    def start(decision: RandomizedThresholds) -> dict[Any, Array]:
+        values = np.zeros(len(group))
+        for a, hull in enumerate(hulls):
+            place = {t: k for k, t in enumerate(hull.thresholds.tolist())}
+            for t, w in zip(decision.thresholds[a].tolist(), decision.weights[a].tolist(), strict=True):
+                if w > 0 and t not in place:
+                    raise DeclarationError(
+                        f"group {problem.group_names[a]!r}: the threshold {t:g} is no vertex of its ROC hull"
+                    )
+                values[ends[a] + place.get(t, 0)] += w
+        return {mixture: values}
+
+    return Handles(
+        objective=error,
+        decision=decision,
+        start=start,
+        mixture=mixture,
+        rates=rates,
+        error=error,
+        fairness=fairness,
+    )

@@ -1,0 +1,216 @@
+"""The scikit-learn front: fair thresholds on the scores of any classifier."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from forcopt.arrays import Array
+from forcopt.errors import DeclarationError
+from forcopt.fairness import DemographicParity, Notion
+from forcopt.fairness.records import read_groups
+from forcopt.models.fair_classification.estimator import TrainingReport
+from forcopt.models.fair_classification.group_aware import GroupAware, check_seed, draw, subset
+from forcopt.models.fair_postprocessing.scores import ScorePostprocessing
+from forcopt.models.fair_postprocessing.thresholds import RandomizedThresholds
+
+__all__ = ["ThresholdPostprocessor"]
+
+UNCONSTRAINED = DemographicParity(1.0)
+
+
+class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """Cuts the score of a classifier at group-wise randomised thresholds: `ScorePostprocessing`.
+
+    Of all laws of thresholds by group it takes one of least training error that satisfies the constraint,
+    which is exact, for any number of groups and any notion over groups.
+
+    Parameters
+    ----------
+    estimator : estimator, optional
+        A classifier with ``predict_proba`` or ``decision_function``; logistic regression by default.
+    constraint : Notion, optional
+        The fairness notion, over groups; None for the least error of each group. Its fields are parameters,
+        too, such as ``constraint__tolerance``.
+    prefit : bool, default False
+        Take the estimator as it is, already fitted. Fit thresholds on other records than it was fitted on.
+    sensitive : str, int, sequence of these, or callable, optional
+        Where the group of a record is found if ``sensitive_features`` is not given; see `FairClassifier`.
+    draws : {"record", "row"}, default "record"
+        Whether `predict` draws for each record, or once for all with the same group and score; see
+        `FairClassifier`.
+    backend : str, default "highs"
+        Solves the linear program.
+    random_state : int or numpy.random.Generator, optional
+        The source of the draws of `predict`; an int repeats them at every call.
+
+    Attributes
+    ----------
+    classes_ : numpy.ndarray
+        The two labels, the second being the better treatment.
+    estimator_ : estimator
+        The fitted classifier.
+    policy_ : RandomizedThresholds
+        The thresholds of each group.
+    report_ : TrainingReport
+        Training error, bound and rates.
+
+    References
+    ----------
+    Hardt, Price and Srebro (2016): Equality of opportunity in supervised learning.
+
+    Examples
+    --------
+    >>> from forcopt.fairness import EqualizedOdds
+    >>> rng = np.random.default_rng(0)
+    >>> a = rng.integers(0, 2, 400)
+    >>> X = rng.normal(size=(400, 2)) + a[:, None]
+    >>> y = X.sum(axis=1) > rng.normal(size=400) + 1
+    >>> clf = ThresholdPostprocessor(constraint=EqualizedOdds(0.02)).fit(X, y, sensitive_features=a)
+    >>> clf.report_.status, bool(clf.report_.metrics["true positive rate"] <= 0.02 + 1e-6)
+    (<Status.OPTIMAL: 'optimal'>, True)
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        constraint: Notion | None = None,
+        *,
+        prefit: bool = False,
+        sensitive: Any = None,
+        draws: Literal["record", "row"] = "record",
+        backend: str = "highs",
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.constraint = constraint
+        self.prefit = prefit
+        self.sensitive = sensitive
+        self.draws = draws
+        self.backend = backend
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the classifier, then the thresholds.
+
+        Parameters
+        ----------
+        X : array_like
+            Features, shape ``(n, d)``.
+        y : array_like
+            One of two labels for each record.
+        sensitive_features : array_like, optional
+            The group of each record; needed, here or by `sensitive`, if the constraint looks at groups.
+        sample_weight : array_like, optional
+            The weight of each record, shape ``(n,)``.
+
+        Returns
+        -------
+        ThresholdPostprocessor
+            Itself.
+
+        Raises
+        ------
+        DeclarationError
+            (a ValueError) for anything else, naming it.
+        """
+        if self.constraint is not None and not isinstance(self.constraint, Notion):
+            raise DeclarationError(f"constraint is {self.constraint!r}; it must be a fairness notion or None")
+        if self.draws not in ("record", "row"):
+            raise DeclarationError(f"draws is {self.draws!r}; it must be 'record' or 'row'")
+        check_seed(self.random_state)
+        constraint = UNCONSTRAINED if self.constraint is None else self.constraint
+        given = X
+        X, y = validate_data(self, self._features(X), y)
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        if len(self.classes_) != 2:
+            raise DeclarationError(
+                f"y has {len(self.classes_)} classes; Only binary classification is supported, with 2 classes"
+            )
+        groups = self._groups(given, sensitive_features, constraint)
+        labels = np.searchsorted(self.classes_, y)
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
+        if weights is not None and (weights == 0).any():  # as if these records were left out
+            kept = weights > 0
+            X, y, labels, weights = X[kept], y[kept], labels[kept], weights[kept]
+            groups = None if groups is None else subset(groups, kept)
+        self._fit_estimator(X, y, weights)
+        self._blind = groups is None
+        problem = ScorePostprocessing(
+            scores=self._score(X),
+            labels=labels,
+            groups=("all",) * len(y) if groups is None else groups,
+            constraint=constraint,
+            weights=weights,
+        )
+        solution = problem.solve("lp", backend=self.backend)
+        if solution.decision is None:
+            ended = f"{solution.status} {solution.message}"
+            raise DeclarationError(f"constraint: {self.constraint!r} cannot be met: {ended}")
+        self.policy_: RandomizedThresholds = solution.decision
+        self.report_ = TrainingReport.of(solution)
+        return self
+
+    def _fit_estimator(self, X: Array, y: Array, weights: Array | None) -> None:
+        if self.prefit:
+            try:
+                check_is_fitted(self.estimator)
+            except (NotFittedError, TypeError) as error:
+                raise DeclarationError(f"prefit is True, but estimator is not fitted: {error}") from None
+            self.estimator_ = self.estimator
+        else:
+            self.estimator_ = LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
+            self.estimator_ = clone(self.estimator_)
+            steps = getattr(self.estimator_, "steps", None)
+            name = f"{steps[-1][0]}__sample_weight" if steps else "sample_weight"
+            with config_context(enable_metadata_routing=False):
+                self.estimator_.fit(X, y, **({} if weights is None else {name: weights}))
+        if not (hasattr(self.estimator_, "predict_proba") or hasattr(self.estimator_, "decision_function")):
+            raise DeclarationError(
+                f"estimator is {self.estimator_!r}; it must have predict_proba or decision_function"
+            )
+
+    def _score(self, X: Array) -> Array:
+        if hasattr(self.estimator_, "predict_proba"):
+            return np.asarray(self.estimator_.predict_proba(X), dtype=float)[:, 1]
+        return np.asarray(self.estimator_.decision_function(X), dtype=float)
+
+    def _scored(self, X: Any, sensitive_features: Any) -> tuple[Array, Array, Array]:
+        """Scores, the number of each group, and the probability of the second class."""
+        check_is_fitted(self)
+        given = X
+        X = validate_data(self, self._features(X), reset=False)
+        score = self._score(X)
+        if self._blind:
+            groups = ["all"] * len(score)
+        else:
+            groups = self._groups(given, sensitive_features, self.constraint or UNCONSTRAINED)
+            if groups is None:
+                raise DeclarationError("sensitive_features is None; the thresholds differ by group")
+        codes, _ = read_groups(groups, self.policy_.groups)
+        return score, codes, self.policy_.probability(score, groups)
+
+    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Array:
+        """The probabilities of both classes, shape ``(n, 2)``; groups as in `fit`."""
+        positive = self._scored(X, sensitive_features)[2]
+        return np.column_stack([1.0 - positive, positive])
+
+    def predict(self, X: Any, *, sensitive_features: Any = None) -> Array:
+        """Draw a class for each row; groups as in `fit`."""
+        score, codes, positive = self._scored(X, sensitive_features)
+        ones = draw(positive, np.column_stack([score, codes]), self.draws, self.random_state)
+        return np.asarray(self.classes_[ones.astype(np.int64)])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.non_deterministic = self.constraint is not None and self.draws == "record"
+        return tags

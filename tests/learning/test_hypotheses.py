@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+
+import forcopt as fo
+from forcopt.declaration import Declared
+from forcopt.fairness import EqualizedOdds
+from forcopt.learning import AllFunctions, Finite, Halfspaces, Stumps, Thresholds
+from forcopt.models import FairClassification, LexifairClassification
+
+
+def classes(X, rng):
+    table = rng.integers(0, 2, (7, len(X)))
+    return [AllFunctions(), Finite(table), Halfspaces(), Stumps(X), Thresholds(), Thresholds(1, "below")]
+
+
+def test_names_of_hypothesis_classes_are_unique():
+    names = [c.__name__ for c in Declared._classes if "forcopt" in c.__module__]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_oracle_finds_the_best_of_its_list(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 4, (8, 2)).astype(float)
+    costs = rng.normal(size=8)
+    for hypotheses in classes(X, rng):
+        oracle = hypotheses.oracle(X)
+        listed = np.array([h.predictions for h in oracle.all()])
+        best = oracle.best(costs)
+        assert costs @ best.predictions == pytest.approx((listed @ costs).min())
+        for h in [*oracle.all(), best, *oracle.constants()]:
+            assert h.classifier.predict(X).tolist() == h.predictions.tolist()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_one_class_serves_both_problems(seed):
+    """Stumps and the table of their predictions have the same optimum, in either problem."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 5, (24, 2)).astype(float)
+    y = np.concatenate([[0, 1, 0, 1], rng.integers(0, 2, 20)])
+    a = np.concatenate([[0, 0, 1, 1], rng.integers(0, 2, 20)])
+    stumps = Stumps(X)
+    table = Finite(stumps.predictions(np.arange(stumps.count)))
+    for make in (
+        lambda h: FairClassification(X, y, a, EqualizedOdds(0.05), hypotheses=h),
+        lambda h: LexifairClassification(
+            labels=y, groups=[np.flatnonzero(a == k) for k in (0, 1)], hypotheses=h
+        ),
+    ):
+        values = [make(h).solve().objective for h in (stumps, table)]
+        assert values[0] == pytest.approx(values[1], abs=1e-7)
+
+
+def test_classes_that_do_not_fit_are_named():
+    X = np.zeros((3, 1))
+    with pytest.raises(fo.DeclarationError, match="over 2 records; there are 3"):
+        Finite([[0, 1]]).oracle(X)
+    with pytest.raises(fo.DeclarationError, match=r"table\[0, 1\] is 0.5; it must be 0 or 1"):
+        Finite([[0, 0.5, 1]]).oracle(X)
+    with pytest.raises(fo.DeclarationError, match="the features of the stumps differ"):
+        Stumps(X + 1).oracle(X)
+    with pytest.raises(ValueError, match="hypotheses"):
+        LexifairClassification(labels=[0, 1], groups=[[0], [1]], hypotheses=Thresholds())
