@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
@@ -17,6 +18,9 @@ from forcopt.models.fair_ranking.problem import FairRanking
 from forcopt.problem import Handles
 
 __all__ = ["exposures", "majorized"]
+
+_LISTED = 200
+"""How many facets are written at the start."""
 
 _VIOLATED = 2e-8
 """Of a prefix, relative to the sum of all weights."""
@@ -61,6 +65,14 @@ def exposures(problem: FairRanking, model: Model, reduce: bool = True) -> Handle
         ranked = Ranked(problem.candidates, e + 0.0, lambda c, g: _Last(c, g, e, top), kept)
         for row in problem.constraint.rows(ranked):
             model.subject_to(row)
+
+    # the facets at the ranking by score, which bind where demands do not
+    best = np.argsort(-problem.scores[kept], kind="stable")
+    ends = np.unique(np.geomspace(1, k, min(k, _LISTED)).astype(int))
+    rows = np.repeat(np.arange(len(ends)), ends)
+    first = np.concatenate([best[:j] for j in ends])
+    member = sp.csr_array((np.ones(len(rows)), (rows, first)), shape=(len(ends), len(kept)))
+    model.subject_to(member @ e <= sums[ends - 1], name=model.unused_name("by_score"))
 
     def separate(value: Callable[[Any], Array]) -> Iterator[Constraint]:
         point = value(e)
