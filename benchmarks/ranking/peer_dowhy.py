@@ -21,7 +21,5 @@ for node in scm.graph:
     else:
         scm.set_causal_mechanism(node, gcm.EmpiricalDistribution())
 gcm.fit(scm, frame)
-found = gcm.counterfactual_samples(
-    scm, {"G": lambda _: 1.0, "R": lambda _: 1.0}, observed_data=frame
-)
+found = gcm.counterfactual_samples(scm, {"G": lambda _: 1.0, "R": lambda _: 1.0}, observed_data=frame)
 json.dump(found["Y"].tolist(), sys.stdout)

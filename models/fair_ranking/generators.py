@@ -87,4 +87,10 @@ def random_ranking(
         groups["abcdefgh"[at]] = tuple(map(str, codes))
         scores = scores - 0.5 * codes
     scores = np.round(np.maximum(scores, 0.0), 6)
-    return FairRanking(scores=scores, positions=positions, groups=groups, constraint=constraint, **fields)
+    return FairRanking(
+        scores=np.asarray(scores, dtype=np.float64),
+        positions=positions,
+        groups=groups,
+        constraint=constraint,
+        **fields,
+    )
