@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from forcopt.models.calibrated_errors import CalibratedEqualErrors, CalibratedTransport
     from forcopt.models.districting import Districting
     from forcopt.models.fair_classification import FairClassification
+    from forcopt.models.fair_decisions import Apportionment
     from forcopt.models.fair_postprocessing import FairPostprocessing, ScorePostprocessing
     from forcopt.models.lexifair import LexifairClassification, LexifairRegression
     from forcopt.models.leximax_cohort import LeximaxCohort
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     )
 
 _LATER = {
+    "Apportionment": "forcopt.models.fair_decisions",
     "CalibratedEqualErrors": "forcopt.models.calibrated_errors",
     "CalibratedTransport": "forcopt.models.calibrated_errors",
     "DPHypothesisTest": "forcopt.models.amplification",
@@ -44,6 +46,7 @@ _LATER = {
 """Problems by the package that is imported when one is first used."""
 
 __all__ = [
+    "Apportionment",
     "CalibratedEqualErrors",
     "CalibratedTransport",
     "DPHypothesisTest",

@@ -1,0 +1,17 @@
+"""Fair decisions on counts: seats, coverage and grants, and what noise for privacy does to them.
+
+Pujol, McKenna, Kuppam, Hay, Machanavajjhala, Miklau: Fair decision making using privacy-protected data,
+FAT* 2020.
+"""
+
+from forcopt.models.fair_decisions import (  # noqa: F401  (register the methods)
+    divisor,
+    greedy,
+    rounding,
+    seats_milp,
+    thresholds,
+)
+from forcopt.models.fair_decisions.apportionment import Apportionment, Criterion
+from forcopt.models.fair_decisions.seats import Seats
+
+__all__ = ["Apportionment", "Criterion", "Seats"]
