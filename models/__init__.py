@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from forcopt.models.calibrated_errors import CalibratedEqualErrors, CalibratedTransport
     from forcopt.models.districting import Districting
     from forcopt.models.fair_classification import FairClassification
-    from forcopt.models.fair_decisions import Apportionment
+    from forcopt.models.fair_decisions import Apportionment, FormulaGrant
     from forcopt.models.fair_postprocessing import FairPostprocessing, ScorePostprocessing
     from forcopt.models.lexifair import LexifairClassification, LexifairRegression
     from forcopt.models.leximax_cohort import LeximaxCohort
@@ -29,6 +29,7 @@ _LATER = {
     "Districting": "forcopt.models.districting",
     "FairClassification": "forcopt.models.fair_classification",
     "FairPostprocessing": "forcopt.models.fair_postprocessing",
+    "FormulaGrant": "forcopt.models.fair_decisions",
     "LeastEffortClassification": "forcopt.models.strategic",
     "PrecisionAllocation": "forcopt.models.allocation",
     "PrivateAllocation": "forcopt.models.allocation",
@@ -53,6 +54,7 @@ __all__ = [
     "Districting",
     "FairClassification",
     "FairPostprocessing",
+    "FormulaGrant",
     "LeastEffortClassification",
     "LexifairClassification",
     "LexifairRegression",

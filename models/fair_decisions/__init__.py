@@ -6,12 +6,26 @@ FAT* 2020.
 
 from forcopt.models.fair_decisions import (  # noqa: F401  (register the methods)
     divisor,
+    grant_rules,
     greedy,
     rounding,
     seats_milp,
     thresholds,
 )
 from forcopt.models.fair_decisions.apportionment import Apportionment, Criterion
+from forcopt.models.fair_decisions.clipped_laplace import clipped_mean, expected_shares
+from forcopt.models.fair_decisions.grants import FormulaGrant, GrantRule
+from forcopt.models.fair_decisions.laplace_sums import laplace_sum_quantile, laplace_sum_tail
 from forcopt.models.fair_decisions.seats import Seats
 
-__all__ = ["Apportionment", "Criterion", "Seats"]
+__all__ = [
+    "Apportionment",
+    "Criterion",
+    "FormulaGrant",
+    "GrantRule",
+    "Seats",
+    "clipped_mean",
+    "expected_shares",
+    "laplace_sum_quantile",
+    "laplace_sum_tail",
+]

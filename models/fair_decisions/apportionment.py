@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Apportionment", "Criterion"]
 
 Criterion = Literal["hill", "webster", "jefferson", "adams", "dean", "total", "minimax", "range", "leximax"]
-"""What the seats minimise: the measure of a divisor method, or a measure of the deviations from the quotas."""
+"""What the seats minimise: the measure of a divisor method, or one of the deviations from quotas."""
 
 DIVISORS = get_args(DivisorMethod)
 
@@ -37,7 +37,7 @@ class Apportionment(Problem):
     ``webster``    ``sum (s - q)^2 / q``, as Webster and Sainte-Lague
     ``jefferson``  ``sum (s + 1/2 - q)^2 / q``, as Jefferson and D'Hondt
     ``adams``      ``sum (s - 1/2 - q)^2 / q``, as Adams
-    ``dean``       ``sum_i sum_(j < s_i) (d(j) / q_i - 1)`` with d(j) the harmonic mean of j and j + 1, as Dean
+    ``dean``       ``sum_i sum_(j < s_i) (d(j) / q_i - 1)``, d the harmonic mean of j and j + 1, as Dean
     ``total``      ``sum |s - q|``
     ``minimax``    the largest ``|s - q|``
     ``leximax``    the largest ``|s - q|``, then the next one, and so on
@@ -174,7 +174,7 @@ class Apportionment(Problem):
 
     @cached_property
     def bounds(self) -> tuple[Array, Array]:
-        """The least and the most seats of each state, each of shape ``(k,)``; they may contradict each other."""
+        """The least and the most seats, two arrays of shape ``(k,)``; they may contradict each other."""
         some = self.populations > 0
         low = np.broadcast_to(self.minimum, some.shape).copy()
         if self.criterion in ("hill", "adams", "dean"):

@@ -15,6 +15,9 @@ from forcopt.status import Status
 
 __all__ = ["greedy"]
 
+Claim = tuple[Fraction, bool, Fraction, Fraction]
+"""What a seat changes, as an order: the least comes first."""
+
 _EVERY = 512
 """Seats between two looks at the clock."""
 
@@ -37,27 +40,22 @@ def greedy(problem: Apportionment, *, time_limit: float | None = None) -> Outcom
     """
     if problem.criterion not in ("total", "minimax", "leximax"):
         raise DeclarationError(
-            f"criterion is {problem.criterion!r}; greedy takes total, minimax and leximax, the default method "
-            "every criterion"
+            f"criterion is {problem.criterion!r}; greedy takes total, minimax and leximax, the default "
+            "method every criterion"
         )
     deadline = Deadline(time_limit)
     reason = problem.infeasibility_reason()
     if reason:
         return Outcome(None, status=Status.INFEASIBLE, message=reason)
-    if deadline.passed:
-        return Outcome(None, status=Status.LIMIT, message="the time limit passed before the first seat")
     low, high = problem.bounds
     q, p = problem.exact_quotas, problem.exact_populations
     total = problem.criterion == "total"
 
-    def key(i: int, seats: int) -> tuple[Fraction, bool, Fraction, Fraction]:
+    def key(i: int, seats: int) -> Claim:
         before, after = abs(seats - q[i]), abs(seats + 1 - q[i])
         worse = after >= before
-        return (
-            after - before if total else Fraction(0),
-            worse,
-            *((after, -before) if worse else (-before, after)),
-        )
+        first, then = (after, -before) if worse else (-before, after)
+        return after - before if total else Fraction(0), worse, first, then
 
     # Every seat up to some distance below the quotas comes before all others.
     down, distance = np.array([int(x // 1) for x in q]), 0
@@ -69,7 +67,8 @@ def greedy(problem: Apportionment, *, time_limit: float | None = None) -> Outcom
     left = problem.seats - int(s.sum())
     heap = [(key(i, int(s[i])), -p[i], i) for i in np.flatnonzero(s < high).tolist()]
     heapify(heap)
-    last, winners = None, []
+    last: Claim | None = None
+    winners: list[int] = []
     for step in range(left):
         if step % _EVERY == 0 and deadline.passed:
             return Outcome(None, status=Status.LIMIT, message=f"the time limit passed after {step} seats")

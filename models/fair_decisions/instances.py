@@ -18,10 +18,12 @@ def _states(states: int, criterion: Criterion) -> Apportionment:
     return Apportionment(populations, seats=9 * states, criterion=criterion)
 
 
+_SHIPPED: tuple[Criterion, ...] = ("hill", "total", "range")
+
 INSTANCES = by_name(
     [
         Instance(f"decisions/seats-{criterion}-{states}", partial(_states, states, criterion), "milp")
-        for criterion, sizes in (("hill", (10, 50)), ("total", (10, 50)), ("range", (10, 50)))
-        for states in sizes
+        for criterion in _SHIPPED
+        for states in (10, 50)
     ]
 )

@@ -27,8 +27,8 @@ def milp(problem: Apportionment, model: Model) -> Handles:
     """Whole seats between minimums and quotas; a unit step for each seat that a divisor method may give.
 
     The increments of a divisor method's measure rise with each seat of a state, so that a state's steps are
-    taken in order and whole, and the relaxation has a whole optimum. The other measures are absolute values and extremes of
-    linear functions of the seats.
+    taken in order and whole, and the relaxation has a whole optimum. The other measures are absolute
+    values and extremes of linear functions of the seats.
 
     Returns
     -------

@@ -4,8 +4,10 @@ FAT* 2020."""
 import numpy as np
 import pytest
 
-from forcopt.models import Apportionment
+from forcopt.models import Apportionment, FormulaGrant
+from forcopt.models.fair_decisions import clipped_mean, expected_shares
 from forcopt.models.fair_decisions.tables import INDIA_1971
+from forcopt.privacy import AdditiveMechanism, Laplace
 
 # -- seats -------------------------------------------------------------------------------------------------
 
@@ -66,3 +68,84 @@ def test_official_seats(shared_data, census):
         sizes = table.population.to_numpy()
         sample = StratifiedAllocation(sizes=sizes, deviations=np.ones(50), sample_size=435).solve("greedy")
         assert sample.decision.sizes.tolist() == table.seats.tolist()
+
+
+# -- grants ------------------------------------------------------------------------------------------------
+
+
+def laplace(epsilon):
+    return AdditiveMechanism(Laplace(epsilon=epsilon))
+
+
+def michigan():
+    """Generator: 887 lognormal quantiles and one large district."""
+    from scipy.stats import norm
+
+    quantiles = norm.ppf((np.arange(1, 888) - 0.5) / 887)
+    return np.append(np.maximum(8, np.round(120 * np.exp(1.5 * quantiles))), 20678)
+
+
+def test_expected_shares():
+    """Their ratios to the true shares; the ratio of expectations, 57.17 for the first, is not one of them."""
+    x = np.array([8, 100, 1000, 10000])
+    ratios = expected_shares(x, 1000.0) / (x / x.sum())
+    assert ratios == pytest.approx([52.61997, 4.62988, 1.02163, 0.92024], abs=5e-6)
+    assert clipped_mean(x, 1000.0)[0] / clipped_mean(x, 1000.0).sum() * x.sum() / 8 == pytest.approx(
+        57.17, abs=5e-3
+    )
+    three = expected_shares([10, 20, 70], 10.0) / [0.1, 0.2, 0.7]
+    assert three == pytest.approx([1.09782, 0.98013, 0.99170], abs=5e-6)
+    assert clipped_mean([8, 8, 8], 1.0)[0] == pytest.approx(8.000168, abs=1e-6)
+
+
+def test_who_gains_and_loses_in_michigan():
+    """Figure 2: about -31,000 per million for the largest district, at least .48 for all."""
+    x = michigan()
+    assert x.sum() == 344626 and x.min() == 8
+    found = expected_shares(x, 1000.0)
+    assert 1e6 * (found[-1] - x[-1] / x.sum()) == pytest.approx(-30271, abs=1)
+    ratios = found / (x / x.sum())
+    assert ratios.min() == pytest.approx(0.4954, abs=1e-4)
+    assert ratios.max() == pytest.approx(31.154, abs=1e-3)
+    assert (np.diff(found[np.argsort(x, kind="stable")]) >= -1e-15).all()  # Finding T3
+    # Finding T1's "10x at .1" cannot be: even a count of 1 has less, before the shares are renormalised
+    assert clipped_mean(1, 10.0) < 5.6 and clipped_mean(8, 10.0) / 8 < 1.282
+
+
+def test_inflation_of_worked_examples():
+    p = FormulaGrant([210, 480, 810], laplace(0.5), failure=0.1)
+    s = p.solve("no-penalty")
+    rule = s.decision
+    assert rule.slacks[0] == pytest.approx(8.188689, abs=1e-6)
+    assert rule.total_slack == pytest.approx(31.157741, abs=1e-6)
+    assert rule.allocate([210, 480, 810]) == pytest.approx([0.148545, 0.332363, 0.557030], abs=1e-6)
+    assert s.objective == pytest.approx(1.037937, abs=1e-6)
+    five = FormulaGrant([200, 500, 800, 1500, 4000], laplace(0.1)).solve("no-penalty")
+    assert five.decision.slacks[0] == pytest.approx(52.983174, abs=1e-6)
+    assert five.decision.total_slack == pytest.approx(345.387764, abs=1e-6)
+    assert five.objective == pytest.approx(1.0917, abs=3e-4)
+
+
+def test_printed_inflation_of_michigan_cannot_come_from_the_formula():
+    """5.715 at epsilon .001: the slack off the total is 15 million, more than there are children."""
+    s = FormulaGrant(michigan(), laplace(0.001)).solve("no-penalty")
+    assert s.decision is None and "privacy budget too small for 888 districts" in s.message
+    assert FormulaGrant(michigan(), laplace(0.1)).solve("no-penalty").objective == pytest.approx(
+        2.29, abs=0.01
+    )
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "printed", "ours"), [(1, 1.042, 1.014), (0.1, 1.549, 1.137), (0.01, None, 2.409)]
+)
+def test_inflation_in_michigan_2013(shared_data, epsilon, printed, ours):
+    pd = pytest.importorskip("pandas")
+    table = pd.read_csv(shared_data / "us" / "school-districts-2013.csv.gz", dtype={"state": str})
+    p = FormulaGrant(table[table.state == "26"].poor, laplace(epsilon))
+    assert len(p.eligible) == 548
+    assert p.solve().objective == pytest.approx(ours, abs=1e-3)
+    corrected = p.solve("no-penalty")
+    if printed is None:
+        assert "privacy budget too small for 548 districts" in corrected.message
+    else:
+        assert corrected.objective == pytest.approx(printed, abs=1e-3)
