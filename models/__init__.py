@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from forcopt.models.calibrated_errors import CalibratedEqualErrors, CalibratedTransport
     from forcopt.models.districting import Districting
     from forcopt.models.fair_classification import FairClassification
-    from forcopt.models.fair_decisions import Apportionment, FormulaGrant
+    from forcopt.models.fair_decisions import Apportionment, CoverageDecision, FormulaGrant
     from forcopt.models.fair_postprocessing import FairPostprocessing, ScorePostprocessing
     from forcopt.models.lexifair import LexifairClassification, LexifairRegression
     from forcopt.models.leximax_cohort import LeximaxCohort
@@ -25,6 +25,7 @@ _LATER = {
     "Apportionment": "forcopt.models.fair_decisions",
     "CalibratedEqualErrors": "forcopt.models.calibrated_errors",
     "CalibratedTransport": "forcopt.models.calibrated_errors",
+    "CoverageDecision": "forcopt.models.fair_decisions",
     "DPHypothesisTest": "forcopt.models.amplification",
     "Districting": "forcopt.models.districting",
     "FairClassification": "forcopt.models.fair_classification",
@@ -50,6 +51,7 @@ __all__ = [
     "Apportionment",
     "CalibratedEqualErrors",
     "CalibratedTransport",
+    "CoverageDecision",
     "DPHypothesisTest",
     "Districting",
     "FairClassification",

@@ -5,6 +5,7 @@ FAT* 2020.
 """
 
 from forcopt.models.fair_decisions import (  # noqa: F401  (register the methods)
+    deciders,
     divisor,
     grant_rules,
     greedy,
@@ -14,15 +15,20 @@ from forcopt.models.fair_decisions import (  # noqa: F401  (register the methods
 )
 from forcopt.models.fair_decisions.apportionment import Apportionment, Criterion
 from forcopt.models.fair_decisions.clipped_laplace import clipped_mean, expected_shares
+from forcopt.models.fair_decisions.coverage import CoverageDecision, CoverageRule, DecisionTable, Nested
 from forcopt.models.fair_decisions.grants import FormulaGrant, GrantRule
 from forcopt.models.fair_decisions.laplace_sums import laplace_sum_quantile, laplace_sum_tail
 from forcopt.models.fair_decisions.seats import Seats
 
 __all__ = [
     "Apportionment",
+    "CoverageDecision",
+    "CoverageRule",
     "Criterion",
+    "DecisionTable",
     "FormulaGrant",
     "GrantRule",
+    "Nested",
     "Seats",
     "clipped_mean",
     "expected_shares",

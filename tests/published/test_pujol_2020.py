@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from forcopt.models import Apportionment, FormulaGrant
-from forcopt.models.fair_decisions import clipped_mean, expected_shares
+from forcopt.models.fair_decisions import CoverageRule, clipped_mean, expected_shares
 from forcopt.models.fair_decisions.tables import INDIA_1971
 from forcopt.privacy import AdditiveMechanism, Laplace
 
@@ -149,3 +149,38 @@ def test_inflation_in_michigan_2013(shared_data, epsilon, printed, ours):
         assert "privacy budget too small for 548 districts" in corrected.message
     else:
         assert corrected.objective == pytest.approx(printed, abs=1e-3)
+
+
+# -- coverage ----------------------------------------------------------------------------------------------
+
+
+def test_exact_rates_of_coverage():
+    points = {
+        (800, 60, 5): (0.9930, 0.6444, 0.4076),
+        (1000, 100, 10): (1.0, 0.7908, 0.4521),
+        (200, 40, 20): (1.0, 0.9039, 0.4592),
+        (400, 21, 1): (0.6506, 0.4031, 0.3747),
+        (3000, 100, 5): (0.0, 0.0091, 0.3018),
+        (2000, 120, 5): (None, 0.620, None),
+        (780, 58, 5): (None, 0.642, None),
+    }
+    for counts, published in points.items():
+        for epsilon, rate in zip((1, 0.1, 0.01), published, strict=True):
+            if rate is not None:
+                assert CoverageRule().rates([counts], 1 / epsilon)[0] == pytest.approx(rate, abs=5e-4)
+    assert CoverageRule().rates([[0, 0, 0]], 1.0)[0] == pytest.approx(0.3714207, abs=1e-6)  # the floor
+
+
+def test_the_rule_is_strict():
+    rows = [[1000, 50, 5], [1000, 51, 0.0131 * 51], [300000, 10000, 1000], [300000, 10001, 1000], [0, 0, 0]]
+    assert CoverageRule().decide(rows).tolist() == [False, False, False, True, False]
+
+
+def test_the_base_is_all_citizens(shared_data):
+    """Table 1 has the language group's; on Alaska's rows the law's base covers those that are flagged."""
+    pd = pytest.importorskip("pandas")
+    table = pd.read_csv(shared_data / "us" / "section203-2016-alaska.csv")
+    columns = ["limited_english", "illiterate"]
+    law, printed = (CoverageRule().decide(table[[base, *columns]]) for base in ("citizens", "group_citizens"))
+    assert len(table) == 390 and law.sum() == 8 and printed.sum() == 81
+    assert (law == (table.flag_jur == 1)).all()
