@@ -152,7 +152,7 @@ class CoverageRule(Declared):
         Examples
         --------
         >>> CoverageRule().rates([[800, 60, 5], [0, 0, 0]], 10.0).round(4).tolist()
-        [0.6444, 0.3714]
+        [0.6443, 0.3714]
         """
         x = as_numbers(counts, "counts") / scale
         if x.ndim != 2 or x.shape[1] != 3:
@@ -178,8 +178,8 @@ class CoverageRule(Declared):
         q1, q2, q3 = (part[:, None] for part in (x[:, 2], x[:, 1] - x[:, 2], x[:, 0] - x[:, 1]))
         center = q1 + q2
         steep = (((p * q3 + above) / (1 - p))[:, :, None] + p / (1 - p) * _STEEP).reshape(len(x), -1)
-        ends = [center + _GRID, steep, (q1 - lows) / r, (q2 + lows) / (1 - r), limits + 0 * q1]
-        ends = np.sort(np.clip(np.concatenate(ends, axis=1), center - _REACH, center + _REACH), axis=1)
+        kinks = [center + _GRID, steep, (q1 - lows) / r, (q2 + lows) / (1 - r), limits + 0 * q1]
+        ends = np.sort(np.clip(np.concatenate(kinks, axis=1), center - _REACH, center + _REACH), axis=1)
         half = np.diff(ends, axis=1)[:, :, None] / 2
         limited = (ends[:, :-1, None] + half + half * _NODES).reshape(len(x), -1)
         weights = (half * _WEIGHTS).reshape(len(x), -1)
