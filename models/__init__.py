@@ -14,7 +14,12 @@ if TYPE_CHECKING:
     from forcopt.models.calibrated_errors import CalibratedEqualErrors, CalibratedTransport
     from forcopt.models.districting import Districting
     from forcopt.models.fair_classification import FairClassification
-    from forcopt.models.fair_decisions import Apportionment, CoverageDecision, FormulaGrant
+    from forcopt.models.fair_decisions import (
+        Apportionment,
+        CoverageDecision,
+        FormulaGrant,
+        IntervalPartition,
+    )
     from forcopt.models.fair_postprocessing import FairPostprocessing, ScorePostprocessing
     from forcopt.models.lexifair import LexifairClassification, LexifairRegression
     from forcopt.models.leximax_cohort import LeximaxCohort
@@ -37,6 +42,7 @@ _LATER = {
     "FairClassification": "forcopt.models.fair_classification",
     "FairPostprocessing": "forcopt.models.fair_postprocessing",
     "FormulaGrant": "forcopt.models.fair_decisions",
+    "IntervalPartition": "forcopt.models.fair_decisions",
     "LeastEffortClassification": "forcopt.models.strategic",
     "PrecisionAllocation": "forcopt.models.allocation",
     "PrivateAllocation": "forcopt.models.allocation",
@@ -66,6 +72,7 @@ __all__ = [
     "FairClassification",
     "FairPostprocessing",
     "FormulaGrant",
+    "IntervalPartition",
     "LeastEffortClassification",
     "LexifairClassification",
     "LexifairRegression",

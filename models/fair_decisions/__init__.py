@@ -18,6 +18,7 @@ from forcopt.models.fair_decisions.clipped_laplace import clipped_mean, expected
 from forcopt.models.fair_decisions.coverage import CoverageDecision, CoverageRule, DecisionTable, Nested
 from forcopt.models.fair_decisions.grants import FormulaGrant, GrantRule
 from forcopt.models.fair_decisions.laplace_sums import laplace_sum_quantile, laplace_sum_tail
+from forcopt.models.fair_decisions.partition import IntervalPartition, Partition
 from forcopt.models.fair_decisions.seats import Seats
 
 __all__ = [
@@ -28,7 +29,9 @@ __all__ = [
     "DecisionTable",
     "FormulaGrant",
     "GrantRule",
+    "IntervalPartition",
     "Nested",
+    "Partition",
     "Seats",
     "clipped_mean",
     "expected_shares",
