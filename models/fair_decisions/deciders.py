@@ -14,6 +14,10 @@ from forcopt.problem import Handles, Outcome
 __all__ = ["decision_table", "margins", "standard"]
 
 
+_DUST = 1e-9
+"""Probabilities below, whose wide range solvers report as imprecise, count as 0 in the program."""
+
+
 @CoverageDecision.algorithm("standard", exact=False, cites="Pujol et al. (2020), Table 1")
 def standard(problem: CoverageDecision, *, time_limit: float | None = None) -> Outcome:
     """Apply the rule to the noisy counts as if they were exact."""
@@ -85,7 +89,7 @@ def decision_table(problem: CoverageDecision, model: Model, *, deterministic: bo
     Handles
         ``values``, shape ``(m + 1, n + 1)``; ``rates`` of the covered jurisdictions, shape ``(covered,)``.
     """
-    cells = problem.own_cells
+    cells = np.where(problem.own_cells < _DUST, 0.0, problem.own_cells)
     shape = cells.shape[1:]
     d = model.variable(model.unused_name("values"), shape, lower=0, upper=1, integer=deterministic)
     model.subject_to(d[1:, :] >= d[:-1, :], d[:, 1:] >= d[:, :-1], name=model.unused_name("monotone"))
