@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from forcopt.models.districting import Districting
     from forcopt.models.fair_auctions import CompetitiveRatio, FairAuction, FairMechanism
     from forcopt.models.fair_classification import FairClassification
+    from forcopt.models.fair_decisions import Apportionment, CoverageDecision, FormulaGrant, IntervalPartition
     from forcopt.models.fair_postprocessing import FairPostprocessing, ScorePostprocessing
     from forcopt.models.fair_ranking import FairRanking
     from forcopt.models.lexifair import LexifairClassification, LexifairRegression
@@ -32,11 +33,13 @@ if TYPE_CHECKING:
 
 _LATER = {
     "AdaptiveRobustClassification": "forcopt.models.adaptive_robustness",
+    "Apportionment": "forcopt.models.fair_decisions",
     "CalibratedEqualErrors": "forcopt.models.calibrated_errors",
     "CalibratedTransport": "forcopt.models.calibrated_errors",
     "CompetitiveRatio": "forcopt.models.fair_auctions",
     "ConsistentRelease": "forcopt.models.census_release",
     "CountingQueries": "forcopt.models.counting_queries",
+    "CoverageDecision": "forcopt.models.fair_decisions",
     "Districting": "forcopt.models.districting",
     "DPHypothesisTest": "forcopt.models.amplification",
     "EcologicalRegression": "forcopt.models.census_release",
@@ -45,6 +48,8 @@ _LATER = {
     "FairMechanism": "forcopt.models.fair_auctions",
     "FairPostprocessing": "forcopt.models.fair_postprocessing",
     "FairRanking": "forcopt.models.fair_ranking",
+    "FormulaGrant": "forcopt.models.fair_decisions",
+    "IntervalPartition": "forcopt.models.fair_decisions",
     "LatticeNoise": "forcopt.models.counting_queries",
     "LeastEffortClassification": "forcopt.models.strategic",
     "LevelBudget": "forcopt.models.census_release",
@@ -70,11 +75,13 @@ _LATER = {
 
 __all__ = [
     "AdaptiveRobustClassification",
+    "Apportionment",
     "CalibratedEqualErrors",
     "CalibratedTransport",
     "CompetitiveRatio",
     "ConsistentRelease",
     "CountingQueries",
+    "CoverageDecision",
     "DPHypothesisTest",
     "Districting",
     "EcologicalRegression",
@@ -83,6 +90,8 @@ __all__ = [
     "FairMechanism",
     "FairPostprocessing",
     "FairRanking",
+    "FormulaGrant",
+    "IntervalPartition",
     "LatticeNoise",
     "LeastEffortClassification",
     "LevelBudget",

@@ -1,0 +1,40 @@
+"""Fair decisions on counts: seats, coverage and grants, and what noise for privacy does to them.
+
+Pujol, McKenna, Kuppam, Hay, Machanavajjhala, Miklau: Fair decision making using privacy-protected data,
+FAT* 2020.
+"""
+
+from forcopt.models.fair_decisions import (  # noqa: F401  (register the methods)
+    deciders,
+    divisor,
+    grant_rules,
+    greedy,
+    rounding,
+    seats_milp,
+    thresholds,
+)
+from forcopt.models.fair_decisions.apportionment import Apportionment, Criterion
+from forcopt.models.fair_decisions.clipped_laplace import clipped_mean, expected_shares
+from forcopt.models.fair_decisions.coverage import CoverageDecision, CoverageRule, DecisionTable, Nested
+from forcopt.models.fair_decisions.grants import FormulaGrant, GrantRule
+from forcopt.models.fair_decisions.laplace_sums import laplace_sum_quantile, laplace_sum_tail
+from forcopt.models.fair_decisions.partition import IntervalPartition, Partition
+from forcopt.models.fair_decisions.seats import Seats
+
+__all__ = [
+    "Apportionment",
+    "CoverageDecision",
+    "CoverageRule",
+    "Criterion",
+    "DecisionTable",
+    "FormulaGrant",
+    "GrantRule",
+    "IntervalPartition",
+    "Nested",
+    "Partition",
+    "Seats",
+    "clipped_mean",
+    "expected_shares",
+    "laplace_sum_quantile",
+    "laplace_sum_tail",
+]

@@ -1,0 +1,299 @@
+"""The declaration of an apportionment: populations, seats, and the measure that the seats minimise."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, get_args
+
+import numpy as np
+from pydantic import BeforeValidator, Field, model_validator
+
+from forcopt.arrays import Array, as_numbers
+from forcopt.declaration import Integers, Numbers
+from forcopt.errors import DeclarationError
+from forcopt.models.fair_decisions.seats import Seats
+from forcopt.numeric.apportionment import DivisorMethod, signpost
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["Apportionment", "Criterion"]
+
+Criterion = Literal["hill", "webster", "jefferson", "adams", "dean", "total", "minimax", "range", "leximax"]
+"""What the seats minimise: the measure of a divisor method, or one of the deviations from quotas."""
+
+DIVISORS = get_args(DivisorMethod)
+
+
+class Apportionment(Problem):
+    """Divide whole seats among states in proportion to their populations.
+
+    With the quotas ``q_i = seats * p_i / sum(p)``, the seats s minimise one of these measures:
+
+    =============  =======================================================================
+    ``hill``       ``sum (s - q)^2 / s``, as divisor method of Huntington and Hill
+    ``webster``    ``sum (s - q)^2 / q``, as Webster and Sainte-Lague
+    ``jefferson``  ``sum (s + 1/2 - q)^2 / q``, as Jefferson and D'Hondt
+    ``adams``      ``sum (s - 1/2 - q)^2 / q``, as Adams
+    ``dean``       ``sum_i sum_(j < s_i) (d(j) / q_i - 1)``, d the harmonic mean of j and j + 1, as Dean
+    ``total``      ``sum |s - q|``
+    ``minimax``    the largest ``|s - q|``
+    ``leximax``    the largest ``|s - q|``, then the next one, and so on
+    ``range``      the largest less the smallest ``s / q``
+    =============  =======================================================================
+
+    Attributes
+    ----------
+    populations : Numbers
+        At least 0, not all 0; shape ``(k,)``. Floats are taken as the exact numbers that they are.
+    seats : int
+        In all, at least 1.
+    minimum : Integers, default 1
+        The least seats of a state, one number for all or one for each. Under `hill`, `adams` and `dean`
+        a state with people has one seat at least.
+    criterion : Criterion, default "hill"
+        See above.
+    quota : Literal["lower", "upper", "both"], optional
+        Whether each state must get its quota rounded down at least (``"lower"``), rounded up at most
+        (``"upper"``), or both.
+    names : tuple[str, ...], optional
+        Of the states; ``"0"``, ``"1"``, ... by default.
+
+    Raises
+    ------
+    DeclarationError
+        Naming the field, the value and the rule.
+
+    Notes
+    -----
+    A state without people gets its minimum. Equal claims go to the larger state, then to the earlier one, and
+    the decision names the states concerned. Without `quota`, whole seats that minimise the measure of a
+    divisor method are those of the method (Balinski and Young 2001, appendix A).
+
+    The rule that Pujol et al. study rounds each quota and so hands out another number of seats; see the
+    method ``as-printed``.
+
+    References
+    ----------
+    Huntington: The apportionment of representatives in Congress. Transactions of the AMS 30, 1928.
+    Balinski, Young: Fair Representation, 2nd edition, 2001.
+    Pujol, McKenna, Kuppam, Hay, Machanavajjhala, Miklau: Fair decision making using privacy-protected data.
+    FAT* 2020, Table 3.
+
+    Examples
+    --------
+    >>> from forcopt.models import Apportionment
+    >>> p = Apportionment([9061, 7179, 5259, 3319, 1182], seats=26, criterion="hill")
+    >>> p.solve().decision.seats.tolist()
+    [9, 7, 6, 3, 1]
+    >>> p.replace(criterion="total").solve().decision.seats.tolist()
+    [9, 7, 5, 4, 1]
+    """
+
+    family: ClassVar[str] = "decisions"
+    sense: ClassVar[Literal["min", "max"]] = "min"
+    default_method: ClassVar[str] = "divisor"
+
+    populations: Numbers
+    seats: int = Field(ge=1)
+    minimum: Integers = Field(default=1, validate_default=True)
+    criterion: Criterion = "hill"
+    quota: Literal["lower", "upper", "both"] | None = None
+    names: tuple[Annotated[str, BeforeValidator(str)], ...] = ()
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        p = self.populations
+        if p.ndim != 1 or not p.size:
+            raise DeclarationError(f"populations have shape {p.shape}; there must be a list of at least one")
+        if (p < 0).any():
+            at = int(np.argmax(p < 0))
+            raise DeclarationError(f"the population of state {at} is {p[at]:g}; it must be at least 0")
+        if not p.any():
+            raise DeclarationError("populations are all 0; no state has a quota")
+        if self.minimum.shape not in ((), p.shape) or (self.minimum < 0).any():
+            raise DeclarationError(
+                f"minimum is {self.minimum.tolist()}; it must be at least 0, one number or {len(p)}"
+            )
+        if self.names and (len(self.names) != len(p) or len(set(self.names)) < len(p)):
+            raise DeclarationError(f"names: there must be {len(p)}, all different")
+        return self
+
+    @classmethod
+    def from_table(
+        cls,
+        table: DataFrame,
+        seats: int,
+        *,
+        population: str = "population",
+        name: str = "state",
+        **fields: Any,
+    ) -> Self:
+        """Declare an apportionment with one row for each state.
+
+        Parameters
+        ----------
+        table : DataFrame
+            Its columns `population` and `name` are read.
+        seats : int
+            In all.
+        population, name : str
+            Columns.
+        fields : Any
+            Other fields.
+        """
+        for column in (population, name):
+            if column not in table.columns:
+                raise DeclarationError(f"there is no column {column!r}; there are {', '.join(table.columns)}")
+        return cls(populations=table[population].to_numpy(), seats=seats, names=tuple(table[name]), **fields)
+
+    # -- what follows from the fields ------------------------------------------------------------------------
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """`names`, or numbers."""
+        return self.names or tuple(map(str, range(len(self.populations))))
+
+    @cached_property
+    def quotas(self) -> Array:
+        """``seats * p / sum(p)``, shape ``(k,)``."""
+        return np.asarray(self.populations * (self.seats / float(sum(self.exact_populations))))
+
+    @cached_property
+    def exact_populations(self) -> list[Fraction]:
+        """The populations as fractions."""
+        return [Fraction(x) for x in self.populations.tolist()]
+
+    @cached_property
+    def exact_quotas(self) -> list[Fraction]:
+        """The quotas as fractions."""
+        scale = Fraction(self.seats) / sum(self.exact_populations)
+        return [p * scale for p in self.exact_populations]
+
+    @cached_property
+    def bounds(self) -> tuple[Array, Array]:
+        """The least and the most seats, two arrays of shape ``(k,)``; they may contradict each other."""
+        some = self.populations > 0
+        low = np.broadcast_to(self.minimum, some.shape).copy()
+        if self.criterion in ("hill", "adams", "dean"):
+            low[some] = np.maximum(low[some], 1)
+        high = np.where(some, np.maximum(low, self.seats), low)
+        if self.quota in ("lower", "both"):
+            low = np.maximum(low, [int(q // 1) for q in self.exact_quotas])
+        if self.quota in ("upper", "both"):
+            high = np.minimum(high, np.where(some, [int(-(-q // 1)) for q in self.exact_quotas], low))
+        return low, high
+
+    def infeasibility_reason(self) -> str:
+        """Say which demands contradict each other; empty if none do.
+
+        Examples
+        --------
+        >>> from forcopt.models import Apportionment
+        >>> Apportionment([5, 5, 5], seats=2).infeasibility_reason()
+        'seats is 2; the minimums of 3 states need 3'
+        """
+        low, high = self.bounds
+        if (low > high).any():
+            at = int(np.argmax(low > high))
+            return (
+                f"state {self.state_names[at]} must have at least {low[at]} seats; its upper quota is "
+                f"{high[at]} (quota {self.quotas[at]:.6g})"
+            )
+        if int(low.sum()) > self.seats:
+            held = "minimums and lower quotas" if self.quota in ("lower", "both") else "minimums"
+            above = low - self.quotas
+            state = self.state_names[int(np.argmax(above))]
+            most = f"; state {state} gets {above.max():.4g} more than its quota" if self.quota else ""
+            return f"seats is {self.seats}; the {held} of {len(low)} states need {int(low.sum())}{most}"
+        return ""
+
+    def method(self, name: str | None = None) -> Method:
+        """Give a method by name; by default the fast exact one of the criterion."""
+        fitting = {"range": "thresholds"} | dict.fromkeys(("total", "minimax", "leximax"), "greedy")
+        return super().method(name or fitting.get(self.criterion, "divisor"))
+
+    # -- judging ---------------------------------------------------------------------------------------------
+
+    def allocation(self, seats: Any, tied: tuple[int, ...] = ()) -> Seats:
+        """The decision with these seats, shape ``(k,)``; and the positions of states with equal claims."""
+        names = self.state_names
+        return Seats(np.array(seats), names, self.quotas.copy(), tuple(names[i] for i in tied))
+
+    def read(self, decision: Seats | Any) -> Array:
+        """The seats of a decision, shape ``(k,)``.
+
+        Raises
+        ------
+        DeclarationError
+            For another shape, or entries that are no numbers.
+        """
+        s = as_numbers(decision.seats if isinstance(decision, Seats) else decision, "the seats")
+        if s.shape != self.populations.shape:
+            raise DeclarationError(f"the seats have shape {s.shape}; it must be {self.populations.shape}")
+        return s
+
+    def measure(self, seats: Any) -> float:
+        """The criterion's measure of seats; infinite for no seat where it needs one."""
+        some = self.populations > 0
+        s, q = np.asarray(seats, dtype=float), self.quotas
+        deviations = np.abs(s - q)
+        match self.criterion:
+            case "total":
+                return float(deviations.sum())
+            case "minimax" | "leximax":
+                return float(deviations.max())
+            case "range":
+                ratios = s[some] / q[some]
+                return float(ratios.max() - ratios.min())
+        s, q = s[some], q[some]
+        if self.criterion in ("hill", "adams", "dean") and (s < 1).any():
+            return float("inf")
+        match self.criterion:
+            case "hill":
+                return float(((s - q) ** 2 / s).sum())
+            case "dean":
+                steps = signpost(np.arange(max(1, int(s.max()))), "dean")
+                sums = np.concatenate([[0.0], np.cumsum(steps)])
+                return float((sums[s.astype(int)] / q - s).sum())
+        shift = {"webster": 0.0, "jefferson": 0.5, "adams": -0.5}[self.criterion]
+        return float(((s + shift - q) ** 2 / q).sum())
+
+    def evaluate(self, decision: Seats | Any) -> Evaluation:
+        """Judge seats by the criterion.
+
+        Parameters
+        ----------
+        decision : Seats or Any
+            Seats of shape ``(k,)``.
+
+        Returns
+        -------
+        Evaluation
+            The measure; violations ``"seats"`` (too many or too few in all), ``"whole seats"``,
+            ``"minimum"`` and ``"maximum"`` (with the quotas, and no more than the minimum without people);
+            as metrics the mean and the largest deviation from the quotas, and the range and the quotient of
+            the ratios ``s / q``.
+        """
+        s = self.read(decision)
+        low, high = self.bounds
+        found = {
+            "seats": abs(float(s.sum()) - self.seats),
+            "whole seats": float(np.abs(s - np.round(s)).max()),
+            "minimum": float((low - s).max()),
+            "maximum": float((s - high).max()),
+        }
+        some = self.populations > 0
+        ratios = s[some] / self.quotas[some]
+        deviations = np.abs(s - self.quotas)
+        metrics = {
+            "mean deviation": float(deviations.mean()),
+            "largest deviation": float(deviations.max()),
+            "range of ratios": float(ratios.max() - ratios.min()),
+        }
+        if ratios.min() > 0:
+            metrics["quotient of ratios"] = float(ratios.max() / ratios.min())
+        violations = {name: v for name, v in found.items() if v > FEASIBILITY_TOLERANCE}
+        return Evaluation(self.measure(s), violations, metrics)

@@ -1,0 +1,409 @@
+"""Threshold coverage: the rule, its exact rates under noise, and the declaration of a decider."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from forcopt.arrays import Array, as_numbers
+from forcopt.declaration import Declared, Numbers
+from forcopt.errors import DeclarationError
+from forcopt.models.fair_decisions.grants import laplace_scale
+from forcopt.privacy.mechanism import AdditiveMechanism, Mechanism
+from forcopt.privacy.profile import Profile
+from forcopt.privacy.randomness import Randomness
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["CoverageDecision", "CoverageRule", "DecisionTable", "Nested"]
+
+_REACH = 42.0
+"""Scales of the noise beyond which it has probability below 1e-18."""
+
+_HALF = np.array([0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 11.0, 15.0, 20.0, 28.0, _REACH])
+_GRID = np.concatenate([-_HALF[::-1], [0.0], _HALF])
+_STEEP = np.array([-20.0, -6.0, -2.0, 0.0, 2.0, 6.0, 20.0])
+"""Around the threshold in percent, where the passing probability changes (1 - p) / p times as fast."""
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(6)
+_ROWS_AT_ONCE = 64
+
+
+class Nested(Mechanism):
+    """Noise on the differences of nested counts (D-Laplace): each person is in one difference only.
+
+    Parameters
+    ----------
+    mechanism : AdditiveMechanism
+        The noise on each difference.
+
+    References
+    ----------
+    Pujol et al. (2020), Appendix A.1.
+
+    Examples
+    --------
+    >>> from forcopt.privacy import AdditiveMechanism, Laplace, Simulated
+    >>> Nested(AdditiveMechanism(Laplace(epsilon=0.5))).profile().epsilon(0.0)
+    0.5
+    """
+
+    mechanism: AdditiveMechanism
+
+    def profile(self, distance: int = 1) -> Profile:
+        """See `Mechanism`."""
+        return self.mechanism.profile(distance)
+
+    def send(self, values: Any, rng: Randomness) -> Any:
+        """See `Channel`: nested counts from the largest to the smallest along the last axis."""
+        x = as_numbers(values, "values")
+        parts = np.concatenate([x[..., :-1] - x[..., 1:], x[..., -1:]], axis=-1)
+        noisy = np.asarray(self.mechanism.send(parts, rng))
+        return np.cumsum(noisy[..., ::-1], axis=-1)[..., ::-1].copy()
+
+
+class CoverageRule(Declared):
+    """Who must get ballots in another language, by counts of citizens.
+
+    Covered: ``limited > percent * base`` or ``limited > absolute``; and ``illiterate > literacy * limited``.
+    Section 203 of the Voting Rights Act, cross-multiplied, so that it is defined for noisy counts too.
+
+    Attributes
+    ----------
+    percent, absolute, literacy : float
+        The thresholds.
+    base : Literal["citizens", "group"], default "citizens"
+        Of whom `percent` is taken: all citizens of voting age, as in the law and the Census file, or those of
+        the language group, as Pujol et al. print.
+
+    Examples
+    --------
+    >>> rule = CoverageRule()
+    >>> rule.decide([[1000, 50, 5], [1000, 51, 5], [300000, 10001, 1000]]).tolist()
+    [False, True, True]
+    """
+
+    percent: float = Field(default=0.05, gt=0.0, lt=1.0)
+    absolute: float = Field(default=10_000.0, ge=0.0, allow_inf_nan=False)
+    literacy: float = Field(default=0.0131, gt=0.0, lt=1.0)
+    base: Literal["citizens", "group"] = "citizens"
+
+    def decide(self, counts: Any) -> Array:
+        """Whether each row ``(base, limited, illiterate)`` is covered; shape ``(...,)`` for ``(..., 3)``."""
+        first, second = self.margins(counts)
+        return np.asarray((first > 0) & (second > 0))
+
+    def margins(self, counts: Any) -> tuple[Array, Array]:
+        """How far counts are above the thresholds, in standard deviations of noise of scale 1 on each part.
+
+        Returns
+        -------
+        tuple[Array, Array]
+            Of the literacy test; and of the better of the other two. Both are positive if covered.
+        """
+        x = as_numbers(counts, "counts")
+        if x.shape[-1:] != (3,):
+            raise DeclarationError(
+                f"counts have shape {x.shape}; it must be (..., 3): base, limited, illiterate"
+            )
+        base, limited, illiterate = np.moveaxis(x, -1, 0)
+        one, two, three = self._deviations
+        return (illiterate - self.literacy * limited) / one, np.maximum(
+            (limited - self.percent * base) / two, (limited - self.absolute) / three
+        )
+
+    @property
+    def _deviations(self) -> tuple[float, float, float]:
+        """Of the three margins' linear forms, for variance 2 of each noise."""
+        r, p = self.literacy, self.percent
+        return (
+            float(np.sqrt(2 * ((1 - r) ** 2 + r**2))),
+            float(np.sqrt(2 * (2 * (1 - p) ** 2 + p**2))),
+            2.0,
+        )
+
+    def rates(self, counts: Any, scale: float, first: float = 0.0, second: float = 0.0) -> Array:
+        """Give the exact probability that both noisy margins exceed cuts, under `Nested` Laplace noise.
+
+        Parameters
+        ----------
+        counts : array_like
+            Rows ``(base, limited, illiterate)``, shape ``(k, 3)``.
+        scale : float
+            Of the noise, above 0.
+        first, second : float, default 0
+            Cuts, in standard deviations, see `margins`; with 0 the probability of coverage.
+
+        Returns
+        -------
+        Array
+            Shape ``(k,)``.
+
+        Notes
+        -----
+        Given the noisy number of limited speakers l, both other noises have closed laws; what is left is one
+        integral over l, taken by Gauss and Legendre's rule on stretches between the kinks.
+
+        Examples
+        --------
+        >>> CoverageRule().rates([[800, 60, 5], [0, 0, 0]], 10.0).round(4).tolist()
+        [0.6443, 0.3714]
+        """
+        x = as_numbers(counts, "counts") / scale
+        if x.ndim != 2 or x.shape[1] != 3:
+            raise DeclarationError(
+                f"counts have shape {x.shape}; it must be (k, 3): base, limited, illiterate"
+            )
+        return self.joint_rates(counts, scale, [first], [second])[:, 0, 0]
+
+    def joint_rates(self, counts: Any, scale: float, first: Any, second: Any) -> Array:
+        """`rates` for all pairs of some cuts of the two margins at once, shape ``(k, m, n)``."""
+        x = as_numbers(counts, "counts") / scale
+        one, two, three = self._deviations
+        f, s = np.maximum(first, -1e9), np.maximum(second, -1e9)
+        parts = [
+            self._rates(x[i : i + _ROWS_AT_ONCE], scale, f * one, s * two, s * three)
+            for i in range(0, len(x), _ROWS_AT_ONCE)
+        ]
+        return np.concatenate(parts) if parts else np.zeros((0, len(f), len(s)))
+
+    def _rates(self, x: Array, scale: float, lows: Array, above: Array, far: Array) -> Array:
+        """In units of the scale: illiterate - r l > low, and l - p base > above or l > absolute + far."""
+        r, p, limits = self.literacy, self.percent, self.absolute / scale + far
+        q1, q2, q3 = (part[:, None] for part in (x[:, 2], x[:, 1] - x[:, 2], x[:, 0] - x[:, 1]))
+        center = q1 + q2
+        steep = (((p * q3 + above) / (1 - p))[:, :, None] + p / (1 - p) * _STEEP).reshape(len(x), -1)
+        kinks = [center + _GRID, steep, (q1 - lows) / r, (q2 + lows) / (1 - r), limits + 0 * q1]
+        ends = np.sort(np.clip(np.concatenate(kinks, axis=1), center - _REACH, center + _REACH), axis=1)
+        half = np.diff(ends, axis=1)[:, :, None] / 2
+        limited = (ends[:, :-1, None] + half + half * _NODES).reshape(len(x), -1)
+        weights = (half * _WEIGHTS).reshape(len(x), -1)
+        v = limited - q2
+        least, most = np.minimum(q1, v), np.maximum(q1, v)
+        apart = np.exp(least - most)
+        density = np.empty((len(x), len(lows), limited.shape[1]))
+        for i, low in enumerate(lows):  # of the noisy number together with illiterate > r limited + low
+            c = r * limited + low
+            density[:, i] = (
+                apart * (most - np.clip(c, least, most)) + np.exp(q1 + v - 2 * np.maximum(c, most)) / 2
+            )
+            density[:, i] += np.where(c < least, apart - np.exp(2 * np.minimum(c, least) - q1 - v), 0.0) / 2
+        density *= weights[:, None, :] / 4
+        passes = np.empty((len(x), len(above), limited.shape[1]))
+        for j, (cut, limit) in enumerate(zip(above, limits, strict=True)):
+            room = ((1 - p) * limited - cut) / p - q3
+            tail = np.exp(-np.abs(room)) / 2
+            passes[:, j] = np.where(limited > limit, 1.0, np.where(room < 0, tail, 1 - tail))
+        return np.asarray(density @ passes.transpose(0, 2, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionTable:
+    """With which probability noisy counts are covered, by their two standardised margins.
+
+    Attributes
+    ----------
+    first, second : Array
+        Cuts of the margins, increasing; shapes ``(m,)`` and ``(n,)``.
+    values : Array
+        Probabilities, shape ``(m + 1, n + 1)``: entry ``(i, j)`` is for margins above i and j cuts.
+    """
+
+    first: Array
+    second: Array
+    values: Array = field(repr=False)
+
+    def __post_init__(self) -> None:
+        for array in (self.first, self.second, self.values):
+            array.flags.writeable = False
+
+    @property
+    def monotone(self) -> bool:
+        """Whether larger margins never lower the probability."""
+        return bool((np.diff(self.values, axis=0) >= 0).all() and (np.diff(self.values, axis=1) >= 0).all())
+
+    def __repr__(self) -> str:
+        return f"<a decision table of {self.values.shape[0]} x {self.values.shape[1]} probabilities>"
+
+
+class CoverageDecision(Problem):
+    """Decide on coverage from noisy counts, so that each covered jurisdiction is likely to stay covered.
+
+    The decision is a `DecisionTable`. The objective is the expected number of jurisdictions covered by
+    mistake; the smallest probability of a truly covered one has to be `least_rate`.
+
+    Attributes
+    ----------
+    counts : Numbers
+        Public or past counts, rows ``(base, limited, illiterate)``, nested; shape ``(k, 3)``.
+    mechanism : Nested
+        With Laplace noise.
+    rule : CoverageRule, optional
+        Section 203 by default.
+    least_rate : float, default 0.8
+        Within [0, 1).
+    first_cuts, second_cuts : Numbers, optional
+        Of tables that a method chooses, in standard deviations of the noisy margins.
+    confidential : bool, default False
+        True is refused: a decider that is tuned on confidential counts is itself a release of them.
+
+    Raises
+    ------
+    DeclarationError
+        Naming the field, the value and the rule; the jurisdiction whose counts are not nested.
+
+    References
+    ----------
+    Pujol, McKenna, Kuppam, Hay, Machanavajjhala, Miklau: Fair decision making using privacy-protected data.
+    FAT* 2020, sections 4 and A.
+
+    Examples
+    --------
+    >>> from forcopt.models import CoverageDecision
+    >>> from forcopt.models.fair_decisions import Nested
+    >>> from forcopt.privacy import AdditiveMechanism, Laplace
+    >>> noise = Nested(AdditiveMechanism(Laplace(epsilon=1.0)))
+    >>> p = CoverageDecision([[800, 60, 5], [400, 21, 1], [3000, 100, 5], [400, 19, 2]], mechanism=noise)
+    >>> standard, table = p.solve("standard"), p.solve()
+    >>> round(standard.evaluation.metrics["least rate"], 4), table.evaluation.feasible
+    (0.6506, True)
+    """
+
+    family: ClassVar[str] = "decisions"
+    sense: ClassVar[Literal["min", "max"]] = "min"
+    default_method: ClassVar[str] = "decision-table"
+
+    counts: Numbers
+    mechanism: Nested
+    rule: CoverageRule = Field(default_factory=CoverageRule)
+    least_rate: float = Field(default=0.8, ge=0.0, lt=1.0)
+    first_cuts: Numbers = Field(
+        default=(-3, -2, -1.5, -1, -0.7, -0.4, -0.2, 0, 0.5, 1), validate_default=True
+    )
+    second_cuts: Numbers = Field(
+        default=(-3, -2, -1.5, -1, -0.7, -0.4, -0.2, 0, 0.5, 1), validate_default=True
+    )
+    confidential: bool = False
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        x = self.counts
+        if self.confidential:
+            raise DeclarationError(
+                "confidential is True; a decider tuned on confidential counts is itself a release of them. "
+                "Tune on public or past counts"
+            )
+        if x.ndim != 2 or x.shape[1] != 3 or not len(x):
+            raise DeclarationError(
+                f"counts have shape {x.shape}; it must be (k, 3): base, limited, illiterate"
+            )
+        wrong = (x[:, 2] < 0) | (x[:, 2] > x[:, 1]) | (x[:, 1] > x[:, 0])
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            raise DeclarationError(
+                f"counts of jurisdiction {at} are {x[at].tolist()}; they must be nested, "
+                "0 <= illiterate <= limited <= base"
+            )
+        for name in ("first_cuts", "second_cuts"):
+            cuts = getattr(self, name)
+            if cuts.ndim != 1 or (np.diff(cuts) <= 0).any():
+                raise DeclarationError(f"{name} are {cuts.tolist()}; they must increase")
+        laplace_scale(self.mechanism.mechanism)
+        return self
+
+    @classmethod
+    def from_table(cls, table: DataFrame, mechanism: Nested, **fields: Any) -> Self:
+        """Declare the rows of a Census file of determinations that have all counts.
+
+        Parameters
+        ----------
+        table : DataFrame
+            With columns ``citizens``, ``group_citizens``, ``limited_english`` and ``illiterate``.
+        mechanism : Nested
+            See the class.
+        fields : Any
+            Other fields; ``rule.base`` says which column is the base.
+        """
+        rule = fields.get("rule", CoverageRule())
+        base = "citizens" if rule.base == "citizens" else "group_citizens"
+        columns = [base, "limited_english", "illiterate"]
+        return cls(counts=table[columns].dropna().to_numpy(), mechanism=mechanism, **fields)
+
+    # -- what follows from the fields ------------------------------------------------------------------------
+
+    @property
+    def scale(self) -> float:
+        """Of the Laplace noise on each part."""
+        return laplace_scale(self.mechanism.mechanism)
+
+    @cached_property
+    def covered(self) -> Array:
+        """Which jurisdictions are truly covered, shape ``(k,)``."""
+        return self.rule.decide(self.counts)
+
+    def table(self, first: Any, second: Any, values: Any) -> DecisionTable:
+        """The decision with these cuts and probabilities; probabilities are clipped to [0, 1]."""
+        f, s = as_numbers(first, "the first cuts"), as_numbers(second, "the second cuts")
+        v = as_numbers(values, "the values")
+        if v.shape != (len(f) + 1, len(s) + 1):
+            raise DeclarationError(f"the values have shape {v.shape}; it must be {(len(f) + 1, len(s) + 1)}")
+        return DecisionTable(f.copy(), s.copy(), np.clip(v, 0.0, 1.0))
+
+    def cell_probabilities(self, first: Any, second: Any) -> Array:
+        """Exact probabilities of each cell of a table, shape ``(k, m + 1, n + 1)``."""
+        cuts = [np.r_[-np.inf, np.asarray(c, dtype=float)] for c in (first, second)]
+        above = np.zeros((len(self.counts), len(cuts[0]) + 1, len(cuts[1]) + 1))
+        above[:, :-1, :-1] = self.rule.joint_rates(self.counts, self.scale, *cuts)
+        cells = -np.diff(above, axis=1)
+        return np.asarray(np.maximum(-np.diff(cells, axis=2), 0.0))
+
+    @cached_property
+    def own_cells(self) -> Array:
+        """`cell_probabilities` for the problem's cuts."""
+        return self.cell_probabilities(self.first_cuts, self.second_cuts)
+
+    def rates(self, decision: DecisionTable) -> Array:
+        """The exact probability that each jurisdiction is covered, shape ``(k,)``."""
+        own = np.array_equal(decision.first, self.first_cuts) and np.array_equal(
+            decision.second, self.second_cuts
+        )
+        cells = self.own_cells if own else self.cell_probabilities(decision.first, decision.second)
+        return np.asarray(np.clip(np.einsum("kij,ij->k", cells, decision.values), 0.0, 1.0))
+
+    def decide(self, noisy: Any, decision: DecisionTable) -> Array:
+        """The probability with which each row of noisy counts is covered, shape ``(k,)``."""
+        first, second = self.rule.margins(noisy)
+        i = np.searchsorted(decision.first, first / self.scale)
+        j = np.searchsorted(decision.second, second / self.scale)
+        return np.asarray(decision.values[i, j])
+
+    def evaluate(self, decision: DecisionTable) -> Evaluation:
+        """Judge a decider by its exact rates.
+
+        Parameters
+        ----------
+        decision : DecisionTable
+            See `table`.
+
+        Returns
+        -------
+        Evaluation
+            The expected number of false positives; the violation ``"least rate"``; as metrics the smallest
+            rate of a covered jurisdiction, the share of them with a rate above .95, and how many there are.
+        """
+        if not isinstance(decision, DecisionTable):
+            raise DeclarationError("the decision must be a DecisionTable, see table()")
+        rates = self.rates(decision)
+        covered = rates[self.covered]
+        least = float(covered.min(initial=1.0))
+        metrics = {"least rate": least, "covered": float(len(covered))}
+        if len(covered):
+            metrics["above .95"] = float((covered > 0.95).mean())
+        short = self.least_rate - least
+        violations = {"least rate": short} if short > FEASIBILITY_TOLERANCE else {}
+        return Evaluation(float(rates[~self.covered].sum()), violations, metrics)

@@ -1,0 +1,250 @@
+"""The declaration of a formula grant: a total divided in proportion to noisy counts, with slacks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from forcopt.arrays import Array, as_numbers
+from forcopt.declaration import Numbers
+from forcopt.errors import DeclarationError
+from forcopt.models.fair_decisions.clipped_laplace import clipped_mean, expected_shares
+from forcopt.models.fair_decisions.laplace_sums import laplace_sum_tail
+from forcopt.privacy.mechanism import AdditiveMechanism
+from forcopt.privacy.noises import Laplace
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
+
+__all__ = ["FormulaGrant", "GrantRule", "laplace_scale"]
+
+
+@dataclass(frozen=True, eq=False)
+class GrantRule:
+    """How noisy counts become grants: ``w_a (x_a + u_a) / (sum_b w_b x_b - v)``.
+
+    Attributes
+    ----------
+    slacks : Array
+        u, what is added to each noisy count; shape ``(k,)``.
+    total_slack : float
+        v, what is taken from their weighted sum.
+    clipped : bool
+        Whether noisy counts below 0 become 0 first.
+    weights : Array
+        w, shape ``(k,)``.
+    """
+
+    slacks: Array
+    total_slack: float
+    clipped: bool
+    weights: Array = field(repr=False)
+
+    def __post_init__(self) -> None:
+        self.slacks.flags.writeable = False
+        self.weights.flags.writeable = False
+
+    def allocate(self, noisy: Any) -> Array | None:
+        """Give the grants for noisy counts, in units of the total; None if no finite grants follow.
+
+        Parameters
+        ----------
+        noisy : array_like
+            Shape ``(k,)``.
+
+        Returns
+        -------
+        Array or None
+            Shape ``(k,)``; it sums to more than 1 by the inflation. None where the noisy total is at most
+            `total_slack`: then the privacy budget is too small for so many districts. A district whose count
+            is below ``-u`` gets 0.
+        """
+        x = as_numbers(noisy, "the noisy counts")
+        if x.shape != self.slacks.shape:
+            raise DeclarationError(f"the noisy counts have shape {x.shape}; it must be {self.slacks.shape}")
+        x = np.maximum(x, 0.0) if self.clipped else x
+        left = float(self.weights @ x) - self.total_slack
+        if left <= 0:
+            return None
+        return np.asarray(np.maximum(self.weights * (x + self.slacks), 0.0) / left)
+
+    def __repr__(self) -> str:
+        kind = "clipped" if self.clipped else "unclipped"
+        ends = f"{self.slacks.min():.6g} to {self.slacks.max():.6g}"
+        return f"<a grant rule: {ends} for each count, {self.total_slack:.6g} off the total, {kind}>"
+
+
+class FormulaGrant(Problem):
+    """Divide a fixed total in proportion to noisy counts, so that nobody loses but with a small probability.
+
+    The decision is a `GrantRule`. Its objective is the inflation, the sum of all grants, when the noisy total
+    is the true one (noise has mean 0): ``(sum w x + sum w u) / (sum w x - v)``; infinite if that is not
+    positive. A district loses if it gets less than ``w_a x_a / sum_b w_b x_b``.
+
+    Attributes
+    ----------
+    eligible : Numbers
+        Children, or whoever counts, at least 0 and not all 0; shape ``(k,)``. For slacks that are published,
+        these are public or past counts.
+    mechanism : AdditiveMechanism
+        With Laplace noise on each count.
+    weights : Numbers, optional
+        Public, above 0, shape ``(k,)``; 1 by default. For Title I, what a state spends on a pupil.
+    failure : float, default 0.05
+        The largest probability with which any district may lose, within (0, 1).
+
+    Raises
+    ------
+    DeclarationError
+        Naming the field, the value and the rule.
+
+    Notes
+    -----
+    Nobody loses if every noise is at least ``-u_a`` and their weighted sum at most v, whatever the true
+    counts are. The violation ``"failure"`` is the bound ``1 - prod_a P(L_a >= -u_a) + P(sum_a w_a L_a > v)``
+    less `failure`, both parts exact. The inflation has no mean over the noise, since the noisy total has a
+    density at v.
+
+    References
+    ----------
+    Pujol, McKenna, Kuppam, Hay, Machanavajjhala, Miklau: Fair decision making using privacy-protected data.
+    FAT* 2020, section 5.
+
+    Examples
+    --------
+    >>> from forcopt.models import FormulaGrant
+    >>> from forcopt.privacy import AdditiveMechanism, Laplace
+    >>> noise = AdditiveMechanism(Laplace(epsilon=0.5))
+    >>> p = FormulaGrant([210, 480, 810], mechanism=noise, failure=0.1)
+    >>> round(p.solve("no-penalty").objective, 6), round(p.solve().objective, 6)
+    (1.037937, 1.018572)
+    """
+
+    family: ClassVar[str] = "decisions"
+    sense: ClassVar[Literal["min", "max"]] = "min"
+    default_method: ClassVar[str] = "exact-quantile"
+
+    eligible: Numbers
+    mechanism: AdditiveMechanism
+    weights: Numbers | None = None
+    failure: float = Field(default=0.05, gt=0.0, lt=1.0)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        x = self.eligible
+        if x.ndim != 1 or not x.size:
+            raise DeclarationError(f"eligible has shape {x.shape}; there must be a list of at least one")
+        if (x < 0).any():
+            at = int(np.argmax(x < 0))
+            raise DeclarationError(f"eligible of district {at} is {x[at]:g}; it must be at least 0")
+        if not x.any():
+            raise DeclarationError("eligible is 0 everywhere; there is nothing to divide in proportion to")
+        if self.weights is not None and (self.weights.shape != x.shape or (self.weights <= 0).any()):
+            raise DeclarationError(f"weights must be {len(x)} numbers above 0, one for each district")
+        laplace_scale(self.mechanism)
+        return self
+
+    # -- what follows from the fields ------------------------------------------------------------------------
+
+    @cached_property
+    def district_weights(self) -> Array:
+        """`weights`, or ones; shape ``(k,)``."""
+        return np.ones(len(self.eligible)) if self.weights is None else self.weights
+
+    @property
+    def scale(self) -> float:
+        """Of the Laplace noise on each count."""
+        return laplace_scale(self.mechanism)
+
+    @property
+    def total(self) -> float:
+        """``sum w x``."""
+        return float(self.district_weights @ self.eligible)
+
+    def shares(self) -> Array:
+        """The share of each district without noise, shape ``(k,)``.
+
+        They are the proportionally fair ones: on the simplex they maximise ``sum_a w_a x_a log(o_a)``.
+
+        Examples
+        --------
+        >>> from forcopt.models import FormulaGrant
+        >>> from forcopt.privacy import AdditiveMechanism, Laplace
+        >>> FormulaGrant([10, 30], AdditiveMechanism(Laplace(epsilon=1.0)), weights=[3, 1]).shares().tolist()
+        [0.5, 0.5]
+        """
+        return np.asarray(self.district_weights * self.eligible / self.total)
+
+    def expected_shares(self) -> Array:
+        """What each district gets on average from clipped noisy counts without slacks; shape ``(k,)``.
+
+        Exact, see `forcopt.models.fair_decisions.expected_shares`.
+        """
+        return expected_shares(self.eligible, self.scale, self.district_weights)
+
+    def rule(self, slacks: Any, total_slack: float, *, clipped: bool = False) -> GrantRule:
+        """The decision with these slacks, one number or shape ``(k,)``."""
+        u = np.array(np.broadcast_to(as_numbers(slacks, "slacks"), self.eligible.shape))
+        return GrantRule(u, float(total_slack), clipped, self.district_weights.copy())
+
+    # -- judging ---------------------------------------------------------------------------------------------
+
+    def failure_bound(self, rule: GrantRule) -> float:
+        """Bound the probability that any district loses, whatever the true counts are."""
+        below = np.where(
+            rule.slacks >= 0,
+            np.log1p(-np.exp(-np.abs(rule.slacks) / self.scale) / 2),
+            -np.abs(rule.slacks) / self.scale - np.log(2),
+        )
+        above = laplace_sum_tail(rule.total_slack, self.scale * rule.weights)
+        return float(min(1.0, -np.expm1(below.sum()) + above))
+
+    def evaluate(self, decision: GrantRule) -> Evaluation:
+        """Judge a rule by its inflation and the probability that anyone loses.
+
+        Parameters
+        ----------
+        decision : GrantRule
+            See `rule`.
+
+        Returns
+        -------
+        Evaluation
+            The inflation; the violation ``"failure"``, by how much `failure_bound` exceeds `failure`; that
+            bound as metric, and the largest and the smallest quotient of grant and share when every noise has
+            its mean.
+        """
+        if not isinstance(decision, GrantRule) or decision.slacks.shape != self.eligible.shape:
+            raise DeclarationError("the decision must be a GrantRule for these districts, see rule()")
+        w, x = self.district_weights, self.eligible
+        mean = clipped_mean(x, self.scale) if decision.clipped else x
+        left = float(w @ mean) - decision.total_slack
+        bound = self.failure_bound(decision)
+        value = float(w @ (mean + decision.slacks)) / left if left > 0 else float("inf")
+        metrics = {"failure bound": bound}
+        if left > 0:
+            some = x > 0
+            quotient = (mean + decision.slacks)[some] / x[some] * self.total / left
+            metrics |= {"largest quotient": float(quotient.max()), "smallest quotient": float(quotient.min())}
+        over = bound - self.failure
+        violations = {"failure": over} if over > FEASIBILITY_TOLERANCE else {}
+        if left <= 0:
+            violations["total"] = -left
+        return Evaluation(value, violations, metrics)
+
+
+def laplace_scale(mechanism: AdditiveMechanism) -> float:
+    """The scale of a mechanism's Laplace noise.
+
+    Raises
+    ------
+    DeclarationError
+        For other noise.
+    """
+    if not isinstance(mechanism.noise, Laplace):
+        raise DeclarationError(
+            f"the mechanism adds {type(mechanism.noise).__name__} noise; the closed forms are for Laplace"
+        )
+    return mechanism.noise.scale

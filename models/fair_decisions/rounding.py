@@ -1,0 +1,43 @@
+"""Seats by rounding quotas: largest remainders, and each quota on its own."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from forcopt.clock import Deadline
+from forcopt.models.fair_decisions.apportionment import Apportionment
+from forcopt.numeric.apportionment import largest_remainder as by_remainders
+from forcopt.problem import Outcome
+from forcopt.status import Status
+
+__all__ = ["as_printed", "largest_remainder"]
+
+
+@Apportionment.algorithm("largest-remainder", exact=False, cites="Balinski and Young (2001), chapter 3")
+def largest_remainder(problem: Apportionment, *, time_limit: float | None = None) -> Outcome:
+    """Round the quotas down, and give the seats left to the largest remainders (Hamilton).
+
+    It minimises ``total`` and ``minimax`` if no minimum binds.
+    """
+    deadline = Deadline(time_limit)
+    reason = problem.infeasibility_reason()
+    if reason:
+        return Outcome(None, status=Status.INFEASIBLE, message=reason)
+    if deadline.passed:
+        return Outcome(None, status=Status.LIMIT, message="the time limit passed before the first seat")
+    low, high = problem.bounds
+    return Outcome(
+        problem.allocation(by_remainders(problem.populations, problem.seats, minimum=low, maximum=high))
+    )
+
+
+@Apportionment.algorithm("as-printed", exact=False, cites="Pujol et al. (2020), Table 3")
+def as_printed(problem: Apportionment, *, time_limit: float | None = None) -> Outcome:
+    """Round each quota to the nearest whole number, one half up, and to the minimum at least.
+
+    These seats need not sum to the number of seats: the evaluation then has the violation ``"seats"``.
+    """
+    rounded = np.array([int((q + Fraction(1, 2)) // 1) for q in problem.exact_quotas], dtype=np.int64)
+    return Outcome(problem.allocation(np.maximum(rounded, np.broadcast_to(problem.minimum, rounded.shape))))

@@ -1,0 +1,129 @@
+import numpy as np
+import pytest
+
+from forcopt.backends.registry import backends
+from forcopt.errors import DeclarationError
+from forcopt.models import CoverageDecision
+from forcopt.models.fair_decisions import CoverageRule, Nested
+from forcopt.models.fair_decisions.generators import random_jurisdictions
+from forcopt.privacy import AdditiveMechanism, Gaussian, Laplace, Simulated
+
+RULE = CoverageRule()
+LINEAR = [
+    name
+    for name, b in backends().items()
+    if name not in ("scs", "osqp", "pdlp")  # first-order: too loose for probabilities near 0
+    and not b.missing()
+    and "rows" in b.capabilities.kinds
+    and not b.capabilities.only_integer
+]
+
+
+def nested(epsilon):
+    return Nested(AdditiveMechanism(Laplace(epsilon=epsilon)))
+
+
+def small(**fields):
+    counts = random_jurisdictions(12, 40, seed=4)
+    return CoverageDecision(
+        counts, mechanism=nested(1.0), first_cuts=[-2, -1, 0], second_cuts=[-2, -0.5, 0], **fields
+    )
+
+
+def simulated(counts, scale, trials, seed):
+    """Noisy counts, straight from the definition of the mechanism."""
+    noise = np.random.default_rng(seed).laplace(scale=scale, size=(trials, 3))
+    illiterate = counts[2] + noise[:, 0]
+    limited = illiterate + counts[1] - counts[2] + noise[:, 1]
+    return np.stack([limited + counts[0] - counts[1] + noise[:, 2], limited, illiterate], axis=1)
+
+
+def test_rates_are_those_of_simulations():
+    """60 jurisdictions; a difference beyond 5 standard errors has probability below 1e-4 for all together."""
+    rng = np.random.default_rng(2)
+    counts = np.concatenate([random_jurisdictions(20, 30, seed=1), [[0, 0, 0], [5, 5, 5], [9, 0, 0]]])
+    counts = np.concatenate([counts, np.full((2, 3), 10_000) * [20, 1.0, 0.02]])
+    for i, x in enumerate(counts):
+        scale, cuts = float(rng.choice([1, 10, 100, 5000])), rng.choice([0.0, -1.0, 0.5], 2)
+        noisy = simulated(x, scale, 20_000, i)
+        first, second = RULE.margins(noisy)
+        share = ((first > cuts[0] * scale) & (second > cuts[1] * scale)).mean()
+        exact = RULE.rates([x], scale, *cuts)[0]
+        assert abs(share - exact) <= 5 * np.sqrt(max(exact * (1 - exact), 1e-5) / 20_000) + 1e-6
+
+
+def test_rates_of_all_pairs_of_cuts_are_those_of_each():
+    p = small()
+    cuts = np.array([-2.0, 0.0, 1.0])
+    every = RULE.joint_rates(p.counts, 2.0, cuts, cuts)
+    for i, one in enumerate(cuts):
+        for j, two in enumerate(cuts):
+            assert every[:, i, j] == pytest.approx(RULE.rates(p.counts, 2.0, one, two), abs=1e-6)
+    cells = p.own_cells
+    assert (cells >= 0).all() and cells.sum(axis=(1, 2)) == pytest.approx(np.ones(52), abs=1e-6)
+
+
+def test_a_table_decides_as_its_rates_say():
+    p = small()
+    table = p.solve().decision
+    for i in (0, 5, 20):
+        noisy = simulated(p.counts[i], 1.0, 40_000, i)
+        rate = p.decide(noisy, table).mean()
+        assert rate == pytest.approx(p.rates(table)[i], abs=0.0125)  # 5 standard errors
+
+
+@pytest.mark.parametrize("backend", LINEAR)
+def test_every_linear_backend_gives_the_same_table_value(backend):
+    assert len(LINEAR) >= 3
+    s = small().solve("decision-table", backend=backend)
+    assert s.objective == pytest.approx(small().solve().objective, rel=1e-3, abs=1e-3)
+
+
+def test_the_best_table_is_monotone_and_better_than_moved_thresholds():
+    p = small()
+    table, sure, moved = p.solve(), p.solve(deterministic=True), p.solve("margins")
+    for s in (table, sure, moved):
+        assert s.evaluation.feasible and s.decision.monotone
+    assert set(np.unique(sure.decision.values).round(6)) <= {0.0, 1.0}
+    assert table.objective <= sure.objective + 1e-9
+    corners = [p.evaluate(p.table([a], [b], [[0, 0], [0, 1]])) for a in (-2, -1, 0) for b in (-2, -0.5, 0)]
+    assert sure.objective <= min((e.objective for e in corners if e.feasible), default=np.inf) + 1e-6
+
+
+def test_the_margins_of_the_rule_are_one_table():
+    p = small()
+    assert p.rates(p.solve("standard").decision) == pytest.approx(RULE.rates(p.counts, 1.0), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("bad", "rule"),
+    [
+        ({"counts": [[10, 5, 2], [10, 5, 6]]}, "jurisdiction 1 are .* nested"),
+        ({"counts": [[4, 5, 2]]}, "nested"),
+        ({"counts": [[5, 2, -1]]}, "nested"),
+        ({"counts": [1, 2, 3]}, "shape"),
+        ({"confidential": True}, "itself a release"),
+        ({"least_rate": 1.0}, "least_rate"),
+        ({"first_cuts": [1, 0]}, "increase"),
+        ({"mechanism": Nested(AdditiveMechanism(Gaussian(scale=1.0)))}, "Gaussian"),
+    ],
+)
+def test_malformed_declarations(bad, rule):
+    with pytest.raises(DeclarationError, match=rule):
+        CoverageDecision(**{"counts": [[9, 5, 2]], "mechanism": nested(1.0), **bad})
+
+
+def test_edges():
+    nobody = CoverageDecision([[9, 0, 0]], mechanism=nested(1.0)).solve()
+    assert nobody.objective == pytest.approx(0, abs=1e-9) and nobody.evaluation.metrics["covered"] == 0
+    everyone = CoverageDecision([[900, 500, 200]], mechanism=nested(1.0), least_rate=0.99).solve()
+    assert everyone.objective == 0 and everyone.evaluation.feasible
+    for percent in (0.0, 1.0, np.nan):
+        with pytest.raises(DeclarationError, match="percent"):
+            CoverageRule(percent=percent)
+
+
+def test_nested_noise_is_on_the_differences():
+    drawn = nested(0.5).release(np.full((20_000, 3), [50.0, 20.0, 5.0]), Simulated(1)).values
+    assert drawn.var(axis=0) == pytest.approx([24, 16, 8], rel=0.1)  # 6, 4 and 2 over epsilon squared
+    assert nested(0.5).profile().epsilon(0.0) == 0.5
