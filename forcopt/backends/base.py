@@ -96,6 +96,9 @@ class RawResult:
         For each row the change of the optimum per unit of its right-hand side, or None.
     reduced_cost : Array, optional
         For each column likewise, or None.
+    cone_duals : list[Array], optional
+        For each block of second-order or semidefinite cones multipliers of its entries, in the dual cones;
+        None where the backend tells none, or the program has other cones.
     ambiguous : bool, default False
         The solver only said "infeasible or unbounded".
     loose : bool, default False
@@ -117,6 +120,7 @@ class RawResult:
     bound: float = float("-inf")
     row_dual: Array | None = None
     reduced_cost: Array | None = None
+    cone_duals: list[Array] | None = None
     ambiguous: bool = False
     loose: bool = False
     message: str = ""

@@ -26,7 +26,7 @@ from forcopt.backends.base import Backend, RawResult, Session, SolveOptions, wit
 from forcopt.backends.registry import register_backend, register_family
 from forcopt.clock import Deadline
 from forcopt.compile.capabilities import Capabilities
-from forcopt.compile.program import Cone, Program
+from forcopt.compile.program import Cone, Program, triangle
 from forcopt.errors import BackendError, UnsupportedError, unknown
 from forcopt.status import Status
 
@@ -38,9 +38,9 @@ __all__ = ["CONVEX", "Cvxpy", "CvxpySession"]
 # cvxpy tells at every import of solvers that it cannot load, also of those nobody asked for.
 logging.getLogger("__cvxpy__").addFilter(lambda record: "importing solver" not in record.getMessage())
 
-CONVEX = Capabilities(
-    frozenset({"rows", "integer", "quadratic", "second_order", "exponential", "power_cone"})
-)
+_CONES = frozenset({"second_order", "exponential", "power_cone", "semidefinite_cone"})
+
+CONVEX = Capabilities(frozenset({"rows", "integer", "quadratic"}) | _CONES)
 """What a `cvxpy.Problem` can hold, whoever solves it."""
 
 
@@ -151,11 +151,14 @@ class _Built:
     linear : tuple[tuple[Array, float, cvxpy.Constraint], ...]
         Each constraint's positions among the rows and then the columns, the sign that turns its dual into the
         change of the optimum per unit of right-hand side, and the constraint.
+    cones : list[list[cvxpy.Constraint]]
+        The constraints of each block of cones.
     """
 
     problem: cvxpy.Problem
     x: cvxpy.Variable
     linear: tuple[tuple[Array, float, cvxpy.Constraint], ...]
+    cones: list[list[cvxpy.Constraint]]
 
 
 def _build(program: Program, natural: bool = False) -> _Built:
@@ -182,15 +185,22 @@ def _build(program: Program, natural: bool = False) -> _Built:
         at = np.flatnonzero(mask & passed)
         if at.size:
             linear.append((at, sign, relate(matrix[at] @ x, side[at])))
-    constraints = [*(c for _, _, c in linear), *(_cone(cone, x) for cone in program.cones)]
+    cones = [_cone(cone, x) for cone in program.cones]
+    constraints = [*(c for _, _, c in linear), *(c for several in cones for c in several)]
     if not constraints and not natural:  # SCS wants one: a column below another that is free
         constraints = [x[:1] <= cp.Variable(1)]
-    return _Built(cp.Problem(objective, constraints), x, tuple(linear))
+    return _Built(cp.Problem(objective, constraints), x, tuple(linear), cones)
 
 
-def _cone(cone: Cone, x: cvxpy.Variable) -> cvxpy.Constraint:
-    """All cones of a block as one constraint."""
+def _cone(cone: Cone, x: cvxpy.Variable) -> list[cvxpy.Constraint]:
+    """All cones of a block as one constraint, semidefinite ones as one each."""
     import cvxpy as cp
+
+    if cone.kind == "semidefinite_cone":
+        order, place = cone.order, triangle(cone.order).reshape(-1)
+        starts = range(0, cone.matrix.shape[0], cone.size)
+        wide = ((cone.matrix[start + place] @ x + cone.offset[start + place]) for start in starts)
+        return [cp.PSD(cp.reshape(flat, (order, order), order="F")) for flat in wide]
 
     def entry(start: int, stop: int) -> cvxpy.Expression:
         """Entries start to stop of every cone, one cone after the other."""
@@ -199,11 +209,11 @@ def _cone(cone: Cone, x: cvxpy.Variable) -> cvxpy.Constraint:
 
     if cone.kind == "second_order":
         head, tail = entry(0, 1), entry(1, cone.size)
-        return cp.SOC(head, cp.reshape(tail, (cone.size - 1, head.size), order="F"), axis=0)
+        return [cp.SOC(head, cp.reshape(tail, (cone.size - 1, head.size), order="F"), axis=0)]
     first, second, third = (entry(i, i + 1) for i in range(3))
     if cone.kind == "exponential":
-        return cp.ExpCone(first, second, third)
-    return cp.PowCone3D(first, second, third, cone.alpha)
+        return [cp.ExpCone(first, second, third)]
+    return [cp.PowCone3D(first, second, third, cone.alpha)]
 
 
 class CvxpySession(Session):
@@ -270,6 +280,7 @@ def _read(
             if optimal and backend.traits.duals and not program.is_integer:
                 dual = _duals(program, built)
                 result.row_dual, result.reduced_cost = np.split(dual, [program.rows.count])
+                result.cone_duals = _cone_duals(program, built)
             return result
     elif solution.status == status.INFEASIBLE:
         result.status = Status.INFEASIBLE
@@ -290,6 +301,24 @@ def _duals(program: Program, built: _Built) -> Array:
     out = np.zeros(program.rows.count + program.columns)
     for at, sign, constraint in built.linear:
         out[at] += sign * np.asarray(constraint.dual_value, dtype=float).reshape(-1)
+    return out
+
+
+def _cone_duals(program: Program, built: _Built) -> list[Array] | None:
+    """Multipliers of the entries of second-order and semidefinite cones; None if there are others."""
+    out = []
+    for cone, several in zip(program.cones, built.cones, strict=True):
+        if cone.kind == "second_order":
+            head, tail = (np.asarray(v, dtype=float) for v in several[0].dual_value)
+            out.append(np.concatenate([head.reshape(-1, 1), tail.reshape(-1, head.size).T], axis=1).ravel())
+        elif cone.kind == "semidefinite_cone":
+            rows, columns = np.tril_indices(cone.order)
+            # An entry below the diagonal stands for two of the matrix.
+            twice = np.where(rows == columns, 1.0, 2.0)
+            matrices = (np.asarray(c.dual_value, dtype=float) for c in several)
+            out.append(np.concatenate([twice * (0.5 * (z + z.T))[rows, columns] for z in matrices]))
+        else:
+            return None
     return out
 
 
@@ -443,13 +472,20 @@ def _capabilities(solver: str) -> Capabilities:
     """Read from cvxpy what a solver takes."""
     if find_spec("cvxpy") is None:
         return Capabilities(frozenset({"rows"}))
-    from cvxpy.constraints import SOC, ExpCone, PowCone3D
+    from cvxpy import constraints as kinds
     from cvxpy.reductions.solvers.defines import SOLVER_MAP_CONIC, SOLVER_MAP_QP
 
     conic, quadratic = SOLVER_MAP_CONIC.get(solver), SOLVER_MAP_QP.get(solver)
     if conic is None and quadratic is None:
         raise unknown("solver of cvxpy", solver, list({**SOLVER_MAP_CONIC, **SOLVER_MAP_QP}))
-    cones = {SOC: "second_order", ExpCone: "exponential", PowCone3D: "power_cone"}
+    cones = {
+        kinds.SOC: "second_order",
+        kinds.ExpCone: "exponential",
+        kinds.PowCone3D: "power_cone",
+        kinds.PSD: "semidefinite_cone",
+    }
+    if hasattr(kinds, "SvecPSD"):  # cvxpy 1.9 has two classes for the one cone
+        cones[kinds.SvecPSD] = "semidefinite_cone"
     takes = {"rows"}
     conflicts = []
     if conic is not None:
@@ -475,7 +511,7 @@ def _members() -> list[str]:
 _SMALLEST = 1e-7
 """First-order and interior-point methods read every entry, but mistake rays that rest on smaller ones."""
 
-_CONIC = frozenset({"rows", "quadratic", "second_order", "exponential", "power_cone"})
+_CONIC = frozenset({"rows", "quadratic"}) | _CONES
 register_backend(Cvxpy("clarabel", "CLARABEL", Capabilities(_CONIC, smallest=_SMALLEST)))
 register_backend(Cvxpy("scs", "SCS", Capabilities(_CONIC, smallest=_SMALLEST)))
 register_backend(Cvxpy("osqp", "OSQP", Capabilities(frozenset({"rows", "quadratic"}), smallest=_SMALLEST)))

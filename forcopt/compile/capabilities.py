@@ -15,8 +15,8 @@ class Capabilities:
     ----------
     kinds : frozenset[str]
         Of ``rows`` (linear rows; every backend), ``integer``, ``quadratic`` (a convex quadratic objective),
-        ``second_order``, ``exponential``, ``power_cone``, ``indicator``, ``lazy``, and any other kind of
-        relation that it takes as it is.
+        ``second_order``, ``exponential``, ``power_cone``, ``semidefinite_cone``, ``indicator``, ``lazy``, and
+        any other kind of relation that it takes as it is.
     conflicts : tuple[frozenset[str], ...], optional
         Sets of kinds that it cannot take together.
     only_integer : bool, default False
@@ -52,6 +52,7 @@ class Capabilities:
                 ("second_order", "SOCP"),
                 ("exponential", "EXP"),
                 ("power_cone", "POW"),
+                ("semidefinite_cone", "SDP"),
             ]
             mixed = [("", "MILP"), ("quadratic", "MIQP"), ("second_order", "MISOCP")]
             if "integer" in self.kinds:

@@ -26,6 +26,7 @@ from forcopt.language.relations import (
     Indicator,
     PowerCone,
     SecondOrderCone,
+    SemidefiniteCone,
     only_columns,
 )
 from forcopt.language.terms import mark
@@ -259,6 +260,9 @@ def _cone(relation: Any, width: int) -> Cone:
     elif isinstance(relation, PowerCone):
         both = stack([relation.x, relation.y, relation.z], axis=1)
         kind, size, alpha = "power_cone", 3, relation.alpha
+    elif isinstance(relation, SemidefiniteCone):
+        both = relation.entries
+        kind, size, alpha = "semidefinite_cone", both.shape[1], 0.0
     else:
         raise UnsupportedError(f"a backend claims to take {relation.kind!r}, which a program cannot hold")
     flat = both.ravel()

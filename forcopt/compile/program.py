@@ -11,7 +11,21 @@ import scipy.sparse as sp
 from forcopt.arrays import Array
 from forcopt.language.constraint import Lazy
 
-__all__ = ["Cone", "IndicatorRows", "LeximinLayout", "Program", "RowBlock", "StageCost"]
+__all__ = ["Cone", "IndicatorRows", "LeximinLayout", "Program", "RowBlock", "StageCost", "triangle"]
+
+
+def triangle(order: int) -> Array:
+    """Where each entry of a symmetric matrix stands in its lower triangle, row by row; shape (order, order).
+
+    Examples
+    --------
+    >>> triangle(2).tolist()
+    [[0, 1], [1, 2]]
+    """
+    rows, columns = np.tril_indices(order)
+    place = np.zeros((order, order), dtype=np.int64)
+    place[rows, columns] = place[columns, rows] = np.arange(len(rows))
+    return place
 
 
 def _excess(value: Array, lower: Array, upper: Array) -> Array:
@@ -124,7 +138,8 @@ class Cone:
     ----------
     kind : str
         ``second_order`` (t, x: norm2(x) <= t), ``exponential`` (x, y, z: y exp(x / y) <= z), ``power_cone``
-        (x, y, z: x**alpha y**(1 - alpha) >= |z|).
+        (x, y, z: x**alpha y**(1 - alpha) >= |z|), ``semidefinite_cone`` (the lower triangle, row by row, of a
+        symmetric matrix without negative eigenvalues).
     size : int
         Entries of each cone.
     matrix : sp.csr_array
@@ -141,10 +156,17 @@ class Cone:
     offset: Array
     alpha: float = 0.0
 
+    @property
+    def order(self) -> int:
+        """The rows of each matrix of a semidefinite cone."""
+        return int(np.sqrt(2 * self.size))
+
     def excess(self, x: Array) -> Array:
         """By how much each cone is violated at a point, relative to its largest entry if that is above 1."""
         entries = (self.matrix @ x + self.offset).reshape(-1, self.size)
-        if self.kind == "second_order":
+        if self.kind == "semidefinite_cone":
+            over = -np.linalg.eigvalsh(entries[:, triangle(self.order)])[:, 0]
+        elif self.kind == "second_order":
             over = np.sqrt((entries[:, 1:] ** 2).sum(axis=1)) - entries[:, 0]
         else:
             a, b, c = entries.T

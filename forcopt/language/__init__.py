@@ -26,8 +26,9 @@ from forcopt.language.atoms import (
 )
 from forcopt.language.constraint import Constraint, connected, implies
 from forcopt.language.expression import Expression
-from forcopt.language.joins import concatenate, stack
+from forcopt.language.joins import block, concatenate, stack
 from forcopt.language.logic import all_of, any_of, at_least, at_most, either, exactly, iff
+from forcopt.language.matrices import lambda_max, lambda_min, log_det, nuclear_norm, semidefinite, symmetric
 from forcopt.language.model import Model, Variable
 from forcopt.language.objective import Objective, lexicographic, leximax, leximin, maximize, minimize
 from forcopt.language.piecewise import piecewise_linear
@@ -45,6 +46,7 @@ __all__ = [
     "any_of",
     "at_least",
     "at_most",
+    "block",
     "concatenate",
     "connected",
     "cumsum",
@@ -59,10 +61,13 @@ __all__ = [
     "implies",
     "inverse",
     "kl_div",
+    "lambda_max",
+    "lambda_min",
     "lexicographic",
     "leximax",
     "leximin",
     "log",
+    "log_det",
     "log_sum_exp",
     "logistic",
     "maximize",
@@ -70,6 +75,7 @@ __all__ = [
     "minimize",
     "minimum",
     "norm",
+    "nuclear_norm",
     "piecewise_linear",
     "positive_part",
     "power",
@@ -77,11 +83,13 @@ __all__ = [
     "quad_form",
     "quad_over_lin",
     "semicontinuous",
+    "semidefinite",
     "sos1",
     "sos2",
     "stack",
     "sum_largest",
     "sum_smallest",
     "sum_squares",
+    "symmetric",
     "trace",
 ]

@@ -12,7 +12,7 @@ from forcopt.language.expression import Expression
 from forcopt.language.operands import Operand, normalized_axes
 from forcopt.language.terms import Gather, Rows, apart
 
-__all__ = ["concatenate", "stack"]
+__all__ = ["block", "concatenate", "stack"]
 
 
 def concatenate(parts: Iterable[Operand], axis: int = 0) -> Expression:
@@ -92,3 +92,23 @@ def stack(parts: Iterable[Operand], axis: int = 0) -> Expression:
     return concatenate(
         [p[index] if isinstance(p, Expression) else np.expand_dims(p, where) for p in parts], where
     )
+
+
+def block(parts: Sequence[Sequence[Operand]]) -> Expression:
+    """Join matrices (expressions and arrays) given as rows of blocks, as `numpy.block`.
+
+    Examples
+    --------
+    >>> import forcopt as fo, numpy as np
+    >>> m = fo.Model()
+    >>> X = m.variable("X", (2, 2))
+    >>> fo.block([[X, np.ones((2, 1))], [np.ones((1, 2)), [[1]]]]).shape
+    (3, 3)
+    """
+    rows = [
+        concatenate(row, axis=-1)
+        if any(isinstance(part, Expression) for part in row)
+        else np.concatenate([np.asarray(part) for part in row], axis=-1)
+        for row in parts
+    ]
+    return concatenate(rows, axis=-2)

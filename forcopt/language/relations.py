@@ -22,6 +22,7 @@ __all__ = [
     "PowerCone",
     "Product",
     "SecondOrderCone",
+    "SemidefiniteCone",
     "only_columns",
 ]
 
@@ -147,3 +148,21 @@ class PowerCone:
     alpha: float
 
     kind = "power_cone"
+
+
+@dataclass(frozen=True, eq=False)
+class SemidefiniteCone:
+    """Symmetric matrices without negative eigenvalues.
+
+    Attributes
+    ----------
+    entries : Expression
+        Shape ``(count, order (order + 1) / 2)``: the lower triangle of each, row by row.
+    order : int
+        Rows of each matrix.
+    """
+
+    entries: Expression
+    order: int
+
+    kind = "semidefinite_cone"

@@ -29,6 +29,7 @@ __all__ = [
     "nearest_point",
     "rational",
     "recession",
+    "solve_exactly",
 ]
 
 Rational = Any
@@ -512,3 +513,68 @@ def recession(lp: LinearProgram) -> LinearProgram:
         row_lower=[None if b is None else zero for b in lp.row_lower],
         row_upper=[None if b is None else zero for b in lp.row_upper],
     )
+
+
+def solve_exactly(
+    rows: Sequence[dict[int, Rational]],
+    usable: Sequence[int],
+    columns: Sequence[int],
+    target: Sequence[Rational],
+) -> dict[int, Rational] | None:
+    """Multipliers of some rows that add up to the target in some columns, exactly.
+
+    A floating-point QR factorization with pivoting chooses as many rows as equations.
+
+    Parameters
+    ----------
+    rows : Sequence of dict
+        The coefficients of each row by column.
+    usable : Sequence of int
+        The rows that may be used.
+    columns : Sequence of int
+        Where the sum is wanted.
+    target : Sequence of Rational
+        One for each column, of all.
+
+    Returns
+    -------
+    dict[int, Rational] or None
+        The multipliers by row; None if there are none, or if the equations are too many.
+    """
+    from scipy.linalg import qr
+
+    place = {j: k for k, j in enumerate(columns)}
+    dense = np.zeros((len(columns), len(usable)))
+    for k, i in enumerate(usable):
+        for j, a in rows[i].items():
+            if j in place:
+                dense[place[j], k] = float(a)
+    # Equations without any row must hold as they are; dependent ones are checked at the end.
+    _, r, order = qr(dense, mode="economic", pivoting=True)
+    pivots = np.abs(np.diag(r))
+    rank = int((pivots > 1e-10 * pivots.max(initial=0.0)).sum())
+    chosen = [usable[k] for k in order[:rank]]
+    if rank < len(columns):
+        _, _, picked = qr(dense[:, order[:rank]].T, mode="economic", pivoting=True)
+        independent = [columns[k] for k in sorted(picked[:rank].tolist())]
+    else:
+        independent = list(columns)
+    position = {i: k for k, i in enumerate(chosen)}
+    equation = {j: k for k, j in enumerate(independent)}
+    matrix: list[dict[int, Rational]] = [{} for _ in independent]
+    for i in chosen:
+        for j, a in rows[i].items():
+            if j in equation:
+                matrix[equation[j]][position[i]] = a
+    triangles = _triangular(matrix)
+    if triangles is None:
+        return None
+    found = _solve(matrix, [target[j] for j in independent], triangles)
+    if found is None:
+        return None
+    left = {j: target[j] for j in columns}
+    for i, value in zip(chosen, found, strict=True):
+        for j, a in rows[i].items():
+            if j in left:
+                left[j] -= a * value
+    return None if any(left.values()) else dict(zip(chosen, found, strict=True))

@@ -126,7 +126,7 @@ def test_family_reads_what_a_solver_takes() -> None:
     def kinds(solver: str) -> set[str]:
         return set(Cvxpy(f"cvxpy:{solver}", solver).capabilities.kinds)
 
-    cones = {"second_order", "exponential", "power_cone"}
+    cones = {"second_order", "exponential", "power_cone", "semidefinite_cone"}
     assert (
         kinds("CLARABEL") == set(backends()["clarabel"].capabilities.kinds) == {"rows", "quadratic"} | cones
     )

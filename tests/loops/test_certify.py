@@ -425,7 +425,7 @@ def test_conic_models_say_what_is_exact():
     assert c.feasible
     assert c.optimal is None
     assert c.bound is None
-    assert "not linear" in c.how
+    assert "neither linear nor conic" in c.how
     assert "norm_2#1" in c.how
     assert "exp#1" in c.how
     c = solution_at(m, x, [1.0, 0.5]).certify()

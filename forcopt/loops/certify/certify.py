@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from forcopt.backends.base import SolveOptions
 from forcopt.backends.conditioned import open_session
-from forcopt.backends.registry import get_backend
+from forcopt.backends.registry import backends, get_backend
 from forcopt.clock import Deadline
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.compiler import compile_model
@@ -14,6 +14,7 @@ from forcopt.compile.program import Program
 from forcopt.errors import UnsupportedError
 from forcopt.language.model import Model
 from forcopt.loops.certify.certificate import Certificate, certificate_of
+from forcopt.loops.certify.conic import certify_conic, is_small
 from forcopt.loops.certify.evaluation import ExactPoint
 from forcopt.loops.certify.linear import certify_linear
 from forcopt.loops.certify.quadratic import certify_quadratic
@@ -26,6 +27,8 @@ from forcopt.status import Status
 __all__ = ["certify_model", "is_provable"]
 
 QUADRATIC = Capabilities(frozenset({"rows", "integer", "quadratic"}))
+
+CONIC = Capabilities(frozenset({"rows", "second_order", "semidefinite_cone"}))
 
 
 def certify_model(solution: ModelSolution, rounding: float | None = None) -> Certificate:
@@ -61,14 +64,17 @@ def certify_model(solution: ModelSolution, rounding: float | None = None) -> Cer
             program = _with_cuts(model, program)
         return certify_without_point(solution, program)
     own = ExactPoint(model, solution.point)
-    if program is None or (program.stages[-1].quadratic is not None and len(program.stages) > 1):
-        words = "nothing is proved of the optimum: the model is not linear"
-        return certificate_of(own, own, None, None, words)
-    if model.lazies:
-        program = _with_cuts(model, program)
     if rounding is None:
         rounding = 100 * get_backend(solution.backend).accuracy
     tolerance = rational(rounding)
+    conic = _conic(model) if program is None else None
+    if conic is not None:
+        return certify_conic(conic, own, tolerance)
+    if program is None or (program.stages[-1].quadratic is not None and len(program.stages) > 1):
+        words = "nothing is proved of the optimum: the model is neither linear nor conic, or it is too large"
+        return certificate_of(own, own, None, None, words)
+    if model.lazies:
+        program = _with_cuts(model, program)
     certify = certify_linear if program.stages[-1].quadratic is None else certify_quadratic
     return certify(program, own, tolerance)
 
@@ -76,7 +82,20 @@ def certify_model(solution: ModelSolution, rounding: float | None = None) -> Cer
 def is_provable(model: Model) -> bool:
     """Whether more can be proved of a model than that a point satisfies it."""
     program = _program(model)
-    return program is not None and (program.stages[-1].quadratic is None or len(program.stages) == 1)
+    if program is None:
+        return _conic(model) is not None
+    return program.stages[-1].quadratic is None or len(program.stages) == 1
+
+
+def _conic(model: Model) -> Program | None:
+    """The program of a continuous model with second-order and semidefinite cones; None for another."""
+    if model.lazies or backends()["clarabel"].missing() is not None:
+        return None
+    try:
+        program = compile_model(model, CONIC)
+    except UnsupportedError:
+        return None
+    return None if program.is_staged or not is_small(program) else program
 
 
 def _program(model: Model) -> Program | None:

@@ -15,9 +15,11 @@ from forcopt.compile.separation import violated_constraints
 from forcopt.errors import DeclarationError
 from forcopt.language.constraint import Condition, Connected, Constraint, Implication
 from forcopt.language.expression import Expression
+from forcopt.language.matrices import Semidefinite
 from forcopt.language.model import Model
 from forcopt.language.objective import Stage
 from forcopt.language.relations import AtomRelation, Product
+from forcopt.loops.certify.definite import is_semidefinite
 from forcopt.loops.exact_lp import Rational, rational
 
 __all__ = ["ROUGH", "ExactPoint", "distance", "exact_values"]
@@ -149,6 +151,8 @@ class ExactPoint:
             if isinstance(relation, Implication):
                 on = np.array([v > fmpq(1, 2) for v in exact_values(relation.condition, self.x)], dtype=bool)
                 self._rows(relation.name, relation.constraint, on)
+            elif isinstance(relation, Semidefinite):
+                self._matrices(relation)
             elif isinstance(relation, Condition):
                 if not isinstance(relation, Connected):  # which integers decide
                     self.rough[relation.name] = None
@@ -159,6 +163,26 @@ class ExactPoint:
             self.rough.update({family.name: None for family in model.lazies})
             for constraint in violated_constraints(model, floats, 0.0):
                 self._rows("lazy constraints", constraint)
+
+    def _matrices(self, relation: Semidefinite) -> None:
+        """Check that matrices are symmetric and semidefinite, by an exact factorization."""
+        count, order = relation.expression.shape[:2]
+        values = exact_values(relation.expression, self.x)
+        least = fmpq(0)
+        for k in range(count):
+            entries = values[k * order * order : (k + 1) * order * order]
+            lower = [entries[i * order + j] for i in range(order) for j in range(i + 1)]
+            pairs = [(i, j) for i in range(order) for j in range(i)]
+            askew = max(
+                (abs(entries[i * order + j] - entries[j * order + i]) for i, j in pairs), default=least
+            )
+            least = max(least, askew)
+            if not is_semidefinite(lower, order):
+                floats = np.array([float(v) for v in entries]).reshape(order, order)
+                below = -float(np.linalg.eigvalsh(0.5 * (floats + floats.T))[0])
+                least = max(least, rational(max(below, float(np.finfo(float).tiny))))
+        if least > 0:
+            self.violations[relation.name] = least
 
     def _rows(self, name: str, constraint: Constraint, on: Array | None = None) -> None:
         """Check the rows of a constraint, or those that are `on`."""

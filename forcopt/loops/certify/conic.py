@@ -1,0 +1,226 @@
+"""Bound a program with second-order and semidefinite cones by a rounded dual, exactly.
+
+For multipliers y of the rows and w of the entries of the cones, w in the dual cones, every feasible x has
+``c x >= y A x + w F x + (c - A' y - F' w) x``, which the bounds of rows, cones and columns bound from below.
+Clarabel proposes y and w. Its rounding is repaired over the rationals: reduced costs of columns without a
+bound are made zero by solving linear equations exactly, and membership in the cones is decided by an exact
+LDL' factorization. A dual on the boundary of its cones would not survive this, so that the cost is perturbed
+by a small multiple of the trace of the cones, which keeps the dual inside them and costs as much of the
+bound.
+
+References
+----------
+C. Jansson, D. Chaykin and C. Keil, "Rigorous error bounds for the optimal value in semidefinite programming",
+SIAM Journal on Numerical Analysis 46 (2007).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+from flint import fmpq
+
+from forcopt.arrays import Array
+from forcopt.backends.base import RawResult, SolveOptions
+from forcopt.backends.conditioned import open_session
+from forcopt.backends.registry import get_backend
+from forcopt.clock import Deadline
+from forcopt.compile.program import Cone, Program, RowBlock, StageCost
+from forcopt.errors import BackendError
+from forcopt.loops.certify.certificate import Certificate, certificate_of
+from forcopt.loops.certify.definite import is_semidefinite
+from forcopt.loops.certify.evaluation import ExactPoint, distance
+from forcopt.loops.exact_lp import LinearProgram, Rational, nearest_point, rational, solve_exactly
+
+__all__ = ["certify_conic", "is_small"]
+
+_MARGINS = (0.0, 1e-8, 1e-7, 1e-6)
+"""By how much, relative to the optimum, the bound may fall for a dual inside its cones."""
+
+_TIGHT = 1e-6
+"""The relative distance of point and bound at which the search for a better dual ends."""
+
+_LARGEST = 8000
+"""Programs with more columns and entries of cones are not proved: too slow."""
+
+_SECONDS = 120.0
+"""How long Clarabel may take in all."""
+
+
+def is_small(program: Program) -> bool:
+    """Whether a program with cones is small enough to be proved."""
+    return program.columns + sum(int(cone.matrix.shape[0]) for cone in program.cones) <= _LARGEST
+
+
+def certify_conic(program: Program, own: ExactPoint, tolerance: Rational) -> Certificate:
+    """Repair the point if it needs to be, and prove a bound by an exact dual."""
+    deadline = Deadline(_SECONDS)
+    lp = _with_cones(LinearProgram.of(program), program.cones)
+    point = own if own.holds else _repaired(program, own, tolerance, deadline)
+    bound = None
+    trace = _trace(program)
+    result = _solved(program, deadline)
+    for margin in _MARGINS:
+        if result is None or result.x is None:
+            break
+        if margin:
+            size = sum(float((c.matrix @ result.x + c.offset) @ _identity(c)) for c in program.cones)
+            shift = margin * max(1.0, abs(result.objective)) / max(size, 1.0)
+            stage = program.stages[0]
+            moved = _solved(program.with_stage(replace(stage, cost=stage.cost - shift * trace)), deadline)
+            if moved is None or moved.row_dual is None or moved.cone_duals is None:
+                continue
+            duals = [d + shift * _identity(c) for d, c in zip(moved.cone_duals, program.cones, strict=True)]
+            rows = moved.row_dual
+        elif result.row_dual is None or result.cone_duals is None:
+            continue
+        else:
+            duals, rows = result.cone_duals, result.row_dual
+        found = _bound(lp, program, rows, duals)
+        if found is not None and (bound is None or found > bound):
+            bound = found
+        if bound is not None and float(point.values[0] - bound) <= _TIGHT * max(
+            1.0, abs(float(point.values[0]))
+        ):
+            break
+    how = "no bound could be proved"
+    if bound is not None:
+        how = "rational multipliers of rows and cones, the latter by LDL', prove the bound"
+    optimal = (True if point.values[0] == bound else None) if point.holds else False
+    return certificate_of(point, own, bound, optimal, how)
+
+
+def _identity(cone: Cone) -> Array:
+    """The point in the middle of every cone of a block."""
+    one = np.zeros(cone.size)
+    if cone.kind == "second_order":
+        one[0] = 1.0
+    else:
+        rows, columns = np.tril_indices(cone.order)
+        one[rows == columns] = 1.0
+    return np.tile(one, cone.matrix.shape[0] // cone.size)
+
+
+def _trace(program: Program) -> Array:
+    """The gradient of the sum of the traces of all cones."""
+    return np.asarray(sum((c.matrix.T @ _identity(c) for c in program.cones), np.zeros(program.columns)))
+
+
+def _solved(program: Program, deadline: Deadline) -> RawResult | None:
+    options = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
+    clarabel = get_backend("clarabel")
+    try:
+        return open_session(clarabel, program).solve(
+            SolveOptions(time_limit=max(deadline.left or 0.0, 0.0), extra=options)
+        )
+    except BackendError:
+        return None
+
+
+def _with_cones(lp: LinearProgram, cones: Sequence[Cone]) -> LinearProgram:
+    """The program with the entries of cones as further rows, held at minus their constants.
+
+    `LinearProgram.bound` then gives the bound of multipliers in the dual cones.
+    """
+    rows, ends = list(lp.rows), []
+    for cone in cones:
+        m = cone.matrix
+        for i in range(m.shape[0]):
+            span = slice(m.indptr[i], m.indptr[i + 1])
+            rows.append(
+                {
+                    int(j): rational(a)
+                    for j, a in zip(m.indices[span].tolist(), m.data[span].tolist(), strict=True)
+                }
+            )
+            ends.append(-rational(cone.offset[i]))
+    return replace(lp, rows=rows, row_lower=[*lp.row_lower, *ends], row_upper=[*lp.row_upper, *ends])
+
+
+def _bound(lp: LinearProgram, program: Program, rows: Array, duals: Sequence[Array]) -> Rational | None:
+    """The bound that multipliers prove once they are repaired; None if they prove none."""
+    block = program.rows
+    y = np.where(np.isfinite(np.where(rows > 0, block.lower, block.upper)), rows, 0.0)
+    multipliers = np.concatenate([y, *duals])
+    exact = [rational(v) for v in multipliers]
+    reduced = lp.reduced_costs(exact)
+    size = max(1.0, float(np.abs(program.stages[0].cost).max(initial=0.0)))
+    small = np.array([abs(float(r)) for r in reduced]) <= 1e-5 * size
+    open_ended = ~(np.isfinite(program.lower) & np.isfinite(program.upper))
+    columns = np.flatnonzero(open_ended & small).tolist()
+    equal = block.lower == block.upper
+    usable = np.concatenate([equal | (np.abs(y) > 1e-6 * size), *(np.ones(len(d), bool) for d in duals)])
+    if columns:
+        correction = solve_exactly(lp.rows, np.flatnonzero(usable).tolist(), columns, reduced)
+        if correction is None:
+            return None
+        for i, step in correction.items():
+            exact[i] += step
+    start = block.count
+    for cone, dual in zip(program.cones, duals, strict=True):
+        if not _in_dual(cone, exact[start : start + len(dual)]):
+            return None
+        start += len(dual)
+    return lp.bound(exact)
+
+
+def _in_dual(cone: Cone, values: Sequence[Rational]) -> bool:
+    """Whether multipliers of the entries of a block of cones are in the dual cones."""
+    for start in range(0, len(values), cone.size):
+        part = values[start : start + cone.size]
+        if cone.kind == "second_order":
+            if part[0] < 0 or part[0] * part[0] < sum((v * v for v in part[1:]), fmpq(0)):
+                return False
+            continue
+        # An entry below the diagonal stands for two of the matrix.
+        rows, columns = np.tril_indices(cone.order)
+        halved = [
+            v if i == j else v / 2 for v, i, j in zip(part, rows.tolist(), columns.tolist(), strict=True)
+        ]
+        if not is_semidefinite(halved, cone.order):
+            return False
+    return True
+
+
+def _repaired(program: Program, own: ExactPoint, tolerance: Rational, deadline: Deadline) -> ExactPoint:
+    """A point near `own` that satisfies everything: it is moved toward one inside the cones."""
+    inside = _inside(program, deadline)
+    linear, count = LinearProgram.of(program), own.model.column_count
+    steps = [fmpq(0)] if inside is None else [fmpq(1, 10**k) for k in (9, 8, 7, 6, 5)]
+    for step in steps:
+        target = own.x
+        if inside is not None:
+            target = [(1 - step) * v + step * rational(w) for v, w in zip(own.x, inside[:count], strict=True)]
+        nearest = nearest_point(linear, target)
+        if nearest is None:
+            return own
+        candidate = ExactPoint(own.model, nearest[:count])
+        if distance(candidate, own) > tolerance:
+            return own
+        if candidate.holds:
+            return candidate
+    return own
+
+
+def _inside(program: Program, deadline: Deadline) -> Array | None:
+    """A point of the rows that is as far inside the cones as 1, or as can be; None if there is none."""
+    count = program.columns
+    wide = replace(
+        program,
+        lower=np.append(program.lower, -np.inf),
+        upper=np.append(program.upper, 1.0),
+        integer=np.append(program.integer, np.int8(0)),
+        rows=RowBlock(*(getattr(program.rows, k) for k in ("indptr", "indices", "data", "lower", "upper"))),
+        stages=(StageCost(np.append(np.zeros(count), -1.0), 0.0, False),),
+        cones=tuple(
+            replace(c, matrix=sp.csr_array(sp.hstack([c.matrix, -sp.csr_array(_identity(c)[:, None])])))
+            for c in program.cones
+        ),
+    )
+    found = _solved(wide, deadline)
+    if found is None or found.x is None or found.x[-1] <= 1e-9:
+        return None
+    return found.x[:-1]
