@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from forcopt.models.fair_postprocessing import FairPostprocessing, ScorePostprocessing
     from forcopt.models.lexifair import LexifairClassification, LexifairRegression
     from forcopt.models.leximax_cohort import LeximaxCohort
+    from forcopt.models.secure_sum import SecureSum, ShareDesign
     from forcopt.models.strategic import (
         LeastEffortClassification,
         StrategicClassification,
@@ -34,6 +35,8 @@ _LATER = {
     "LexifairClassification": "forcopt.models.lexifair",
     "LexifairRegression": "forcopt.models.lexifair",
     "ScorePostprocessing": "forcopt.models.fair_postprocessing",
+    "SecureSum": "forcopt.models.secure_sum",
+    "ShareDesign": "forcopt.models.secure_sum",
     "StrategicClassification": "forcopt.models.strategic",
     "StrategicLinearClassifier": "forcopt.models.strategic",
     "StratifiedAllocation": "forcopt.models.allocation",
@@ -57,6 +60,8 @@ __all__ = [
     "PrecisionAllocation",
     "PrivateAllocation",
     "ScorePostprocessing",
+    "SecureSum",
+    "ShareDesign",
     "StrategicClassification",
     "StrategicLinearClassifier",
     "StratifiedAllocation",
