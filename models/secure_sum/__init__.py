@@ -7,8 +7,11 @@ summation, FORC 2022.
 from forcopt.models.secure_sum import (  # noqa: F401  (register the methods)
     enumeration,
     milp,
+    no_projection,
     sdp,
     share_methods,
+    split,
+    talwar,
 )
 from forcopt.models.secure_sum.faults import (
     Attack,

@@ -25,8 +25,9 @@ def enumeration(problem: SecureSum, *, time_limit: float | None = None) -> Outco
     Returns
     -------
     Outcome
-        Exact over all k, the declared law of shares with the most noise that fits, and the given step, or
-        all powers of ``2^(1/8)`` up to 1. INFEASIBLE with the reason if the bits are too few.
+        Exact over all k and no projection, with the declared law of shares and the most noise that fits, and
+        with the given step, or all powers of ``2^(1/8)`` up to 1. INFEASIBLE with the reason if the bits are
+        too few.
 
     Notes
     -----

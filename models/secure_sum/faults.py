@@ -99,7 +99,7 @@ class DuplicateShare(Fault):
 
 @dataclass(frozen=True)
 class ReplaceShare(Fault):
-    """The client sends one server something else, such as an array with NaN, of another shape, or of halves."""
+    """The client sends one server something else, such as NaN, another shape, or halves."""
 
     server: int
     share: Any

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from math import isfinite, sqrt
+from math import erfc, isfinite, sqrt
 from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
 from pydantic import Field, model_validator
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import ndtr
 from scipy.stats import chi2, ncx2
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.models.secure_sum.accounting import gaussian_delta, gaussian_epsilon, joint_delta
 from forcopt.models.secure_sum.gap import acceptance
@@ -82,7 +84,7 @@ class SecureSum(Problem):
     >>> from forcopt.models import SecureSum
     >>> p = SecureSum(servers=2, dimension=1000, epsilon=1.0, delta=1e-6, bits=16)
     >>> round(p.solve().objective, 1)
-    75.5
+    75.4
     """
 
     family: ClassVar[str] = "secure_sum"
@@ -160,16 +162,16 @@ class SecureSum(Problem):
             if self.sharing == "even"
             else talwar_shares(self.servers, 1.0)
         )
-        room = self._room(step, bits, unit)
-        if room <= 0:
+        if self._room(step, bits, unit) <= 0:
             return None
 
-        def over(scale: float) -> float:
-            return self._overflow(Shares(unit.split, scale**2 * unit.covariance), step, bits) - self.overflow
-
-        high = room / sqrt(unit.variance)
-        scale = float(brentq(over, high * 1e-3, high * 1e3, xtol=1e-15 * high, rtol=1e-13))
-        scale *= 1 - 1e-12
+        limits, means = _limits(unit, step, bits), abs(unit.split) * self.honest_norm(step)
+        scale = min(
+            _widest(float(limit), float(mean), self.overflow) / sqrt(variance)
+            for limit, mean, variance in {
+                (limits[i], means[i], unit.variances[i]) for i in (0, 1) if unit.variances[i] > 0
+            }
+        )
         return Shares(unit.split, scale**2 * unit.covariance)
 
     def _room(self, step: float, bits: int, shares: Shares) -> float:
@@ -308,7 +310,10 @@ class SecureSum(Problem):
         if self.most_projections is not None:
             limits["projections"] = float(k - self.most_projections)
         attack, gain = self.best_attack(chosen)
-        share, check = self.share_loss(chosen.shares, chosen.step), self.check_loss(chosen.check_noise, chosen.step)
+        share, check = (
+            self.share_loss(chosen.shares, chosen.step),
+            self.check_loss(chosen.check_noise, chosen.step),
+        )
         metrics = {
             "delta": delta,
             "epsilon_shares": gaussian_epsilon(sqrt(share), self.delta),
@@ -342,13 +347,27 @@ class SecureSum(Problem):
         return float(brentq(over, 0.0, high, xtol=1e-10))
 
 
-def _limits(shares: Shares, step: float, bits: int) -> Any:
+def _limits(shares: Shares, step: float, bits: int) -> Array:
     """The real numbers whose rounding fits; server 0 bears the rounding of the others."""
-    import numpy as np
-
     carried = np.full(shares.servers, 0.5)
     carried[0] = (shares.servers - 1) / 2
-    return (2.0 ** (bits - 1) - carried) * step
+    return np.asarray((2.0 ** (bits - 1) - carried) * step)
+
+
+def _widest(limit: float, mean: float, tail: float) -> float:
+    """The largest deviation of a normal variable that exceeds the limit with this probability."""
+
+    def over(deviation: float) -> float:
+        root = deviation * sqrt(2)
+        return (erfc((limit - mean) / root) + erfc((limit + mean) / root)) / 2 - tail
+
+    high = limit - mean
+    while over(high) < 0:
+        high *= 2
+    low = high
+    while over(low) > 0:
+        low /= 2
+    return (1 - 1e-12) * float(brentq(over, low, high, xtol=1e-15 * high, rtol=1e-14))
 
 
 def _complement(chosen: SumProtocol, norm: float, problem: SecureSum) -> float:

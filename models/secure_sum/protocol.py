@@ -299,7 +299,9 @@ class _Run:
         shares = protocol.share(np.where(absurd[:, None], 0, whole).astype(np.int64), self.generator)
         fits = (np.abs(shares) < 2 ** (protocol.bits - 1)).all(axis=(0, 2)) & ~absurd
         for i in np.flatnonzero(~fits):
-            self.rejected[names[i]] = f"a share has a number out of range: it does not fit {protocol.bits} bits"
+            self.rejected[names[i]] = (
+                f"a share has a number out of range: it does not fit {protocol.bits} bits"
+            )
         for i in faulty:
             received = self._messages(names[i], shares[:, i])
             if isinstance(received, str):

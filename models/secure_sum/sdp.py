@@ -34,7 +34,9 @@ def sdp(problem: ShareDesign, model: Model) -> Handles:
         free = model.variable(model.unused_name("split"), s - 1)
         split = to_all @ free + np.eye(s)[-1]
     else:
-        fixed = model.variable(model.unused_name("split"), s - 1, lower=problem.split[:-1], upper=problem.split[:-1])
+        fixed = model.variable(
+            model.unused_name("split"), s - 1, lower=problem.split[:-1], upper=problem.split[:-1]
+        )
         split = to_all @ fixed + np.eye(s)[-1]
     largest = model.variable(model.unused_name("variance"), lower=0)
     model.subject_to(fo.semidefinite(core))

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, sqrt
+from typing import Any
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.stats import chi2, ncx2
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.models.secure_sum.accounting import gaussian_loss, joint_delta, least_check_noise
-from forcopt.models.secure_sum.gap import exact_gap
+from forcopt.models.secure_sum.gap import exact_gap, no_projection_gap
 from forcopt.models.secure_sum.problem import SecureSum
 from forcopt.models.secure_sum.protocol import SumProtocol
 from forcopt.models.secure_sum.shares import Shares
 
-__all__ = ["Candidate", "Search"]
+__all__ = ["Candidate", "Search", "within"]
 
 STEPS_AN_OCTAVE = 8
 OCTAVES = 52
@@ -57,7 +58,7 @@ class Search:
     def __init__(self, problem: SecureSum) -> None:
         self.problem = problem
         self.half = gaussian_loss(problem.epsilon, min(2 * problem.delta, 1.0)) ** 2
-        full = gaussian_loss(problem.epsilon, problem.delta) ** 2
+        self.full = gaussian_loss(problem.epsilon, problem.delta) ** 2
         steps = (
             [2.0 ** (-j / STEPS_AN_OCTAVE) for j in range(STEPS_AN_OCTAVE * OCTAVES)]
             if problem.step is None
@@ -69,7 +70,7 @@ class Search:
             shares = problem.shares(step, problem.word)
             if shares is not None:
                 loss = problem.share_loss(shares, step)
-                if loss < full * (1 - 1e-9):
+                if loss < self.full * (1 - 1e-9):
                     self.candidates.append(Candidate(step, norm, shares, loss))
         self._high: Array = np.empty(0)
         self._low: Array = np.empty(0)
@@ -96,7 +97,7 @@ class Search:
     def bound(self, candidate: Candidate, most: int) -> Array:
         """Lower bounds on the gap with 1 to `most` projections, shape ``(most,)``.
 
-        Half of chi-square's mass lies above k - 2/3, so that delta is at least half of that at ``Q = k - 2/3``
+        Half of chi-square's mass lies above k - 2/3: delta is at least half of that at ``Q = k - 2/3``,
         and the noise is at least what keeps that at delta.
         """
         k = np.arange(1, most + 1)
@@ -121,8 +122,8 @@ class Search:
         share = (most + 1 / 3) / (most + 1)
         return sqrt(candidate.norm**2 + self.problem.servers * noise * share * float(high[-1] - low[-1]))
 
-    def better(self, candidate: Candidate, k: Array, gap: float) -> Array:
-        """Which numbers of projections may give a gap below this one, by one exact integral each."""
+    def better(self, candidate: Candidate, k: Array, gap: Any) -> Array:
+        """Which numbers of projections may give a gap below this one (or these): one integral each."""
         high, low = self.quantiles(int(k.max()))
         ratio = high[k - 1] / low[k - 1]
         squared = (gap**2 - candidate.norm**2 * ratio) / (k * self.problem.servers * (ratio - 1))
@@ -144,11 +145,49 @@ class Search:
         made = SumProtocol(k, gap.threshold, noise, candidate.shares, candidate.step, p.word)
         return made, gap.norm
 
+    def without_projection(self) -> tuple[SumProtocol | None, float]:
+        """The best protocol without a projection, and its gap; none if its traffic is too much."""
+        p = self.problem
+        if p.most_projections is not None and p.most_projections < p.dimension:
+            return None, inf
+        chosen, gap = None, inf
+        # In units of the honest norm the gap grows with the noise: one tail tells whether it can be less.
+        for candidate in sorted(self.candidates, key=lambda c: c.norm / sqrt(self.half - c.loss)):
+            noise = 1 / sqrt(p.honest * (self.full * (1 - 1e-12) - candidate.loss))
+            all_noise = p.servers * noise**2
+            square = float(ncx2.isf(p.completeness, p.dimension, 1 / all_noise))
+            if gap < inf:
+                norm = gap * (1 - 1e-12) / candidate.norm
+                if norm <= 1 or ncx2.cdf(square, p.dimension, norm**2 / all_noise) > p.soundness:
+                    continue
+            found = no_projection_gap(p.dimension, p.servers, noise, p.completeness, p.soundness)
+            if found.norm * candidate.norm < gap:
+                gap, norm = found.norm * candidate.norm, candidate.norm
+                tau = found.threshold * norm
+                chosen = SumProtocol(None, tau, noise * norm, candidate.shares, candidate.step, p.word)
+        return chosen, gap
+
+    def best_steps(self, k: Array, near: float) -> list[tuple[Candidate, int, SumProtocol, float]]:
+        """For each of these numbers of projections the best step, if its gap is at most `near`."""
+        gaps = np.full(len(k), near * (1 + 1e-9))
+        found: dict[int, tuple[Candidate, int, SumProtocol, float]] = {}
+        few = int(k.max())
+        for candidate in sorted(self.candidates, key=lambda c: float(self.bound(c, few).min())):
+            open_ = np.flatnonzero(self.bound(candidate, few)[k - 1] < gaps)
+            if len(open_):
+                open_ = open_[self.better(candidate, k[open_], gaps[open_] * (1 - 1e-12))]
+            for i in open_:
+                made = self.protocol(candidate, int(k[i]))
+                if made is not None and made[1] < gaps[i]:
+                    gaps[i] = made[1]
+                    found[int(k[i])] = (candidate, int(k[i]), *made)
+        return [found[j] for j in sorted(found)]
+
     def best(self, deadline: Deadline) -> tuple[SumProtocol | None, float, int, bool]:
         """The best protocol, its gap, the number of roots found, and whether the search is complete."""
-        chosen, gap, roots = None, inf, 0
-        cap = self.problem.most_projections
-        order = sorted(self.candidates, key=lambda c: float(self.bound(c, _within(64, cap)).min()))
+        chosen, gap = self.without_projection()
+        roots, cap = 0, self.problem.most_projections
+        order = sorted(self.candidates, key=lambda c: float(self.bound(c, within(64, cap)).min()))
         for candidate in order:
             most = 0
             while cap is None or most < cap:
@@ -156,7 +195,7 @@ class Search:
                     break
                 if deadline.passed:
                     return chosen, gap, roots, False
-                first, most = most + 1, _within(most + BLOCK, cap)
+                first, most = most + 1, within(most + BLOCK, cap)
                 open_ = np.arange(first, most + 1)[self.bound(candidate, most)[first - 1 :] < gap]
                 while len(open_):
                     if np.isfinite(gap):
@@ -173,5 +212,6 @@ class Search:
         return chosen, gap, roots, True
 
 
-def _within(k: int, cap: int | None) -> int:
+def within(k: int, cap: int | None) -> int:
+    """The number, or the cap if that is less."""
     return k if cap is None else min(k, cap)

@@ -124,7 +124,8 @@ class ShareDesign(Problem):
         Evaluation
             The largest variance. Violations: ``privacy`` (the worst coalition's mu above what it may be,
             relatively), ``sum`` (of the split from 1, and of the noises from 0 relatively), ``covariance``
-            (negative eigenvalues, relatively), ``split`` (from the given one). Metric: ``loss``, the worst mu.
+            (negative eigenvalues, relatively), ``split`` (from the given one). Metric: ``loss``, the worst
+            mu.
         """
         if not isinstance(decision, Shares) or decision.servers != self.servers:
             raise DeclarationError(
@@ -154,7 +155,9 @@ class ShareDesign(Problem):
         a = np.asarray(split, dtype=float) if self.split is None else self.split
         a = a + (1 - a.sum()) / self.servers
         keep = np.eye(self.servers) - 1 / self.servers
-        values, vectors = np.linalg.eigh(keep @ (np.asarray(covariance) + np.asarray(covariance).T) @ keep / 2)
+        values, vectors = np.linalg.eigh(
+            keep @ (np.asarray(covariance) + np.asarray(covariance).T) @ keep / 2
+        )
         values = np.maximum(values, 1e-9 * values.max())
         made = keep @ (vectors * values) @ vectors.T @ keep
         made = (made + made.T) / 2

@@ -30,9 +30,7 @@ def even(problem: ShareDesign, *, time_limit: float | None = None) -> Outcome:
     return Outcome(even_shares(problem.servers, size, problem.mu))
 
 
-@ShareDesign.algorithm(
-    "talwar", exact=False, cites="Talwar (2022), Algorithm 1 and Theorem 12"
-)
+@ShareDesign.algorithm("talwar", exact=False, cites="Talwar (2022), Algorithm 1 and Theorem 12")
 def talwar(problem: ShareDesign, *, as_printed: bool = False, time_limit: float | None = None) -> Outcome:
     """The vector at server 0, hidden by the noise of all others.
 

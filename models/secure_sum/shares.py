@@ -43,8 +43,8 @@ class Shares:
         servers = len(split) if split.ndim == 1 else 0
         if servers < 2 or covariance.shape != (servers, servers):
             raise DeclarationError(
-                f"split has shape {split.shape}, covariance {covariance.shape}; they must be (S,) and (S, S), "
-                "S >= 2"
+                f"split has shape {split.shape}, covariance {covariance.shape}; they must be (S,) and "
+                "(S, S), S >= 2"
             )
         object.__setattr__(self, "split", split)
         object.__setattr__(self, "covariance", covariance)
