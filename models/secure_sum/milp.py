@@ -99,6 +99,9 @@ def milp(problem: SecureSum, model: Model, slack: float = 0.001) -> Handles:
         ),
         # The root by its tangent at the least gap of the choice, which lies above the root elsewhere.
         implies(chosen, rho * every - r2 * (0.5 / roots) >= 0.5 * roots),
+        # What the indicators say at whole points, for the relaxation.
+        s2 >= (chosen * (least / unit_s)).sum(),
+        rho >= (chosen * roots).sum(),
     )
 
     def decision(said: ModelSolution) -> SumProtocol:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
+from scipy.special import ndtr
 from scipy.stats import chi2, norm
 
 import forcopt as fo
@@ -67,21 +68,26 @@ def brute_force(p, steps, projections):
         share = t / (s * (s - t) * square) * n**2
 
         def delta(noise, k, n=n, share=share):
+            scale = -k / 2 * math.log(2) - math.lgamma(k / 2)
+
+            def density(q):
+                return math.exp(scale + (k / 2 - 1) * math.log(q) - q / 2) if q > 0 else 0.0
+
             def told(q):
                 mu = math.sqrt(share + n**2 * q / k / (h * noise**2))
                 e = p.epsilon
-                return norm.cdf(mu / 2 - e / mu) - math.exp(e) * norm.cdf(-mu / 2 - e / mu)
+                return ndtr(mu / 2 - e / mu) - math.exp(e) * ndtr(-mu / 2 - e / mu)
 
             # Quadrature in the quantile would miss the tail: the plain density, piece by piece.
             ends = [0.0, k / 2, k, 2 * k, 4 * k + 40, 8 * k + 200]
             pieces = zip(ends, ends[1:], strict=False)
-            return sum(quad(lambda q: told(q) * chi2.pdf(q, k), a, b, limit=200)[0] for a, b in pieces)
+            return sum(quad(lambda q: told(q) * density(q), a, b, limit=200)[0] for a, b in pieces)
 
         for k in projections:
             low, high = 1e-3, 1e4
             if delta(high, k) > p.delta:
                 continue
-            while high / low > 1 + 1e-9:
+            while high / low > 1 + 1e-8:
                 middle = math.sqrt(low * high)
                 low, high = (low, middle) if delta(middle, k) <= p.delta else (middle, high)
             up, down = chi2.ppf(1 - p.completeness, k), chi2.ppf(p.soundness, k)
@@ -98,7 +104,7 @@ def test_all_exact_methods_agree():
     assert not s.evaluation.violations
     k, step = s.decision.projections, s.decision.step
     around = [step * 2 ** (j / 8) for j in (-1, 0, 1)]
-    brute = brute_force(p, around, (k - 4, k - 1, k, k + 1, k + 5))
+    brute = brute_force(p, around, (k - 1, k, k + 1))
     assert s.objective == pytest.approx(brute, rel=1e-6)
     assert len(MILP) >= 3
     for name in MILP:
@@ -118,7 +124,7 @@ def test_all_exact_methods_agree():
     dimension=st.integers(1, 3000),
     data=st.data(),
 )
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=4, deadline=None)
 def test_no_method_beats_the_exact_one(
     servers, epsilon, delta, completeness, soundness, bits, dimension, data
 ):
@@ -340,7 +346,7 @@ def steps_of(p, vectors):
 
 
 @given(st.integers(2, 5), st.integers(0, 2**32 - 1), st.sampled_from(["even", "talwar"]))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_sums_are_exact_under_any_faults(servers, seed, sharing):
     p = small(servers=servers, sharing=sharing, bits=16)
     protocol = p.solve().decision
@@ -389,13 +395,14 @@ def test_huge_cancelling_shares():
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     noise = 20 * rng.standard_normal((n, d))
     shares = np.stack([x - noise, noise])
-    shares[0, -1], shares[1, -1] = 1e18, -1e18
-    assert np.linalg.norm(shares[0, -1] + shares[1, -1]) == 0  # the check of this client sees nothing
-    moved = shares[:, ::-1].sum(axis=1).sum(axis=0) - x[:-1].sum(axis=0)
+    shares[0, 50], shares[1, 50] = 1e18, -1e18
+    assert np.linalg.norm(shares[0, 50] + shares[1, 50]) == 0  # the check of this client sees nothing
+    orders = shares[0], rng.permutation(shares[1])  # each server adds in an order of its own
+    moved = sum(np.add.accumulate(s, axis=0)[-1] for s in orders) - np.delete(x, 50, axis=0).sum(axis=0)
     assert np.linalg.norm(moved) > 2 * 71.9
     protocol = declared(dimension=d, bits=16).solve().decision
-    run = protocol.run(x, [CancellingShares(n - 1, 1e18)], seed=1)
-    assert "range" in run.rejected[n - 1]
+    run = protocol.run(x, [CancellingShares(50, 1e18)], seed=1)
+    assert "range" in run.rejected[50]
     assert np.linalg.norm(run.total - x[run.accepted].sum(axis=0)) < n * protocol.step * math.sqrt(d) / 2
 
 
@@ -406,7 +413,7 @@ def test_acceptance_frequencies_and_rotations(projected):
     d = s.decision
     assert (d.projections is not None) == projected
     rng = np.random.default_rng(5)
-    many = 1500
+    many = 900
     for r in (0.0, 1.0, s.objective / 3, s.objective / 2, s.objective):
         directions = rng.standard_normal((2, 300))
         for direction in (np.eye(300)[0], *directions):
@@ -514,7 +521,7 @@ def test_share_designs_are_judged():
     assert set(p.evaluate(Shares(even.split, even.covariance / 2)).violations) == {"privacy"}
     assert set(p.evaluate(Shares(even.split * 2, even.covariance * 9)).violations) == {"sum"}
     given_split = p.replace(split=[1.0, 0.0, 0.0])
-    assert given_split.solve().objective <= given_split.solve("talwar").objective * (1 + 1e-6)
+    assert given_split.solve(backend=CONES[0]).objective <= given_split.solve("talwar").objective * (1 + 1e-6)
     assert set(given_split.evaluate(even).violations) == {"split"}
     assert p.solve("talwar", as_printed=True).objective > p.solve("talwar").objective
 
