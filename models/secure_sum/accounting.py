@@ -12,7 +12,6 @@ from scipy.special import log_ndtr, ndtr
 from scipy.stats import chi, chi2
 
 from forcopt.arrays import Array
-from forcopt.errors import DeclarationError
 from forcopt.privacy.losses import GaussianLoss
 from forcopt.privacy.profile import Profile
 
@@ -113,6 +112,12 @@ def printed_check_noise(epsilon: float, delta: float, projections: int, as_print
     return c * printed_sigma(epsilon, delta / 2)
 
 
+@lru_cache(maxsize=1)
+def _rule() -> tuple[Array, Array]:
+    x, w = np.polynomial.legendre.leggauss(NODES)
+    return x, w
+
+
 @lru_cache(maxsize=4096)
 def _law(projections: int) -> tuple[Array, Array]:
     """Nodes and weights for the mean over ``Q / k``, Q chi-square with k degrees of freedom.
@@ -120,7 +125,7 @@ def _law(projections: int) -> tuple[Array, Array]:
     Gauss and Legendre's rule in the root of Q, whose density is smooth for every k.
     """
     low, high = sqrt(chi2.isf(1 - 1e-15, projections)), sqrt(chi2.isf(1e-30, projections))
-    x, w = np.polynomial.legendre.leggauss(NODES)
+    x, w = _rule()
     root = (high - low) / 2 * x + (high + low) / 2
     return root**2 / projections, (high - low) / 2 * w * chi.pdf(root, projections)
 
@@ -214,10 +219,3 @@ def least_check_noise(
     while over(root) > 0:  # on the safe side of rounding
         root -= 1e-14
     return exp(-root / 2) / sqrt(honest)
-
-
-def check_dimension(value: int, name: str) -> int:
-    """Check that this is a whole number of at least 1."""
-    if isinstance(value, bool) or value != int(value) or value < 1:
-        raise DeclarationError(f"{name} is {value!r}; it must be a whole number, at least 1")
-    return int(value)

@@ -227,7 +227,8 @@ class SumProtocol:
         """W, shape ``(k, dimension)``, with entries of variance 1 / k; None for no projection."""
         if self.projections is None:
             return None
-        return generator.standard_normal((self.projections, dimension)) / np.sqrt(self.projections)
+        drawn = generator.standard_normal((self.projections, dimension))
+        return np.asarray(drawn / np.sqrt(self.projections))
 
     def _aborted(self, reason: str, *, simulated: bool = False) -> Transcript:
         return Transcript(None, None, [], {}, reason, {}, simulated=simulated)
@@ -295,10 +296,10 @@ class _Run:
         with np.errstate(over="ignore", invalid="ignore"):
             whole = np.rint(mended / protocol.step)
         limit = 2.0**62
-        absurd = ~(np.abs(whole) < limit).all(axis=1)
+        absurd = ~np.asarray((np.abs(whole) < limit).all(axis=1))
         shares = protocol.share(np.where(absurd[:, None], 0, whole).astype(np.int64), self.generator)
-        fits = (np.abs(shares) < 2 ** (protocol.bits - 1)).all(axis=(0, 2)) & ~absurd
-        for i in np.flatnonzero(~fits):
+        fits = np.asarray((np.abs(shares) < 2 ** (protocol.bits - 1)).all(axis=(0, 2))) & ~absurd
+        for i in np.flatnonzero(~fits).tolist():
             self.rejected[names[i]] = (
                 f"a share has a number out of range: it does not fit {protocol.bits} bits"
             )

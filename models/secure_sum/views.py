@@ -64,7 +64,9 @@ def coalition_view(shares: Shares, check_noise: float, coalition: Iterable[int],
         raise DeclarationError(f"the projection has shape {projection.shape}; it must be (k, dimension)")
     k, d = projection.shape
     # Sources: noise of each server's shares (S d numbers), noise of each server's check (S k numbers).
-    rows_mean, rows_noise, names = [], [], []
+    rows_mean: list[Array] = []
+    rows_noise: list[Array] = []
+    names: list[str] = []
 
     def share(i: int) -> tuple[Array, Array]:
         noise = np.zeros((d, servers * (d + k)))

@@ -1,7 +1,7 @@
 """The protocol, its design, its privacy and its faults."""
 
 import math
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -80,7 +80,7 @@ def brute_force(p, steps, projections):
 
             # Quadrature in the quantile would miss the tail: the plain density, piece by piece.
             ends = [0.0, k / 2, k, 2 * k, 4 * k + 40, 8 * k + 200]
-            pieces = zip(ends, ends[1:], strict=False)
+            pieces = pairwise(ends)
             return sum(quad(lambda q: told(q) * density(q), a, b, limit=200)[0] for a, b in pieces)
 
         for k in projections:
@@ -259,8 +259,15 @@ def test_bad_declarations(fields, word):
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("projections", 0), ("projections", 1.5), ("threshold", 0.0), ("threshold", math.nan)]
-    + [("check_noise", -1.0), ("step", 0.0), ("bits", 50)],
+    [
+        ("projections", 0),
+        ("projections", 1.5),
+        ("threshold", 0.0),
+        ("threshold", math.nan),
+        ("check_noise", -1.0),
+        ("step", 0.0),
+        ("bits", 50),
+    ],
 )
 def test_bad_protocols(field, value):
     good = {"projections": 3, "threshold": 1.0, "check_noise": 1.0, "step": 1.0, "bits": 8}
@@ -319,7 +326,7 @@ def test_the_integral(epsilon, share, check, k):
         return float(gaussian_delta(epsilon, math.sqrt(share + check * q / k))) * chi2.pdf(q, k)
 
     ends = [0.0, 0.01, k / 3, k, 2 * k, 4 * k + 40, 8 * k + 300]
-    pieces = zip(ends, ends[1:], strict=False)
+    pieces = pairwise(ends)
     expected = sum(quad(told, a, b, limit=300, epsabs=1e-15)[0] for a, b in pieces)
     assert float(joint_delta(epsilon, k, share, check)) == pytest.approx(expected, rel=1e-6, abs=1e-13)
 
@@ -458,7 +465,7 @@ def test_what_is_said_and_not_hidden():
 def test_names_batches_and_seeds():
     protocol = small().solve().decision
     x = np.eye(6)
-    named = protocol.run({name: v for name, v in zip("abcdef", x, strict=True)}, [DropShare("c", 0)], seed=1)
+    named = protocol.run(dict(zip("abcdef", x, strict=True)), [DropShare("c", 0)], seed=1)
     assert named.accepted == list("abdef")
     one, two = (protocol.run(x, seed=9) for _ in range(2))
     assert np.array_equal(one.total, two.total)
