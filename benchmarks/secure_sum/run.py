@@ -64,7 +64,8 @@ def runs(quick: bool) -> tuple[str, list[Row]]:
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
         lines.append(
             [
-                f"{clients:,} clients, d = {dimension}, S = {servers}, k = {s.decision.projections}",
+                f"{clients:,} clients, d = {dimension}, S = {servers}, "
+                + (f"k = {s.decision.projections}" if s.decision.projections else "no projection"),
                 f"{seconds:.1f}",
                 f"{memory:.2f}",
                 exact,
@@ -85,11 +86,11 @@ def runs(quick: bool) -> tuple[str, list[Row]]:
         )
     head = ["run", "seconds", "GB at most", "sum", "accepted", "attackers accepted", "bytes a client"]
     note = (
-        "5 % of the clients lose a share, 1 % send a vector of norm 2 rho. The sum is compared with that of the "
-        "accepted vectors as whole numbers. Seconds are less those for drawing the vectors. The last column is "
-        "of additive shares modulo 2^61, which check no norm.\n\n"
+        "5 % of the clients lose a share, 1 % send a vector of norm 2 rho. The sum is compared with that of "
+        "the accepted vectors as whole numbers. Seconds are less those for drawing the vectors. The last "
+        "column is of additive shares modulo 2^61, which check no norm.\n\n"
     )
-    return "## Runs\n\n" + note + table([*head, "additive shares, bytes"], lines), headline
+    return note + table([*head, "additive shares, bytes"], lines), headline
 
 
 def designs(quick: bool) -> tuple[str, list[Row]]:
@@ -109,7 +110,7 @@ def designs(quick: bool) -> tuple[str, list[Row]]:
         (epsilon, f"{design(2, 1000, 32, epsilon=epsilon).solve().objective:.2f}")
         for epsilon in (1.0, 2.0, 5.0, 10.0)
     ]
-    text = "## Designs: the gap rho\n\nS = 2, d = 1000, epsilon = 1, delta = 1e-6.\n\n" + table(head, lines)
+    text = "S = 2, d = 1000, epsilon = 1, delta = 1e-6.\n\n" + table(head, lines)
     text += "\n" + table(["epsilon", "rho, 32 bits"], by_epsilon)
     return text, [
         row(
@@ -120,14 +121,12 @@ def designs(quick: bool) -> tuple[str, list[Row]]:
     ]
 
 
-PARTS = {"runs": runs, "designs": designs}
+PARTS = {"Designs: the gap rho": designs, "Runs": runs}
 
 
 def main() -> None:
-    arguments = parser(__doc__, *PARTS).parse_args()
-    page = Page("Secure sums", arguments.out, "numpy", "scipy", "highspy")
-    for name in arguments.parts:
-        page.add(*PARTS[name](arguments.quick))
+    given = parser(__doc__).parse_args()
+    Page("Secure sums", given.out, "numpy", "scipy", "highspy").run(PARTS, given.quick)
 
 
 if __name__ == "__main__":
