@@ -4,6 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from forcopt.models.adaptive_robustness import (
+        AdaptiveRobustClassification,
+        RobustBayes,
+        RobustnessRadius,
+    )
     from forcopt.models.allocation import PrecisionAllocation, PrivateAllocation, StratifiedAllocation
     from forcopt.models.amplification import DPHypothesisTest, TightAmplification
     from forcopt.models.calibrated_errors import CalibratedEqualErrors, CalibratedTransport
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
     )
 
 _LATER = {
+    "AdaptiveRobustClassification": "forcopt.models.adaptive_robustness",
     "CalibratedEqualErrors": "forcopt.models.calibrated_errors",
     "CalibratedTransport": "forcopt.models.calibrated_errors",
     "DPHypothesisTest": "forcopt.models.amplification",
@@ -37,6 +43,8 @@ _LATER = {
     "ScorePostprocessing": "forcopt.models.fair_postprocessing",
     "SecureSum": "forcopt.models.secure_sum",
     "ShareDesign": "forcopt.models.secure_sum",
+    "RobustBayes": "forcopt.models.adaptive_robustness",
+    "RobustnessRadius": "forcopt.models.adaptive_robustness",
     "StrategicClassification": "forcopt.models.strategic",
     "StrategicLinearClassifier": "forcopt.models.strategic",
     "StratifiedAllocation": "forcopt.models.allocation",
@@ -47,6 +55,7 @@ _LATER = {
 """Problems by the package that is imported when one is first used."""
 
 __all__ = [
+    "AdaptiveRobustClassification",
     "CalibratedEqualErrors",
     "CalibratedTransport",
     "DPHypothesisTest",
@@ -59,6 +68,8 @@ __all__ = [
     "LeximaxCohort",
     "PrecisionAllocation",
     "PrivateAllocation",
+    "RobustBayes",
+    "RobustnessRadius",
     "ScorePostprocessing",
     "SecureSum",
     "ShareDesign",

@@ -20,7 +20,7 @@ from benchmarks.report import Page, parser
 from forcopt.data import grid
 from forcopt.models import Districting
 
-PARTS = ("counting", "france", "us", "recom", "formulations")
+PARTS = ("counting", "france", "us", "planar", "recom", "formulations")
 
 
 def warm() -> None:
@@ -28,6 +28,8 @@ def warm() -> None:
     p = Districting(grid(5, 5), 5, bounds=(4, 6))
     for method in ("frontier", "set-partitioning", "column-generation", "sphere-cut"):
         p.solve(method)
+    for districts in (2, 5):
+        Districting(grid(5, 5), districts, tolerance=0.2).solve("portfolio")
     assert p.count().total == p.count(method="sphere-cut").total
     p.count(max_cost=17)
 

@@ -22,6 +22,7 @@ def body(folder: Path) -> str:
     sections = {
         "France": ("france", france),
         "United States": ("us", us),
+        "Generated planar graphs": ("planar", planar),
         "Counting": ("counting", counting),
         "ReCom": ("recom", recom),
         "Formulations": ("formulations", formulations),
@@ -82,6 +83,26 @@ def us(rows: Rows, folder: Path) -> str:
         lines[-1].append(first["gurobi s"])
     head = ["graph", "nodes", "districts", "known optimum", *(f"{m}, s (CPU s)" for m in used)]
     return table([*head, "Gurobi, published, s"], lines)
+
+
+def planar(rows: Rows, folder: Path) -> str:
+    lines = []
+    for nodes in dict.fromkeys(r["nodes"] for r in rows):
+        for districts in dict.fromkeys(r["districts"] for r in rows):
+            cells = [nodes, districts]
+            for tolerance in dict.fromkeys(r["tolerance"] for r in rows):
+                for r in rows:
+                    if (r["nodes"], r["districts"], r["tolerance"]) == (nodes, districts, tolerance):
+                        value = r["status"]
+                        if value == "optimal":
+                            value = f"{float(r['objective']):g}"
+                        elif r["status"] != "infeasible":
+                            value = f"[{float(r['bound']):g}, {float(r['objective']):g}]"
+                        cells.append(f"{value} in {float(r['seconds']):.2g} s")
+            lines.append(cells)
+    tolerances = dict.fromkeys(r["tolerance"] for r in rows)
+    head = ["nodes", "districts", *(f"within {float(t):.0%}" for t in tolerances)]
+    return "The optimum, or the bound and the best plan, of `portfolio` within 10 s.\n\n" + table(head, lines)
 
 
 def counting(rows: Rows, folder: Path) -> str:
@@ -202,7 +223,7 @@ def headline(folder: Path) -> list[Row]:
     for names, level, method in (
         (("ME", "NM", "ID", "WV"), "county", "portfolio"),
         (("LA", "AL", "AR", "OK"), "county", "column-generation"),
-        (("NH", "ME", "ID"), "tract", "portfolio"),
+        (("NH", "ME", "ID"), "tract", "dual-cycles"),
     ):
         found = {n: r for n in names if (r := states.get((f"{n}-{level}", method)))}
         if found:

@@ -21,16 +21,21 @@ PUBLISHED = {
     "NH-tract": (26, 2.8),
     "ME-tract": (20, 1.3),
     "ID-tract": (17, 1.0),
+    "NE-tract": (44, 131),
+    "UT-tract": (None, None),
+    "AR-tract": (None, None),
 }
 """The optimum, and the seconds of Gurobi, that Validi and Buchanan report in "Political districting to
-minimize cut edges": the best formulation of six, on a desktop of 2021."""
+minimize cut edges": the best formulation of six, on a desktop of 2021. None: open
+after an hour, with bounds of 66 and 79 (UT) and of 40 and 70 (AR)."""
 
 
 def methods(name: str) -> list[str]:
     """What is tried: enumeration only where districts are few, columns only where they are small."""
     few = name in ("ME-county", "NM-county", "ID-county", "WV-county")
     small = name.endswith("county")
-    return ["portfolio", *["column-generation"] * small, *["set-partitioning"] * few]
+    two = name in ("ID-tract", "ME-tract", "NH-tract")
+    return ["portfolio", *["dual-cycles"] * two, *["column-generation"] * small, *["set-partitioning"] * few]
 
 
 def main(folder: Path, quick: bool) -> list[Journal]:
@@ -45,7 +50,7 @@ def main(folder: Path, quick: bool) -> list[Journal]:
             began, cpu = time.perf_counter(), time.process_time()
             s = p.solve(method, time_limit=LIMIT)
             seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
-            assert s.status != "optimal" or s.objective == known, name
+            assert s.status != "optimal" or known is None or s.objective == known, name
             row = {"graph": name, "nodes": len(p.nodes), "districts": p.districts, "method": method}
             row |= {"status": s.status, "objective": s.objective, "bound": s.bound, "known": known}
             journal.add(row | {"seconds": f"{seconds:.3f}", "cpu s": f"{cpu:.3f}", "gurobi s": gurobi})

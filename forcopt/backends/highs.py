@@ -278,7 +278,7 @@ _FLAT = 1e-3
 
 
 def _fall(program: Program, solution: Any) -> float:
-    """How far a quadratic objective falls from a point if each column and row moves by its own size.
+    """Bound by how much the objective falls if every column and row moves by at most its own magnitude.
 
     HiGHS adds a tiny multiple of the identity to the objective, and so finds "optima" of unbounded programs.
     """

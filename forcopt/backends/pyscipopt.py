@@ -157,6 +157,8 @@ class _Run:
 
     def _set_options(self, options: SolveOptions) -> None:
         values: dict[str, Any] = {}
+        if self.program.cones:  # its tolerance is one of each nonlinear row alone, ours of the cone
+            values["numerics/feastol"] = _CONE_TOLERANCE
         if options.time_limit is not None:
             values["limits/time"] = min(options.time_limit, 1e20)
         if options.gap is not None:
@@ -268,6 +270,10 @@ def _best_point_handler(run: _Run) -> pyscipopt.Eventhdlr:
                 run.monitor.improved(self.model.getSolObjVal(self.model.getBestSol()), run.bound())
 
     return BestPoint()
+
+
+_CONE_TOLERANCE = 1e-8
+"""SCIP's feasibility tolerance for programs with cones."""
 
 
 def _lazy_handler(run: _Run) -> pyscipopt.Conshdlr:

@@ -37,10 +37,10 @@ class _Commands(TyperGroup):
             raise
         except (ForcoptError, OSError) as error:
             if isinstance(error, OSError) and error.filename:
-                said = f"{error.filename}: {error.strerror}"
+                text = f"{error.filename}: {error.strerror}"
             else:
-                said = str(error)
-            print(f"error: {said}", file=sys.stderr)
+                text = str(error)
+            print(f"error: {text}", file=sys.stderr)
             raise typer.Exit(1 if isinstance(error, BackendError) else 2) from None
 
 

@@ -83,13 +83,13 @@ def readme(folder: Path) -> str:
     """The page of all headlines."""
     parts = [_INTRODUCTION]
     for path in sorted(folder.glob("*/headline.json")):
-        told = json.loads(path.read_text(encoding="utf-8"))
+        headline = json.loads(path.read_text(encoding="utf-8"))
         name = path.parent.name
         parts += [
-            f"## {told['title']}\n",
-            f"{told['conditions']} Details: [{name}/{told['table']}]({name}/{told['table']}).\n",
+            f"## {headline['title']}\n",
+            f"{headline['conditions']} Details: [{name}/{headline['table']}]({name}/{headline['table']}).\n",
             "| what | ours | peers | ratio |\n|---|---|---|---|",
-            *(f"| {r['what']} | {r['ours']} | {r['peers']} | {r['ratio']} |" for r in told["rows"]),
+            *(f"| {r['what']} | {r['ours']} | {r['peers']} | {r['ratio']} |" for r in headline["rows"]),
             "",
         ]
     return "\n".join(parts)

@@ -164,18 +164,18 @@ class Program(ABC):
     low, high : int
         Inclusive bounds on the weight of a part.
     parts : int
-        How many.
-    apart, joined : Sequence[tuple[int, int]], optional
+        The number of parts.
+    cannot_link, must_link : sequence of tuple of int, optional
         Pairs of vertices that must not, or must, share a part.
 
     Attributes
     ----------
-    pieces : list[Piece]
+    pieces : list of Piece
         One for each table.
-    feeds : list[tuple[int, ...]]
+    feeds : list of tuple of int
         The numbers of the tables that feed each table.
-    states
-        How many the last run made.
+    states : int
+        The number of states of the last run.
     """
 
     pieces: list[Piece]
@@ -187,11 +187,11 @@ class Program(ABC):
         low: int,
         high: int,
         parts: int,
-        apart: Sequence[tuple[int, int]] = (),
-        joined: Sequence[tuple[int, int]] = (),
+        cannot_link: Sequence[tuple[int, int]] = (),
+        must_link: Sequence[tuple[int, int]] = (),
     ) -> None:
         self.graph, self.low, self.high, self.parts = graph, low, high, parts
-        self.apart, self.joined = tuple(apart), tuple(joined)
+        self.cannot_link, self.must_link = tuple(cannot_link), tuple(must_link)
         self.states = 0
 
     @abstractmethod

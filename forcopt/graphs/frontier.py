@@ -30,26 +30,26 @@ class _Layer:
     Attributes
     ----------
     vertex : int
-        Which is processed.
-    near, costs : Array
+        The vertex of the step.
+    near, costs : ndarray
         Positions of its neighbours in the frontier before, and the costs of the edges to them.
-    apart, joined : Array
-        Positions in the frontier of vertices that must not share its part, or must.
-    kept : Array
+    cannot_link, must_link : ndarray
+        Positions in the frontier of vertices that must not, or must, share its part.
+    kept : ndarray
         Positions, in the frontier before plus the vertex itself, of the frontier after.
     """
 
     vertex: int
     near: Array
     costs: Array
-    apart: Array
-    joined: Array
+    cannot_link: Array
+    must_link: Array
     kept: Array
 
 
 @njit(cache=True)
 def _step(  # type: ignore[no-untyped-def]
-    rows, values, estimate, length, weight, near, costs, apart, joined, kept, distance, coming,
+    rows, values, estimate, length, weight, near, costs, cannot_link, must_link, kept, distance, coming,
     mode, most, room, primes, bound, exact, coarse, parts, store, arcs, count, arc_count, begin, budget,
     track,
 ):  # fmt: skip
@@ -80,9 +80,9 @@ def _step(  # type: ignore[no-untyped-def]
             if total[d] + weight[0] > high:
                 continue
             bad = False
-            for a in apart:
+            for a in cannot_link:
                 bad = bad or part[a] == d
-            for a in joined:
+            for a in must_link:
                 bad = bad or part[a] != d
             if bad:
                 continue
@@ -134,10 +134,10 @@ class Sweep(Program):
     low, high : int
         Inclusive bounds on the weight of a part.
     parts : int
-        How many.
-    order : Sequence[int], optional
+        The number of parts.
+    order : sequence of int, optional
         Of the vertices; a short-frontier order by default.
-    apart, joined : Sequence[tuple[int, int]], optional
+    cannot_link, must_link : sequence of tuple of int, optional
         Pairs of vertices that must not, or must, share a part.
 
     Raises
@@ -159,16 +159,16 @@ class Sweep(Program):
         high: int,
         parts: int,
         order: Sequence[int] | None = None,
-        apart: Sequence[tuple[int, int]] = (),
-        joined: Sequence[tuple[int, int]] = (),
+        cannot_link: Sequence[tuple[int, int]] = (),
+        must_link: Sequence[tuple[int, int]] = (),
     ) -> None:
-        super().__init__(graph, low, high, parts, apart, joined)
+        super().__init__(graph, low, high, parts, cannot_link, must_link)
         self.order = frontier_order(graph) if order is None else list(order)
         self.feeds = [(t - 1,) if t else () for t in range(graph.size)]
         self.pieces, self.layers = [], []
         when = {v: t for t, v in enumerate(self.order)}
         links: list[set[int]] = [set(a) for a in graph.neighbours]
-        for u, v in [*self.apart, *self.joined]:
+        for u, v in [*self.cannot_link, *self.must_link]:
             links[u].add(v)
             links[v].add(u)
         last = [max((when[u] for u in links[v]), default=-1) for v in graph]
@@ -185,7 +185,7 @@ class Sweep(Program):
                     f"the frontier grows to {len(kept)} vertices; at most {WIDEST} are possible"
                 )
             costs = [graph.cost_matrix[v, frontier[i]] for i in near]
-            pairs = [_partners(group, v, at) for group in (self.apart, self.joined)]
+            pairs = [_partners(group, v, at) for group in (self.cannot_link, self.must_link)]
             columns = [np.array(a, np.int64) for a in (near, costs, *pairs, kept)]
             self.layers.append(_Layer(v, *columns))
             frontier = [wide[i] for i in kept]
@@ -194,7 +194,7 @@ class Sweep(Program):
 
     def relaxed(self, graph: WeightedGraph, low: int, high: int) -> Sweep:
         """The same order with other weights and bounds."""
-        return Sweep(graph, low, high, self.parts, self.order, self.apart, self.joined)
+        return Sweep(graph, low, high, self.parts, self.order, self.cannot_link, self.must_link)
 
     def begin(self, t: int, fed: list[Table], weights: tuple[Array, Array]) -> Callable[[Filling, int], int]:
         """Prepare the step of the t-th vertex."""
@@ -209,9 +209,10 @@ class Sweep(Program):
                 rows, values = np.zeros_like(f.store[0][:1]), np.ones_like(f.store[1][:1]) * (f.mode == COUNT)
                 estimate = np.ones((1, 1))
             at, f.store, f.arcs, f.count, f.arc_count = _step(
-                rows, values, estimate, length, weight, layer.near, layer.costs, layer.apart, layer.joined,
-                layer.kept, piece.distance, piece.coming, f.mode, f.most, f.room, f.primes, f.bound, f.exact,
-                f.coarse, self.parts, f.store, f.arcs, f.count, f.arc_count, at, BUDGET, len(f.arcs) > 0,
+                rows, values, estimate, length, weight, layer.near, layer.costs, layer.cannot_link,
+                layer.must_link, layer.kept, piece.distance, piece.coming, f.mode, f.most, f.room, f.primes,
+                f.bound, f.exact, f.coarse, self.parts, f.store, f.arcs, f.count, f.arc_count, at, BUDGET,
+                len(f.arcs) > 0,
             )  # fmt: skip
             return int(at)
 

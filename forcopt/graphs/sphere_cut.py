@@ -220,9 +220,10 @@ class SphereCut(Program):
     low, high : int
         Inclusive bounds on the weight of a part.
     parts : int
-        How many.
-    apart, joined : Sequence[tuple[int, int]], optional
-        Pairs of vertices that must not, or must, share a part; each must be an edge of the decomposition.
+        The number of parts.
+    cannot_link, must_link : sequence of tuple of int, optional
+        Pairs of vertices that must not, or must, share a part; each must be an edge of the
+        decomposition.
 
     Raises
     ------
@@ -243,19 +244,19 @@ class SphereCut(Program):
         low: int,
         high: int,
         parts: int,
-        apart: Sequence[tuple[int, int]] = (),
-        joined: Sequence[tuple[int, int]] = (),
+        cannot_link: Sequence[tuple[int, int]] = (),
+        must_link: Sequence[tuple[int, int]] = (),
     ) -> None:
-        super().__init__(decomposition.graph, low, high, parts, apart, joined)
+        super().__init__(decomposition.graph, low, high, parts, cannot_link, must_link)
         self.decomposition = decomposition
         if decomposition.width > WIDEST:
             raise DeclarationError(f"the width is {decomposition.width}; at most {WIDEST} is possible")
-        self._apart = {frozenset(pair) for pair in self.apart}
-        self._joined = {frozenset(pair) for pair in self.joined}
+        self._cannot_link = {frozenset(pair) for pair in self.cannot_link}
+        self._must_link = {frozenset(pair) for pair in self.must_link}
         known = {frozenset(e) for e in decomposition.edges}
-        for pair in self._apart | self._joined:
+        for pair in self._cannot_link | self._must_link:
             if pair not in known:
-                raise DeclarationError(f"vertices {sorted(pair)} are kept together or apart but not adjacent")
+                raise DeclarationError(f"vertices {sorted(pair)} have a link constraint but are not adjacent")
         g, edges, clusters = self.graph, decomposition.edges, decomposition.clusters
         number = {id(c): i for i, c in enumerate(clusters)}
         self.feeds = [tuple(number[id(child)] for child in c.children or ()) for c in clusters]
@@ -272,7 +273,7 @@ class SphereCut(Program):
     def relaxed(self, graph: WeightedGraph, low: int, high: int) -> SphereCut:
         """The same decomposition with other weights and bounds."""
         other = replace(self.decomposition, graph=graph)
-        return SphereCut(other, low, high, self.parts, self.apart, self.joined)
+        return SphereCut(other, low, high, self.parts, self.cannot_link, self.must_link)
 
     def begin(self, t: int, fed: list[Table], weights: tuple[Array, Array]) -> Callable[[Filling, int], int]:
         """Prepare the table of a cluster."""
@@ -314,7 +315,7 @@ class SphereCut(Program):
     ) -> Callable[[Filling, int], int]:
         ends = self.decomposition.edges[cluster.edge]
         pair, real = frozenset(ends), cluster.edge < self.decomposition.real
-        ways = [s for s in (1, 0) if pair not in (self._apart if s else self._joined)]
+        ways = [s for s in (1, 0) if pair not in (self._cannot_link if s else self._must_link)]
         weight = [[w[v] if self.home[v] == cluster.edge else 0 for w in weights] for v in ends]
         kept = [ends.index(v) for v in piece.boundary]
 

@@ -109,9 +109,9 @@ class Accountant:
         """
         entry = self._entry(release, windows, name)
         for window in entry.windows:
-            said = self._refusal(entry, window)
-            if said:
-                raise BudgetSpentError(said)
+            text = self._refusal(entry, window)
+            if text:
+                raise BudgetSpentError(text)
         self._ledger.append(entry)
 
     def allows(self, release: Mechanism | Profile, windows: Iterable[str] | None = None) -> bool:

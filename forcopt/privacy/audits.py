@@ -132,7 +132,7 @@ def audit(
     one, other = _statistics(one, other, half)
     tail = (1 - level) / 4
     lower_epsilon = lower_delta = 0.0
-    told = "none"
+    text = "none"
     for p, q, side in ((one, other, "first"), (other, one, "second")):
         for kind in ("epsilon", "delta"):
             event = _best_event(p[:half], q[:half], epsilon, delta, kind, tail)
@@ -142,8 +142,8 @@ def audit(
             if kind == "delta":
                 lower_delta = max(lower_delta, low - exp(min(epsilon, 700.0)) * high)
             elif low > delta and (found := log((low - delta) / high)) > lower_epsilon:
-                lower_epsilon, told = found, f"{event}, likelier for the {side} data"
-    return Audit(epsilon, delta, lower_epsilon, lower_delta, level, told)
+                lower_epsilon, text = found, f"{event}, likelier for the {side} data"
+    return Audit(epsilon, delta, lower_epsilon, lower_delta, level, text)
 
 
 @dataclass(frozen=True)

@@ -148,8 +148,8 @@ class Release:
 
     def __repr__(self) -> str:
         kind = self.mechanism.get("type", "a mechanism")
-        said = "simulated with a seed, not private" if self.simulated else "drawn securely"
-        return f"<Release of {kind}, {said}: {np.array2string(np.asarray(self.values), threshold=6)}>"
+        text = "simulated with a seed, not private" if self.simulated else "drawn securely"
+        return f"<Release of {kind}, {text}: {np.array2string(np.asarray(self.values), threshold=6)}>"
 
 
 def opendp() -> Any:

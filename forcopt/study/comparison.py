@@ -128,10 +128,10 @@ class Comparison:
         """Where two runs cannot both be right: a proof by one that an answer of the other refutes."""
         several = len(self.instances) > 1
         return tuple(
-            f"{a.instance}: {said}" if several else said
+            f"{a.instance}: {words}" if several else words
             for rows in self.instances
             for a, b in combinations(rows, 2)
-            if (said := contradiction(a, b) or contradiction(b, a))
+            if (words := contradiction(a, b) or contradiction(b, a))
         )
 
     @property
@@ -145,10 +145,10 @@ class Comparison:
             for r in self.rows
             if not r.solved
         )
-        told = [f"{said} ({times} times)" if times > 1 else said for said, times in lost.items()]
-        if len(told) > _MOST_NOTES:
-            told[_MOST_NOTES:] = [f"and {len(told) - _MOST_NOTES} more without a solution"]
-        return (*(f"disagreement: {d}" for d in self.disagreements), *told)
+        lines = [f"{words} ({times} times)" if times > 1 else words for words, times in lost.items()]
+        if len(lines) > _MOST_NOTES:
+            lines[_MOST_NOTES:] = [f"and {len(lines) - _MOST_NOTES} more without a solution"]
+        return (*(f"disagreement: {d}" for d in self.disagreements), *lines)
 
     def numbers(self, name: str) -> Array:
         """A number of each row: a field of `Run`, a parameter or a metric; NaN where it is missing.

@@ -128,8 +128,8 @@ def run_isolated(parcel: Parcel) -> Run:
         died = replace(parcel.failed, seconds=time.monotonic() - began)
         if overdue:
             return replace(died, status=Status.LIMIT, message=overdue)
-        said = (folder / "output").read_text(errors="replace")
-        return replace(died, message=_cause(process.returncode, said, parcel.memory_limit))
+        text = (folder / "output").read_text(errors="replace")
+        return replace(died, message=_cause(process.returncode, text, parcel.memory_limit))
 
 
 def stop_all() -> None:
@@ -171,18 +171,18 @@ def _cause(code: int, output: str, memory_limit: int | None) -> str:
     """Say how a child died, from its exit code and its last words."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     if code < 0:
-        said = f"killed by {signal.Signals(-code).name}"
+        text = f"killed by {signal.Signals(-code).name}"
         place = re.search(r'most recent call first\):\s+File "(.+)", line (\d+) in (\S+)', output)
         if place:
-            said += f" at {Path(place[1]).name}:{place[2]} in {place[3]}"
+            text += f" at {Path(place[1]).name}:{place[2]} in {place[3]}"
         words = [line for line in lines if line.startswith(("terminate called", "what():", "Fatal"))]
     else:
-        said = f"exited with code {code} and no answer"
+        text = f"exited with code {code} and no answer"
         words = lines[-1:]
     if words:
-        said += ": " + " ".join(words)
+        text += ": " + " ".join(words)
     if code < 0 and memory_limit is not None:
-        said += f" (memory limit {memory_limit / 1e6:g} MB)"
+        text += f" (memory limit {memory_limit / 1e6:g} MB)"
     elif code == -signal.SIGKILL:
-        said += ", which the system does when memory runs out"
-    return said
+        text += ", which the system does when memory runs out"
+    return text

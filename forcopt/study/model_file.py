@@ -72,4 +72,4 @@ def _model(path: str, sha256: str) -> tuple[Model, Expression, Expression, bool]
 def as_it_is(problem: ModelFile, model: Model) -> Handles:
     """The model as it is."""
     x, objective, _ = read_into(model, problem.path)
-    return Handles(objective=objective, decision=lambda said: said[x], x=x)
+    return Handles(objective=objective, decision=lambda result: result[x], x=x)

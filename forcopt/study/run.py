@@ -213,15 +213,15 @@ class Job:
 
     def row(self, status: Status | None, message: str, **known: Any) -> Run:
         """Give the row of a run with this status."""
+        own = {"backend": self.backend, "versions": _versions(""), "seed": _integer(self.seed)}
         return Run(
             instance=self.instance,
             method=self.method,
-            backend=self.backend,
             status=status,
             sense=self.problem.sense,
             exact=self.problem.method(self.method).exact,
             message=message,
-            **{"versions": _versions(""), "seed": _integer(self.seed), **self.known, **known},
+            **{**own, **self.known, **known},
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -275,8 +275,8 @@ def measure(job: Job, ready: Callable[[], object] = lambda: None, *, killed: boo
     except (Exception, SystemExit) as error:  # a row keeps the error's own words
         refused = isinstance(error, DeclarationError)
         what = "not for this declaration" if refused else type(error).__name__
-        said = f"{what}: {error}".removesuffix(": ")
-        return job.row(Status.FAILED, said, seconds=time.perf_counter() - began)
+        text = f"{what}: {error}".removesuffix(": ")
+        return job.row(Status.FAILED, text, seconds=time.perf_counter() - began)
 
 
 @cache
@@ -297,21 +297,22 @@ def warm_up(backend: str) -> None:
 def _row(job: Job, solution: Solution) -> Run:
     model = solution.model_solution
     secret = solution.private and job.seed is None  # a release, not a study: keep what it gave out
-    judged = None if secret else solution.evaluation
+    assessed = None if secret else solution.evaluation
     return job.row(
         solution.status,
         solution.message,
+        backend=job.backend or ("" if model is None else solution.backend),
         objective=float("nan") if secret else solution.objective,
         bound=solution.bound,
         gap=float("nan") if secret else solution.gap,
-        violation=float("nan") if judged is None else judged.violation,
+        violation=float("nan") if assessed is None else assessed.violation,
         guarantee=solution.guarantee,
         build_seconds=float("nan") if model is None else solution.seconds - model.seconds,
         solve_seconds=float("nan") if model is None else model.seconds,
         seconds=solution.seconds,
         iterations=solution.iterations,
         bridges=solution.bridges,
-        metrics={} if judged is None else {k: float(v) for k, v in judged.metrics.items()},
+        metrics={} if assessed is None else {k: float(v) for k, v in assessed.metrics.items()},
         **({} if model is None else _model_size(model.model)),
         versions=_versions(solution.backend),
         trace=tuple(solution.trace),

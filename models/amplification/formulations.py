@@ -46,9 +46,9 @@ def tight_lp(problem: TightAmplification, model: Model) -> Handles:
         density[:, t] * factor <= density[:, s],
     )
 
-    def decision(said: ModelSolution) -> Distinguisher:
-        fixed = (laws[::-1] * said[density]).sum(axis=1)
-        found = [problem.made_private(q) for q in said[density][fixed > 1e-6]]
+    def decision(result: ModelSolution) -> Distinguisher:
+        fixed = (laws[::-1] * result[density]).sum(axis=1)
+        found = [problem.made_private(q) for q in result[density][fixed > 1e-6]]
         return max(found, key=lambda d: d.loss)
 
     return Handles(objective=(laws * density).sum(), decision=decision, density=density)
@@ -72,7 +72,7 @@ def hypothesis_lp(problem: DPHypothesisTest, model: Model) -> Handles:
         )
     return Handles(
         objective=(h * (problem.first - problem.second)).sum(),
-        decision=lambda said: DPTest(problem.made_private(said[h])),
+        decision=lambda result: DPTest(problem.made_private(result[h])),
         start=lambda test: {h: test.acceptance if isinstance(test, DPTest) else test},
         acceptance=h,
     )

@@ -251,7 +251,7 @@ def lp(problem: CalibratedTransport, model: Model) -> Handles:
     rates = _rows(problem, model, joint[:, grid >= problem.cutoff - ROUNDING].sum(axis=1))
     return Handles(
         objective=(joint * (values[:, None] - grid) ** 2).sum(),
-        decision=lambda said: _kernel(problem, grid, said[joint]),
+        decision=lambda result: _kernel(problem, grid, result[joint]),
         joint=joint,
         rates=rates,
     )
@@ -296,10 +296,10 @@ def pools(problem: CalibratedTransport, model: Model) -> Handles:
     rates = _rows(problem, model, accepted * keep + up)
     grid = np.unique(np.concatenate([values, [problem.lower, problem.upper]]))
 
-    def decision(said: Any) -> ScoreKernel:
+    def decision(result: Any) -> ScoreKernel:
         at = [np.searchsorted(grid, goal) for goal in (values, problem.lower, problem.upper)]
         joint = np.zeros((len(values), len(grid)))
-        for mass, column in zip((said[keep], said[down], said[up]), at, strict=True):
+        for mass, column in zip((result[keep], result[down], result[up]), at, strict=True):
             joint[np.arange(len(values)), column] += mass
         return _kernel(problem, grid, joint)
 

@@ -2,6 +2,7 @@
 
 from forcopt.models.districting import (
     column_generation,
+    dual_cycles,
     formulations,
     frontier,
     local_search,
@@ -14,18 +15,19 @@ from forcopt.models.districting.counts import PlanCounts
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.reduction import bin_packing
-from forcopt.models.districting.side_constraints import Apart, CutLimit, Fixed, Together
+from forcopt.models.districting.side_constraints import CannotLink, CutLimit, Fixed, MustLink
 
 __all__ = [
-    "Apart",
+    "CannotLink",
     "CutLimit",
     "Districting",
     "Fixed",
+    "MustLink",
     "Plan",
     "PlanCounts",
-    "Together",
     "bin_packing",
     "column_generation",
+    "dual_cycles",
     "formulations",
     "frontier",
     "local_search",

@@ -1,28 +1,33 @@
-"""Set partitioning by column generation: a linear bound first, then only the districts that can matter.
+"""Set partitioning by column generation: a linear bound first, then the districts of small reduced cost.
 
-The master takes some districts and pays for what they leave uncovered or cover twice; pricing enumerates
-all connected districts of small reduced cost. With the bound LB and the shadow prices at its end, every
-district of a plan of cost at most T has a reduced cost of at most T - LB: these are listed, and an integer
-program over them finds the best plan or proves that none costs T or less. No branch-and-price is needed,
-because the linear bound of districting is close.
+The master program chooses districts and pays penalties for nodes that it leaves uncovered or covers twice.
+Pricing lists all connected districts of negative reduced cost. Let LB be the linear bound. Every district of
+a plan of cost at most T has a reduced cost of at most T - LB. These districts are listed, and an integer
+program over them finds the best plan or proves that no plan costs T or less. The linear bound of
+districting is close to the optimum, so no branch-and-price is needed.
+
+On connected planar graphs districts are listed as cycles of the dual graph (`CycleDistricts`), on others by
+growth from their heaviest node (`ConnectedSets`).
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from itertools import pairwise
 from math import ceil
 
 import numpy as np
+import scipy.sparse as sp
 
 from forcopt.arrays import Array
-from forcopt.clock import Improvement
+from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
 from forcopt.graphs.connected_sets import ConnectedSets
 from forcopt.language.model import Model
 from forcopt.loops.column_generation import Column, Duals, Pricing
 from forcopt.loops.column_generation import column_generation as generate
+from forcopt.models.districting.cycle_districts import CycleDistricts
 from forcopt.models.districting.jit_warmup import jit_warmup
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.plan import Plan
@@ -33,24 +38,29 @@ from forcopt.status import Status
 __all__ = ["column_generation"]
 
 _POOL = 10
-"""The first master holds about so many districts for each node."""
+"""The first master program holds about this number of districts for each node."""
 
 _ROUND = 3000
-"""So many columns are enough for a round."""
+"""Pricing stops at this number of columns."""
 
-_MOST = 3_000_000
-"""More districts than this are not handed to the integer program."""
+_MOST = 300_000
+"""The integer program takes at most this number of districts."""
 
+_FIRST = 1000
+"""The first list holds at most this number of districts; before a longer list, the bound is improved."""
 
 _ROUNDING = 1e-6
 """Of a linear bound, before it is rounded up."""
 
 _BRANCHES = 30_000_000
-"""So many branches are looked at to list districts before the bound is improved, at first."""
+"""The first list may look at this number of branches before the bound is improved."""
+
+_SHARE = 0.3
+"""The search for the least cost of a district may take this share of the time limit."""
 
 
-class _Late(TimeoutError):
-    """The time limit is reached."""
+class _Stopped(TimeoutError):
+    """The time limit is reached, or the caller asked to stop."""
 
 
 @Districting.algorithm(
@@ -66,46 +76,64 @@ def column_generation(
     backend: str | None = None,
     time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
-    on_improvement: Callable[[Improvement], bool | None] | None = None,
+    on_improvement: OnImprovement | None = None,
 ) -> Outcome:
-    """Linear bound by column generation, then an integer program over all districts that can matter.
-
-    Meant for districts of up to about twenty nodes, on graphs of any size.
+    """Linear bound by column generation, then an integer program over all districts of small reduced cost.
 
     Parameters
     ----------
     problem : Districting
-        With the objective ``cut``; a `CutLimit` only if every edge costs 1.
+        With the objective ``cut`` and any side constraints. Districts of up to about twenty nodes are
+        proved, on graphs of any size; on larger districts the bound is weaker.
     start : Plan, optional
-        A feasible plan to beat, instead of the local search's.
+        A feasible plan; only cheaper ones are sought. A local search gives one by default.
     backend : str, optional
         Solves the linear and integer programs; ``highs`` by default.
     time_limit : float, optional
         Seconds.
     seed : int or numpy.random.Generator, optional
         Of the local search.
-    on_improvement : Callable[[Improvement], bool | None], optional
-        Called with each better plan or bound; stop by returning True.
+    on_improvement : callable, optional
+        Called with each better plan or bound; it stops the method by returning True.
+
+    Returns
+    -------
+    Outcome
+        The bound rises from the start: first the least cost of a district on planar graphs, then
+        the linear bound, then the costs of integer programs without a plan.
+
+    Raises
+    ------
+    DeclarationError
+        For another objective, or a start that is not feasible.
+
+    References
+    ----------
+    .. [1] Mehrotra, Johnson and Nemhauser, An optimization based heuristic for political districting,
+       Management Science 1998.
+    .. [2] Marsten, Hogan and Blankenship, The boxstep method for large-scale optimization, Operations
+       Research 1975.
     """
-    began = time.perf_counter()
-    problem.require_cut("column-generation")
+    deadline = Deadline(time_limit)
+    problem.require("column-generation", "cut")
     reason = problem.infeasibility_reason()
     if reason:
         return Outcome(None, status=Status.INFEASIBLE, message=reason)
     if start is None:
-        start = local_search(problem, restarts=8, seed=seed, time_limit=time_limit).decision
+        share = None if deadline.left is None else deadline.left / 2
+        start = local_search(problem, restarts=8, seed=seed, time_limit=share).decision
     elif not problem.evaluate(start).feasible:
         raise DeclarationError("start: the plan is not feasible; see evaluate(start).violations")
-    run = _Run(problem, start, backend or "highs", began, time_limit, on_improvement)
+    run = _Run(problem, start, backend or "highs", Trace(deadline, on_improvement))
     try:
         run.solve()
-    except _Late as stop:
+    except (_Stopped, MemoryError) as stop:
         status = Status.LIMIT if run.plan is None else Status.FEASIBLE
-        return Outcome(run.plan, run.bound, status, run.looked_at, str(stop), run.trace)
+        return Outcome(run.plan, run.bound, status, run.looked_at, str(stop), run.trace.steps)
     if run.plan is None:
         message = "no districts that cover every node once exist"
-        return Outcome(None, float("inf"), Status.INFEASIBLE, run.looked_at, message, run.trace)
-    return Outcome(run.plan, iterations=run.looked_at, trace=run.trace)
+        return Outcome(None, float("inf"), Status.INFEASIBLE, run.looked_at, message, run.trace.steps)
+    return Outcome(run.plan, iterations=run.looked_at, trace=run.trace.steps)
 
 
 class _Run:
@@ -113,43 +141,38 @@ class _Run:
 
     Attributes
     ----------
-    plan : Plan
+    plan : Plan or None
         The best known.
-    beat
+    beat : int
         A plan must cost less than this to be better (doubled).
-    low
+    low : float
         No plan costs less than this (doubled).
     linear, prizes, fee
         A linear bound, and the shadow prices that prove it: no district has a negative reduced cost.
     """
 
-    def __init__(
-        self,
-        problem: Districting,
-        plan: Plan | None,
-        backend: str,
-        began: float,
-        time_limit: float | None,
-        on_improvement: Callable[[Improvement], bool | None] | None,
-    ) -> None:
-        self.problem, self.plan, self.backend = problem, plan, backend
-        self.began, self.time_limit, self.on_improvement = began, time_limit, on_improvement
+    def __init__(self, problem: Districting, plan: Plan | None, backend: str, trace: Trace) -> None:
+        self.problem, self.plan, self.backend, self.trace = problem, plan, backend, trace
         arrays = problem.arrays
         # Districts grow from their heaviest node: few are left to grow from the light ones.
         self.order = np.argsort(-arrays.weights, kind="stable")
         self.graph = arrays.reordered(self.order.tolist())
         place = np.argsort(self.order)
-        self.joined = [(place[a], place[b]) for group in problem.together for a, b in pairwise(group)]
-        self.apart = [(place[a], place[b]) for a, b in problem.apart]
+        self.must_link = [(place[a], place[b]) for group in problem.must_link for a, b in pairwise(group)]
+        self.cannot_link = [(place[a], place[b]) for a, b in problem.cannot_link]
         self.beat = 2 * int(arrays.costs.sum()) + 2
-        if problem.cut_limit is not None:
+        if problem.cut_limit is not None and (arrays.costs == 1).all():
             self.beat = min(self.beat, 2 * problem.cut_limit + 2)
         if plan is not None:
             self.beat = 2 * arrays.cut_cost(plan.labels)
         self.low = self.linear = 0.0
         self.prizes, self.fee = np.zeros(arrays.size), 0.0
-        self.trace: list[Improvement] = []
-        self.looked_at = 0
+        self.looked_at, self.most, self.cut_short = 0, _FIRST, False
+        # Pricing first seeks districts of about the usual cost; only its last round takes all.
+        self.usual = int(1.3 * self.beat / problem.districts) + 4
+        self.cycles: CycleDistricts | None = None
+        with suppress(DeclarationError):  # disconnected or not planar: districts grow from nodes
+            self.cycles = CycleDistricts(self.graph, *problem.population_bounds, problem.districts)
 
     @property
     def bound(self) -> float:
@@ -162,55 +185,74 @@ class _Run:
         return 2 * ceil(self.low / 2 - _ROUNDING) >= self.beat
 
     def note(self) -> None:
+        """Tell the caller of a better plan or bound."""
         value = float("inf") if self.plan is None else self.plan.cost
-        if not self.trace or (value, self.bound) != (self.trace[-1].objective, self.trace[-1].bound):
-            self.trace.append(Improvement(time.perf_counter() - self.began, value, self.bound))
-            if self.on_improvement is not None and self.on_improvement(self.trace[-1]):
-                raise _Late("stopped by on_improvement")
+        steps = self.trace.steps
+        if not steps or (value, self.bound) != (steps[-1].objective, steps[-1].bound):
+            self.trace.add(value, self.bound)
+            self.pause()
+
+    def pause(self) -> None:
+        """Stop in time."""
+        if self.trace.over:
+            reason = "on_improvement" if self.trace.stopped else "the time limit"
+            raise _Stopped(f"stopped by {reason}")
 
     def left(self) -> float | None:
-        if self.time_limit is None:
-            return None
-        left = self.time_limit - (time.perf_counter() - self.began)
-        if left <= 0:
-            raise _Late("stopped by the time limit")
-        return left
+        """The seconds left."""
+        self.pause()
+        return self.trace.deadline.left
 
     def districts(
-        self, threshold: float, prizes: Array | None = None, branches: float = np.inf
+        self,
+        threshold: float,
+        prizes: Array | None = None,
+        branches: float = np.inf,
+        cap: int | None = None,
     ) -> Iterator[tuple[Array, Array]]:
         """Districts and the costs of their boundaries, where these exceed the prizes by at most `threshold`.
 
-        Yields
-        ------
-        Iterator[tuple[Array, Array]]
-            What was found in each step, until there are no more, or so many branches were looked at:
-            `cut_short` says which.
+        With a `cap`, districts that cost more may be missing. `cut_short` tells whether more branches than
+        `branches` were needed.
         """
-        low, high = self.problem.population_bounds
-        search = ConnectedSets(self.graph, low, high, self.problem.districts, threshold, prizes)
         self.cut_short = False
+        for sets, costs in self._all_districts(threshold, prizes, branches, cap):
+            good = np.ones(len(sets), np.bool_)
+            for a, b in self.must_link:
+                good &= sets[:, a] == sets[:, b]
+            for a, b in self.cannot_link:
+                good &= ~(sets[:, a] & sets[:, b])
+            yield sets[good], costs[good]
+
+    def _all_districts(
+        self, threshold: float, prizes: Array | None, branches: float, cap: int | None
+    ) -> Iterator[tuple[Array, Array]]:
+        low, high = self.problem.population_bounds
+        if self.cycles is not None:
+            before = self.cycles.paths
+            free = np.zeros(self.graph.size) if prizes is None else prizes
+            for sets, costs in self.cycles.sets(threshold, free, self.pause, cap):
+                self.looked_at += self.cycles.paths - before
+                before = self.cycles.paths
+                yield sets, costs
+            return
+        search = ConnectedSets(self.graph, low, high, self.problem.districts, threshold, prizes)
         while not search.done:
-            self.left()
+            self.pause()
             self.cut_short = search.looked_at > branches
             if self.cut_short:
                 return
             before = search.looked_at
-            sets, costs = search.step(most=20_000)
+            sets, costs = search.step(budget=200_000, most=20_000)
             self.looked_at += search.looked_at - before
-            good = np.ones(len(sets), np.bool_)
-            for a, b in self.joined:
-                good &= sets[:, a] == sets[:, b]
-            for a, b in self.apart:
-                good &= ~(sets[:, a] & sets[:, b])
-            yield sets[good], costs[good]
+            yield sets, costs
 
     def first_pool(self) -> tuple[Array, Array]:
         """Districts with cheap boundaries."""
         wanted = _POOL * self.graph.size
         threshold = max(1.0, 0.8 * self.beat / self.problem.districts if self.plan else 1.0)
         while True:
-            sets, costs = [], []
+            sets, costs = [np.zeros((0, self.graph.size), np.bool_)], [np.zeros(0, np.int64)]
             for some, paid in self.districts(threshold):
                 sets.append(some)
                 costs.append(paid)
@@ -224,10 +266,29 @@ class _Run:
         """Bound and list in turn: a closer bound leaves fewer districts, but costs more to find.
 
         The master's shadow prices stay in a box; the first box is small and lies around prices in proportion
-        to population, near which few branches of the enumeration survive.
+        to population, near which few districts have a small reduced cost.
         """
         n, k = self.graph.size, self.problem.districts
         self.note()
+        if self.cycles is not None:
+            limit = self.trace.deadline.limit
+            share = Deadline(None if limit is None else _SHARE * limit)
+
+            def pause() -> None:
+                self.pause()
+                if share.passed:
+                    raise TimeoutError
+
+            try:
+                for least in self.cycles.least_cost(pause):
+                    self.low = max(self.low, min(float(k * least), self.beat))
+                    self.note()
+                    if self.settled:
+                        return
+            except _Stopped:
+                raise
+            except (TimeoutError, MemoryError):
+                pass  # the linear bound follows
         sets, costs = self.first_pool()
         if not len(sets):
             self.low = float(self.beat)
@@ -239,6 +300,7 @@ class _Run:
             sets, costs = self.bound_within(box, sets, costs)
             self.list_and_choose(branches)
             box, branches = 2 * box, 3 * branches
+            self.most = min(4 * self.most, _MOST) if self.most < _MOST else 2 * self.most
 
     def bound_within(self, box: float, sets: Array, costs: Array) -> tuple[Array, Array]:
         """Solve the master with shadow prices in a box around the best ones; add to its districts."""
@@ -247,24 +309,28 @@ class _Run:
         taken = model.variable("taken", len(sets), lower=0)
         missing = model.variable("missing", n, lower=0)
         excess = model.variable("excess", n, lower=0)
-        cover = model.subject_to(sets.T.astype(float) @ taken + missing - excess == 1, name="cover")
+        incidence = sp.csr_array(sets.T, dtype=float)
+        cover = model.subject_to(incidence @ taken + missing - excess == 1, name="cover")
         count = model.subject_to(taken.sum() == k, name="count")
         model.minimize(taken @ costs + missing @ (self.prizes + box) - excess @ (self.prizes - box))
 
         def price(dual: Duals) -> Pricing:
             prizes, fee = dual(cover), float(dual(count))
             tiny = 1e-4 * self.beat / k
-            found: list[Column] = []
-            least, complete = -tiny, True
-            for some, paid in self.districts(fee - tiny, prizes):
-                reduced = paid - some @ prizes - fee
-                least = min(least, float(reduced.min(initial=0.0)))
-                for members, cost in zip(some, paid.tolist(), strict=True):
-                    ones = {cover: members.astype(float), count: 1.0}
-                    found.append(Column(float(cost), ones, data=members))
-                if len(found) > _ROUND:
-                    complete = False
-                    break
+            for cap in (self.usual, None) if self.cycles is not None else (None,):
+                found: list[Column] = []
+                least, complete = -tiny, cap is None
+                for some, paid in self.districts(fee - tiny, prizes, cap=cap):
+                    reduced = paid - some @ prizes - fee
+                    least = min(least, float(reduced.min(initial=0.0)))
+                    for members, cost in zip(some, paid.tolist(), strict=True):
+                        ones = {cover: members.astype(float), count: 1.0}
+                        found.append(Column(float(cost), ones, data=members))
+                    if len(found) > _ROUND:
+                        complete = False
+                        break
+                if found and cap is not None:
+                    return Pricing(found, -np.inf)
             linear = float(prizes.sum()) + k * (fee + least)
             if complete and linear > self.linear:
                 self.linear, self.prizes, self.fee = linear, prizes, fee + least
@@ -273,7 +339,7 @@ class _Run:
             return Pricing([] if self.settled else found, least if complete else -np.inf)
 
         found = generate(model, price, self.backend, total=k, time_limit=self.left()).columns
-        self.left()
+        self.pause()
         if not found:
             return sets, costs
         return (
@@ -287,11 +353,11 @@ class _Run:
         while not self.settled:
             least = 2 * ceil(self.low / 2 - _ROUNDING)
             target = min(self.beat - 2, max(least, 2 * int((self.linear + slack) / 2)))
-            sets, costs = [], []
+            sets, costs = [np.zeros((0, self.graph.size), np.bool_)], [np.zeros(0, np.int64)]
             for some, paid in self.districts(self.fee + target - self.linear, self.prizes, branches):
                 sets.append(some)
                 costs.append(paid)
-                if sum(map(len, sets)) > _MOST:
+                if sum(map(len, sets)) > self.most:
                     return
             if self.cut_short:
                 return
@@ -307,16 +373,20 @@ class _Run:
             return
         model = Model("plan")
         taken = model.variable("taken", len(sets), binary=True)
-        model.subject_to(sets.T.astype(float) @ taken == 1)
+        incidence = sp.csr_array(sets.T, dtype=float)
+        model.subject_to(incidence @ taken == 1)
         model.subject_to(taken.sum() == self.problem.districts)
         model.subject_to(taken @ costs <= target)
+        if self.problem.cut_limit is not None:
+            u, v = self.graph.edges.T
+            model.subject_to(taken @ (sets[:, u] != sets[:, v]).sum(axis=1) <= 2 * self.problem.cut_limit)
         model.minimize(taken @ costs)
-        said = model.solve(self.backend, time_limit=left, gap=0.0)
-        if said.status.has_solution:
-            chosen = np.flatnonzero(said[taken] > 0.5)
+        result = model.solve(self.backend, time_limit=left, gap=0.0)
+        if result.status.has_solution:
+            chosen = np.flatnonzero(result[taken] > 0.5)
             self.plan = Plan.of(self.problem, [self.order[sets[i]].tolist() for i in chosen])
             self.beat = int(costs[chosen].sum())
             self.note()
-        if said.status not in (Status.OPTIMAL, Status.INFEASIBLE):
-            self.left()
-            raise _Late(f"{said.backend} said: {said.message}")
+        if result.status not in (Status.OPTIMAL, Status.INFEASIBLE):
+            self.pause()
+            raise _Stopped(f"{result.backend}: {result.message}")

@@ -11,6 +11,7 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError, unknown
 from forcopt.graphs.dynamic_program import Bound, Program, Table, arcs_into
 from forcopt.graphs.states import COUNT
+from forcopt.models.districting.dual_cycles import CycleCounter
 from forcopt.models.districting.frontier import sweep_of
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
@@ -73,9 +74,9 @@ class PlanCounts:
     problem : Districting
         With the objective ``cut``.
     max_cost : float, optional
-        Only plans of at most this cost are counted; all if left out.
-    method : str, default "frontier"
-        ``frontier`` or ``sphere-cut``; ranks differ between them.
+        Only plans of at most this cost are counted.
+    method : {"frontier", "sphere-cut", "dual-cycles"}, optional
+        ``dual-cycles`` takes two districts. The order of the plans of a cost differs between methods.
 
     Examples
     --------
@@ -97,18 +98,22 @@ class PlanCounts:
             "frontier": sweep_of,
             "sphere-cut": tables_of,
         }
-        if method not in programs:
-            raise unknown("counting method", method, list(programs))
-        problem.require_cut(f"count with {method}")
+        if method not in (*programs, "dual-cycles"):
+            raise unknown("counting method", method, [*programs, "dual-cycles"])
+        if method != "dual-cycles":
+            problem.require_cut(f"count with {method}")
         self.problem = problem
-        limits = [] if problem.cut_limit is None else [problem.cut_limit]
+        limits = [] if problem.cut_limit is None or method == "dual-cycles" else [problem.cut_limit]
         if max_cost is not None:
             limits.append(int(np.floor(max_cost * problem.cost_scale + 1e-9)))
-        self._counter: _Counter | _OneNode = (
-            _OneNode()
-            if len(problem.nodes) == 1
-            else _Counter(programs[method](problem), min(limits, default=None))
-        )
+        most = min(limits, default=None)
+        self._counter: _Counter | _OneNode | CycleCounter
+        if len(problem.nodes) == 1:
+            self._counter = _OneNode()
+        elif method == "dual-cycles":
+            self._counter = CycleCounter(problem, most)
+        else:
+            self._counter = _Counter(programs[method](problem), most)
 
     @cached_property
     def _by_cost(self) -> dict[int, int]:

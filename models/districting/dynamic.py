@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import numpy as np
 
-from forcopt.clock import Improvement
+from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
 from forcopt.graphs.dynamic_program import Bound, Program
 from forcopt.models.districting.local_search import local_search
@@ -34,7 +33,7 @@ def decide(
     start: Plan | None,
     time_limit: float | None,
     seed: int | np.random.Generator | None,
-    on_improvement: Callable[[Improvement], bool | None] | None,
+    on_improvement: OnImprovement | None,
 ) -> Outcome:
     """Solve a problem with the objective ``cut`` by a dynamic program.
 
@@ -45,19 +44,25 @@ def decide(
     Parameters
     ----------
     problem : Districting
-        Which.
-    program : Callable[[], Program]
-        Makes the program, unless sums already tell that there is no plan.
-    start : Plan
-        A feasible plan to beat, instead of the local search's.
-    time_limit : float
-        Seconds; looked at every moment.
-    seed : int or numpy.random.Generator
+        With the objective ``cut``.
+    program : callable
+        Makes the program; not called if the problem is infeasible for a simple reason.
+    start : Plan, optional
+        A feasible plan; only cheaper ones are sought. A local search gives one by default.
+    time_limit : float, optional
+        Seconds.
+    seed : int or numpy.random.Generator, optional
         Of the local search.
-    on_improvement : Callable[[Improvement], bool | None]
-        Called with each better plan or bound; stop by returning True.
+    on_improvement : callable, optional
+        Called with each better plan or bound; it stops the method by returning True.
+
+    Returns
+    -------
+    Outcome
+        After the time limit, the best plan and the bound of the last relaxation.
     """
-    began = time.perf_counter()
+    deadline = Deadline(time_limit)
+    trace = Trace(deadline, on_improvement)
     reason = problem.infeasibility_reason()
     if reason:
         return Outcome(None, status=Status.INFEASIBLE, message=reason)
@@ -67,29 +72,27 @@ def decide(
     if plan is not None and not problem.evaluate(plan).feasible:
         raise DeclarationError("start: the plan is not feasible; see evaluate(start).violations")
     if plan is None and not small:
-        plan = local_search(problem, restarts=4, seed=seed, time_limit=time_limit).decision
+        share = None if deadline.left is None else deadline.left / 2
+        plan = local_search(problem, restarts=4, seed=seed, time_limit=share).decision
     most = problem.cut_limit
     if plan is not None:
         most = problem.arrays.cut_cost(plan.labels) - 1
     states, bound = 0, -np.inf
-    trace: list[Improvement] = []
-    stopped = False
 
     def note(least: float) -> None:
-        nonlocal bound, stopped
+        nonlocal bound
         bound = max(bound, least)
-        trace.append(Improvement(time.perf_counter() - began, np.inf if plan is None else plan.cost, bound))
-        stopped |= bool(on_improvement and on_improvement(trace[-1]))
+        trace.add(np.inf if plan is None else plan.cost, bound)
 
     def late() -> bool:
-        return stopped or (time_limit is not None and time.perf_counter() - began > time_limit)
+        return trace.over
 
     def settled() -> Outcome:
         """No plan beats the one known."""
         note(np.inf if plan is None else plan.cost)
         message = "" if plan is not None else "the dynamic program ends without a plan"
         status = Status.INFEASIBLE if plan is None else None
-        return Outcome(plan, bound, status, states, message, trace)
+        return Outcome(plan, bound, status, states, message, trace.steps)
 
     try:
         if plan is not None:
@@ -109,7 +112,7 @@ def decide(
         found = tables.cheapest(most, relaxed, late)
     except (TimeoutError, MemoryError) as stop:
         status = Status.LIMIT if plan is None else Status.FEASIBLE
-        return Outcome(plan, max(bound, 0.0), status, states, str(stop), trace)
+        return Outcome(plan, max(bound, 0.0), status, states, str(stop), trace.steps)
     states += tables.states
     if found is not None:
         plan = Plan.of(problem, found[1])

@@ -119,10 +119,10 @@ def _cut_rows(model: Model, graph: WeightedGraph, member: Variable) -> Expressio
 
 def _side_rows(base: _Base) -> None:
     problem, model, member = base.problem, base.model, base.member
-    for group in problem.together:
-        _rows(model, "kept_together", member[list(group[1:])] == member[group[0]])
-    for a, b in problem.apart:
-        _rows(model, "kept_apart", member[a] + member[b] <= 1)
+    for group in problem.must_link:
+        _rows(model, "must_link", member[list(group[1:])] == member[group[0]])
+    for a, b in problem.cannot_link:
+        _rows(model, "cannot_link", member[a] + member[b] <= 1)
     if problem.cut_limit is not None:
         _rows(model, "cut_limit", base.cut.sum() <= problem.cut_limit)
 
@@ -131,7 +131,7 @@ def _label_base(problem: Districting, model: Model, canonical: bool) -> _Base:
     g, k = problem.arrays, problem.districts
     n = g.size
     low, high = problem.population_bounds
-    fixed = [item for item in problem.side if isinstance(item, Fixed)]
+    fixed = [item for item in problem.side_constraints if isinstance(item, Fixed)]
     canonical = canonical and not fixed
     upper = np.ones((n, k))
     if canonical:

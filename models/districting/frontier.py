@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
 
-from forcopt.clock import Improvement
+from forcopt.clock import OnImprovement
 from forcopt.graphs.frontier import Sweep
 from forcopt.models.districting.dynamic import decide
 from forcopt.models.districting.jit_warmup import jit_warmup
@@ -24,14 +23,17 @@ def sweep_of(problem: Districting, method: str = "frontier") -> Sweep:
     Raises
     ------
     DeclarationError
-        For another objective, a `CutLimit` with costs other than 1, or a frontier longer than 16.
+        For another objective, a `CutLimit` with costs other than 1, or a frontier longer
+            than 16.
     """
     problem.require_cut(method)
     cached = problem.__dict__.get("_sweep")
     if cached is None:
         low, high = problem.population_bounds
-        chained = [(a, b) for group in problem.together for a, b in pairwise(group)]
-        cached = Sweep(problem.arrays, low, high, problem.districts, apart=problem.apart, joined=chained)
+        chained = [(a, b) for group in problem.must_link for a, b in pairwise(group)]
+        cached = Sweep(
+            problem.arrays, low, high, problem.districts, cannot_link=problem.cannot_link, must_link=chained
+        )
         problem.__dict__["_sweep"] = cached
     assert isinstance(cached, Sweep)
     return cached
@@ -49,7 +51,7 @@ def frontier(
     start: Plan | None = None,
     time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
-    on_improvement: Callable[[Improvement], bool | None] | None = None,
+    on_improvement: OnImprovement | None = None,
 ) -> Outcome:
     """Dynamic programming over the frontier of a vertex order, bounded by coarser runs of itself.
 
@@ -60,12 +62,17 @@ def frontier(
     problem : Districting
         With the objective ``cut``; a `CutLimit` only if every edge costs 1.
     start : Plan, optional
-        A feasible plan to beat, instead of a local search's.
+        A feasible plan; only cheaper ones are sought. A local search gives one by default.
     time_limit : float, optional
         Seconds.
     seed : int or numpy.random.Generator, optional
         Of the local search.
-    on_improvement : Callable[[Improvement], bool | None], optional
-        Called with each better plan or bound; stop by returning True.
+    on_improvement : callable, optional
+        Called with each better plan or bound; it stops the method by returning True.
+
+    Returns
+    -------
+    Outcome
+        With the bound of the last relaxation, if the time limit ends the method.
     """
     return decide(problem, lambda: sweep_of(problem), start, time_limit, seed, on_improvement)

@@ -1,4 +1,4 @@
-"""Run methods once on a small graph, so that what numba compiles for them is there before a clock runs."""
+"""Run methods once on a small graph, so that numba compiles their kernels before a clock runs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,25 @@ from forcopt.models.districting.problem import Districting
 __all__ = ["jit_warmup"]
 
 
-def jit_warmup(*methods: str) -> Callable[[], None]:
-    """Give a function that runs these methods; the types that they compile for are those of any problem."""
+def jit_warmup(*methods: str, districts: int = 5) -> Callable[[], None]:
+    """Give a function that runs methods on a grid; its argument types are those of every problem.
+
+    Parameters
+    ----------
+    *methods : str
+        Names of methods.
+    districts : int, optional
+        The number of districts of the 25 nodes.
+
+    Returns
+    -------
+    callable
+        Takes no arguments.
+    """
 
     def prepare() -> None:
-        problem = Districting(grid(5, 5), districts=5, bounds=(4, 6))
+        size = 25 / districts
+        problem = Districting(grid(5, 5), districts=districts, bounds=(int(0.8 * size), int(1.2 * size)))
         for name in methods:
             problem.solve(name, seed=0)
 

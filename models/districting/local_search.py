@@ -1,22 +1,25 @@
 """Simulated annealing over single moves of border nodes, then exact recombination of adjacent districts.
 
-The annealer moves a node to a neighbouring district if its own stays connected and not empty; populations
-outside the bounds and broken side constraints are penalised, so that it may pass through infeasible plans.
-Pairs of adjacent districts are then cut anew by the exact search of `set_partitioning`, until no pair
-improves.
+The annealer moves a node to an adjacent district if its own district stays connected and not empty.
+Populations outside the bounds and broken side constraints are penalized, so infeasible plans occur on the
+way. Then pairs of adjacent districts are cut anew until no pair improves: by exact covers where a pair has
+at most 128 nodes, and by the exact search for dual cycles where it is planar.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from contextlib import suppress
+from itertools import pairwise
 
 import numpy as np
 from numba import njit
 
 from forcopt.arrays import Array
-from forcopt.clock import Improvement
+from forcopt.clock import Deadline, OnImprovement, Trace
+from forcopt.errors import DeclarationError
+from forcopt.graphs.planar_dual import PlanarDual
 from forcopt.graphs.weighted import WeightedGraph
+from forcopt.graphs.window_cycles import WindowCycles
 from forcopt.models.districting.jit_warmup import jit_warmup
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
@@ -26,6 +29,15 @@ from forcopt.status import Status
 __all__ = ["local_search"]
 
 _CUT, _INERTIA, _DEVIATION = 0, 1, 2
+
+_MOMENT = 500_000
+"""Moves between two looks at the clock."""
+
+_BUDGET = 200_000
+"""Partial covers of a pair of districts."""
+
+_MOST_PATHS = 3_000_000
+"""Dual paths of a pair of districts."""
 
 
 @njit(cache=True)
@@ -189,26 +201,32 @@ def local_search(
     steps: int | None = None,
     time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
-    on_improvement: Callable[[Improvement], bool | None] | None = None,
+    on_improvement: OnImprovement | None = None,
 ) -> Outcome:
     """Simulated annealing, then exact recombination of adjacent pairs of districts.
 
     Parameters
     ----------
     problem : Districting
-        Which.
-    restarts : int, default 8
-        How many schedules to run, each from a new random plan.
+        With any objective and side constraints.
+    restarts : int, optional
+        The number of schedules, each from a new random plan.
     steps : int, optional
-        Moves tried in each; 10,000 for each node if left out.
+        Moves tried in each schedule; 10,000 for each node by default.
     time_limit : float, optional
-        Seconds; checked between the schedules.
+        Seconds.
     seed : int or numpy.random.Generator, optional
-        0 if left out.
-    on_improvement : Callable[[Improvement], bool | None], optional
-        Called with each better plan; stop by returning True.
+        0 by default.
+    on_improvement : callable, optional
+        Called with each better plan; it stops the search by returning True.
+
+    Returns
+    -------
+    Outcome
+        The best plan, without a bound.
     """
-    began = time.perf_counter()
+    deadline = Deadline(time_limit)
+    trace = Trace(deadline, on_improvement)
     reason = problem.infeasibility_reason()
     if reason:
         return Outcome(None, status=Status.INFEASIBLE, message=reason)
@@ -216,26 +234,23 @@ def local_search(
     steps = 10_000 * len(problem.nodes) if steps is None else steps
     best: Plan | None = None
     value = np.inf
-    trace: list[Improvement] = []
     run = 0
     for run in range(1, restarts + 1):  # noqa: B007
-        plan = _one_run(problem, rng, steps)
+        plan = _one_run(problem, rng, steps, deadline)
         if plan is not None:
             now = problem.evaluate(plan).objective
             if now < value:
                 best, value = plan, now
-                trace.append(Improvement(time.perf_counter() - began, now, float("-inf")))
-                if on_improvement and on_improvement(trace[-1]):
-                    break
-        if time_limit is not None and time.perf_counter() - began > time_limit:
+                trace.add(now, float("-inf"))
+        if trace.over:
             break
     if best is None:
         message = f"no feasible plan found in {run} runs; this proves nothing"
         return Outcome(None, status=Status.LIMIT, iterations=run * steps, message=message)
-    return Outcome(best, iterations=run * steps, trace=trace)
+    return Outcome(best, iterations=run * steps, trace=trace.steps)
 
 
-def _one_run(problem: Districting, rng: np.random.Generator, steps: int) -> Plan | None:
+def _one_run(problem: Districting, rng: np.random.Generator, steps: int, deadline: Deadline) -> Plan | None:
     g, (low, high) = problem.arrays, problem.population_bounds
     kind = {"cut": _CUT, "inertia": _INERTIA, "deviation": _DEVIATION}[problem.objective]
     start = np.cumsum([0] + [len(a) for a in g.neighbours])
@@ -243,11 +258,11 @@ def _one_run(problem: Districting, rng: np.random.Generator, steps: int) -> Plan
     tails = np.repeat(np.arange(g.size), np.diff(start))
     costs = g.cost_matrix[tails, ends]
     bond = np.zeros((0, 0), np.int64)
-    if problem.together or problem.apart:
+    if problem.must_link or problem.cannot_link:
         bond = np.zeros((g.size, g.size), np.int64)
-        for group in problem.together:
+        for group in problem.must_link:
             bond[np.ix_(group, group)] = 1
-        for u, v in problem.apart:
+        for u, v in problem.cannot_link:
             bond[u, v] = bond[v, u] = -1
     label = random_parts(g, problem.districts, rng)
     typical = {
@@ -259,14 +274,23 @@ def _one_run(problem: Districting, rng: np.random.Generator, steps: int) -> Plan
     }[problem.objective]
     inertia = problem.inertia if kind == _INERTIA else np.zeros((0, 0))
     limit = -1 if problem.cut_limit is None else problem.cut_limit
-    found, value = _anneal(
-        label, start, ends, costs, g.weights, low, high, kind, inertia, bond, limit,
-        8.0 * typical, 3.0 * typical, 0.1 * typical, steps, int(rng.integers(2**31)),
-    )  # fmt: skip
+    value, found = np.inf, label.copy()
+    each = _MOMENT // (1 + (g.size if kind == _INERTIA else 0) // 10)
+    parts = max(1, -(-steps // each))
+    for part in range(parts):
+        hot, cold = (3.0 * typical * (0.1 / 3.0) ** (at / parts) for at in (part, part + 1))
+        some, now = _anneal(
+            label, start, ends, costs, g.weights, low, high, kind, inertia, bond, limit,
+            8.0 * typical, hot, cold, -(-steps // parts), int(rng.integers(2**31)),
+        )  # fmt: skip
+        if now < value:
+            value, found = now, some
+        if deadline.passed:
+            break
     if not np.isfinite(value):
         return None
     if kind == _CUT and problem.cut_limit is None:
-        found = _recombined(problem, found)
+        found = _recombined(problem, found, deadline)
     return Plan.from_labels(problem, found)
 
 
@@ -299,15 +323,9 @@ def random_parts(graph: WeightedGraph, parts: int, rng: np.random.Generator) -> 
     return label
 
 
-def _recombined(problem: Districting, label: Array, budget: int = 200_000) -> Array:
-    """Cut pairs of adjacent districts anew while that makes the plan cheaper.
-
-    Graphs of at most 128 nodes a pair.
-    """
-    from forcopt.graphs.bits import LARGEST
-    from forcopt.models.districting.set_partitioning import Cover
-
-    g, (low, high) = problem.arrays, problem.population_bounds
+def _recombined(problem: Districting, label: Array, deadline: Deadline) -> Array:
+    """Cut pairs of adjacent districts anew while that makes the plan cheaper."""
+    g = problem.arrays
     tried: set[frozenset[tuple[int, ...]]] = set()
     improved = True
     while improved:
@@ -315,27 +333,60 @@ def _recombined(problem: Districting, label: Array, budget: int = 200_000) -> Ar
         ends = label[g.edges]
         pairs = sorted({(min(a, b), max(a, b)) for a, b in ends.tolist() if a != b})
         for a, b in pairs:
-            nodes = np.flatnonzero((label == a) | (label == b)).tolist()
-            key = frozenset(
-                {tuple(np.flatnonzero(label == a).tolist()), tuple(np.flatnonzero(label == b).tolist())}
-            )
-            if key in tried or len(nodes) > LARGEST:
+            if deadline.passed:
+                return label
+            sides = [np.flatnonzero(label == d) for d in (a, b)]
+            key = frozenset(tuple(side.tolist()) for side in sides)
+            if key in tried:
                 continue
             tried.add(key)
-            place = {v: i for i, v in enumerate(nodes)}
-            inner = [i for i, (u, v) in enumerate(g.edges.tolist()) if u in place and v in place]
-            part = WeightedGraph.of(
-                g.weights[nodes].tolist(),
-                [(place[int(g.edges[i, 0])], place[int(g.edges[i, 1])]) for i in inner],
-                g.costs[inner].tolist(),
-            )
-            joined = [[place[v] for v in group] for group in problem.together if group[0] in place]
-            apart = [(place[u], place[v]) for u, v in problem.apart if u in place and v in place]
-            now = int(part.cut_cost(label[nodes]))
-            cover = Cover(part, low, high, 2, joined, apart, best=now)
-            cover.step(budget)
-            if cover.best < now:
-                for d, members in zip((a, b), cover.parts, strict=True):
-                    label[[nodes[i] for i in members]] = d
+            nodes = np.sort(np.concatenate(sides))
+            second = _cut_anew(problem, nodes, label[nodes] == b, deadline)
+            if second is not None:
+                label[nodes] = np.where(second, b, a)
                 improved = True
     return label
+
+
+def _cut_anew(problem: Districting, nodes: Array, second: Array, deadline: Deadline) -> Array | None:
+    """Split a connected node set into two districts more cheaply: a mask of one; None if none is found."""
+    from forcopt.graphs.bits import LARGEST
+    from forcopt.models.districting.set_partitioning import Cover
+
+    g, (low, high) = problem.arrays, problem.population_bounds
+    place = np.full(g.size, -1, np.int64)
+    place[nodes] = np.arange(len(nodes))
+    inner = (place[g.edges] >= 0).all(axis=1)
+    part = WeightedGraph(g.weights[nodes], place[g.edges[inner]], g.costs[inner])
+    must_link = [[int(place[v]) for v in group] for group in problem.must_link if place[group[0]] >= 0]
+    cannot_link = [
+        (int(place[u]), int(place[v])) for u, v in problem.cannot_link if place[u] >= 0 and place[v] >= 0
+    ]
+    now = part.cut_cost(second)
+    if len(nodes) <= LARGEST:
+        cover = Cover(part, low, high, 2, must_link, cannot_link, best=float(now))
+        cover.step(_BUDGET)
+        if cover.done or cover.best < now:
+            return np.isin(np.arange(len(nodes)), cover.parts[1]) if cover.best < now else None
+    try:
+        dual = PlanarDual.of(part)
+    except DeclarationError:  # not planar
+        return None
+    search = WindowCycles(
+        dual, max(low, part.total - high), min(high, part.total - low), symmetric=True,
+        must_link=[pair for group in must_link for pair in pairwise(group)], cannot_link=cannot_link,
+    )  # fmt: skip
+
+    def pause() -> None:
+        if search.paths > _MOST_PATHS or deadline.passed:
+            raise TimeoutError
+
+    best: Array | None = None
+    separator = np.flatnonzero(second[part.edges[:, 0]] != second[part.edges[:, 1]]).tolist()
+    with suppress(TimeoutError, MemoryError):
+        for slack in (0.7, 1.0):
+            for _, edges in search.search(int(slack * (now - 1)), separator=separator, pause=pause):
+                best = dual.sides(edges) == 1
+            if best is not None:
+                break
+    return best

@@ -1,18 +1,18 @@
-"""Heuristic, search, then columns or dynamic programming, each starting from what the one before knows."""
+"""A dispatcher: dual cycles for two districts, else heuristic, search, and columns or dynamic programming."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import numpy as np
 
-from forcopt.clock import Improvement
+from forcopt.clock import Deadline, Improvement, OnImprovement, Trace
 from forcopt.errors import DeclarationError
 from forcopt.graphs.bits import LARGEST
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.models.districting.column_generation import column_generation
+from forcopt.models.districting.dual_cycles import cycles_of, dual_cycles
 from forcopt.models.districting.frontier import frontier, sweep_of
 from forcopt.models.districting.jit_warmup import jit_warmup
 from forcopt.models.districting.local_search import local_search
@@ -25,16 +25,19 @@ from forcopt.status import Status
 __all__ = ["portfolio"]
 
 _FEW = 20
-"""Districts of so many nodes on average are few enough to enumerate by reduced cost."""
+"""Districts of this number of nodes on average are listed by reduced cost on nonplanar graphs."""
 
-_ROUNDS = ((1, 2_000, 0.25), (8, 10_000, 5.0))
-"""Annealing schedules, their steps for each node, seconds of search; then comes the dynamic program."""
+_ROUNDS = ((1, 2_000, 0.25), (8, 10_000, 2.0))
+"""Annealing schedules, their steps for each node, seconds of search; then the proof begins."""
+
+_SMALL = 16
+"""Problems of this number of nodes are left to the search."""
 
 
 @Districting.algorithm(
     "portfolio",
     exact=True,
-    cites="see local-search, set-partitioning and frontier",
+    cites="see dual-cycles, local-search, set-partitioning, column-generation and frontier",
     prepare=jit_warmup("local-search", "set-partitioning", "column-generation", "frontier"),
 )
 def portfolio(
@@ -42,45 +45,46 @@ def portfolio(
     *,
     time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
-    on_improvement: Callable[[Improvement], bool | None] | None = None,
+    on_improvement: OnImprovement | None = None,
 ) -> Outcome:
-    """Local search for a plan to beat, some seconds of set partitioning, then columns or the frontier.
+    """Choose methods by the graph, each starting from the best plan and the best bound so far.
 
-    What is left after the search is for the objective ``cut``: column generation where districts hold few
-    nodes; where they hold many, the dynamic program if frontiers are of at most 16 nodes, and else the
-    integer program ``labels-separators`` on HiGHS, started from the best plan. Other objectives are
-    searched to the end, on at most 128 nodes.
+    Two districts of a connected planar graph are left to ``dual-cycles``. Otherwise a local search gives a
+    plan, set partitioning searches for some seconds on at most 128 nodes, and a method with a bound
+    follows for the objective ``cut``: column generation on connected planar graphs and where districts hold
+    few nodes, else the dynamic program if frontiers hold at most 16 nodes, else the integer program
+    ``labels-separators`` on HiGHS. Other objectives are searched to the end, on at most 128 nodes.
 
     Parameters
     ----------
     problem : Districting
-        Which.
+        With any objective and side constraints.
     time_limit : float, optional
         Seconds.
     seed : int or numpy.random.Generator, optional
         Of the local search.
-    on_improvement : Callable[[Improvement], bool | None], optional
-        Called with each better plan; stop by returning True.
+    on_improvement : callable, optional
+        Called with each better plan or bound; it stops the method by returning True.
+
+    Returns
+    -------
+    Outcome
+        The best plan and the best bound of all methods.
 
     Raises
     ------
     DeclarationError
-        For another objective than ``cut`` on more than 128 nodes; the integer programs take that.
+        For another objective than ``cut`` on more than 128 nodes; integer programs take these.
     """
-    began = time.perf_counter()
-    trace: list[Improvement] = []
-    stopped = False
-
-    def left() -> float | None:
-        return None if time_limit is None else max(0.0, time_limit - (time.perf_counter() - began))
+    deadline = Deadline(time_limit)
+    trace = Trace(deadline, on_improvement)
 
     def note(step: Improvement) -> bool:
-        nonlocal stopped
-        shifted = Improvement(time.perf_counter() - began, step.objective, step.bound)
-        if not trace or step.objective < trace[-1].objective or step.bound > trace[-1].bound:
-            trace.append(shifted)
-            stopped = bool(on_improvement and on_improvement(shifted)) or stopped
-        return stopped
+        last = trace.steps[-1] if trace.steps else None
+        if last is None or step.objective < last.objective or step.bound > last.bound:
+            value = step.objective if last is None else min(step.objective, last.objective)
+            trace.add(value, step.bound if last is None else max(step.bound, last.bound))
+        return trace.stopped
 
     reason = problem.infeasibility_reason()
     if reason:
@@ -94,12 +98,26 @@ def portfolio(
         )
     plan: Plan | None = None
     steps = 0
+
+    def ended(said: Outcome) -> Outcome:
+        said.trace, said.iterations = trace.steps, steps
+        if said.status not in (None, Status.INFEASIBLE) and trace.steps:
+            said.bound = max(trace.steps[-1].bound, -np.inf if said.bound is None else said.bound)
+        return said
+
+    if finish is dual_cycles and len(problem.nodes) > _SMALL:
+        said = dual_cycles(problem, time_limit=deadline.left, seed=seed, on_improvement=note)
+        steps += said.iterations
+        if said.status in (None, Status.INFEASIBLE) or trace.over:
+            return ended(said)
+        plan, finish = said.decision, _wider(problem)  # the paths do not fit in memory
     for number, (restarts, steps_each, seconds) in enumerate(_ROUNDS, 1):
+        left = deadline.left
         first = local_search(
             problem,
             restarts=restarts,
             steps=steps_each * len(problem.nodes),
-            time_limit=left(),
+            time_limit=left if left is None or finish is None else left / 3,
             seed=seed,
             on_improvement=note,
         )
@@ -108,24 +126,24 @@ def portfolio(
             first.decision is not None and _value(problem, first.decision) < _value(problem, plan)
         ):
             plan = first.decision
-        if searchable and not stopped:
-            limit = left()
+        if searchable and not trace.stopped:
+            limit = deadline.left
             if finish is not None or number < len(_ROUNDS):
                 limit = seconds if limit is None else min(limit / 4, seconds)
             said = set_partitioning(problem, start=plan, time_limit=limit, seed=seed, on_improvement=note)
             steps += said.iterations
             plan = said.decision
             if said.status in (None, Status.INFEASIBLE) or (number == len(_ROUNDS) and finish is None):
-                said.trace, said.iterations = trace, steps
-                return said
-        if stopped:
+                return ended(said)
+        if trace.over:
             break
-    if finish is None or stopped:
+    if finish is None or trace.over:
         status = Status.LIMIT if plan is None else Status.FEASIBLE
-        return Outcome(plan, float("-inf"), status, steps, "stopped", trace)
-    said = finish(problem, start=plan, time_limit=left(), seed=seed, on_improvement=note)
-    said.trace, said.iterations = trace, steps + said.iterations
-    return said
+        reason = "stopped by on_improvement" if trace.stopped else "stopped by the time limit"
+        return ended(Outcome(plan, float("-inf"), status, steps, reason))
+    said = finish(problem, start=plan, time_limit=deadline.left, seed=seed, on_improvement=note)
+    steps += said.iterations
+    return ended(said)
 
 
 def _value(problem: Districting, plan: Plan) -> float:
@@ -134,17 +152,35 @@ def _value(problem: Districting, plan: Plan) -> float:
 
 def _last(problem: Districting) -> Callable[..., Outcome] | None:
     """The method that runs to the end, if there is one for the objective."""
+    if problem.objective != "cut":
+        return None
+    if problem.districts == 2:
+        try:
+            cycles_of(problem)
+        except DeclarationError:
+            return _wider(problem)
+        return dual_cycles
+    return _wider(problem)
+
+
+def _wider(problem: Districting) -> Callable[..., Outcome]:
+    """The same without dual cycles."""
+    from forcopt.graphs.planar_dual import PlanarDual
+
+    if len(problem.nodes) <= _FEW * problem.districts:
+        return column_generation
+    try:
+        if problem.districts > 2:
+            PlanarDual.of(problem.arrays)
+            return column_generation
+    except DeclarationError:
+        pass
     try:
         problem.require_cut("portfolio")
+        sweep_of(problem)
     except DeclarationError:
-        return None
-    if len(problem.nodes) > _FEW * problem.districts:
-        try:
-            sweep_of(problem)
-        except DeclarationError:
-            return _by_cuts
-        return frontier
-    return column_generation
+        return _by_cuts
+    return frontier
 
 
 def _by_cuts(
@@ -153,7 +189,7 @@ def _by_cuts(
     start: Plan | None,
     time_limit: float | None,
     seed: int | np.random.Generator | None,
-    on_improvement: Callable[[Improvement], bool | None],
+    on_improvement: OnImprovement,
 ) -> Outcome:
     """The integer program that takes the largest graphs, started from the plan known."""
     model = Model("plan")
@@ -161,14 +197,14 @@ def _by_cuts(
     assert isinstance(handles.objective, Expression)
     model.minimize(handles.objective)
     known = None if start is None else handles.start_at(start)
-    said = model.solve(time_limit=time_limit, seed=seed, start=known, on_improvement=on_improvement)
-    plan = handles.decision(said) if said.status.has_solution else start
+    result = model.solve(time_limit=time_limit, seed=seed, start=known, on_improvement=on_improvement)
+    plan = handles.decision(result) if result.status.has_solution else start
     if start is not None and plan is not None:
         better = problem.evaluate(plan).feasible and _value(problem, plan) < _value(problem, start)
         plan = plan if better else start
-    if said.status is Status.INFEASIBLE and plan is None:
-        return Outcome(None, float("inf"), Status.INFEASIBLE, said.iterations, said.message)
-    if said.status is Status.OPTIMAL:
-        return Outcome(plan, iterations=said.iterations)
+    if result.status is Status.INFEASIBLE and plan is None:
+        return Outcome(None, float("inf"), Status.INFEASIBLE, result.iterations, result.message)
+    if result.status is Status.OPTIMAL:
+        return Outcome(plan, iterations=result.iterations)
     status = Status.LIMIT if plan is None else Status.FEASIBLE
-    return Outcome(plan, said.bound, status, said.iterations, said.message)
+    return Outcome(plan, result.bound, status, result.iterations, result.message)

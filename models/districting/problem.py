@@ -16,7 +16,7 @@ from forcopt.arrays import Array, as_fraction
 from forcopt.data.graphs import graph_from_dict, graph_to_dict
 from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
-from forcopt.models.districting.side_constraints import Apart, CutLimit, Fixed, SideConstraint, Together
+from forcopt.models.districting.side_constraints import CannotLink, CutLimit, Fixed, MustLink, SideConstraint
 from forcopt.problem import Evaluation, Handles, Problem
 
 if TYPE_CHECKING:
@@ -62,26 +62,26 @@ class Districting(Problem):
 
     Attributes
     ----------
-    graph : GraphField
-        Undirected networkx graph (or its plain form, as `forcopt.data.load_graph` reads it). Parallel edges'
-        costs add; loops are ignored. A frozen copy is kept.
+    graph : networkx.Graph
+        Undirected, or its plain form, as `forcopt.data.load_graph` reads it. Costs of parallel edges add;
+        loops are ignored. A frozen copy is kept.
     districts : int
-        How many, at most the number of nodes.
+        The number of districts, at most the number of nodes.
     tolerance : float, optional
         The largest deviation from the mean population, as a fraction of it.
-    bounds : tuple[int, int], optional
+    bounds : tuple of int, optional
         The smallest and the largest population of a district, instead of a tolerance.
     population : str, default "population"
-        The node attribute that holds it: an integer, not negative.
+        The node attribute of the population: an integer, not negative.
     cost : str, default "cost"
-        The edge attribute that holds the cost of cutting it: a decimal number, not negative; 1 where the edge
+        The edge attribute of the cost of cutting an edge: a decimal number, not negative; 1 where the edge
         has none. A name other than the default must be on some edge.
-    objective : Literal["cut", "inertia", "deviation"], default "cut"
+    objective : {"cut", "inertia", "deviation"}, default "cut"
         ``cut`` (the cost of the cut edges), ``inertia`` (the sum over nodes of population times squared
         distance to the district's best centre node, after Hess et al. 1965; needs ``x`` and ``y``), or
         ``deviation`` (the largest distance of a district's population from the mean).
-    side : tuple[SideConstraint, ...], optional
-        Side constraints: `Together`, `Apart`, `Fixed`, `CutLimit`.
+    side_constraints : tuple of SideConstraint, optional
+        `MustLink`, `CannotLink`, `Fixed`, `CutLimit`.
 
     References
     ----------
@@ -106,7 +106,7 @@ class Districting(Problem):
     population: str = "population"
     cost: str = "cost"
     objective: Literal["cut", "inertia", "deviation"] = "cut"
-    side: tuple[SideConstraint, ...] = ()
+    side_constraints: tuple[SideConstraint, ...] = ()
 
     @field_serializer("graph")
     def _plain_graph(self, graph: nx.Graph[Any]) -> dict[str, Any]:
@@ -126,18 +126,23 @@ class Districting(Problem):
         if self.objective == "inertia":
             _ = self.inertia
         fixed: dict[Any, int] = {}
-        for item in self.side:
+        for item in self.side_constraints:
             for node in item.named():
                 if node not in self.place:
-                    raise DeclarationError(f"side: {item!r} names the node {node!r}, which the graph lacks")
+                    raise DeclarationError(
+                        f"side_constraints: {item!r} names the node {node!r}, which the graph lacks"
+                    )
             if not isinstance(item, Fixed):
                 continue
             if item.district >= self.districts:
                 raise DeclarationError(
-                    f"side: {item!r}: district is {item.district}; it must be below {self.districts}"
+                    f"side_constraints: {item!r}: district is {item.district}; "
+                    f"it must be below {self.districts}"
                 )
             if fixed.setdefault(item.node, item.district) != item.district:
-                raise DeclarationError(f"side: {item!r}: the node is fixed to {fixed[item.node]} already")
+                raise DeclarationError(
+                    f"side_constraints: {item!r}: the node is fixed to {fixed[item.node]} already"
+                )
         return self
 
     # -- what the methods read -----------------------------------------------------------------------------
@@ -241,11 +246,11 @@ class Districting(Problem):
         return np.asarray(self.arrays.weights[:, None] * squares)
 
     @cached_property
-    def together(self) -> tuple[tuple[int, ...], ...]:
+    def must_link(self) -> tuple[tuple[int, ...], ...]:
         """Groups of nodes (positions) that share a district by the side constraints; disjoint."""
         graph: nx.Graph[int] = nx.Graph()
-        for item in self.side:
-            if isinstance(item, Together):
+        for item in self.side_constraints:
+            if isinstance(item, MustLink):
                 nx.add_path(graph, [self.place[v] for v in item.nodes])
         for fixed in self._fixed().values():
             nx.add_path(graph, fixed)
@@ -253,11 +258,11 @@ class Districting(Problem):
         return tuple(sorted(g for g in groups if len(g) > 1))
 
     @cached_property
-    def apart(self) -> tuple[tuple[int, int], ...]:
+    def cannot_link(self) -> tuple[tuple[int, int], ...]:
         """Pairs of nodes (positions) that do not share a district by the side constraints."""
         found = set()
-        for item in self.side:
-            if isinstance(item, Apart):
+        for item in self.side_constraints:
+            if isinstance(item, CannotLink):
                 spots = [self.place[v] for v in item.nodes]
                 found |= {(min(a, b), max(a, b)) for i, a in enumerate(spots) for b in spots[:i]}
         fixed = list(self._fixed().values())
@@ -269,11 +274,11 @@ class Districting(Problem):
     @cached_property
     def cut_limit(self) -> int | None:
         """The largest number of cut pairs that the side constraints allow; None without a limit."""
-        return min((item.limit for item in self.side if isinstance(item, CutLimit)), default=None)
+        return min((item.limit for item in self.side_constraints if isinstance(item, CutLimit)), default=None)
 
     def _fixed(self) -> dict[int, list[int]]:
         found: dict[int, list[int]] = {}
-        for item in self.side:
+        for item in self.side_constraints:
             if isinstance(item, Fixed):
                 found.setdefault(item.district, []).append(self.place[item.node])
         return found
@@ -312,12 +317,12 @@ class Districting(Problem):
             fewest, most = fewest + least, most + largest
         if not fewest <= k <= most:
             return f"the components take {fewest} to {most} districts, not {k}"
-        for group in self.together:
+        for group in self.must_link:
             people = int(g.weights[list(group)].sum())
             if people > high:
                 first = self.nodes[group[0]]
                 return f"the nodes kept together with {first!r} have population {people}, above {high}"
-            if set(self.apart) & {(a, b) for a in group for b in group}:
+            if set(self.cannot_link) & {(a, b) for a in group for b in group}:
                 return f"node {self.nodes[group[0]]!r} has both to be with and apart from another"
         return ""
 
@@ -390,10 +395,10 @@ class Districting(Problem):
             pieces = len(g.components(members.tolist()))
             if pieces > 1:
                 violations[f"contiguity of district {d}"] = float(pieces - 1)
-        for number, item in enumerate(self.side):
+        for number, item in enumerate(self.side_constraints):
             broken = item.violation(self, labels)
             if broken > 0:
-                violations[f"side[{number}] {item!r}"] = broken
+                violations[f"side_constraints[{number}] {item!r}"] = broken
         cut = g.cut_cost(labels) / self.cost_scale
         deviation = float(np.abs(people - self.mean).max())
         metrics = {"cut": cut, "deviation": deviation}
@@ -428,9 +433,13 @@ class Districting(Problem):
         Parameters
         ----------
         max_cost : float, optional
-            Only plans of at most this cost are counted; all if left out.
-        method : str, default "frontier"
-            ``frontier`` or ``sphere-cut``.
+            Only plans of at most this cost are counted.
+        method : {"frontier", "sphere-cut", "dual-cycles"}, optional
+            ``dual-cycles`` takes two districts of a connected planar graph, and pays with a `max_cost`.
+
+        Returns
+        -------
+        PlanCounts
 
         Raises
         ------

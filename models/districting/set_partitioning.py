@@ -8,15 +8,13 @@ already cost too much is dropped.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import njit, uint64
 
 from forcopt.arrays import Array
-from forcopt.clock import Improvement
+from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
 from forcopt.graphs.bits import (
     LARGEST,
@@ -104,8 +102,8 @@ def _search(  # type: ignore[no-untyped-def]
     near,
     weight,
     cost,
-    joined,
-    apart,
+    must_link,
+    cannot_link,
     low,
     high,
     parts,
@@ -148,12 +146,12 @@ def _search(  # type: ignore[no-untyped-def]
         if (base + spent if kind == CUT else base) >= best:
             continue
         broken = False
-        for g in range(len(joined)):
-            group = (joined[g, 0], joined[g, 1])
+        for g in range(len(must_link)):
+            group = (must_link[g, 0], must_link[g, 1])
             if has(meets(group, district)) and (has(meets(group, ruled_out)) or has(minus(group, room))):
                 broken = True
-        for g in range(len(apart)):
-            pair = (apart[g, 0], apart[g, 1])
+        for g in range(len(cannot_link)):
+            pair = (cannot_link[g, 0], cannot_link[g, 1])
             if not has(minus(pair, district)):
                 broken = True
         if broken:
@@ -193,8 +191,8 @@ def _search(  # type: ignore[no-untyped-def]
         if not complete or people < low or (limited and count + cuts > limit):
             continue
         split = False
-        for g in range(len(joined)):
-            group = (joined[g, 0], joined[g, 1])
+        for g in range(len(must_link)):
+            group = (must_link[g, 0], must_link[g, 1])
             if has(meets(group, district)) and has(minus(group, district)):
                 split = True
         if split:
@@ -236,28 +234,28 @@ class Cover:
     Parameters
     ----------
     graph : WeightedGraph
-        Its vertices are covered in this order; at most 128.
+        Its vertices are covered in their order; at most 128.
     low, high : int
         Inclusive bounds on the weight of a part.
     parts : int
-        How many.
-    joined, apart : Any, optional
-        Groups that share a part, and pairs that do not.
+        The number of parts.
+    must_link, cannot_link : sequence, optional
+        Groups of vertices that share a part, and pairs that do not.
     limit : int, optional
-        The largest number of cut pairs, or None.
-    kind : int, default CUT
-        What to minimise.
-    inertia : Array, optional
-        The matrix of moments, for that objective.
-    best : float, default np.inf
-        Only covers of less than this are sought.
+        The largest number of cut pairs.
+    kind : int, optional
+        The objective.
+    inertia : ndarray, optional
+        The matrix of moments, for the objective inertia.
+    best : float, optional
+        Only covers of a smaller value are sought.
 
     Attributes
     ----------
-    best : float, default np.inf
-        The value of the best cover so far (what was given, if there is none).
-    looked_at
-        How many partial districts were looked at.
+    best : float
+        The value of the best cover so far; the given one, if there is none.
+    looked_at : int
+        The number of partial districts so far.
     """
 
     def __init__(
@@ -266,8 +264,8 @@ class Cover:
         low: int,
         high: int,
         parts: int,
-        joined: Any = (),
-        apart: Any = (),
+        must_link: Any = (),
+        cannot_link: Any = (),
         limit: int | None = None,
         kind: int = CUT,
         inertia: Array | None = None,
@@ -276,8 +274,8 @@ class Cover:
         n = graph.size
         moments = np.zeros((0, 0)) if inertia is None else inertia
         self.fixed = (
-            masks(graph), graph.weights, graph.cost_matrix, _words(joined), _words(apart), low, high, parts,
-            kind, moments, -1 if limit is None else limit,
+            masks(graph), graph.weights, graph.cost_matrix, _words(must_link), _words(cannot_link), low, high,
+            parts, kind, moments, -1 if limit is None else limit,
         )  # fmt: skip
         # Frames wait beside a chain of at most n + parts partial districts, each with at most n offspring.
         frames = n * (n + parts) + parts + 1
@@ -325,26 +323,35 @@ def set_partitioning(
     start: Plan | None = None,
     time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
-    on_improvement: Callable[[Improvement], bool | None] | None = None,
+    on_improvement: OnImprovement | None = None,
 ) -> Outcome:
     """Exact cover by connected districts, grown from the first uncovered node and bounded by cost.
-
-    Takes every objective and side constraint; graphs of at most 128 nodes.
 
     Parameters
     ----------
     problem : Districting
-        Which.
+        With any objective and side constraints, and at most 128 nodes.
     start : Plan, optional
-        A feasible plan to beat; a local search looks for one if the search is not done in a moment.
+        A feasible plan; only cheaper ones are sought. A local search seeks one if the method takes long.
     time_limit : float, optional
         Seconds.
     seed : int or numpy.random.Generator, optional
         Of that local search.
-    on_improvement : Callable[[Improvement], bool | None], optional
-        Called with each better plan; stop by returning True.
+    on_improvement : callable, optional
+        Called with each better plan; it stops the method by returning True.
+
+    Returns
+    -------
+    Outcome
+        The method gives no bound before it ends.
+
+    Raises
+    ------
+    DeclarationError
+        On larger graphs, or if the start is not feasible.
     """
-    began = time.perf_counter()
+    deadline = Deadline(time_limit)
+    trace = Trace(deadline, on_improvement)
     reason = problem.infeasibility_reason()
     if reason:
         return Outcome(None, status=Status.INFEASIBLE, message=reason)
@@ -356,31 +363,29 @@ def set_partitioning(
     if start is not None and not problem.evaluate(start).feasible:
         raise DeclarationError("start: the plan is not feasible; see evaluate(start).violations")
     plan = start
-    trace: list[Improvement] = []
     cover = search_for(problem, plan)
-    stopped = False
     sought = start is not None
-    while not cover.done and not stopped:
+    while not cover.done:
         if cover.step():
             plan = Plan.of(problem, [[problem_order(problem)[v] for v in part] for part in cover.parts])
-            trace.append(
-                Improvement(time.perf_counter() - began, problem.evaluate(plan).objective, float("-inf"))
-            )
-            stopped = bool(on_improvement and on_improvement(trace[-1]))
+            trace.add(problem.evaluate(plan).objective, float("-inf"))
         elif not cover.done and not sought:  # not done in a moment: now a good plan to beat pays
             sought = True
-            found = _quick_plan(problem, time_limit, seed)
+            share = None if deadline.left is None else deadline.left / 2
+            found = _quick_plan(problem, share, seed)
             if found is not None and _in_units(problem, found) < cover.best:
                 plan, cover.best = found, _in_units(problem, found)
-        if time_limit is not None and time.perf_counter() - began > time_limit:
-            stopped = not cover.done
+                trace.add(problem.evaluate(plan).objective, float("-inf"))
+        if trace.over:
+            break
     if not cover.done:
         status = Status.LIMIT if plan is None else Status.FEASIBLE
-        return Outcome(plan, float("-inf"), status, cover.looked_at, "stopped", trace)
+        message = "stopped by on_improvement" if trace.stopped else "stopped by the time limit"
+        return Outcome(plan, float("-inf"), status, cover.looked_at, message, trace.steps)
     if plan is None:
         message = "no exact cover by connected districts exists"
-        return Outcome(None, float("inf"), Status.INFEASIBLE, cover.looked_at, message, trace)
-    return Outcome(plan, iterations=cover.looked_at, trace=trace)
+        return Outcome(None, float("inf"), Status.INFEASIBLE, cover.looked_at, message, trace.steps)
+    return Outcome(plan, iterations=cover.looked_at, trace=trace.steps)
 
 
 def problem_order(problem: Districting) -> list[int]:
@@ -403,8 +408,8 @@ def search_for(problem: Districting, plan: Plan | None) -> Cover:
         low,
         high,
         problem.districts,
-        [[place[v] for v in group] for group in problem.together],
-        [[place[v] for v in pair] for pair in problem.apart],
+        [[place[v] for v in group] for group in problem.must_link],
+        [[place[v] for v in pair] for pair in problem.cannot_link],
         problem.cut_limit,
         kind,
         problem.inertia[np.ix_(order, order)] if kind == INERTIA else None,

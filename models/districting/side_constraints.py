@@ -14,7 +14,7 @@ from forcopt.errors import DeclarationError
 if TYPE_CHECKING:
     from forcopt.models.districting.problem import Districting
 
-__all__ = ["Apart", "CutLimit", "Fixed", "SideConstraint", "Together"]
+__all__ = ["CannotLink", "CutLimit", "Fixed", "MustLink", "SideConstraint"]
 
 
 def _node(value: Any) -> Any:
@@ -57,7 +57,7 @@ class _OfNodes(SideConstraint):
         return len({int(labels[problem.place[v]]) for v in self.nodes})
 
 
-class Together(_OfNodes):
+class MustLink(_OfNodes):
     """These nodes lie in one district.
 
     Attributes
@@ -71,7 +71,7 @@ class Together(_OfNodes):
         return self.spread(problem, labels) - 1.0
 
 
-class Apart(_OfNodes):
+class CannotLink(_OfNodes):
     """No two of these nodes lie in one district.
 
     Attributes
@@ -84,7 +84,7 @@ class Apart(_OfNodes):
     @classmethod
     def _differ(cls, nodes: tuple[Any, ...]) -> tuple[Any, ...]:
         if len(set(nodes)) < len(nodes):
-            raise DeclarationError("a node is named twice; it cannot be apart from itself")
+            raise DeclarationError("a node is named twice; a node cannot be kept apart from itself")
         return nodes
 
     def violation(self, problem: Districting, labels: Array) -> float:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
 
-from forcopt.clock import Improvement
+from forcopt.clock import OnImprovement
 from forcopt.graphs.branch_decomposition import BranchDecomposition
 from forcopt.graphs.sphere_cut import SphereCut
 from forcopt.models.districting.dynamic import decide
@@ -31,9 +30,9 @@ def tables_of(problem: Districting) -> SphereCut:
     cached = problem.__dict__.get("_tables")
     if cached is None:
         low, high = problem.population_bounds
-        chained = [(a, b) for group in problem.together for a, b in pairwise(group)]
-        decomposition = BranchDecomposition.of(problem.arrays, [*problem.apart, *chained])
-        cached = SphereCut(decomposition, low, high, problem.districts, problem.apart, chained)
+        chained = [(a, b) for group in problem.must_link for a, b in pairwise(group)]
+        decomposition = BranchDecomposition.of(problem.arrays, [*problem.cannot_link, *chained])
+        cached = SphereCut(decomposition, low, high, problem.districts, problem.cannot_link, chained)
         problem.__dict__["_tables"] = cached
     assert isinstance(cached, SphereCut)
     return cached
@@ -51,7 +50,7 @@ def sphere_cut(
     start: Plan | None = None,
     time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
-    on_improvement: Callable[[Improvement], bool | None] | None = None,
+    on_improvement: OnImprovement | None = None,
 ) -> Outcome:
     """Dynamic programming along a branch decomposition from the radial graph, bounded by coarser runs.
 
@@ -62,13 +61,18 @@ def sphere_cut(
     problem : Districting
         With the objective ``cut``; a `CutLimit` only if every edge costs 1.
     start : Plan, optional
-        A feasible plan to beat, instead of a local search's.
+        A feasible plan; only cheaper ones are sought. A local search gives one by default.
     time_limit : float, optional
         Seconds.
     seed : int or numpy.random.Generator, optional
         Of the local search.
-    on_improvement : Callable[[Improvement], bool | None], optional
-        Called with each better plan or bound; stop by returning True.
+    on_improvement : callable, optional
+        Called with each better plan or bound; it stops the method by returning True.
+
+    Returns
+    -------
+    Outcome
+        With the bound of the last relaxation, if the time limit ends the method.
     """
     if len(problem.nodes) == 1 and not problem.infeasibility_reason():
         return Outcome(Plan.of(problem, [[0]]))

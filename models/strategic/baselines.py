@@ -32,6 +32,6 @@ def shifted_truth(problem: StrategicLinearClassifier, *, time_limit: float | Non
 def _judged(problem: StrategicLinearClassifier, classifier: LinearClassifier) -> Outcome:
     """Optimal if there is no true positive to win and nothing to pay."""
     bound = problem.upper_bound()
-    judged = problem.evaluate(classifier)
-    proved = judged.feasible and judged.objective >= bound - 1e-9
+    evaluation = problem.evaluate(classifier)
+    proved = evaluation.feasible and evaluation.objective >= bound - 1e-9
     return Outcome(classifier, bound=bound, status=Status.OPTIMAL if proved else Status.APPROXIMATE)

@@ -48,8 +48,8 @@ def lp(problem: StrategicClassification, model: Model) -> Handles:
         sets = [
             OpenCriteria(np.flatnonzero(s).tolist()) for s in [*tried, largest_gaming_free_set(problem)[0]]
         ]
-        judged = [(problem.evaluate(s), s) for s in sets]
-        return max(((e.objective, s) for e, s in judged if e.feasible), key=lambda pair: pair[0])[1]
+        evaluation = [(problem.evaluate(s), s) for s in sets]
+        return max(((e.objective, s) for e, s in evaluation if e.feasible), key=lambda pair: pair[0])[1]
 
     return Handles(
         objective=values.sum() if problem.groups is None else leximin(values),

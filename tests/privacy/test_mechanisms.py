@@ -251,7 +251,10 @@ def reused(values, rng):
     return np.asarray(values) + np.random.default_rng(0).laplace(scale=1.0, size=np.shape(values))
 
 
-@pytest.mark.parametrize("broken", [AdditiveMechanism(Laplace(scale=0.5)), twice, reused], ids=str)
+BROKEN = [AdditiveMechanism(Laplace(scale=0.5)), twice, reused]
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=["half the noise", "twice", "reused"])
 def test_broken_mechanisms_are_caught(broken):
     found = audit(broken, ([0.0], [1.0]), 1.0, 6000)
     assert not found.passed and found.lower_epsilon > 1.2

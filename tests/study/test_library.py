@@ -26,6 +26,8 @@ SMALL = [
     "postprocessing/error-3",
     "strategic/max-cover-20-15-4",
     "strategic/plane-5",
+    "robustness/sines-100",
+    "robustness/network-5-5",
 ]
 
 

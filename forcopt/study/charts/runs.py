@@ -64,8 +64,8 @@ def _labels(rows: Sequence[Run]) -> list[str]:
         [f"seed {row.seed}" for row in rows],
         [f"repeat {row.repeat}" for row in rows],
     ]
-    told = [[row.label for row in rows], *(part for part in parts if len(set(part)) > 1)]
-    return [", ".join(words) for words in zip(*told, strict=True)]
+    columns = [[row.label for row in rows], *(part for part in parts if len(set(part)) > 1)]
+    return [", ".join(words) for words in zip(*columns, strict=True)]
 
 
 def _draw_values(axes: Any, rows: Sequence[Run]) -> dict[str, Any]:
@@ -82,10 +82,10 @@ def _draw_values(axes: Any, rows: Sequence[Run]) -> dict[str, Any]:
             style = {"color": colour, "markerfacecolor": inside, "markersize": 7}
             shown[name] = axes.plot(row.objective, at, "o", **style)[0]
         else:
-            said = str(row.status or "not run")
+            text = str(row.status or "not run")
             place = {"xycoords": ("axes fraction", "data"), "ha": "center", "va": "center"}
             clear = {"facecolor": "white", "edgecolor": "none", "pad": 2}
-            axes.annotate(said, (0.5, at), color=_GREY, bbox=clear, **place)
+            axes.annotate(text, (0.5, at), color=_GREY, bbox=clear, **place)
     sense = {"min": "less is better", "max": "more is better"}
     axes.set_xlabel(f"objective ({sense[rows[0].sense]})")
     axes.margins(x=0.06)

@@ -68,11 +68,11 @@ def scaling(
         fit = linregress(np.log(x[own]), np.log(y[own]))
         reach = t.ppf((1 + level) / 2, len(own) - 2) * fit.stderr if len(own) > 2 else np.nan
         spread = f" ± {reach:.2g}" if np.isfinite(reach) else ""
-        said = f"{name}: {size}^{fit.slope:.2f}{spread}"
+        text = f"{name}: {size}^{fit.slope:.2f}{spread}"
         ends = sizes[[0, -1]]
         line = np.exp(fit.intercept + fit.slope * np.log(ends))
-        series.append(Series(name, ends, line, "line", (said, said), dashed=True))
-        fits.append(said)
+        series.append(Series(name, ends, line, "line", (text, text), dashed=True))
+        fits.append(text)
     note = f"Fitted ({level:.0%} intervals): {'; '.join(fits)}." if fits else "One size only: nothing to fit."
     return Chart(
         f"{measure.capitalize()} against {size}", size, measure, series, log_x=True, log_y=True, note=note

@@ -25,9 +25,9 @@ def all_plans(problem):
                     yield [part, *rest]
 
     for parts in cover(set(range(g.size)), problem.districts):
-        if all(sum(bool(set(group) & part) for part in parts) == 1 for group in problem.together) and not any(
-            {a, b} <= part for a, b in problem.apart for part in parts
-        ):
+        if all(
+            sum(bool(set(group) & part) for part in parts) == 1 for group in problem.must_link
+        ) and not any({a, b} <= part for a, b in problem.cannot_link for part in parts):
             yield parts
 
 

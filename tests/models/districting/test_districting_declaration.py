@@ -9,7 +9,7 @@ import forcopt as fo
 from forcopt.data import delaunay, grid, load_graph
 from forcopt.errors import DeclarationError
 from forcopt.models import Districting
-from forcopt.models.districting import Apart, CutLimit, Fixed, Plan, Together
+from forcopt.models.districting import CannotLink, CutLimit, Fixed, MustLink, Plan
 
 
 def path(*people):
@@ -46,11 +46,11 @@ def test_tolerance_is_read_as_its_decimal_not_as_a_float():
         ({"tolerance": None, "bounds": (-1, 2)}, "lower <= upper"),
         ({"population": "people"}, "no attribute 'people'"),
         ({"objective": "beauty"}, "objective is 'beauty'"),
-        ({"side": [Together([0, 99])]}, "the node 99, which the graph lacks"),
-        ({"side": [Fixed(0, 3)]}, "district is 3; it must be below 3"),
-        ({"side": [Fixed(0, 2), Fixed(0, 1)]}, "the node is fixed to 2 already"),
-        ({"side": [{"side": "Apart", "nodes": [4, 4]}]}, "a node is named twice"),
-        ({"side": [{"side": "SideConstraint"}]}, "unknown side 'SideConstraint'"),
+        ({"side_constraints": [MustLink([0, 99])]}, "the node 99, which the graph lacks"),
+        ({"side_constraints": [Fixed(0, 3)]}, "district is 3; it must be below 3"),
+        ({"side_constraints": [Fixed(0, 2), Fixed(0, 1)]}, "the node is fixed to 2 already"),
+        ({"side_constraints": [{"side": "CannotLink", "nodes": [4, 4]}]}, "a node is named twice"),
+        ({"side_constraints": [{"side": "SideConstraint"}]}, "unknown side 'SideConstraint'"),
         ({"graph": nx.DiGraph([(0, 1)])}, "directed"),
         ({"graph": nx.Graph()}, "no nodes"),
         ({"graph": 7}, "networkx graph"),
@@ -101,14 +101,17 @@ def test_the_graph_is_frozen_and_copied():
 
 def test_evaluate_names_every_violation():
     p = Districting(
-        grid(2, 3), 2, tolerance=0, side=[Together([0, 5]), Apart([0, 2]), CutLimit(1), Fixed(5, 1)]
+        grid(2, 3),
+        2,
+        tolerance=0,
+        side_constraints=[MustLink([0, 5]), CannotLink([0, 2]), CutLimit(1), Fixed(5, 1)],
     )
     e = p.evaluate({0: 0, 1: 1, 2: 0, 3: 0, 4: 0, 5: 0})
     assert e.objective == 3 and not e.feasible
     assert e.violations["population of district 0"] == 2
     assert e.violations["population of district 1"] == 2
     side = [v for k, v in e.violations.items() if k.startswith("side")]
-    assert side == [1.0, 2.0, 1.0]  # apart, cut limit, fixed
+    assert side == [1.0, 2.0, 1.0]  # cannot-link, cut limit, fixed
     assert p.evaluate(dict.fromkeys(range(6), 0)).violations["district 1 is empty"] == 1
     split = p.evaluate({0: 0, 1: 1, 2: 0, 3: 1, 4: 1, 5: 0})
     assert split.violations["contiguity of district 0"] == 1
@@ -142,7 +145,7 @@ def test_infeasible_with_a_reason(graph, districts, bounds, reason):
 def test_saves_and_loads(tmp_path):
     g = nx.relabel_nodes(grid(2, 3), {i: (i // 3, i % 3) for i in range(6)})  # nodes named by tuples
     g.edges[(0, 0), (0, 1)]["cost"] = 2.5
-    p = Districting(g, 2, tolerance=0.34, side=[Together([(0, 0), (0, 1)]), Fixed((1, 2), 1)])
+    p = Districting(g, 2, tolerance=0.34, side_constraints=[MustLink([(0, 0), (0, 1)]), Fixed((1, 2), 1)])
     p.save(tmp_path / "p.json")
     again = fo.load(tmp_path / "p.json")
     assert again == p and again.nodes == p.nodes
@@ -152,7 +155,7 @@ def test_saves_and_loads(tmp_path):
 def test_plan_numbers_districts_by_their_first_node_but_for_fixed_ones():
     p = Districting(grid(1, 4), 2, tolerance=0)
     assert Plan.of(p, [[3, 2], [1, 0]]).assignment == {0: 0, 1: 0, 2: 1, 3: 1}
-    fixed = Districting(grid(1, 4), 2, tolerance=0, side=[Fixed(0, 1)])
+    fixed = Districting(grid(1, 4), 2, tolerance=0, side_constraints=[Fixed(0, 1)])
     plan = fixed.solve("set-partitioning").decision
     assert plan.assignment == {0: 1, 1: 1, 2: 0, 3: 0} and fixed.evaluate(plan).feasible
 

@@ -1,6 +1,7 @@
 """Exact methods against published and computed figures, brute force, and each other."""
 
 import random
+from collections import Counter
 from math import comb
 
 import networkx as nx
@@ -14,7 +15,8 @@ from scipy.stats import chi2
 from forcopt.data import delaunay, grid
 from forcopt.errors import DeclarationError
 from forcopt.models import Districting
-from forcopt.models.districting import Apart, CutLimit, Fixed, Plan, Together
+from forcopt.models.districting import CannotLink, CutLimit, Fixed, MustLink, Plan
+from forcopt.models.districting.cycle_districts import CycleDistricts
 
 EXACT = ["set-partitioning", "frontier", "sphere-cut", "column-generation"]
 COUNTING = ["frontier", "sphere-cut"]
@@ -199,8 +201,8 @@ def instances(draw):
     side = []
     if rng.random() < 0.5:
         u, v, w, x = rng.sample(list(g), 4)
-        side = [rng.choice([Together([u, v]), Apart([u, v]), Fixed(u, k - 1)]), Apart([w, x])]
-    return Districting(g, k, bounds=(low, rng.randint(-(-total // k), total)), side=side)
+        side = [rng.choice([MustLink([u, v]), CannotLink([u, v]), Fixed(u, k - 1)]), CannotLink([w, x])]
+    return Districting(g, k, bounds=(low, rng.randint(-(-total // k), total)), side_constraints=side)
 
 
 @settings(max_examples=40, deadline=None)
@@ -227,7 +229,11 @@ def test_exact_methods_agree_with_brute_force(p):
 @given(instances(), st.sampled_from(["inertia", "deviation"]), st.integers(0, 12))
 def test_other_objectives_and_the_cut_limit(p, objective, limit):
     q = Districting(
-        p.graph, p.districts, bounds=p.bounds, objective=objective, side=[*p.side, CutLimit(limit)]
+        p.graph,
+        p.districts,
+        bounds=p.bounds,
+        objective=objective,
+        side_constraints=[*p.side_constraints, CutLimit(limit)],
     )
     values = [e.objective for parts in all_plans(q) if (e := q.evaluate(Plan.of(q, parts))).feasible]
     s = q.solve("set-partitioning")
@@ -240,7 +246,7 @@ def test_other_objectives_and_the_cut_limit(p, objective, limit):
 def test_a_district_with_nothing_left_to_rule_out_still_keeps_the_cut_limit():
     g = unit(nx.complete_graph(4))
     for objective, limit, status in (("deviation", 3, "infeasible"), ("deviation", 4, "optimal")):
-        p = Districting(g, 2, bounds=(2, 2), objective=objective, side=[CutLimit(limit)])
+        p = Districting(g, 2, bounds=(2, 2), objective=objective, side_constraints=[CutLimit(limit)])
         assert p.solve("set-partitioning").status == status
 
 
@@ -327,3 +333,134 @@ def test_columns_find_more_than_a_bad_plan():
     worst = max(p.count().histogram)
     start = p.count().unrank(worst, 0)
     assert start.cost > p.solve("column-generation", start=start).objective == min(p.count().histogram)
+
+
+def random_two_districts(seed):
+    """Two districts on a random planar graph with bridges, cut nodes, populations and costs of 0, links."""
+    rng = random.Random(seed)
+    n = rng.randint(4, 10)
+    g = delaunay(n, seed, keep=rng.choice([0.3, 0.7, 1.0]), population=(0, rng.choice([1, 9])))
+    tree = {frozenset(e) for e in nx.minimum_spanning_edges(g, data=False)}
+    share = rng.choice([0.2, 0.8, 1.0])
+    g.remove_edges_from([e for e in list(g.edges) if set(e) not in tree and rng.random() > share])
+    for e in g.edges:
+        g.edges[e]["cost"] = rng.choice([1, 1, 0, 0.5, 3])
+    total = sum(p for _, p in g.nodes(data="population"))
+    low = rng.randint(0, total // 2)
+    u, v, w, x = rng.sample(list(g), 4)
+    sides = [[], [], [MustLink([u, v])], [CannotLink([u, v]), MustLink([w, x])], [Fixed(u, 1), Fixed(w, 1)]]
+    side = [*rng.choice(sides), *rng.choice([[], [CutLimit(rng.randint(1, 6))]])]
+    return Districting(g, 2, bounds=(low, rng.randint(total - total // 2, total)), side_constraints=side)
+
+
+@pytest.mark.parametrize("block", range(5))
+def test_dual_cycles_agree_with_brute_force(block):
+    for seed in range(30 * block, 30 * block + 30):
+        p = random_two_districts(seed)
+        limit = p.cut_limit
+        costs = []
+        for parts in all_plans(p):
+            plan = Plan.of(p, parts)
+            if limit is None or len(plan.cut_edges) <= limit:
+                costs.append(plan.cost)
+        for method in ("dual-cycles", "portfolio", "set-partitioning"):
+            s = p.solve(method)
+            assert s.status == ("optimal" if costs else "infeasible"), (seed, method)
+            assert not costs or s.objective == min(costs), (seed, method)
+            assert not costs or s.bound == s.objective
+        counts = p.count(method="dual-cycles")
+        assert counts.histogram == dict(sorted(Counter(costs).items())), seed
+        listed = list(counts.iterate())
+        assert len(set(listed)) == len(costs) and all(p.evaluate(plan).feasible for plan in listed)
+
+
+def test_dual_cycles_say_what_they_take():
+    nonplanar = nx.complete_graph(5)
+    nx.set_node_attributes(nonplanar, 1, "population")
+    with pytest.raises(DeclarationError, match=r"not planar.*'frontier'"):
+        Districting(nonplanar, 2, bounds=(2, 3)).solve("dual-cycles")
+    with pytest.raises(DeclarationError, match="takes two districts, not 3"):
+        Districting(grid(3, 3), 3, tolerance=0).solve("dual-cycles")
+    two = nx.disjoint_union(grid(1, 2), grid(1, 3))
+    s = Districting(two, 2, bounds=(2, 3)).solve("dual-cycles")
+    assert s.status == "optimal" and s.objective == 0
+    linked = Districting(two, 2, bounds=(2, 3), side_constraints=[MustLink([0, 4])]).solve("dual-cycles")
+    assert linked.status == "infeasible" and linked.reason
+    assert Districting(grid(2, 2), 1, tolerance=0).solve("dual-cycles").objective == 0
+
+
+def test_dual_cycles_keep_the_time_limit_and_bound():
+    p = Districting(grid(16, 16), 2, tolerance=0)
+    s = p.solve("dual-cycles", time_limit=0.5, start=None)
+    assert s.seconds < 5 and s.bound <= 16 and (s.objective is None or s.bound <= s.objective)
+    bounds = [step.bound for step in s.trace]
+    assert bounds == sorted(bounds)
+
+
+def test_dual_cycles_beat_a_start_and_report_memory(monkeypatch):
+    from forcopt.graphs import window_cycles
+
+    p = Districting(grid(6, 6), 2, tolerance=0)
+    first = p.solve("local-search", seed=1).decision
+    assert p.solve("dual-cycles", start=first).objective == 6
+    monkeypatch.setattr(window_cycles, "_LARGEST", 1 << 16)
+    wide = Districting(
+        grid(14, 14, population=3), 2, bounds=(293, 295), side_constraints=[CannotLink([0, 1])]
+    )
+    s = wide.solve("dual-cycles")
+    assert s.status in ("limit", "feasible") and "stopped at cost" in s.message and s.bound > 0
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_all_districts_of_small_reduced_cost_even_with_disconnected_complements(block):
+    several = 0
+    for seed in range(15 * block, 15 * block + 15):
+        rng = random.Random(seed)
+        n, k = rng.randint(4, 9), rng.randint(2, 5)
+        g = delaunay(n, seed, keep=0.4, population=(0, 4))
+        tree = {frozenset(e) for e in nx.minimum_spanning_edges(g, data=False)}
+        g.remove_edges_from([e for e in list(g.edges) if set(e) not in tree and rng.random() < 0.5])
+        for e in g.edges:
+            g.edges[e]["cost"] = rng.choice([1, 1, 2, 0])
+        k = min(k, n)
+        p = Districting(g, k, tolerance=rng.choice([0.3, 0.6, 1.0]))
+        low, high = p.population_bounds
+        if p.infeasibility_reason():
+            continue
+        graph = p.arrays
+        prizes = np.array([rng.uniform(-1, 3) for _ in range(n)])
+        threshold = rng.uniform(-3, 4)
+        batches = list(CycleDistricts(graph, low, high, k).sets(threshold, prizes))
+        found = [tuple(np.flatnonzero(s).tolist()) for sets, _ in batches for s in sets]
+        costs = [c for _, some in batches for c in some.tolist()]
+        assert len(found) == len(set(found))
+        for members, cost in zip(found, costs, strict=True):
+            inside = np.isin(np.arange(n), members)
+            assert graph.cut_cost(inside) == cost <= threshold + prizes[inside].sum() + 2e-6
+            assert low <= graph.weights[inside].sum() <= high and len(graph.components(members)) == 1
+        needed = {tuple(sorted(part)) for parts in all_plans(p) for part in parts}
+        for members in needed:
+            inside = np.isin(np.arange(n), members)
+            if graph.cut_cost(inside) - prizes[inside].sum() <= threshold:
+                assert members in found, seed
+                several += len(graph.components(set(range(n)) - set(members))) > 1
+    assert several > 0
+
+
+def test_a_cut_limit_with_edge_costs():
+    for seed in range(12):
+        rng = random.Random(seed)
+        g = delaunay(9, seed, population=(1, 5))
+        for e in g.edges:
+            g.edges[e]["cost"] = rng.choice([1, 4, 9])
+        k = rng.choice([2, 3])
+        free = Districting(g, k, tolerance=0.6)
+        best = free.solve("set-partitioning").decision
+        limit = len(best.cut_edges) - 1
+        p = Districting(g, k, tolerance=0.6, side_constraints=[CutLimit(limit)])
+        plans = [Plan.of(p, parts) for parts in all_plans(p)]
+        costs = [plan.cost for plan in plans if len(plan.cut_edges) <= limit]
+        for method in ["portfolio", "column-generation", "set-partitioning", *["dual-cycles"] * (k == 2)]:
+            s = p.solve(method)
+            assert s.status == ("optimal" if costs else "infeasible"), (seed, method)
+            assert not costs or s.objective == min(costs), (seed, method)

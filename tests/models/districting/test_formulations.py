@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import forcopt as fo
 from forcopt.data import delaunay, grid
 from forcopt.models import Districting
-from forcopt.models.districting import Apart, CutLimit, Fixed, Plan, Together
+from forcopt.models.districting import CannotLink, CutLimit, Fixed, MustLink, Plan
 
 ROOTS = ["shirabe", "multicommodity", "separators"]
 LABELS = ["flow", "flow-per-district", "labels-separators"]
@@ -65,8 +65,8 @@ def instances(draw):
     total = sum(d for _, d in g.nodes(data="population"))
     low = rng.randint(0, total // k)
     u, v, w, x = rng.sample(list(g), 4)
-    side = [[], [Together([u, v]), Apart([w, x])], [Fixed(u, k - 1), Fixed(v, 0)]][rng.randint(0, 2)]
-    return Districting(g, k, bounds=(low, rng.randint(-(-total // k), total)), side=side)
+    side = [[], [MustLink([u, v]), CannotLink([w, x])], [Fixed(u, k - 1), Fixed(v, 0)]][rng.randint(0, 2)]
+    return Districting(g, k, bounds=(low, rng.randint(-(-total // k), total)), side_constraints=side)
 
 
 @settings(max_examples=12, deadline=None)
@@ -88,7 +88,9 @@ def test_every_formulation_agrees_with_brute_force(p):
 @given(instances())
 def test_other_objectives(p):
     for objective, methods in (("inertia", ROOTS), ("deviation", FORMULATIONS)):
-        q = Districting(p.graph, p.districts, bounds=p.bounds, objective=objective, side=[CutLimit(6)])
+        q = Districting(
+            p.graph, p.districts, bounds=p.bounds, objective=objective, side_constraints=[CutLimit(6)]
+        )
         values = [e.objective for parts in all_plans(q) if (e := q.evaluate(Plan.of(q, parts))).feasible]
         for method in methods:
             s = q.solve(method)
@@ -134,7 +136,7 @@ def test_composes_with_a_count_of_districts_above_a_share():
 
 
 def test_fixed_labels_keep_their_meaning():
-    p = Districting(grid(1, 4), 2, tolerance=0, side=[Fixed(0, 1)])
+    p = Districting(grid(1, 4), 2, tolerance=0, side_constraints=[Fixed(0, 1)])
     for method in FORMULATIONS:
         assert p.solve(method).decision.assignment == {0: 1, 1: 1, 2: 0, 3: 0}
 
@@ -174,6 +176,6 @@ def test_parity_of_backends(method, backend):
 @pytest.mark.parametrize("method", ["flow", "shirabe", "separators"])
 def test_reasons_name_rows_in_the_words_of_the_problem(method):
     path = grid(1, 4, population=[2, 1, 2, 1])
-    s = Districting(path, 2, bounds=(3, 3), side=[Apart([0, 1])]).solve(method)
+    s = Districting(path, 2, bounds=(3, 3), side_constraints=[CannotLink([0, 1])]).solve(method)
     assert s.status == "infeasible"
-    assert "kept_apart" in s.reason and "every_node_in_one_district" in s.reason
+    assert "cannot_link" in s.reason and "every_node_in_one_district" in s.reason

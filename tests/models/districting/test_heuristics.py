@@ -1,11 +1,13 @@
 """Heuristics, the portfolio, and the bin packing generator."""
 
+import re
+
 import pytest
 
 from forcopt.data import delaunay, grid
 from forcopt.errors import DeclarationError, NotInstalledError
 from forcopt.models import Districting
-from forcopt.models.districting import Apart, CutLimit, Fixed, Together, bin_packing
+from forcopt.models.districting import CannotLink, CutLimit, Fixed, MustLink, bin_packing
 
 
 @pytest.mark.parametrize(
@@ -48,9 +50,9 @@ def test_local_search_repeats_with_its_seed_and_stays_feasible():
 
 def test_local_search_takes_every_objective_and_side_constraint():
     g = delaunay(20, 4)
-    side = [Together([0, 1]), Apart([2, 3]), Fixed(4, 2), CutLimit(30)]
+    side = [MustLink([0, 1]), CannotLink([2, 3]), Fixed(4, 2), CutLimit(30)]
     for objective in ("cut", "inertia", "deviation"):
-        p = Districting(g, 3, tolerance=0.3, objective=objective, side=side)
+        p = Districting(g, 3, tolerance=0.3, objective=objective, side_constraints=side)
         s, exact = p.solve("local-search"), p.solve("set-partitioning")
         assert s.evaluation.feasible and exact.status == "optimal"
         assert exact.objective <= s.objective <= 1.3 * exact.objective + 1e-9
@@ -128,3 +130,56 @@ def test_recom_without_gerrychain_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "gerrychain", None)
     with pytest.raises(NotInstalledError, match="pip install gerrychain"):
         Districting(grid(2, 2), 2, tolerance=0).solve("recom")
+
+
+@pytest.mark.parametrize(
+    ("problem", "words"),
+    [
+        (Districting(grid(2, 4, population=0), 2, bounds=(0, 5)), "populations are 0"),
+        (Districting(grid(2, 4), 2, tolerance=0), "no room around the mean"),
+        (
+            Districting(grid(1, 6, population=[5, 1, 1, 1, 1, 5]), 2, bounds=(6, 8)),
+            "10 plans|found no cut|split anew",
+        ),
+    ],
+)
+def test_a_recom_chain_that_cannot_move_says_why(problem, words):
+    pytest.importorskip("gerrychain", reason="the package gerrychain is not installed")
+    s = problem.solve("recom", steps=10, seed=1)
+    assert s.status == "approximate" and s.evaluation.feasible
+    assert re.search(words, s.message)
+
+
+@pytest.mark.parametrize(
+    "method",
+    ["portfolio", "dual-cycles", "column-generation", "set-partitioning", "frontier", "sphere-cut",
+     "local-search", "recom"],
+)  # fmt: skip
+@pytest.mark.parametrize("districts", [2, 5])
+def test_every_method_keeps_its_time_limit(method, districts):
+    if method == "dual-cycles" and districts > 2:
+        pytest.skip("dual-cycles takes two districts")
+    if method == "recom":
+        pytest.importorskip("gerrychain", reason="the package gerrychain is not installed")
+    p = Districting(delaunay(110, 7), districts, tolerance=0.02)
+    p.solve(method, time_limit=0.0)  # compiles, plans the program
+    s = p.solve(method, time_limit=0.5)
+    assert s.status in ("optimal", "feasible", "limit", "approximate")
+    if s.decision is not None:
+        assert p.evaluate(s.decision).feasible and not s.bound > s.objective
+    assert s.seconds < 30  # slack for a busy machine; the overrun itself is under a second
+
+
+def test_bounds_rise_from_the_start():
+    p = Districting(delaunay(60, 2), 4, tolerance=0.05)
+    s = p.solve("column-generation", seed=1)
+    bounds = [step.bound for step in s.trace]
+    assert s.status == "optimal" and bounds == sorted(bounds) and len(set(bounds)) > 3
+    early = p.solve("column-generation", seed=1, on_improvement=lambda step: step.bound >= s.objective / 2)
+    assert s.objective / 2 <= early.bound <= s.objective
+
+
+def test_portfolio_has_a_bound_of_half_the_optimum_early():
+    p = Districting(delaunay(120, 5), 3, tolerance=0.005)
+    s = p.solve(seed=1, on_improvement=lambda step: step.bound >= step.objective / 2)
+    assert s.bound >= s.objective / 2

@@ -28,3 +28,23 @@ def test_sarthe(shared_data, tolerance, optimum, plans):
     for method in ("set-partitioning", "frontier", "sphere-cut"):
         assert p.solve(method).objective == optimum
     assert p.count().total == plans
+
+
+@pytest.mark.parametrize(("state", "cut"), [("ID", 17), ("ME", 20), ("NH", 26)])
+def test_us_tracts_in_two_districts(shared_data, state, cut):
+    graph = load_graph(shared_data / "us" / f"{state}-tract.json")
+    s = Districting(graph, 2, tolerance=0.005).solve("dual-cycles")
+    assert s.status == "optimal" and s.objective == s.bound == cut
+
+
+def test_french_departments_in_two_districts(shared_data):
+    agreed = 0
+    for path in sorted((shared_data / "france").glob("*.json")):
+        graph = load_graph(path)
+        for tolerance in (0.2, 0.1, 0.05) if graph.graph["districts"] == 2 else ():
+            p = Districting(graph, 2, tolerance=tolerance)
+            s, other = p.solve("dual-cycles"), p.solve("set-partitioning")
+            assert s.status == other.status, path
+            assert s.decision is None or s.objective == other.objective, path
+            agreed += 1
+    assert agreed > 30

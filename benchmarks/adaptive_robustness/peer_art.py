@@ -1,0 +1,107 @@
+# ruff: noqa: D102, B905
+"""Radii of robustness by the Adversarial Robustness Toolbox; reads tasks from stdin, writes JSON.
+
+Networks: projected gradient descent with bisection over the radius, on a classifier whose gradients are
+computed here with numpy, as the toolbox has none for scikit-learn's networks. Trees: its clique verifier.
+"""
+
+import json
+import sys
+import time
+
+import numpy as np
+from art.attacks.evasion import ProjectedGradientDescentNumpy
+from art.estimators.classification import ClassifierMixin
+from art.estimators.estimator import BaseEstimator, LossGradientsMixin
+
+
+class Network(ClassifierMixin, LossGradientsMixin, BaseEstimator):
+    """A network of rectified linear units with one output."""
+
+    estimator_params = BaseEstimator.estimator_params
+
+    def __init__(self, weights, biases):
+        super().__init__(model=None, clip_values=None)
+        self.weights, self.biases, self.nb_classes = weights, biases, 2
+        self._features = len(weights[0])
+
+    @property
+    def input_shape(self):
+        return (self._features,)
+
+    def fit(self, x, y, **_):
+        raise NotImplementedError
+
+    def _forward(self, x):
+        active = []
+        for w, b in zip(self.weights[:-1], self.biases[:-1]):
+            x = x @ w + b
+            active.append(x > 0)
+            x = np.maximum(x, 0)
+        return (x @ self.weights[-1] + self.biases[-1])[:, 0], active
+
+    def predict(self, x, **_):
+        out = 1 / (1 + np.exp(-np.clip(self._forward(np.asarray(x, float))[0], -60, 60)))
+        return np.stack([1 - out, out], axis=1)
+
+    def loss_gradient(self, x, y, **_):
+        out, active = self._forward(np.asarray(x, float))
+        chance = 1 / (1 + np.exp(-np.clip(out, -60, 60)))
+        back = np.broadcast_to(self.weights[-1][:, 0], active[-1].shape)
+        for w, on in zip(self.weights[-2::-1], active[::-1]):
+            back = (back * on) @ w.T
+        return ((chance - y[:, 1])[:, None] * back).astype(np.float32)
+
+
+def attack(task):
+    """The least radius at which the attack succeeds, for each point: bisection, all points at once."""
+    net = Network([np.array(w) for w in task["weights"]], [np.array(b) for b in task["biases"]])
+    x, y = np.array(task["points"], dtype=np.float32), np.array(task["labels"])
+    norm = {"linf": np.inf, "l2": 2}[task["norm"]]
+    began = time.perf_counter()
+    right = net.predict(x).argmax(axis=1) == y
+    low, high = np.zeros(len(x)), np.where(right, task["most"], 0.0)
+    found = high.copy()
+    for _ in range(task["bisections"]):
+        middle = (low + high) / 2
+        moved = x.copy()
+        for k in np.unique(middle[right]):
+            at = np.flatnonzero(right & (middle == k))
+            method = ProjectedGradientDescentNumpy(
+                net,
+                norm=norm,
+                eps=float(k),
+                eps_step=float(k) / 10,
+                max_iter=40,
+                num_random_init=2,
+                verbose=False,
+            )
+            moved[at] = method.generate(x[at], np.eye(2)[y[at]])
+        changed = net.predict(moved).argmax(axis=1) != y
+        high, low = np.where(changed, middle, high), np.where(changed, low, middle)
+        found = np.where(changed, middle, found)
+    return {"radii": found.tolist(), "seconds": time.perf_counter() - began}
+
+
+def verify(task):
+    """The clique verifier on a decision tree: a lower bound of the mean radius and of the error."""
+    from art.estimators.classification.scikitlearn import ScikitlearnRandomForestClassifier
+    from art.metrics import RobustnessVerificationTreeModelsCliqueMethod
+    from sklearn.ensemble import RandomForestClassifier
+
+    x, y = np.array(task["train"]), np.array(task["train_labels"])
+    one = {"n_estimators": 1, "bootstrap": False, "max_features": None, "random_state": 0}
+    tree = RandomForestClassifier(max_depth=task["depth"], **one).fit(x, y)  # a forest of one tree
+    test, labels = np.array(task["points"]), np.array(task["labels"])
+    began = time.perf_counter()
+    verifier = RobustnessVerificationTreeModelsCliqueMethod(
+        classifier=ScikitlearnRandomForestClassifier(tree), verbose=False
+    )
+    bound, error = verifier.verify(
+        x=test, y=np.eye(2)[labels], eps_init=0.3, norm=np.inf, nb_search_steps=10, max_clique=2, max_level=2
+    )
+    return {"mean": float(bound), "error": float(error), "seconds": time.perf_counter() - began}
+
+
+tasks = json.load(sys.stdin)
+json.dump([verify(t) if t["kind"] == "tree" else attack(t) for t in tasks], sys.stdout)

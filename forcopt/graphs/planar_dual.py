@@ -1,0 +1,138 @@
+"""The dual of a connected planar graph, from a combinatorial embedding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import networkx as nx
+import numpy as np
+
+from forcopt.arrays import Array
+from forcopt.errors import DeclarationError
+from forcopt.graphs.weighted import WeightedGraph
+
+__all__ = ["PlanarDual"]
+
+
+@dataclass(frozen=True, eq=False)
+class PlanarDual:
+    """The dual multigraph of a connected plane graph.
+
+    Edge e of the graph joins ``graph.edges[e] = (u, v)``. It has two darts: 2e leads from u to v, and 2e + 1
+    leads from v to u. The dual dart of d leads from the face on the left of d to the face on its right, which
+    is the face on the left of the opposite dart ``d ^ 1``.
+
+    Attributes
+    ----------
+    graph : WeightedGraph
+        The primal graph.
+    face : ndarray of int64, shape (2 m,)
+        The face on the left of each dart.
+    faces : int
+        The number of faces, the outer face included.
+
+    Notes
+    -----
+    The dual has parallel edges where two faces share several edges, and a loop for each bridge. A graph
+    without edges has one face. The embedding takes linear time (Boyer and Myrvold; networkx uses the
+    left-right planarity test). All results about bonds and cycles hold for every embedding.
+
+    **Bonds are cycles.** For a vertex set S of a connected plane graph, both S and its complement are
+    connected if and only if the dual edges of the cut of S form a simple cycle [1]_. The proof has two
+    steps. The duals of a cut form an even subgraph of the dual, so a disjoint union of simple cycles. Each
+    of these cycles separates the plane by the Jordan curve theorem, so it is a nonempty cut. A bond is a
+    minimal nonempty cut, hence exactly one cycle. If all darts of the cut point to S, then
+    their dual darts form a directed cycle, with S on one side of all of them.
+
+    References
+    ----------
+    .. [1] Diestel, Graph Theory, Proposition 4.6.1.
+
+    Examples
+    --------
+    >>> square = WeightedGraph.of([1] * 4, [(0, 1), (1, 2), (2, 3), (0, 3)], [1] * 4)
+    >>> PlanarDual.of(square).faces
+    2
+    >>> path = WeightedGraph.of([1] * 3, [(0, 1), (1, 2)], [1] * 2)
+    >>> PlanarDual.of(path).face.tolist()
+    [0, 0, 0, 0]
+    """
+
+    graph: WeightedGraph
+    face: Array
+    faces: int
+
+    @classmethod
+    def of(cls, graph: WeightedGraph) -> PlanarDual:
+        """Embed a connected graph and trace its faces.
+
+        Parameters
+        ----------
+        graph : WeightedGraph
+            Connected and planar.
+
+        Returns
+        -------
+        PlanarDual
+            Faces are numbered by their first dart.
+
+        Raises
+        ------
+        DeclarationError
+            If the graph is disconnected or not planar.
+        """
+        if len(graph.components()) > 1:
+            raise DeclarationError("the graph is disconnected; its dual is defined for each component alone")
+        plain: nx.Graph[int] = nx.Graph()
+        plain.add_nodes_from(range(graph.size))
+        plain.add_edges_from(graph.edges.tolist())
+        planar, embedding = nx.check_planarity(plain)
+        if not planar:
+            raise DeclarationError("the graph is not planar, so it has no dual")
+        dart = {}
+        for e, (u, v) in enumerate(graph.edges.tolist()):
+            dart[u, v], dart[v, u] = 2 * e, 2 * e + 1
+        follow = np.empty(len(dart), np.int64)
+        for (u, v), d in dart.items():
+            follow[d] = dart[embedding.next_face_half_edge(u, v)]
+        face = np.full(len(dart), -1, np.int64)
+        count = 0
+        for d in range(len(dart)):
+            at = d
+            while face[at] < 0:
+                face[at] = count
+                at = follow[at]
+            count += at == d and face[d] == count
+        return cls(graph, face, max(int(count), 1))
+
+    @cached_property
+    def links(self) -> tuple[Array, Array]:
+        """For compiled loops: the start of each face's darts in a list, and the list of darts by face."""
+        order = np.argsort(self.face, kind="stable")
+        return np.searchsorted(self.face[order], np.arange(self.faces + 1)), order
+
+    def sides(self, edges: Array) -> Array:
+        """Label the vertices by the component in which the removal of edges leaves them.
+
+        Parameters
+        ----------
+        edges : array_like of int
+            Positions of edges, such as those that a dual cycle crosses.
+
+        Returns
+        -------
+        ndarray of int64, shape (n,)
+            Components are numbered by their first vertex; a cycle gives the labels 0 and 1.
+        """
+        import scipy.sparse as sp
+
+        keep = np.ones(len(self.graph.edges), np.bool_)
+        keep[np.asarray(edges, np.int64)] = False
+        u, v = self.graph.edges[keep].T
+        n = self.graph.size
+        matrix = sp.coo_array((np.ones(len(u)), (u, v)), shape=(n, n))
+        labels = sp.csgraph.connected_components(matrix, directed=False)[1]
+        _, first = np.unique(labels, return_index=True)
+        rank = np.argsort(np.argsort(first))
+        return np.asarray(rank[labels], np.int64)

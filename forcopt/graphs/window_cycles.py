@@ -1,0 +1,709 @@
+"""Simple cycles of a planar dual whose enclosed weight lies in a window, the cheapest or all of them.
+
+The search meets in the middle. From a start face it lists all simple dual paths of at most half the cost.
+Then it joins pairs of paths by an edge if their sums of flows fit the window. The start face is deleted, and
+the next one follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from numba import njit
+
+from forcopt.arrays import Array
+from forcopt.errors import DeclarationError
+from forcopt.graphs.enclosed_weight import flow_sums, separation_codes, spanning_tree
+from forcopt.graphs.planar_dual import PlanarDual
+from forcopt.graphs.walk_bounds import bucket_count, completion_bounds
+
+__all__ = ["WindowCycles"]
+
+_PATHS = 2_000_000
+"""Darts to look at between two looks at the clock."""
+
+_JOINS = 50_000
+"""Paths to join between two looks at the clock."""
+
+_CLASSES = 64
+"""Paths are grouped by this number of intervals of their cost."""
+
+_MANY = 200_000
+"""From more paths of one start on, bounds on reduced costs are computed."""
+
+_BUCKETS = 100
+"""The total weight is divided into this number of buckets for bounds on reduced costs."""
+
+_LARGEST = 40_000_000
+"""Paths of one start that fit in memory (about 60 bytes each)."""
+
+
+@njit(cache=True)
+def _distances(starts, darts, face, cost, gone, source, far):  # type: ignore[no-untyped-def]
+    """Set `far` to the least cost of a path from the source to each face; -1 if there is none."""
+    n = len(starts) - 1
+    far[:] = -1
+    near = np.empty(n, np.int64)  # a binary heap of faces by tentative distance
+    spot = np.full(n, -1, np.int64)
+    value = np.empty(n, np.int64)
+    near[0], spot[source], value[source] = source, 0, 0
+    size = 1
+    while size > 0:
+        g = near[0]
+        size -= 1
+        last = near[size]
+        if size > 0:
+            i = 0
+            while True:
+                child = 2 * i + 1
+                if child >= size:
+                    break
+                if child + 1 < size and value[near[child + 1]] < value[near[child]]:
+                    child += 1
+                if value[near[child]] >= value[last]:
+                    break
+                near[i] = near[child]
+                spot[near[i]] = i
+                i = child
+            near[i] = last
+            spot[last] = i
+        far[g] = value[g]
+        for a in range(starts[g], starts[g + 1]):
+            d = darts[a]
+            h = face[d ^ 1]
+            if gone[h] or far[h] >= 0:
+                continue
+            reached = value[g] + cost[d >> 1]
+            if spot[h] < 0:
+                spot[h] = size
+                near[size] = h
+                size += 1
+            elif value[h] <= reached:
+                continue
+            value[h] = reached
+            i = spot[h]
+            while i > 0 and value[near[(i - 1) >> 1]] > reached:
+                near[i] = near[(i - 1) >> 1]
+                spot[near[i]] = i
+                i = (i - 1) >> 1
+            near[i] = h
+            spot[h] = i
+
+
+@njit(cache=True)
+def _extend(  # type: ignore[no-untyped-def]
+    starts, darts, face, gain, cost, code, prize, gone, back, most, longest, first, last, width, half,
+    at, paid, total, mask, won, role, size, parent, via, trail, pointer, used, now, budget,
+):  # fmt: skip
+    """List simple paths from the start face, depth first, until the budget or the space is used.
+
+    `now` holds the number of paths and the depth (-1: all are listed).
+    """
+    count, depth = now
+    while depth >= 0 and budget > 0 and count < len(at):
+        i = trail[depth]
+        g = at[i]
+        if pointer[depth] == starts[g + 1]:
+            used[g] = False
+            depth -= 1
+            continue
+        d = darts[pointer[depth]]
+        pointer[depth] += 1
+        budget -= 1
+        h = face[d ^ 1]
+        if used[h] or gone[h] or back[h] < 0:
+            continue
+        c = paid[i] + cost[d >> 1]
+        if 2 * c > most or c + back[h] > most or 2 * size[i] > longest:
+            continue
+        mark = role[i]
+        if len(first) > 0:  # may a cycle begin with the path, and may one end with its reverse?
+            b = min(max((total[i] + gain[d]) // width + half, 0), 2 * half)
+            if c - won[i] - prize[d] + first[h, b] > 0.0:
+                mark &= ~1
+            if c + won[i] + prize[d] + last[h, b] > 0.0:
+                mark &= ~2
+            if mark == 0:
+                continue
+        role[count] = mark
+        at[count], paid[count], total[count] = h, c, total[i] + gain[d]
+        mask[count], size[count], parent[count], via[count] = mask[i] ^ code[d >> 1], size[i] + 1, i, d
+        won[count] = won[i] + prize[d]
+        used[h] = True
+        depth += 1
+        trail[depth], pointer[depth] = count, starts[h]
+        count += 1
+    now[0], now[1] = count, depth
+
+
+@njit(cache=True)
+def _join(  # type: ignore[no-untyped-def]
+    starts, darts, face, gain, cost, code, prize, gone, windows, target, most, longest, every, threshold,
+    at, paid, total, mask, won, role, size, parent, via, order, begins, sums, ordered, classes, step, stamp,
+    begin, end,
+):  # fmt: skip
+    """Join the paths ``order[begin:end]`` with an edge and a second path.
+
+    If `every`, all cycles are given, else only cycles each cheaper than the one before.
+
+    Returns
+    -------
+    found : ndarray of int64, shape (count, 3)
+        The first path, the middle dart, the second path.
+    most : int
+        The cost that a further cycle may have.
+    """
+    found = np.empty((16, 3), np.int64)
+    count = 0
+    room = np.empty(len(windows))
+    paid2, mask2, won2, role2, size2 = ordered  # contiguous in the order of the search
+    widest = 0
+    for g in range(len(starts) - 1):
+        widest = max(widest, starts[g + 1] - starts[g])
+    # Sums of first paths rise within a group, so the search in another group goes on at its last position.
+    place = np.zeros((widest, len(windows), classes), np.int64)
+    before = -1
+    for x in range(begin, end):
+        i = order[x]
+        g, a = at[i], paid[i]
+        if g * classes + a // step != before:
+            before = g * classes + a // step
+            for spot in range(starts[g], starts[g + 1]):
+                h = face[darts[spot] ^ 1]
+                for w in range(len(windows)):
+                    for group in range(classes):
+                        place[spot - starts[g], w, group] = begins[h * classes + group]
+        if a > most or role[i] & 1 == 0:
+            continue
+        marked = False
+        for spot in range(starts[g], starts[g + 1]):
+            d = darts[spot]
+            h, c = face[d ^ 1], cost[d >> 1]
+            if gone[h] or a + c > most:
+                continue
+            for w in range(len(windows)):
+                room[w] = threshold[w] - a - c + won[i] + prize[d]
+            least, largest = max(0, a - c) // step, min(a + c - 1, most - a - c) // step
+            for w in range(len(windows)):
+                low = total[i] + gain[d] - windows[w, 1]
+                high = total[i] + gain[d] - windows[w, 0]
+                for group in range(least, min(largest, classes - 1) + 1):
+                    y, stop = place[spot - starts[g], w, group], begins[h * classes + group + 1]
+                    while y < stop and sums[y] < low:
+                        y += 1
+                    place[spot - starts[g], w, group] = y
+                    while y < stop and sums[y] <= high:
+                        z, b = y, paid2[y]
+                        y += 1
+                        if (
+                            b + won2[z] > room[w] or b >= a + c or a > b + c or a + c + b > most
+                            or role2[z] & 2 == 0 or mask[i] ^ code[d >> 1] ^ mask2[z] != target
+                            or size[i] + size2[z] + 1 > longest
+                        ):  # fmt: skip
+                            continue
+                        j = order[z]
+                        if size[i] + size[j] == 1 and via[i + j] >> 1 == d >> 1:
+                            continue  # there and back by one edge
+                        if h == g and size[i] > 0:
+                            continue
+                        if not marked:
+                            marked = True
+                            p = i
+                            while parent[p] >= 0:
+                                stamp[at[p]] = i
+                                p = parent[p]
+                        simple = True
+                        p = j
+                        while parent[p] >= 0:
+                            if stamp[at[p]] == i:
+                                simple = False
+                                break
+                            p = parent[p]
+                        if not simple:
+                            continue
+                        if count == len(found):
+                            wider = np.empty((2 * count, 3), np.int64)
+                            wider[:count] = found
+                            found = wider
+                        found[count, 0], found[count, 1], found[count, 2] = i, d, j
+                        count += 1
+                        if not every:
+                            most = a + c + b - 1
+    return found[:count], most
+
+
+@njit(cache=True)
+def _enclosed(found, gain, cost, parent, via, order, above, total, sets, costs):  # type: ignore[no-untyped-def]
+    """Write the vertex set S of each cycle, and its cost; `above` holds the dart to each vertex of a tree."""
+    crossed = np.zeros(len(cost), np.bool_)
+    for x in range(len(found)):
+        i, d, j = found[x]
+        crossed[d >> 1] = True
+        costs[x] = cost[d >> 1]
+        for end in (i, j):
+            p = end
+            while parent[p] >= 0:
+                crossed[via[p] >> 1] = True
+                costs[x] += cost[via[p] >> 1]
+                p = parent[p]
+        sets[x, order[0, 0]] = total[i] + gain[d] - total[j] < 0
+        for y in range(1, len(order)):
+            v, u = order[y]
+            sets[x, v] = sets[x, u] != crossed[above[v] >> 1]
+        crossed[d >> 1] = False
+        for end in (i, j):
+            p = end
+            while parent[p] >= 0:
+                crossed[via[p] >> 1] = False
+                p = parent[p]
+
+
+@njit(cache=True)
+def _root(link, v):  # type: ignore[no-untyped-def]
+    while link[v] != v:
+        link[v] = link[link[v]]
+        v = link[v]
+    return v
+
+
+@njit(cache=True)
+def _components(edge_faces, inside):  # type: ignore[no-untyped-def]
+    """The connected component of each face of a set in the dual on that set; -1 outside."""
+    link = np.arange(len(inside))
+    for e in range(len(edge_faces)):
+        g, h = edge_faces[e]
+        if inside[g] and inside[h]:
+            link[_root(link, g)] = _root(link, h)
+    out = np.full(len(inside), -1, np.int64)
+    for f in range(len(inside)):
+        if inside[f]:
+            out[f] = _root(link, f)
+    return out
+
+
+@njit(cache=True)
+def _heaviest(edges, weights, edge_faces, inside):  # type: ignore[no-untyped-def]
+    """The greatest weight of a vertex set that no cycle on a set of faces separates."""
+    link = np.arange(len(weights))
+    for e in range(len(edges)):
+        if not (inside[edge_faces[e, 0]] and inside[edge_faces[e, 1]]):
+            link[_root(link, edges[e, 0])] = _root(link, edges[e, 1])
+    total = np.zeros(len(weights), np.int64)
+    for v in range(len(weights)):
+        total[_root(link, v)] += weights[v]
+    return total.max()
+
+
+class WindowCycles:
+    """The simple dual cycles with an enclosed weight in a window, by meeting in the middle.
+
+    Parameters
+    ----------
+    dual : PlanarDual
+        The dual of a connected graph with n vertices, m edges, weights and costs.
+    low, high : int
+        Inclusive bounds on the weight of S, the side to which the darts of a directed cycle point.
+    symmetric : bool, optional
+        Whether the complement of S satisfies the bounds if S does. Then each undirected cycle is
+        given once; otherwise once for each direction that satisfies the bounds.
+    must_link, cannot_link : sequence of tuple of int, optional
+        Pairs of vertices that a cycle must not, or must, separate.
+    longest : int, optional
+        The largest number of edges of a cycle.
+
+    Attributes
+    ----------
+    paths : int
+        The number of paths listed so far, over all starts.
+
+    Raises
+    ------
+    DeclarationError
+        If the weights are too large to be refined, beyond 2**62 divided by the number of weights of 0.
+
+    Notes
+    -----
+    **Each cycle is found exactly once from a start.** Let a directed cycle of cost c through the start face
+    be given, with positive edge costs. Its longest prefix of cost a with 2 a <= c is followed by an edge of
+    cost e with 2 (a + e) > c. The rest, reversed, is a path from the start of cost b = c - a - e.
+    The two conditions are a <= b + e and b < a + e, so the prefix, the edge and the rest are unique, and
+    a and b are at most c / 2. Costs of 0 are replaced by positive ones: all costs are multiplied by
+    m + 1, then 1 is added. This preserves the order of the costs of cycles, which have at most m edges.
+
+    **The window.** The flow sums of `flow_sums` are additive along the cycle, so the second path is
+    sought by binary search among the sums at the other end of the edge. Vertices of weight 0 get a small
+    positive weight, less than 1 in sum, so no two directions of a cycle are confused. Separated pairs are
+    compared by a 64-bit hash that is additive (exclusive or); cycles are checked exactly afterwards.
+
+    **All cycles are found.** A cycle is found at the first of its faces that is a start, because deleted
+    faces precede the start. The faces that remain form components in the dual. A component is dropped
+    only if none of its cycles satisfies the bounds: no cycle of the component crosses
+    an edge with a face outside the component, so the ends of such edges are on one side together. If these
+    contractions make a vertex set of weight w, then one side of each cycle weighs at most the total
+    minus w, and the other side weighs at least w.
+
+    With branching factor q of the dual (about 2.2 on planar maps) and s starts, time and memory are
+    O(s q^(c / 2)) and O(q^(c / 2)) for unit costs.
+
+    References
+    ----------
+    .. [1] Horowitz and Sahni, Computing partitions with applications to the knapsack problem, JACM 1974.
+
+    Examples
+    --------
+    >>> from forcopt.graphs.weighted import WeightedGraph
+    >>> g = WeightedGraph.of([1] * 4, [(0, 1), (1, 2), (2, 3), (0, 3)], [1, 2, 1, 5])
+    >>> cycles = WindowCycles(PlanarDual.of(g), 2, 2, symmetric=True)
+    >>> *_, (cost, edges) = cycles.search(20)
+    >>> cost, edges.tolist()
+    (2, [0, 3])
+    """
+
+    def __init__(
+        self,
+        dual: PlanarDual,
+        low: int,
+        high: int,
+        *,
+        symmetric: bool = False,
+        must_link: Sequence[tuple[int, int]] = (),
+        cannot_link: Sequence[tuple[int, int]] = (),
+        longest: int | None = None,
+    ) -> None:
+        graph = dual.graph
+        total = graph.total
+        self.dual, self.low, self.high, self.symmetric = dual, int(low), int(high), symmetric
+        self.must_link, self.cannot_link = list(must_link), list(cannot_link)
+        self.paths = 0
+        # Where vertices weigh 0, weights are refined so that every vertex set weighs more than 0: then the
+        # sign of a sum of flows tells whether the root lies in S.
+        unit = 1 + int((graph.weights == 0).sum())
+        if (total + 1) * unit >= 2**62:
+            raise DeclarationError(f"the weights sum to {total}, too large beside {unit - 1} weights of 0")
+        weights = graph.weights * unit + (graph.weights == 0)
+        most = int(weights.sum())
+        least, largest = max(1, self.low * unit), min(most - 1, (self.high + 1) * unit - 1)
+        windows = [(least, largest)]
+        if not symmetric:
+            windows.append((least - most, largest - most))
+        starts, darts = dual.links
+        self._factor = len(graph.edges) + 1 if len(graph.edges) and not graph.costs.all() else 1
+        cost = graph.costs if self._factor == 1 else graph.costs * self._factor + 1
+        pairs = [*self.must_link, *self.cannot_link]
+        codes = np.random.default_rng(0).integers(1, 2**62, len(pairs))
+        code = separation_codes(dual, pairs, codes)
+        target = np.bitwise_xor.reduce(codes[len(self.must_link) :], initial=0)
+        self._cost = cost
+        self._links = (starts, darts, dual.face, flow_sums(dual, weights), cost, code)
+        self._tree = spanning_tree(dual)
+        self._windows = np.array(windows, np.int64)
+        self._target = int(target)
+        self._longest = len(graph.edges) + 1 if longest is None else int(longest)
+        self._edge_faces = dual.face.reshape(-1, 2)
+
+    def search(
+        self,
+        most: int,
+        *,
+        every: bool = False,
+        separator: Sequence[int] = (),
+        pause: Callable[[], None] | None = None,
+    ) -> Iterator[tuple[int, Array]]:
+        """Give the cycles that cost at most a limit.
+
+        Parameters
+        ----------
+        most : int
+            The largest cost.
+        every : bool, optional
+            Whether to give all cycles, in any order. Otherwise each is cheaper than the one before, and the
+            last is the cheapest of all.
+        separator : sequence of int, optional
+            Edges; their faces are the first starts. A balanced cycle leaves few further starts.
+        pause : callable, optional
+            Called many times a second; it may raise an exception, which ends the search.
+
+        Yields
+        ------
+        cost : int
+            The cost of the cycle.
+        edges : ndarray of int64
+            The edges that it crosses, in increasing order.
+
+        Raises
+        ------
+        MemoryError
+            If the paths of one start do not fit in memory.
+        """
+        most = int(most) * self._factor + (self._factor - 1)
+        cost = self._links[4]
+        space = _Space(self.dual.faces)
+        for start, gone in self._starts(separator):
+            for found in self._through(start, gone, most, every, space, pause):
+                parent, via = space.labels[-2:]
+                for i, d, j in found.tolist():
+                    crossed = [d >> 1]
+                    for p in (i, j):
+                        while parent[p] >= 0:
+                            crossed.append(int(via[p]) >> 1)
+                            p = int(parent[p])
+                    edges = np.array(sorted(crossed), np.int64)
+                    paid = int(cost[edges].sum())
+                    if paid > most or not self._separates(edges):
+                        continue
+                    if not every:
+                        most = paid // self._factor * self._factor - 1
+                    yield paid // self._factor, edges
+
+    def sets(
+        self,
+        most: int,
+        prizes: Array | None = None,
+        threshold: float = np.inf,
+        *,
+        pause: Callable[[], None] | None = None,
+    ) -> Iterator[tuple[Array, Array]]:
+        """Give the enclosed vertex sets S with ``cost(S) <= most`` and ``cost(S) - prizes(S) <= threshold``.
+
+        Parameters
+        ----------
+        most : int
+            The largest cost of the cycle around S.
+        prizes : ndarray, shape (n,), optional
+            One for each vertex, of any sign; 0 if left out.
+        threshold : float, optional
+            The largest reduced cost; compared with 1e-6 to spare.
+        pause : callable, optional
+            See `search`.
+
+        Yields
+        ------
+        sets : ndarray of bool, shape (count, n)
+            Each S is given once, over all batches.
+        costs : ndarray of int64, shape (count,)
+            Their costs.
+
+        Raises
+        ------
+        MemoryError
+            If the paths of one start do not fit in memory.
+        """
+        graph, factor = self.dual.graph, self._factor
+        most = int(most) * factor + (factor - 1)
+        gains = None if prizes is None else flow_sums(self.dual, np.asarray(prizes, float) * factor)
+        room = (threshold + 1e-6) * factor + (factor - 1)
+        # If the root lies in S, the sum of the prizes' flows lacks the total.
+        more = 0.0 if prizes is None else float(np.sum(prizes)) * factor
+        space = _Space(self.dual.faces)
+        order, above = self._tree
+        for start, gone in self._starts(()):
+            for found in self._through(
+                start, gone, most, True, space, pause, gains, np.array([room, room + more])
+            ):
+                if not len(found):
+                    continue
+                _, _, total, *_, parent, via = space.labels
+                sets = np.zeros((len(found), graph.size), np.bool_)
+                costs = np.zeros(len(found), np.int64)
+                _enclosed(
+                    found, self._links[3], self._links[4], parent, via, order, above, total, sets, costs
+                )
+                costs //= factor
+                good = np.ones(len(found), np.bool_)
+                if prizes is not None:
+                    good = costs - sets @ prizes <= threshold + 1e-6
+                for a, b in self.must_link:
+                    good &= sets[:, a] == sets[:, b]
+                for a, b in self.cannot_link:
+                    good &= sets[:, a] != sets[:, b]
+                yield sets[good], costs[good]
+
+    def _starts(self, separator: Sequence[int]) -> Iterator[tuple[int, Array]]:
+        """Give start faces with the faces deleted before and outside their component."""
+        faces, degree = self.dual.faces, np.diff(self.dual.links[0])
+        first = sorted(set(self._edge_faces[list(separator)].ravel().tolist()))
+        stack = [(np.ones(faces, np.bool_), first)]
+        while stack:
+            inside, wanted = stack.pop()
+            wanted = [f for f in wanted if inside[f]] or self._separator(inside)
+            if not wanted:
+                continue
+            start = max(wanted, key=lambda f: degree[f])
+            yield start, ~inside
+            inside = inside.copy()
+            inside[start] = False
+            labels = _components(self._edge_faces, inside)
+            for label in np.unique(labels[labels >= 0]):
+                part = labels == label
+                if self._alive(part):
+                    stack.append((part, [f for f in wanted if part[f]]))
+
+    def _alive(self, inside: Array) -> bool:
+        graph = self.dual.graph
+        heavy = int(_heaviest(graph.edges, graph.weights, self._edge_faces, inside))
+        return graph.total - heavy >= self.low or heavy <= self.high
+
+    def _separator(self, inside: Array) -> list[int]:
+        """The faces of the most balanced fundamental cycle of a breadth-first tree; none without a cycle."""
+        starts, darts, face, gain, *_ = self._links
+        members = np.flatnonzero(inside)
+        root = int(members[np.argmax(np.diff(starts)[members])])
+        depth, reached, sums = {root: 0}, {root: -1}, {root: 0}
+        queue = [root]
+        for g in queue:
+            for d in darts[starts[g] : starts[g + 1]].tolist():
+                h = int(face[d ^ 1])
+                if inside[h] and h not in depth:
+                    depth[h], reached[h], sums[h] = depth[g] + 1, d, sums[g] + int(gain[d])
+                    queue.append(h)
+        half = int(self._windows[0].sum()) / 2
+        best, chosen = np.inf, -1
+        tree = {d >> 1 for d in reached.values() if d >= 0}
+        for e, (g, h) in enumerate(self._edge_faces.tolist()):
+            if e not in tree and inside[g] and inside[h]:
+                value = abs(abs(sums[g] + int(gain[2 * e]) - sums[h]) - half)
+                if value < best:
+                    best, chosen = value, e
+        if chosen < 0:
+            return []
+        found = set()
+        for f in self._edge_faces[chosen].tolist():
+            at = f
+            while True:
+                found.add(at)
+                if reached[at] < 0:
+                    break
+                at = int(face[reached[at]])
+        return sorted(found)
+
+    def _through(
+        self,
+        start: int,
+        gone: Array,
+        most: int,
+        every: bool,
+        space: _Space,
+        pause: Callable[[], None] | None,
+        prize: Array | None = None,
+        threshold: Array | None = None,
+    ) -> Iterator[Array]:
+        """Join the paths from a start face; pairs of paths and the dart between them, see `_join`."""
+        starts, darts, face, _, cost, _ = self._links
+        first = last = np.zeros((0, 0))
+        width = half = 1
+        bounded = threshold is not None and bool(np.isfinite(threshold).all())
+        if prize is None or threshold is None:
+            prize, threshold = np.zeros(len(face)), np.full(2, np.inf)
+        if pause is not None:
+            pause()
+        back = np.empty(self.dual.faces, np.int64)
+        _distances(starts, darts, face, cost, gone, start, back)
+        space.begin(start, int(starts[start]))
+        while space.now[1] >= 0:
+            if bounded and space.now[0] > _MANY:  # so many paths that bounds pay
+                bounded = False
+                whole = int(self._windows[0, 0] - self._windows[1, 0])
+                width = max(1, whole // _BUCKETS)
+                half = bucket_count(whole, width)
+                first, last = completion_bounds(
+                    self._links, prize, gone, start, self._windows, threshold, width, half,
+                    min(self._longest, most // int(cost.min())),
+                )  # fmt: skip
+                space.begin(start, int(starts[start]))
+            if space.now[0] == len(space.at):
+                space.grow()
+            before = int(space.now[0])
+            _extend(
+                *self._links, prize, gone, back, most, self._longest, first, last, width, half,
+                *space.labels, space.trail, space.pointer, space.used, space.now, _PATHS,
+            )  # fmt: skip
+            self.paths += int(space.now[0]) - before
+            if pause is not None:
+                pause()
+        labels = tuple(column[: space.now[0]] for column in space.labels)
+        step = 1 + max(0, most) // 2 // _CLASSES
+        classes = max(0, most) // 2 // step + 1
+        group = np.asarray(labels[0], np.int64) * classes + np.asarray(labels[1], np.int64) // step
+        order, begins = _grouped(group, labels[2], self.dual.faces * classes)
+        sums = labels[2][order]
+        ordered = tuple(labels[c][order] for c in (1, 3, 4, 5, 6))
+        for begin in range(0, len(order), _JOINS):
+            if pause is not None:
+                pause()
+            found, most = _join(
+                *self._links, prize, gone, self._windows, self._target, most, self._longest, every, threshold,
+                *labels, order, begins, sums, ordered, classes, step, space.stamp,
+                begin, min(begin + _JOINS, len(order)),
+            )  # fmt: skip
+            yield found
+        space.clear()
+
+    def _separates(self, edges: Array) -> bool:
+        """Whether a cycle separates the pairs that it must, and no other: hashes may collide."""
+        if not self.must_link and not self.cannot_link:
+            return True
+        side = self.dual.sides(edges)
+        return all(side[a] == side[b] for a, b in self.must_link) and all(
+            side[a] != side[b] for a, b in self.cannot_link
+        )
+
+
+def _grouped(group: Array, total: Array, groups: int) -> tuple[Array, Array]:
+    """The order of the paths by group, then by sum, and the start of each group in it."""
+    least, most = int(total.min()), int(total.max())
+    if groups * (most - least + 1) < 2**62:
+        order = np.argsort(group * np.int64(most - least + 1) + (total - least))
+    else:
+        order = np.lexsort((total, group))
+    return order, np.searchsorted(group[order], np.arange(groups + 1))
+
+
+class _Space:
+    """The paths of one start, in arrays that grow; `labels` holds them by column."""
+
+    def __init__(self, faces: int) -> None:
+        self.trail, self.pointer = np.zeros(faces + 1, np.int64), np.zeros(faces + 1, np.int64)
+        self.used, self.stamp = np.zeros(faces, np.bool_), np.full(faces, -1, np.int64)
+        self.now = np.zeros(2, np.int64)
+        self.labels = tuple(
+            np.empty(1 << 16, kind)
+            for kind in (
+                np.int32,
+                np.int64,
+                np.int64,
+                np.int64,
+                np.float64,
+                np.int8,
+                np.int32,
+                np.int32,
+                np.int32,
+            )
+        )
+
+    @property
+    def at(self) -> Array:
+        """The end face of each path."""
+        return self.labels[0]
+
+    def begin(self, start: int, first: int) -> None:
+        """Begin with the empty path at a face whose darts begin at `first`."""
+        for column, value in zip(self.labels, (start, 0, 0, 0, 0.0, 3, 0, -1, -1), strict=True):
+            column[0] = value
+        self.used[:] = False
+        self.used[start] = True
+        self.stamp[:] = -1
+        self.now[:] = 1, 0
+        self.trail[0], self.pointer[0] = 0, first
+
+    def grow(self) -> None:
+        """Double the space."""
+        size = len(self.at)
+        if size >= _LARGEST:
+            raise MemoryError(f"more than {_LARGEST} paths of one start face do not fit in memory")
+        self.labels = tuple(np.concatenate([column, np.empty_like(column)]) for column in self.labels)
+
+    def clear(self) -> None:
+        """Give back large arrays."""
+        if len(self.at) > 1 << 22:
+            self.labels = tuple(column[: 1 << 16].copy() for column in self.labels)

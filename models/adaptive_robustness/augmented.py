@@ -1,0 +1,128 @@
+"""Learning on augmented points: the paper's way, with any linear learner, or the expansion's neighbour."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from forcopt.arrays import Array
+from forcopt.errors import DeclarationError, NotInstalledError
+from forcopt.models.adaptive_robustness.adaptive_radii import adaptive_radii, capped, check_labels
+from forcopt.models.adaptive_robustness.augmentation import augment
+from forcopt.models.adaptive_robustness.classification import AdaptiveRobustClassification
+from forcopt.models.adaptive_robustness.classifiers import Halfspace, NearestNeighbour, Tree
+from forcopt.models.adaptive_robustness.geometry import Norm, check_points, length
+from forcopt.problem import Outcome
+
+__all__ = ["ExpansionNearestNeighbour", "augmented"]
+
+
+@AdaptiveRobustClassification.algorithm(
+    "augmented", exact=False, cites="Chowdhury, Urner (2022), Definition 11"
+)
+def augmented(
+    problem: AdaptiveRobustClassification,
+    *,
+    learner: Any = None,
+    draws: int = 4,
+    keep_original: bool = True,
+    seed: int | np.random.Generator | None = 0,
+) -> Outcome:
+    """Fit a learner to draws from the balls.
+
+    Parameters
+    ----------
+    problem : AdaptiveRobustClassification
+    learner : scikit-learn estimator, optional
+        Linear (with ``coef_`` and ``intercept_``), a decision tree, or a 1-nearest neighbour; logistic
+        regression by default. It is cloned.
+    draws : int
+        For each point.
+    keep_original : bool
+        See `augment`.
+    seed : int or Generator
+
+    Returns
+    -------
+    Outcome
+        The classifier; 0 is the only bound.
+    """
+    try:
+        from sklearn.base import clone
+        from sklearn.linear_model import LogisticRegression
+    except ImportError:
+        raise NotInstalledError("augmented needs scikit-learn: pip install 'forcopt[learn]'") from None
+    rows = augment(
+        problem.features, problem.labels, draws=draws, keep_original=keep_original, norm=problem.norm,
+        radii=problem.balls, seed=seed,
+    )  # fmt: skip
+    if (rows.labels == rows.labels[0]).all():
+        raise DeclarationError("labels: all are equal; a learner needs both")
+    fitted = clone(learner if learner is not None else LogisticRegression(max_iter=2000)).fit(
+        rows.points, rows.labels
+    )
+    return Outcome(_read(fitted, rows.points, rows.labels), 0.0)
+
+
+def _read(fitted: Any, X: Array, y: Array) -> Any:
+    if hasattr(fitted, "coef_") and np.size(fitted.intercept_) == 1:
+        return Halfspace(np.ravel(fitted.coef_), float(np.ravel(fitted.intercept_)[0]))
+    if hasattr(fitted, "tree_"):
+        return Tree.from_sklearn(fitted)
+    if getattr(fitted, "n_neighbors", 0) == 1:
+        return NearestNeighbour(X, y)
+    raise DeclarationError(
+        f"learner is {type(fitted).__name__}; the exact loss is known of linear ones, trees and the nearest "
+        "neighbour: fit others on the rows of augment"
+    )
+
+
+class ExpansionNearestNeighbour:
+    """The nearest neighbour on balls: the label of the ball that is nearest, 0 inside of it.
+
+    Parameters
+    ----------
+    c : float
+        The fraction of the adaptive radius. With 0 this is the nearest neighbour; up to 1/2 balls of
+        different labels are disjoint, so that the adaptive loss on the training points is 0.
+    norm : {"l2", "linf"}
+
+    References
+    ----------
+    Chowdhury, Urner, FORC 2022, Theorem 12.
+
+    Examples
+    --------
+    >>> nn = ExpansionNearestNeighbour(0.5).fit([[0.0], [1.0], [4.0]], [0, 1, 1])
+    >>> nn.predict([[0.4], [0.6]]).tolist()
+    [0, 1]
+    """
+
+    def __init__(self, c: float = 0.5, norm: Norm = "l2") -> None:
+        if not c >= 0:
+            raise DeclarationError(f"c is {c!r}; it must be at least 0")
+        self.c, self.norm = c, norm
+
+    def fit(self, X: Any, y: Any, *, cap: float | None = None) -> Self:
+        """Keep the points, their labels and their balls."""
+        self.points = check_points(X, "X")
+        self.labels = check_labels(y, len(self.points))
+        one = bool((self.labels == self.labels[0]).all())
+        if self.c == 0 or (one and cap is None):
+            self.radii = np.zeros(len(self.points))
+        else:
+            self.radii = self.c * capped(adaptive_radii(self.points, self.labels, self.norm), cap)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """The label of the nearest ball; the nearest center breaks ties."""
+        X = check_points(X, "X")
+        out = np.empty(len(X), dtype=self.labels.dtype)
+        step = max(1, 4_000_000 // self.points.size)
+        for at in range(0, len(X), step):
+            apart = length(X[at : at + step, None] - self.points, self.norm)
+            away = np.maximum(apart - self.radii, 0.0)
+            nearest = away <= away.min(axis=1, keepdims=True)
+            out[at : at + step] = self.labels[np.where(nearest, apart, np.inf).argmin(axis=1)]
+        return out

@@ -1,0 +1,208 @@
+"""Learning a halfspace of least adaptive robust loss: the declaration and its judge."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from pydantic import field_validator, model_validator
+
+from forcopt.arrays import Array
+from forcopt.declaration import Integers, Numbers
+from forcopt.errors import DeclarationError
+from forcopt.models.adaptive_robustness.adaptive_radii import adaptive_radii
+from forcopt.models.adaptive_robustness.augmentation import check_fraction
+from forcopt.models.adaptive_robustness.classifiers import Halfspace, NearestNeighbour, Tree
+from forcopt.models.adaptive_robustness.closed_form import halfspace_radii
+from forcopt.models.adaptive_robustness.cutting_plane_radius import constancy_radii
+from forcopt.models.adaptive_robustness.geometry import Norm, check_points, length
+from forcopt.models.adaptive_robustness.robustness_radius import exact_radii
+from forcopt.problem import Evaluation, Method, Problem, Solution
+
+__all__ = ["AdaptiveRobustClassification"]
+
+TOLERANCE = 1e-6
+"""A ball whose radius exceeds the room it has by at most this share of the extent of the points is safe."""
+
+
+class AdaptiveRobustClassification(Problem):
+    """Find the halfspace of least empirical c-adaptive robust loss.
+
+    A point is lost if the classifier changes its label inside of the open ball around it, or is wrong at it.
+    The ball's radius is c times the distance to the nearest point with the other label.
+
+    Parameters
+    ----------
+    features : array, shape (n, d)
+    labels : array of 0 and 1, shape (n,)
+    fraction : float
+        The fraction c > 0 of the adaptive radius; above 1/2 balls of different labels overlap (warned).
+    norm : {"l2", "linf"}
+    radii : number or array, shape (n,), optional
+        The radii of the balls themselves, in place of c times the adaptive ones.
+
+    Raises
+    ------
+    DeclarationError
+        For other labels, ``c <= 0``, one label only without `radii`, shapes that do not fit.
+
+    Notes
+    -----
+    A `Halfspace` is judged in closed form, up to 1e-6 of the extent of the points; `NearestNeighbour`
+    (``"l2"``) and `Tree` by their exact radii. A network needs a solver: see `exact_radii`.
+
+    References
+    ----------
+    Chowdhury, Urner, Robustness should not be at odds with accuracy, FORC 2022, Definitions 9 and 10.
+
+    Examples
+    --------
+    >>> x, y = [[-1, .9], [-1, 1.1], [1, .9], [1, 2]], [0, 1, 0, 1]
+    >>> p = AdaptiveRobustClassification(x, y, fraction=0.48)
+    >>> p.solve("enumeration").objective
+    0.0
+    >>> p.evaluate(Halfspace([0.0, 1.0], -1.0)).objective  # only (1, 0.9) is too near
+    0.25
+    """
+
+    family: ClassVar[str] = "robustness"
+    default_method: ClassVar[str] = "milp"
+
+    features: Numbers
+    labels: Integers
+    fraction: float = 0.5
+    norm: Norm = "l2"
+    radii: Numbers | None = None
+
+    @field_validator("features")
+    @classmethod
+    def _is_table(cls, features: Array) -> Array:
+        return check_points(features, "features")
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        n = len(self.features)
+        if self.labels.shape != (n,):
+            raise DeclarationError(f"labels: the shape is {self.labels.shape}; it must be ({n},)")
+        if not np.isin(self.labels, (0, 1)).all():
+            wrong = int(np.argmax(~np.isin(self.labels, (0, 1))))
+            raise DeclarationError(f"labels[{wrong}] is {self.labels[wrong]}; it must be 0 or 1")
+        if self.radii is None:
+            check_fraction(self.fraction)
+            if (self.labels == self.labels[0]).all():
+                raise DeclarationError(
+                    "labels: all are equal, so adaptive radii are infinite; give radii or both labels"
+                )
+        elif self.radii.shape not in ((), (n,)) or self.radii.min() < 0:
+            raise DeclarationError(
+                f"radii: the shape is {self.radii.shape}, least {self.radii.min():g}; it must be one number "
+                f"or ({n},), and not negative"
+            )
+        return self
+
+    def method(self, name: str | None = None) -> Method:
+        """Give a method by name; by default ``misocp`` for ``"l2"`` and ``milp`` for ``"linf"``."""
+        return super().method(name or ("misocp" if self.norm == "l2" else "milp"))
+
+    def solve(self, method: str | None = None, *, backend: str | None = None, **options: Any) -> Solution:
+        """Solve the problem, see `Problem.solve`; a mixed-integer program with cones by SCIP by default."""
+        name, _, at = (method or "").partition("@")
+        if backend is None and not at and self.method(name or None).name == "misocp":
+            backend = "scip"
+        return super().solve(method, backend=backend, **options)
+
+    # -- what methods build on -------------------------------------------------------------------------------
+
+    @cached_property
+    def balls(self) -> Array:
+        """The radius of each point's ball, shape ``(n,)``."""
+        if self.radii is not None:
+            return np.broadcast_to(self.radii, self.labels.shape).astype(float)
+        return self.fraction * self.adaptive
+
+    @cached_property
+    def adaptive(self) -> Array:
+        """The adaptive radii, shape ``(n,)``."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return adaptive_radii(self.features, self.labels, self.norm)
+
+    @cached_property
+    def center(self) -> Array:
+        """The middle of the points, shape ``(d,)``."""
+        return np.asarray((self.features.min(axis=0) + self.features.max(axis=0)) / 2)
+
+    @cached_property
+    def extent(self) -> float:
+        """The largest distance of a point, or end of its ball, from the center; 1 if all coincide."""
+        away = length(self.features - self.center, self.norm)
+        return float((away + self.balls).max()) or 1.0
+
+    @property
+    def signs(self) -> Array:
+        """1 for label 1, -1 for label 0."""
+        return 2.0 * self.labels - 1.0
+
+    @cached_property
+    def coinciding(self) -> Array:
+        """Pairs of points at one place with different labels, shape ``(k, 2)``."""
+        _, place = np.unique(self.features, axis=0, return_inverse=True)
+        place = place.reshape(-1)
+        rows = [
+            (int(np.flatnonzero((place == p) & (self.labels == 0))[0]), int(i))
+            for p in np.unique(place[self.labels == 0])
+            for i in np.flatnonzero((place == p) & (self.labels == 1))
+        ]
+        rows += [
+            (int(i), int(np.flatnonzero((place == p) & (self.labels == 1))[0]))
+            for p in np.unique(place[self.labels == 1])
+            for i in np.flatnonzero((place == p) & (self.labels == 0))
+        ]
+        return np.array(sorted(set(rows)), dtype=np.int64).reshape(-1, 2)
+
+    # -- judging ---------------------------------------------------------------------------------------------
+
+    def lossy(self, decision: Any) -> Array:
+        """Which points are lost by a classifier, shape ``(n,)``.
+
+        Raises
+        ------
+        DeclarationError
+            For a classifier that is no `Halfspace`, `Tree` or `NearestNeighbour` (``"l2"``).
+        """
+        X, y = self.features, self.labels
+        if isinstance(decision, Halfspace):
+            room = halfspace_radii(decision, X, y, self.norm)
+        elif isinstance(decision, NearestNeighbour) and self.norm == "l2":
+            room = constancy_radii(decision, X, y)
+        elif isinstance(decision, Tree):
+            room = exact_radii(decision, X, y, self.norm)[1]
+        else:
+            raise DeclarationError(
+                f"the decision is a {type(decision).__name__}; it must be a Halfspace, a Tree or a "
+                "NearestNeighbour (l2); for a network, compare exact_radii with balls"
+            )
+        wrong = np.asarray(decision.predict(X)) != y
+        return np.asarray(wrong | (room < self.balls - TOLERANCE * self.extent))
+
+    def evaluate(self, decision: Any) -> Evaluation:
+        """Judge a classifier: the share of points that are lost, exactly.
+
+        Returns
+        -------
+        Evaluation
+            The loss; as metrics the share of misclassified points, the share of points that every classifier
+            loses one of (as another label is at the same place), and for adaptive radii the largest
+            fraction at which this classifier loses nothing.
+        """
+        lost = self.lossy(decision)
+        wrong = np.asarray(decision.predict(self.features)) != self.labels
+        metrics = {"binary loss": float(wrong.mean()), "coinciding": len(self.coinciding) / len(self.labels)}
+        if self.radii is None and isinstance(decision, Halfspace):
+            room = halfspace_radii(decision, self.features, self.labels, self.norm)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = np.where(self.adaptive > 0, room / self.adaptive, np.where(wrong, 0.0, np.inf))
+            metrics["fraction"] = float(share.min())
+        return Evaluation(float(lost.mean()), {}, metrics)

@@ -1,0 +1,194 @@
+"""The radius of the nearest neighbour: quadratic programs with cells added as they are violated."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.spatial import KDTree
+
+from forcopt.arrays import Array
+from forcopt.clock import Deadline
+from forcopt.models.adaptive_robustness.classifiers import NearestNeighbour
+from forcopt.models.adaptive_robustness.dual_active_set import shortest_vector
+from forcopt.models.adaptive_robustness.robustness_radius import RobustnessRadius
+from forcopt.problem import Outcome
+from forcopt.status import Status
+
+__all__ = ["constancy_radii", "cuts", "nearest_border"]
+
+_EDGE = 1e-10
+"""A cell is violated if the point is nearer to its atom by more than this, relative to the distances."""
+
+
+@RobustnessRadius.algorithm(
+    "cuts", exact=True, cites="Chowdhury, Urner (2022), Definition 8, as quadratic programs with lazy cells"
+)
+def cuts(problem: RobustnessRadius, *, time_limit: float | None = None) -> Outcome:
+    """Project the point on the cell of each atom with another label, near ones first.
+
+    The cell of an atom is where it is nearer than every atom of the label. Its inequalities are added as the
+    projection violates them; an atom is skipped once even half its distance (less half that of the nearest
+    atom of the label) is no better than the best. Exact.
+    """
+    nn = problem.classifier
+    assert isinstance(nn, NearestNeighbour)
+    if problem.is_misclassified:
+        return Outcome(problem.point.copy(), 0.0)
+    if not len(nn.tree(problem.label, same=False)[1]):
+        return Outcome(None, status=Status.INFEASIBLE, message="all atoms have one label")
+    deadline = Deadline(time_limit)
+    moved, radius, bound, programs = nearest_border(nn, problem.point, problem.label, deadline=deadline)
+    done = bound >= radius
+    return Outcome(moved, min(bound, radius), None if done else Status.FEASIBLE, programs)
+
+
+def nearest_border(
+    nn: NearestNeighbour, x: Array, label: int, *, deadline: Deadline
+) -> tuple[Array, float, float, int]:
+    """The nearest point that is no nearer to the label's atoms than to some other.
+
+    Parameters
+    ----------
+    nn : NearestNeighbour
+    x : array, shape (d,)
+    label : int
+        Atoms of this label and of others exist.
+    deadline : Deadline
+
+    Returns
+    -------
+    point, its distance, a lower bound of the least distance, and the number of programs solved.
+    """
+    same, _ = nn.tree(label, same=True)
+    other, other_at = nn.tree(label, same=False)
+    own, first = same.query(x)
+    count, done, programs, unproved = min(8, len(other_at)), 0, 0, math.inf
+    apart, order = _nearest(other, x, count)
+    best = nn.points[other_at[order[0]]].copy()
+    radius = float(apart[0])
+    cells = [int(first)]
+    while True:
+        atoms = nn.points[other_at[order[done:count]]]
+        tested, least = 0, np.zeros(len(atoms))
+        for rank in range(done, count):
+            bound = max(0.0, (float(apart[rank]) - own) / 2)
+            if bound >= radius:
+                return best, radius, min(unproved, radius), programs
+            if deadline.passed:
+                return best, radius, min(bound, unproved, radius), programs
+            if tested < len(cells):  # cells that other atoms needed may put this one too far, too
+                least = np.maximum(least, _distances(x, atoms, same.data[cells[tested:]]))
+                tested = len(cells)
+            if least[rank - done] >= radius:
+                continue
+            move, size, used, proved = _project(
+                same, x, atoms[rank - done], float(apart[rank]), cells[0], radius
+            )
+            cells += [k for k in used if k not in cells]
+            programs += 1
+            if move is not None and size < radius:
+                best, radius = x + move, size
+            if not proved:
+                unproved = min(unproved, bound)
+        if count == len(other_at):
+            return best, radius, min(unproved, radius), programs
+        done, count = count, min(2 * count, len(other_at))
+        apart, order = _nearest(other, x, count)
+
+
+def _distances(x: Array, atoms: Array, cells: Array) -> Array:
+    """The distance from x to where each atom is nearer than all cells, at least: one cell at a time."""
+    least = np.full(len(atoms), -np.inf)
+    far = ((atoms - x) ** 2).sum(axis=1)
+    for cell in cells:
+        size = np.linalg.norm(atoms - cell, axis=1)
+        ahead = (far - float((cell - x) @ (cell - x))) / 2
+        np.maximum(least, np.divide(ahead, size, out=np.zeros_like(size), where=size > 0), out=least)
+    return least
+
+
+def _nearest(tree: KDTree, x: Array, count: int) -> tuple[Array, Array]:
+    apart, order = tree.query(x, k=count)
+    return np.atleast_1d(apart), np.atleast_1d(order)
+
+
+def _project(
+    same: KDTree, x: Array, atom: Array, apart: float, first: int, best: float
+) -> tuple[Array | None, float, set[int], bool]:
+    """The move from x to an atom's cell (None if at least `best`), its length, the cells used, if proved."""
+    if apart == 0:
+        return np.zeros_like(x), 0.0, set(), True
+    tried: set[int] = set()
+
+    def violated(u: Array) -> tuple[Array, float] | None:
+        """The nearest cell of the label at ``x + apart u``, if it is nearer than the atom's."""
+        z = x + apart * u
+        near, k = (float(np.linalg.norm(same.data[first] - x)), first) if not tried else same.query(z)
+        to_atom = float(np.linalg.norm(z - atom))
+        room = apart + to_atom
+        if near >= to_atom - _EDGE * room:
+            return None
+        if int(k) in tried and near >= to_atom - 1e-8 * room:
+            return None
+        tried.add(int(k))
+        # (atom - k) u >= (|atom - x|^2 - |k - x|^2) / 2, in units of `apart` and rows of length 1
+        away = (same.data[k] - x) / apart
+        row = (atom - x) / apart - away
+        size = float(np.linalg.norm(row))
+        return row / size, (1.0 - float(away @ away)) / 2 / size
+
+    found = shortest_vector(len(x), violated, best / apart, 20 * len(x) + 10 * len(same.data))
+    size = float(np.linalg.norm(found.vector)) * apart
+    if found.beyond:
+        return None, size, tried, True
+    return (found.vector * apart if found.proved else None), size, tried, found.proved
+
+
+def constancy_radii(
+    nn: NearestNeighbour,
+    points: Array,
+    labels: Array,
+    *,
+    at_most: Array | float = math.inf,
+    deadline: Deadline | None = None,
+) -> Array:
+    """The radii of the largest balls on which the nearest neighbour says one label.
+
+    Parameters
+    ----------
+    nn : NearestNeighbour
+    points : array, shape (n, d)
+    labels : array of int, shape (n,)
+        What it should say; 0 where it says something else.
+    at_most : number or array, shape (n,)
+        Radii that are at least this need not be known exactly.
+    deadline : Deadline, optional
+        When it has passed, proved lower bounds are given.
+
+    Returns
+    -------
+    array, shape (n,)
+        Infinite if there is one label only. At least half the adaptive radius for the atoms themselves.
+    """
+    limit = np.broadcast_to(at_most, (len(points),))
+    clock = deadline or Deadline()
+    out = np.full(len(points), np.inf)
+    for label in np.unique(labels):
+        mine = np.flatnonzero(labels == label)
+        if not len(nn.tree(int(label), same=True)[1]):
+            out[mine] = 0.0
+            continue
+        if not len(nn.tree(int(label), same=False)[1]):
+            continue
+        own = nn.tree(int(label), same=True)[0].query(points[mine])[0]
+        far = nn.tree(int(label), same=False)[0].query(points[mine])[0]
+        for i, a, b in zip(mine.tolist(), own.tolist(), far.tolist(), strict=True):
+            if b <= a:
+                out[i] = 0.0
+            elif (b - a) / 2 >= limit[i] or clock.passed:
+                out[i] = (b - a) / 2
+            else:
+                found = nearest_border(nn, points[i], int(label), deadline=clock)
+                out[i] = min(found[1], found[2])
+    return out

@@ -1,0 +1,172 @@
+"""Distances, open balls and the pairs of balls that meet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+from scipy.spatial import KDTree
+
+from forcopt.arrays import Array, as_numbers
+from forcopt.clock import Deadline
+from forcopt.errors import DeclarationError
+
+__all__ = [
+    "Norm",
+    "check_points",
+    "draw_in_ball",
+    "dual_length",
+    "length",
+    "meeting_pairs",
+    "order_of",
+    "shared_pairs",
+]
+
+Norm = Literal["l2", "linf"]
+"""The norm in which inputs are moved: Euclidean or maximum."""
+
+TOUCH = 1e-12
+"""Balls whose centers are nearer than the sum of radii by less, relative to coordinates, only touch."""
+
+_CHUNK = 4096
+
+
+def order_of(norm: str) -> float:
+    """The order p of a norm, as numpy and scipy take it.
+
+    Raises
+    ------
+    DeclarationError
+        For a norm that is neither ``"l2"`` nor ``"linf"``.
+    """
+    if norm not in get_args(Norm):
+        raise DeclarationError(f"norm is {norm!r}; it must be 'l2' or 'linf'")
+    return 2.0 if norm == "l2" else np.inf
+
+
+def length(moves: Any, norm: Norm) -> Array:
+    """The length of vectors, shape ``(..., d)`` to ``(...)``."""
+    return np.asarray(np.linalg.norm(np.asarray(moves, dtype=float), order_of(norm), axis=-1))
+
+
+def dual_length(weights: Any, norm: Norm) -> float:
+    """The dual norm of a vector: what a score ``w x`` gains at most by a move of length 1."""
+    return float(np.linalg.norm(weights, 2 if norm == "l2" else 1))
+
+
+def check_points(points: Any, what: str) -> Array:
+    """Read points, shape ``(n, d)`` with n and d at least 1.
+
+    Raises
+    ------
+    DeclarationError
+        For another shape, NaN or infinite entries.
+    """
+    values = as_numbers(points, what)
+    if values.ndim != 2 or 0 in values.shape:
+        raise DeclarationError(
+            f"{what}: the shape is {values.shape}; it must be (n, d), with n and d at least 1"
+        )
+    return values
+
+
+def draw_in_ball(shape: tuple[int, int], norm: Norm, rng: np.random.Generator) -> Array:
+    """Draw points uniformly from the unit ball, shape ``(count, d)``.
+
+    Notes
+    -----
+    In the Euclidean norm a normalized Gaussian gives the direction and ``U**(1/d)`` the radius.
+    """
+    if norm == "linf":
+        return rng.uniform(-1.0, 1.0, shape)
+    directions = rng.standard_normal(shape)
+    lengths = np.linalg.norm(directions, axis=1, keepdims=True)
+    lengths[lengths == 0] = 1.0
+    return np.asarray(directions / lengths * rng.random((shape[0], 1)) ** (1 / shape[1]))
+
+
+def meeting_pairs(
+    points: Array, radii: Array, left: Array, right: Array, norm: Norm, deadline: Deadline | None = None
+) -> tuple[Array, Array] | None:
+    """Pairs of open balls that meet, one of `left` and one of `right`.
+
+    Balls meet if the distance of their centers is below the sum of their radii; coinciding centers always
+    meet, since an empty ball stands for its center.
+
+    Parameters
+    ----------
+    points : array, shape (n, d)
+    radii : array, shape (n,)
+    left, right : arrays of indices
+    norm : {"l2", "linf"}
+    deadline : Deadline, optional
+        When to give up.
+
+    Returns
+    -------
+    pair of arrays of indices, sorted by the first, or None if the deadline passed.
+
+    Notes
+    -----
+    KD-trees over balls of similar radii, so that the search radius of a pair of trees is little more than
+    what is needed.
+    """
+    order, slack = order_of(norm), TOUCH * float(np.abs(points).max(initial=0.0))
+    found: list[tuple[Array, Array]] = []
+    right_trees = [(group, KDTree(points[group])) for group in _similar(radii, right)]
+    for group in _similar(radii, left):
+        for part in np.array_split(group, -(-len(group) // _CHUNK)):
+            own = KDTree(points[part])
+            for others, tree in right_trees:
+                if deadline is not None and deadline.passed:
+                    return None
+                reach = float(radii[part].max() + radii[others].max())
+                near = own.sparse_distance_matrix(tree, reach, p=order, output_type="ndarray")
+                i, j = part[near["i"]], others[near["j"]]
+                meets = (near["v"] < radii[i] + radii[j] - slack) | (near["v"] == 0)
+                found.append((i[meets], j[meets]))
+    if not found:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    i, j = np.concatenate([a for a, _ in found]), np.concatenate([b for _, b in found])
+    return _by_first(i, j, len(points))
+
+
+def _by_first(i: Array, j: Array, size: int) -> tuple[Array, Array]:
+    """Pairs in the order of their first index, by counting."""
+    import scipy.sparse as sp
+
+    rows = sp.csr_array((np.ones(len(i), dtype=np.int8), (i, j)), shape=(size, size))
+    return np.repeat(np.arange(size, dtype=rows.indices.dtype), np.diff(rows.indptr)), rows.indices
+
+
+def _similar(radii: Array, among: Array) -> Sequence[Array]:
+    """Indices grouped by their radius, up to a factor of 2^(1/8)."""
+    if not len(among):
+        return []
+    step = np.floor(8 * np.log2(np.maximum(radii[among], np.finfo(float).tiny)))
+    return [among[step == k] for k in np.unique(step)]
+
+
+def shared_pairs(
+    points: Array, radii: Array, left: Array, right: Array, domain: Array, norm: Norm
+) -> tuple[Array, Array]:
+    """Pairs of open balls that share a point of a finite domain; centers belong to the domain, too."""
+    import scipy.sparse as sp
+
+    places = np.concatenate([points, domain])
+    tree, order = KDTree(places), order_of(norm)
+    slack = TOUCH * float(np.abs(places).max(initial=0.0))
+
+    def inside(which: Array) -> Any:
+        rows = tree.query_ball_point(points[which], radii[which], p=order)
+        counts = np.array([len(r) for r in rows], dtype=np.int64)
+        row = np.repeat(np.arange(len(which)), counts)
+        column = np.concatenate([np.asarray(r, dtype=np.int64) for r in rows]) if len(rows) else row
+        distance = length(places[column] - points[which[row]], norm)
+        kept = (distance < radii[which[row]] - slack) | (distance == 0)
+        shape = (len(which), len(places))
+        return sp.csr_array((np.ones(int(kept.sum())), (row[kept], column[kept])), shape=shape)
+
+    together = sp.coo_array(inside(left) @ inside(right).T)
+    return _by_first(left[together.coords[0]], right[together.coords[1]], len(points))

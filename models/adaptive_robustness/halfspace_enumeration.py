@@ -1,0 +1,97 @@
+"""The halfspace of least loss in the plane, by trying every direction at which a ball may become lost."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from forcopt.arrays import Array
+from forcopt.clock import Deadline
+from forcopt.errors import DeclarationError
+from forcopt.models.adaptive_robustness.classification import TOLERANCE, AdaptiveRobustClassification
+from forcopt.models.adaptive_robustness.classifiers import Halfspace
+from forcopt.problem import Outcome
+from forcopt.status import Status
+
+__all__ = ["enumeration"]
+
+
+@AdaptiveRobustClassification.algorithm(
+    "enumeration", exact=True, cites="arrangement of the dual curves, in the plane and on the line"
+)
+def enumeration(problem: AdaptiveRobustClassification, *, time_limit: float | None = None) -> Outcome:
+    """For a direction, the best offset is found by sorting; only directions where two offsets tie can matter.
+
+    Notes
+    -----
+    For a direction u of dual length 1, point i is kept if the offset is at least ``r - u x`` (label 1) or at
+    most ``-r - u x`` (label 0). These ends change their order where ``u (x - x') = s r - s' r'``: two
+    directions for a pair. O(n^2) directions, O(n log n) each. One or two features.
+    """
+    X, n = problem.features - problem.center, len(problem.labels)
+    if X.shape[1] > 2:
+        raise DeclarationError(f"enumeration is for 1 or 2 features, and there are {X.shape[1]}")
+    deadline = Deadline(time_limit)
+    ends = problem.signs * problem.balls
+    i, j = np.triu_indices(n, 1)
+    directions = _directions(X, ends, i, j, problem.norm)
+    one, slack = problem.labels == 1, TOLERANCE * problem.extent / 4
+    best = Halfspace(np.zeros(X.shape[1]), 1.0 if one.mean() >= 0.5 else -1.0)
+    loss = float(problem.lossy(best).mean())
+    step = max(1, 2_000_000 // n)
+    for first in range(0, len(directions), step):
+        if deadline.passed:
+            return Outcome(best, 0.0, Status.FEASIBLE, message="time ran out")
+        part = directions[first : first + step]
+        offsets = ends - part @ X.T  # kept from here on (label 1), or up to here (label 0)
+        order = np.argsort(offsets, axis=1, kind="stable")
+        # a little above each end, so that ends that tie count as reached by label 1; label 0 has the slack
+        kept = _kept(np.take_along_axis(offsets, order, axis=1), one[order], slack)
+        top = kept.max(axis=1)
+        for row in np.argsort(-top, kind="stable"):
+            if top[row] <= n - n * loss + 1e-9 or deadline.passed:
+                break
+            # counted with slack, judged exactly: empty balls on the border may be lost all the same
+            for at in np.flatnonzero(kept[row] > n - n * loss + 1e-9):
+                offset, u = float(offsets[row, order[row, at]]), part[row]
+                for shift in (offset, offset + slack, offset - slack):
+                    candidate = Halfspace(u, shift - float(u @ problem.center))
+                    value = float(problem.lossy(candidate).mean())
+                    if value < loss - 1e-12:
+                        best, loss = candidate, value
+    return Outcome(best, loss)
+
+
+def _kept(ends: Array, one: Array, slack: float) -> Array:
+    """How many points are kept if the offset is each of the sorted ends; shapes ``(k, n)``."""
+    k, n = ends.shape
+    below = np.cumsum(one, axis=1)
+    above = (~one).sum(axis=1, keepdims=True) - np.cumsum(~one, axis=1)
+    kept = np.empty((k, n), dtype=np.int64)
+    for row in range(k):
+        up = np.searchsorted(ends[row], ends[row] + slack, side="right") - 1
+        down = np.searchsorted(ends[row], ends[row] - slack, side="left")
+        kept[row] = below[row, up] + above[row, down] + (~one[row])[down]
+    return kept
+
+
+def _directions(X: Array, ends: Array, i: Array, j: Array, norm: str) -> Array:
+    """Directions of dual length 1 at which two ends tie, and some besides; shape ``(k, d)``."""
+    if X.shape[1] == 1:
+        return np.array([[1.0], [-1.0]])
+    away, gap = X[i] - X[j], ends[i] - ends[j]
+    if norm == "l2":
+        size = np.linalg.norm(away, axis=1)
+        meets = (size > 0) & (np.abs(gap) <= size * (1 + 1e-12))
+        angle = np.arctan2(away[meets, 1], away[meets, 0])
+        turn = np.arccos(np.clip(gap[meets] / size[meets], -1, 1))
+        angles = np.concatenate([angle + turn, angle - turn, np.arange(8) * np.pi / 4])
+        return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    corners = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
+    found = [corners]
+    for a, b in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+        slope = away @ (b - a)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = (gap - away @ a) / slope
+        inside = np.isfinite(share) & (share > 0) & (share < 1)
+        found.append(a + share[inside, None] * (b - a))
+    return np.concatenate(found)

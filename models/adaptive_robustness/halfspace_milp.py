@@ -1,0 +1,116 @@
+"""The halfspace of least loss as a mixed-integer program: a binary for each point that may be lost."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from forcopt.arrays import Array
+from forcopt.errors import DeclarationError
+from forcopt.language.atoms import norm as norm_of
+from forcopt.language.model import Model, Variable
+from forcopt.loops.solution import ModelSolution
+from forcopt.models.adaptive_robustness.classification import TOLERANCE, AdaptiveRobustClassification
+from forcopt.models.adaptive_robustness.classifiers import Halfspace
+from forcopt.models.adaptive_robustness.geometry import dual_length, length, meeting_pairs
+from forcopt.problem import Handles
+
+__all__ = ["milp", "misocp"]
+
+_PREMISE = (
+    "points whose ball is empty are counted right only if they are off the border by 1e-5 of the extent"
+)
+
+
+@AdaptiveRobustClassification.formulation(
+    "milp", exact=True, cites="Chowdhury, Urner (2022), Definition 10, with the dual norm of linf"
+)
+def milp(problem: AdaptiveRobustClassification, model: Model) -> Handles:
+    """Rows ``s (w x + b) >= r - M lost`` with ``norm1(w) <= 1``. Norm ``"linf"``.
+
+    The ball of the dual norm needs no equation: a shorter w only makes the true distances larger.
+
+    Returns
+    -------
+    Handles
+        ``lost``, a binary for each point; ``w`` and ``b`` around the center of the points, in units of their
+        extent.
+    """
+    if problem.norm != "linf":
+        raise DeclarationError(f"norm is {problem.norm!r}; milp takes 'linf', and misocp 'l2'")
+    return _write(problem, model)
+
+
+@AdaptiveRobustClassification.formulation(
+    "misocp", exact=True, cites="Chowdhury, Urner (2022), Definition 10, with one second-order cone"
+)
+def misocp(problem: AdaptiveRobustClassification, model: Model) -> Handles:
+    """As the MILP, with ``norm2(w) <= 1``. Norm ``"l2"``.
+
+    Returns
+    -------
+    Handles
+        As for the MILP.
+    """
+    if problem.norm != "l2":
+        raise DeclarationError(f"norm is {problem.norm!r}; misocp takes 'l2', and milp 'linf'")
+    return _write(problem, model)
+
+
+def _write(problem: AdaptiveRobustClassification, model: Model) -> Handles:
+    n, d = problem.features.shape
+    unit = problem.extent
+    X = (problem.features - problem.center) / unit
+    balls = problem.balls / unit
+    # strictly right where the ball is empty, as the border belongs to label 1
+    asked = np.maximum(balls, 10 * TOLERANCE)
+    name = model.unused_name
+    w = model.variable(name("w"), d, lower=-1, upper=1)
+    farthest = float(length(X, problem.norm).max())
+    b = model.variable(name("b"), lower=-(farthest + asked.max()), upper=farthest + asked.max())
+    lost = model.variable(name("lost"), n, binary=True)
+    if problem.norm == "l2":
+        model.subject_to(norm_of(w) <= 1)
+    else:
+        size = model.variable(name("size"), d, lower=0, upper=1)
+        model.subject_to(w <= size, -w <= size, size.sum() <= 1)
+    # a score is at least -|x| - |b|: past |b| = farthest + radius the classifier is constant
+    big = asked + length(X, problem.norm) + farthest + asked.max()
+    signs = problem.signs
+    model.subject_to((X * signs[:, None]) @ w + signs * b >= asked - big * lost)
+    for i, j in _overlapping(problem):
+        model.subject_to(lost[i] + lost[j] >= 1)
+
+    def decision(result: ModelSolution) -> Halfspace:
+        found, shift = np.asarray(result[w], dtype=float), float(result[b])
+        length_ = dual_length(found, problem.norm)
+        if length_ <= 10 * TOLERANCE:  # constant over the points
+            return Halfspace(np.zeros(d), 1.0 if shift >= 0 else -1.0)
+        return Halfspace(found / unit, shift - float(found @ problem.center) / unit)
+
+    def start(decision: Halfspace) -> dict[Variable, Array]:
+        size = dual_length(decision.w, problem.norm)
+        if size == 0:
+            constant = np.sign(decision.b or 1.0) * (farthest + asked.max())
+            return {w: np.zeros(d), b: np.array(constant), lost: problem.lossy(decision).astype(float)}
+        shift = (decision.b + decision.w @ problem.center) / size / unit
+        shift = np.clip(shift, -(farthest + asked.max()), farthest + asked.max())
+        return {w: decision.w / size, b: np.array(shift), lost: problem.lossy(decision).astype(float)}
+
+    return Handles(
+        lost.sum() * 1.0,
+        decision,
+        start,
+        unit=1.0 / n,
+        premise=_PREMISE if (problem.balls == 0).any() else "",
+        lost=lost,
+        w=w,
+        b=b,
+    )
+
+
+def _overlapping(problem: AdaptiveRobustClassification) -> list[tuple[int, int]]:
+    """Pairs of points of different labels whose balls meet: no halfspace keeps both."""
+    zero, one = np.flatnonzero(problem.labels == 0), np.flatnonzero(problem.labels == 1)
+    found = meeting_pairs(problem.features, problem.balls, zero, one, problem.norm)
+    assert found is not None
+    return list(zip(found[0].tolist(), found[1].tolist(), strict=True))

@@ -1,0 +1,160 @@
+"""The radius of a network of rectified linear units: a mixed-integer program, with bounds by intervals."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from forcopt.arrays import Array
+from forcopt.clock import Deadline, Trace
+from forcopt.errors import DeclarationError
+from forcopt.language.atoms import norm as norm_of
+from forcopt.language.constraint import implies
+from forcopt.language.expression import Expression
+from forcopt.language.model import Model, Variable
+from forcopt.loops.solution import ModelSolution
+from forcopt.models.adaptive_robustness.attacks import attack
+from forcopt.models.adaptive_robustness.classifiers import ReLUNetwork
+from forcopt.models.adaptive_robustness.robustness_radius import RobustnessRadius
+from forcopt.problem import Handles
+
+__all__ = ["milp", "misocp"]
+
+
+@RobustnessRadius.formulation("milp", exact=True, cites="Tjeng, Xiao, Tedrake (2019), equations (2) to (9)")
+def milp(problem: RobustnessRadius, model: Model) -> Handles:
+    """A binary for each unit whose sign is open in the ball. Networks, norm ``"linf"``.
+
+    The ball is that of a move found by descent, or the box: so intervals of all units are finite, and
+    implications get their big M from them. Units whose sign is fixed need no binary.
+
+    Returns
+    -------
+    Handles
+        ``moved``, shape ``(d,)``; ``radius``; ``output`` of the network.
+    """
+    if problem.norm != "linf":
+        raise DeclarationError(f"norm is {problem.norm!r}; milp takes 'linf', and misocp 'l2'")
+    return _write(problem, model)
+
+
+@RobustnessRadius.formulation("misocp", exact=True, cites="Tjeng, Xiao, Tedrake (2019), with one cone")
+def misocp(problem: RobustnessRadius, model: Model) -> Handles:
+    """As the MILP, with a second-order cone for the length of the move. Networks, norm ``"l2"``.
+
+    Returns
+    -------
+    Handles
+        As for the MILP.
+    """
+    if problem.norm != "l2":
+        raise DeclarationError(f"norm is {problem.norm!r}; misocp takes 'l2', and milp 'linf'")
+    return _write(problem, model)
+
+
+def _write(problem: RobustnessRadius, model: Model) -> Handles:
+    net, x, d = problem.classifier, problem.point, len(problem.point)
+    assert isinstance(net, ReLUNetwork)
+    sign = 1.0 if problem.label == 1 else -1.0
+    low, high = problem.limits
+    known = attack(problem, 5, 20, np.random.default_rng(0), Trace(Deadline(5.0)))
+    most = math.inf if known is None else float(problem.lengths(known)) * (1 + 1e-6) + 1e-9
+    low, high = np.maximum(low, x - most), np.minimum(high, x + most)
+    if not np.isfinite(high - low).all():
+        raise DeclarationError(
+            "box is missing: no move that changes the label was found, so inputs have no bounds"
+        )
+    name = model.unused_name
+    unit = max(float((high - low).max()) / 2, 1e-12)  # moves count in units of the ball
+    move = model.variable(name("move"), d, lower=(low - x) / unit, upper=(high - x) / unit)
+    radius = model.variable(name("radius"), lower=0, upper=most / unit)
+    if problem.norm == "linf":
+        model.subject_to(move <= radius, -move <= radius)
+    else:
+        model.subject_to(norm_of(move) <= radius)
+    values: Expression = move * unit + x
+    bottom, top = low, high
+    layers: list[tuple[Variable, Variable, Array]] = []
+    for k, (matrix, shift) in enumerate(zip(net.weights[:-1], net.biases[:-1], strict=True)):
+        before = values @ matrix + shift
+        least, largest = _interval(matrix, shift, bottom, top)
+        if k == 0:
+            least, largest = _first_layer(problem, matrix, shift, most, least, largest)
+        open_units = np.flatnonzero((least < 0) & (largest > 0))
+        after = model.variable(
+            name(f"unit{k}"), len(shift), lower=np.maximum(least, 0), upper=np.maximum(largest, 0)
+        )
+        always = np.flatnonzero((least >= 0) & (largest > 0))
+        if len(always):
+            model.subject_to(after[always] == before[always])
+        if len(open_units):
+            on = model.variable(name(f"on{k}"), len(open_units), binary=True)
+            # the expression with its own bounds, for a big M as small as intervals give
+            sum_ = model.variable(
+                name(f"sum{k}"), len(open_units), lower=least[open_units], upper=largest[open_units]
+            )
+            model.subject_to(
+                sum_ == before[open_units],
+                after[open_units] >= sum_,
+                after[open_units] <= largest[open_units] * on,
+                implies(on, after[open_units] <= sum_),
+            )
+            layers.append((on, after, open_units))
+        values, bottom, top = after, np.maximum(least, 0), np.maximum(largest, 0)
+    output = (values @ net.weights[-1] + net.biases[-1])[0]
+    scale = float(np.abs(net.weights[-1]).max() or 1.0)
+    if problem.is_misclassified:
+        model.subject_to(radius <= 0)
+    else:
+        model.subject_to(sign * output / scale <= 0)
+
+    def decision(result: ModelSolution) -> Array:
+        return _confirmed(problem, np.clip(x + unit * result[move], *problem.limits))
+
+    def start(decision: Array) -> dict[Variable, Array]:
+        moved = np.asarray(decision, dtype=float)
+        return {move: (moved - x) / unit}
+
+    return Handles(
+        radius * 1.0, decision, start, unit=unit, moved=move * unit + x, radius=radius * unit, output=output
+    )
+
+
+def _interval(matrix: Array, shift: Array, bottom: Array, top: Array) -> tuple[Array, Array]:
+    """Bounds of ``values @ matrix + shift`` for values between bounds, with room for rounding."""
+    plus, minus = np.maximum(matrix, 0), np.minimum(matrix, 0)
+    least, largest = bottom @ plus + top @ minus + shift, top @ plus + bottom @ minus + shift
+    room = 1e-9 * (1 + np.abs(least) + np.abs(largest))
+    return least - room, largest + room
+
+
+def _first_layer(
+    problem: RobustnessRadius, matrix: Array, shift: Array, most: float, least: Array, largest: Array
+) -> tuple[Array, Array]:
+    """In the Euclidean ball, the first sums move by at most the length of their weights."""
+    if problem.norm != "l2" or math.isinf(most):
+        return least, largest
+    center, spread = problem.point @ matrix + shift, np.linalg.norm(matrix, axis=0) * most * (1 + 1e-9)
+    return np.maximum(least, center - spread), np.minimum(largest, center + spread)
+
+
+def _confirmed(problem: RobustnessRadius, moved: Array) -> Array:
+    """A point beside a solver's, at which the network itself changes its label, if one is near."""
+    net = problem.classifier
+    assert isinstance(net, ReLUNetwork)
+    if problem.changed(moved[None])[0]:
+        return moved
+    sign = 1.0 if problem.label == 1 else -1.0
+    _, slopes = net.gradients(moved[None])
+    direction = sign * slopes[0]
+    size = float(np.linalg.norm(direction))
+    if size == 0:
+        return moved
+    direction = np.sign(direction) if problem.norm == "linf" else direction / size
+    reach = max(float(problem.lengths(moved)), 1e-9)
+    for step in reach * np.geomspace(1e-12, 1e-4, 33):
+        nearby = np.clip(moved - step * direction, *problem.limits)
+        if problem.changed(nearby[None])[0]:
+            return np.asarray(nearby)
+    return moved

@@ -1,0 +1,223 @@
+"""The radius of robustness: the least move of an input that changes its label."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from pydantic import model_validator
+
+from forcopt.arrays import Array, as_numbers
+from forcopt.declaration import Numbers
+from forcopt.errors import DeclarationError
+from forcopt.models.adaptive_robustness.classifiers import Classifier, NearestNeighbour, ReLUNetwork, Tree
+from forcopt.models.adaptive_robustness.geometry import Norm, length
+from forcopt.problem import Evaluation, Method, Problem, Solution
+
+__all__ = ["RobustnessRadius", "exact_radii"]
+
+
+class _FittingMethods:
+    """The registered methods; of an instance, those that take its classifier."""
+
+    def __get__(
+        self, problem: RobustnessRadius | None, owner: type[RobustnessRadius]
+    ) -> Mapping[str, Method]:
+        every: Mapping[str, Method] = super(RobustnessRadius, owner).methods
+        if problem is None:
+            return every
+        bound = {name for kind in _all_kinds() for name in kind.methods}
+        own = type(problem.classifier).methods
+        return {name: m for name, m in every.items() if name in own or name not in bound}
+
+
+class RobustnessRadius(Problem):
+    """Find the least move of a point after which a classifier no longer says its label.
+
+    The decision is the moved point, shape ``(d,)``; the objective is the length of the move. A point is lossy
+    for the fraction c exactly if its radius is below c times its adaptive radius, so that one solve gives the
+    loss at every c.
+
+    Parameters
+    ----------
+    classifier : Halfspace, NearestNeighbour, ReLUNetwork or Tree
+    point : array, shape (d,)
+    label : int
+        What it should say. If it says something else at the point, the radius is 0.
+    norm : {"l2", "linf"}
+        The nearest neighbour is known for ``"l2"``.
+    box : pair of numbers or arrays, optional
+        Inputs are between these; for networks and trees.
+
+    Raises
+    ------
+    DeclarationError
+        For shapes that do not fit, a point outside of the box, a norm or a box that the classifier does not
+        take.
+
+    Notes
+    -----
+    The region of another label may be open, so the least move ends on its border: a border point counts as
+    moved enough (violation 0), and the metric ``"confirmed"`` says whether the classifier itself gives
+    another label there.
+
+    References
+    ----------
+    Chowdhury, Urner, Robustness should not be at odds with accuracy, FORC 2022, Definition 8. Tjeng, Xiao,
+    Tedrake, Evaluating robustness of neural networks with mixed integer programming, ICLR 2019.
+
+    Examples
+    --------
+    >>> from forcopt.models.adaptive_robustness import Halfspace
+    >>> s = RobustnessRadius(Halfspace([3.0, 4.0], -5.0), [3.0, 4.0], 1).solve()
+    >>> s.objective, s.decision.round(6).tolist()
+    (4.0, [0.6, 0.8])
+    """
+
+    family: ClassVar[str] = "robustness"
+    default_method: ClassVar[str] = "closed-form"
+    methods: ClassVar[Mapping[str, Method]] = _FittingMethods()  # type: ignore[assignment]
+
+    classifier: Classifier
+    point: Numbers
+    label: int
+    norm: Norm = "l2"
+    box: tuple[Numbers, Numbers] | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        d = self.classifier.features
+        if self.point.shape != (d,):
+            raise DeclarationError(f"point: the shape is {self.point.shape}; it must be ({d},)")
+        if self.norm != "l2" and isinstance(self.classifier, NearestNeighbour):
+            raise DeclarationError(f"norm is {self.norm!r}; for the nearest neighbour it must be 'l2'")
+        if self.box is None:
+            return self
+        if not isinstance(self.classifier, ReLUNetwork | Tree):
+            raise DeclarationError(f"box: a {type(self.classifier).__name__} takes none")
+        for bound in self.box:
+            if bound.shape not in ((), (d,)):
+                raise DeclarationError(f"box: the shape is {bound.shape}; it must be one number or ({d},)")
+        outside = (self.point < self.box[0]) | (self.point > self.box[1])
+        if outside.any():
+            at = int(np.argmax(outside))
+            raise DeclarationError(f"point[{at}] is {self.point[at]:g}; it must be inside of the box")
+        return self
+
+    def method(self, name: str | None = None) -> Method:
+        """Give a method by name; by default the exact one for the classifier and norm.
+
+        Raises
+        ------
+        DeclarationError
+            For a method that does not take this classifier.
+        """
+        kind = type(self.classifier)
+        default = "misocp" if kind is ReLUNetwork and self.norm == "l2" else kind.methods[0]
+        if name in type(self).methods and name not in self.methods:
+            raise DeclarationError(
+                f"method {name!r} does not take a {kind.__name__}; these do: {', '.join(kind.methods)}"
+            )
+        return super().method(name or default)
+
+    def solve(self, method: str | None = None, *, backend: str | None = None, **options: Any) -> Solution:
+        """Solve the problem, see `Problem.solve`; a mixed-integer program with cones by SCIP by default."""
+        name, _, at = (method or "").partition("@")
+        if backend is None and not at and self.method(name or None).name == "misocp":
+            backend = "scip"
+        return super().solve(method, backend=backend, **options)
+
+    @property
+    def limits(self) -> tuple[Array, Array]:
+        """The box, infinite without one; two arrays of shape ``(d,)``."""
+        low, high = self.box if self.box is not None else (np.array(-np.inf), np.array(np.inf))
+        return np.broadcast_to(low, self.point.shape), np.broadcast_to(high, self.point.shape)
+
+    def lengths(self, X: Any) -> Array:
+        """How far inputs are from the point."""
+        return length(np.asarray(X) - self.point, self.norm)
+
+    def changed(self, X: Any) -> Array:
+        """Whether the classifier says another label."""
+        return np.asarray(self.classifier.predict(X) != self.label)
+
+    @property
+    def is_misclassified(self) -> bool:
+        """Whether the radius is 0, as the classifier says another label at the point itself."""
+        return bool(self.changed(self.point[None])[0])
+
+    def evaluate(self, decision: Any) -> Evaluation:
+        """Judge a moved point.
+
+        Parameters
+        ----------
+        decision : array, shape (d,)
+
+        Returns
+        -------
+        Evaluation
+            The length of the move; violations ``"label"``, the margin by which the classifier still says the
+            label, and ``"box"``; as metric whether the classifier itself confirms the change.
+        """
+        moved = as_numbers(decision, "the decision")
+        if moved.shape != self.point.shape:
+            raise DeclarationError(f"the decision has shape {moved.shape}; it must be {self.point.shape}")
+        confirmed = bool(self.changed(moved[None])[0])
+        left = 0.0 if confirmed else max(0.0, float(self.classifier.margin(moved[None], self.label)[0]))
+        low, high = self.limits
+        out = float(np.maximum(low - moved, moved - high).max(initial=0.0))
+        return Evaluation(
+            objective=float(self.lengths(moved)),
+            violations={k: v for k, v in (("label", left), ("box", out)) if v > 0},
+            metrics={"confirmed": float(confirmed)},
+        )
+
+
+def _all_kinds() -> list[type[Classifier]]:
+    return [k for k in Classifier._kinds() if issubclass(k, Classifier)]
+
+
+def exact_radii(
+    classifier: Classifier,
+    points: Any,
+    labels: Any,
+    norm: Norm = "l2",
+    *,
+    method: str | None = None,
+    box: tuple[Any, Any] | None = None,
+    **options: Any,
+) -> tuple[Array, Array]:
+    """The radii of robustness of several points, each by a solve.
+
+    Parameters
+    ----------
+    classifier : Halfspace, NearestNeighbour, ReLUNetwork or Tree
+    points : array, shape (n, d)
+    labels : array of int, shape (n,)
+    norm : {"l2", "linf"}
+    method : str, optional
+        See `RobustnessRadius`.
+    box : pair, optional
+    **options
+        Of ``solve``, such as ``time_limit`` (for each point).
+
+    Returns
+    -------
+    lower, upper : arrays, shape (n,)
+        Proved bounds: equal where the radius is proved, infinite where no move changes the label.
+
+    Examples
+    --------
+    >>> from forcopt.models.adaptive_robustness import Halfspace
+    >>> exact_radii(Halfspace([1.0], -1.0), [[0.0], [3.0]], [0, 1])[1].tolist()
+    [1.0, 2.0]
+    """
+    lower, upper = [], []
+    for x, y in zip(np.asarray(points, dtype=float), np.asarray(labels), strict=True):
+        s = RobustnessRadius(classifier, x, int(y), norm, box).solve(method, **options)
+        no_move = s.status == "infeasible"
+        found = s.evaluation is not None and s.evaluation.feasible
+        upper.append(s.objective if found else np.inf)
+        lower.append(np.inf if no_move else max(0.0, min(s.bound, upper[-1])))
+    return np.array(lower), np.array(upper)

@@ -1,0 +1,214 @@
+"""All districts of small reduced cost, as cycles of the planar dual and as complements of several cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from forcopt.arrays import Array
+from forcopt.graphs.planar_dual import PlanarDual
+from forcopt.graphs.weighted import WeightedGraph
+from forcopt.graphs.window_cycles import WindowCycles
+
+__all__ = ["CycleDistricts"]
+
+
+def _most_prizes(prizes: Array, weights: Array, limit: int) -> float:
+    """Bound ``prizes(S)`` over sets S of at most a weight: the fractional knapsack."""
+    value = float(prizes[weights == 0].clip(min=0).sum())
+    at = np.flatnonzero((weights > 0) & (prizes > 0))
+    at = at[np.argsort(-prizes[at] / weights[at], kind="stable")]
+    before = np.cumsum(weights[at]) - weights[at]
+    return value + float(((limit - before) / weights[at]).clip(0.0, 1.0) @ prizes[at])
+
+
+class CycleDistricts:
+    """The connected vertex sets within weight bounds, by the cost of their boundary less prizes.
+
+    Parameters
+    ----------
+    graph : WeightedGraph
+        Connected and planar, with n vertices.
+    low, high : int
+        Inclusive bounds on the weight of a district.
+    parts : int
+        The number of districts of a plan.
+
+    Attributes
+    ----------
+    paths : int
+        The number of dual paths listed so far.
+
+    Raises
+    ------
+    DeclarationError
+        If the graph is disconnected or not planar.
+
+    Notes
+    -----
+    Let S be a district, and let C_1 to C_r be the components of its complement. The cut of each C_i is a
+    bond: C_i is connected, and so is its complement, which consists of S and components adjacent to S.
+    So the cut of S is the disjoint union of r simple cycles of the dual. Sets with r = 1 are listed
+    by `WindowCycles.sets`. For r >= 2, each C_i is a union of j whole districts, 1 <= j <= parts - 2, and
+    the reduced cost of S is the sum of ``cost(C_i) + prizes(C_i)``, less all prizes. So bonds
+    C are listed with this value as a reduced cost, and disjoint ones are combined. The sum of the costs
+    is at most the threshold plus the greatest ``prizes(S)``, so one bond costs at most half of that.
+
+    Examples
+    --------
+    >>> g = WeightedGraph.of([1] * 3, [(0, 1), (1, 2)], [1, 1])
+    >>> sets, costs = next(CycleDistricts(g, 1, 1, 3).split(2.0, np.zeros(3)))
+    >>> sets.astype(int).tolist(), costs.tolist()
+    ([[0, 1, 0]], [2])
+    """
+
+    def __init__(self, graph: WeightedGraph, low: int, high: int, parts: int) -> None:
+        self.graph, self.low, self.high, self.parts = graph, low, high, parts
+        dual, total = PlanarDual.of(graph), graph.total
+        self.simple = WindowCycles(
+            dual, max(low, total - (parts - 1) * high), min(high, total - (parts - 1) * low)
+        )
+        self.others = {
+            j: WindowCycles(dual, j * low, min(j * high, total))
+            for j in range(1, parts - 1)
+            if j * low <= total
+        }
+
+    @property
+    def paths(self) -> int:
+        """The number of dual paths listed so far."""
+        return self.simple.paths + sum(search.paths for search in self.others.values())
+
+    def sets(
+        self,
+        threshold: float,
+        prizes: Array,
+        pause: Callable[[], None] | None = None,
+        cap: int | None = None,
+    ) -> Iterator[tuple[Array, Array]]:
+        """Give all districts of a reduced cost of at most a threshold.
+
+        Parameters
+        ----------
+        threshold : float
+            The largest ``cost(S) - prizes(S)``.
+        prizes : ndarray, shape (n,)
+            One for each vertex.
+        pause : callable, optional
+            Called many times a second; it may raise an exception.
+
+        Yields
+        ------
+        sets : ndarray of bool, shape (count, n)
+            Districts, each once over all batches.
+        costs : ndarray of int64, shape (count,)
+            The costs of their boundaries.
+        """
+        most = self._most(threshold, prizes)
+        if cap is not None and cap < most:
+            yield from self.simple.sets(cap, prizes, threshold, pause=pause)
+            return
+        if most >= 0:
+            yield from self.simple.sets(most, prizes, threshold, pause=pause)
+        yield from self.split(threshold, prizes, pause)
+
+    def split(
+        self, threshold: float, prizes: Array, pause: Callable[[], None] | None = None
+    ) -> Iterator[tuple[Array, Array]]:
+        """Give the districts among them whose complement is disconnected; as `sets`."""
+        budget, most = threshold + float(prizes.sum()) + 1e-6, self._most(threshold, prizes)
+        # Bonds are disjoint, so the prizes of the others sum to at least the sum of the negative prizes.
+        below = float(prizes.clip(max=0).sum())
+        cheap = [
+            int(costs.min())
+            for search in self.others.values()
+            for _, costs in search.sets(most // 2, -prizes, budget - below, pause=pause)
+            if len(costs)
+        ]
+        if not cheap:
+            return
+        bonds = {}
+        for j, search in self.others.items():
+            batches = list(search.sets(most - min(cheap), -prizes, budget - below, pause=pause))
+            if sum(len(costs) for _, costs in batches):
+                sets = np.concatenate([sets for sets, _ in batches])
+                costs = np.concatenate([costs for _, costs in batches])
+                bonds[j] = (sets, costs, costs + sets @ prizes)
+        # least[q]: of the sums of values of bonds with q districts together.
+        least = [0.0] + [np.inf] * (self.parts - 1)
+        for q in range(1, self.parts):
+            for j, (_, _, values) in bonds.items():
+                if j <= q:
+                    least[q] = min(least[q], least[q - j] + float(values.min()))
+        pieces = []
+        for j, (sets, costs, values) in bonds.items():
+            near = values <= budget - least[self.parts - 1 - j]
+            pieces += [
+                (v, j, s, int(c)) for v, s, c in zip(values[near], sets[near], costs[near], strict=True)
+            ]
+        pieces.sort(key=lambda piece: (piece[0], piece[1]))
+        u, w = self.graph.edges.T
+        found: dict[bytes, tuple[Array, int]] = {}  # by the set: weights may fit several numbers of districts
+
+        def combine(first: int, union: Array, value: float, cost: int, left: int) -> None:
+            """Add bonds with `left` districts in sum, from the position `first` on, apart from the union."""
+            if pause is not None:
+                pause()
+            if left == 0:
+                rest = ~union
+                inside = self.low <= self.graph.weights[rest].sum() <= self.high
+                if inside and len(self.graph.components(np.flatnonzero(rest).tolist())) == 1:
+                    found[rest.tobytes()] = (rest, cost)
+                return
+            border = union.copy()
+            border[u[union[w]]] = True
+            border[w[union[u]]] = True
+            for i in range(first, len(pieces)):
+                v, j, members, paid = pieces[i]
+                if value + v + below > budget:
+                    break
+                if (
+                    j <= left and value + v + least[left - j] <= budget and cost + paid <= most
+                    and not (members & border).any()
+                ):  # fmt: skip
+                    combine(i + 1, union | members, value + float(v), cost + paid, left - j)
+
+        combine(0, np.zeros(self.graph.size, np.bool_), 0.0, 0, self.parts - 1)
+        if found:
+            yield np.array([s for s, _ in found.values()]), np.array([c for _, c in found.values()], np.int64)
+
+    def least_cost(self, pause: Callable[[], None] | None = None) -> Iterator[int]:
+        """Give rising lower bounds on the cost of a district; the last is the least cost of a simple one.
+
+        Parameters
+        ----------
+        pause : callable, optional
+            See `sets`.
+
+        Yields
+        ------
+        int
+            No district costs less.
+
+        Notes
+        -----
+        A limit rises until a simple cycle encloses a district. A district with a disconnected complement
+        costs at least twice the least cost of a bond of whole districts.
+        """
+        costs = self.graph.costs
+        step, limit, bond = max(1, int(costs.mean())), 0, None
+        while limit <= costs.sum():
+            limit += step
+            district = min((c for c, _ in self.simple.search(limit, pause=pause)), default=None)
+            if bond is None:
+                found = [c for search in self.others.values() for c, _ in search.search(limit, pause=pause)]
+                bond = min(found, default=None)
+            several = 2 * (limit + 1 if bond is None else bond) if self.others else np.inf
+            yield int(min(limit + 1 if district is None else district, several))
+            if district is not None or several <= limit:
+                return
+
+    def _most(self, threshold: float, prizes: Array) -> int:
+        """The greatest cost of a district of a reduced cost of at most a threshold."""
+        return int(np.floor(threshold + _most_prizes(prizes, self.graph.weights, self.high) + 1e-6))
