@@ -31,7 +31,7 @@ class Shares:
     --------
     >>> from forcopt.models.secure_sum import talwar_shares
     >>> shares = talwar_shares(3, scale=2.0)
-    >>> shares.loss([0, 1]), shares.loss([1, 2])
+    >>> round(shares.loss([0, 1]), 9), shares.loss([1, 2])
     (0.5, 0.0)
     """
 
