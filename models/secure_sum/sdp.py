@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-import forcopt as fo
+from forcopt.language.joins import block
+from forcopt.language.matrices import semidefinite, symmetric
 from forcopt.language.model import Model
 from forcopt.models.secure_sum.share_design import ShareDesign
 from forcopt.problem import Handles
@@ -27,7 +28,7 @@ def sdp(problem: ShareDesign, model: Model) -> Handles:
     s = problem.servers
     unit = 1 / problem.mu**2  # then every coalition may learn 1
     entries = model.variable(model.unused_name("covariance"), (s - 1) * s // 2)
-    core = fo.symmetric(entries)
+    core = symmetric(entries)
     to_all = np.vstack([np.eye(s - 1), -np.ones((1, s - 1))])
     covariance = to_all @ core @ to_all.T
     if problem.split is None:
@@ -39,12 +40,12 @@ def sdp(problem: ShareDesign, model: Model) -> Handles:
         )
         split = to_all @ fixed + np.eye(s)[-1]
     largest = model.variable(model.unused_name("variance"), lower=0)
-    model.subject_to(fo.semidefinite(core))
+    model.subject_to(semidefinite(core))
     for members in problem.groups:
         at = list(members)
         column = split[at].reshape(len(at), 1)
         model.subject_to(
-            fo.semidefinite(fo.block([[covariance[np.ix_(at, at)], column], [column.T, np.ones((1, 1))]]))
+            semidefinite(block([[covariance[np.ix_(at, at)], column], [column.T, np.ones((1, 1))]]))
         )
     model.subject_to([covariance[i, i] <= largest for i in range(s)])
     return Handles(
