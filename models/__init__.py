@@ -4,15 +4,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from forcopt.models.adaptive_robustness import (
-        AdaptiveRobustClassification,
-        RobustBayes,
-        RobustnessRadius,
-    )
+    from forcopt.models.adaptive_robustness import AdaptiveRobustClassification, RobustBayes, RobustnessRadius
     from forcopt.models.allocation import PrecisionAllocation, PrivateAllocation, StratifiedAllocation
     from forcopt.models.amplification import DPHypothesisTest, TightAmplification
     from forcopt.models.calibrated_errors import CalibratedEqualErrors, CalibratedTransport
+    from forcopt.models.census_release import (
+        ConsistentRelease,
+        EcologicalRegression,
+        LevelBudget,
+        StableDistrict,
+    )
+    from forcopt.models.counting_queries import CountingQueries, LatticeNoise, LinearQueries, PrivateMechanism
     from forcopt.models.districting import Districting
+    from forcopt.models.fair_auctions import CompetitiveRatio, FairAuction, FairMechanism
     from forcopt.models.fair_classification import FairClassification
     from forcopt.models.fair_postprocessing import FairPostprocessing, ScorePostprocessing
     from forcopt.models.lexifair import LexifairClassification, LexifairRegression
@@ -30,21 +34,32 @@ _LATER = {
     "AdaptiveRobustClassification": "forcopt.models.adaptive_robustness",
     "CalibratedEqualErrors": "forcopt.models.calibrated_errors",
     "CalibratedTransport": "forcopt.models.calibrated_errors",
-    "DPHypothesisTest": "forcopt.models.amplification",
+    "CompetitiveRatio": "forcopt.models.fair_auctions",
+    "ConsistentRelease": "forcopt.models.census_release",
+    "CountingQueries": "forcopt.models.counting_queries",
     "Districting": "forcopt.models.districting",
+    "DPHypothesisTest": "forcopt.models.amplification",
+    "EcologicalRegression": "forcopt.models.census_release",
+    "FairAuction": "forcopt.models.fair_auctions",
     "FairClassification": "forcopt.models.fair_classification",
+    "FairMechanism": "forcopt.models.fair_auctions",
     "FairPostprocessing": "forcopt.models.fair_postprocessing",
+    "LatticeNoise": "forcopt.models.counting_queries",
     "LeastEffortClassification": "forcopt.models.strategic",
-    "PrecisionAllocation": "forcopt.models.allocation",
-    "PrivateAllocation": "forcopt.models.allocation",
-    "LeximaxCohort": "forcopt.models.leximax_cohort",
+    "LevelBudget": "forcopt.models.census_release",
     "LexifairClassification": "forcopt.models.lexifair",
     "LexifairRegression": "forcopt.models.lexifair",
     "ScorePostprocessing": "forcopt.models.fair_postprocessing",
     "SecureSum": "forcopt.models.secure_sum",
     "ShareDesign": "forcopt.models.secure_sum",
+    "LeximaxCohort": "forcopt.models.leximax_cohort",
+    "LinearQueries": "forcopt.models.counting_queries",
+    "PrecisionAllocation": "forcopt.models.allocation",
+    "PrivateAllocation": "forcopt.models.allocation",
+    "PrivateMechanism": "forcopt.models.counting_queries",
     "RobustBayes": "forcopt.models.adaptive_robustness",
     "RobustnessRadius": "forcopt.models.adaptive_robustness",
+    "StableDistrict": "forcopt.models.census_release",
     "StrategicClassification": "forcopt.models.strategic",
     "StrategicLinearClassifier": "forcopt.models.strategic",
     "StratifiedAllocation": "forcopt.models.allocation",
@@ -58,21 +73,32 @@ __all__ = [
     "AdaptiveRobustClassification",
     "CalibratedEqualErrors",
     "CalibratedTransport",
+    "CompetitiveRatio",
+    "ConsistentRelease",
+    "CountingQueries",
     "DPHypothesisTest",
     "Districting",
+    "EcologicalRegression",
+    "FairAuction",
     "FairClassification",
+    "FairMechanism",
     "FairPostprocessing",
+    "LatticeNoise",
     "LeastEffortClassification",
+    "LevelBudget",
     "LexifairClassification",
     "LexifairRegression",
     "LeximaxCohort",
+    "LinearQueries",
     "PrecisionAllocation",
     "PrivateAllocation",
+    "PrivateMechanism",
     "RobustBayes",
     "RobustnessRadius",
     "ScorePostprocessing",
     "SecureSum",
     "ShareDesign",
+    "StableDistrict",
     "StrategicClassification",
     "StrategicLinearClassifier",
     "StratifiedAllocation",
