@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from forcopt.models.fair_ranking import FairRanking
     from forcopt.models.lexifair import LexifairClassification, LexifairRegression
     from forcopt.models.leximax_cohort import LeximaxCohort
+    from forcopt.models.secure_sum import SecureSum, ShareDesign
     from forcopt.models.strategic import (
         LeastEffortClassification,
         StrategicClassification,
@@ -63,6 +64,8 @@ _LATER = {
     "RobustBayes": "forcopt.models.adaptive_robustness",
     "RobustnessRadius": "forcopt.models.adaptive_robustness",
     "ScorePostprocessing": "forcopt.models.fair_postprocessing",
+    "SecureSum": "forcopt.models.secure_sum",
+    "ShareDesign": "forcopt.models.secure_sum",
     "StableDistrict": "forcopt.models.census_release",
     "StrategicClassification": "forcopt.models.strategic",
     "StrategicLinearClassifier": "forcopt.models.strategic",
@@ -105,6 +108,8 @@ __all__ = [
     "RobustBayes",
     "RobustnessRadius",
     "ScorePostprocessing",
+    "SecureSum",
+    "ShareDesign",
     "StableDistrict",
     "StrategicClassification",
     "StrategicLinearClassifier",

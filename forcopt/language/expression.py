@@ -68,6 +68,10 @@ class Expression:
     __array_ufunc__ = None  # numpy arrays on the left leave the operation to us
     __pandas_priority__ = 10_000  # and so do series and frames
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Expression:
+        """Make every expression that is no variable or parameter a `Combination`."""
+        return super().__new__(Combination if cls is Expression else cls)
+
     def __init__(
         self,
         model: Model,
@@ -571,7 +575,7 @@ class Expression:
         return sum(t.columns.size if isinstance(t, Gather) else t.data.size for t in self.terms)
 
     def __repr__(self) -> str:
-        text = f"{type(self).__name__.lower()} of shape {self.shape}, {self.coefficient_count} coefficients"
+        text = f"expression of shape {self.shape}, {self.coefficient_count} coefficients"
         return f"<{text}: {self._short()}>" if self.size == 1 else f"<{text}>"
 
     def _short(self) -> str:
@@ -602,6 +606,17 @@ class Loc:
         out = whole._at(parts, key)
         out.axes = None if axes is None else fitting(axes, out.shape)
         return out
+
+
+class Combination(Expression):
+    """An expression that is no variable and no parameter.
+
+    Python asks the right-hand side of a comparison first if its class is derived from that of the left-hand
+    side. No class is derived from this one: the sides of ``expression >= variable`` stay where they are, and
+    its dual has the sign that is documented.
+    """
+
+    __slots__ = ()
 
 
 def _padded(values: Array, axes: int) -> Array:

@@ -11,12 +11,10 @@ from forcopt.errors import CurvatureError, DeclarationError
 from forcopt.language.columns import consecutive
 from forcopt.language.expression import Expression
 from forcopt.language.labels import Axes
-from forcopt.language.operands import Operand
 from forcopt.language.relations import ParameterProduct
 from forcopt.language.terms import mark
 
 if TYPE_CHECKING:
-    from forcopt.language.constraint import Constraint
     from forcopt.language.model import Model
 
 __all__ = ["Parameter", "parameter_matmul", "parameter_product"]
@@ -63,20 +61,6 @@ class Parameter(Expression):
         if numbers.size and ((numbers < block.lower).any() or (numbers > block.upper).any()):
             raise DeclarationError(f"{what} is outside the range that it was declared with")
         self._value = numbers
-
-    # Python asks the right-hand side first if its class is narrower: the parameter stays on that side, so
-    # that duals are the change of the optimum per unit of it.
-
-    def __le__(self, other: Operand) -> Constraint:
-        return other >= self.as_expression() if isinstance(other, Expression) else super().__le__(other)
-
-    def __ge__(self, other: Operand) -> Constraint:
-        return other <= self.as_expression() if isinstance(other, Expression) else super().__ge__(other)
-
-    def __eq__(self, other: Operand) -> Constraint:  # type: ignore[override]
-        return other == self.as_expression() if isinstance(other, Expression) else super().__eq__(other)
-
-    __hash__ = object.__hash__
 
     def as_expression(self) -> Expression:
         """The same numbers as a plain expression."""

@@ -403,3 +403,16 @@ def test_many_terms_merge():
     total = sum((i % 7 - 3) * x[i % 50] for i in range(1000))
     wanted = np.bincount(np.arange(1000) % 50, weights=np.arange(1000) % 7 - 3, minlength=50)
     np.testing.assert_array_equal(dense(total)[:-1], wanted)
+
+
+@pytest.mark.parametrize("compare", ["ge", "le", "eq"])
+def test_the_sides_of_a_comparison_stay(compare):
+    """The dual of a row is the change per unit of its right-hand side, whichever side the variable is on."""
+    import operator
+
+    m = fo.Model()
+    x, y = m.variable("x", 2), m.variable("y", 2)
+    for left, right in ((2 * x, y), (y, 2 * x), (x, y), (2 * x, 3 * y)):
+        row = getattr(operator, compare)(left, right)
+        point = np.array([1.0, 1.0, 10.0, 10.0])
+        assert (row.expression.evaluate(point) == left.evaluate(point) - right.evaluate(point)).all()

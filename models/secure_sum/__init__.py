@@ -1,0 +1,49 @@
+"""Sums of vectors by servers that learn nothing else, robust against clients: the protocol, and its design.
+
+Talwar: Differential secrecy for distributed data and applications to robust differentially secure vector
+summation, FORC 2022.
+"""
+
+from forcopt.models.secure_sum import (  # noqa: F401  (register the methods)
+    enumeration,
+    milp,
+    no_projection,
+    sdp,
+    share_methods,
+    split,
+    talwar,
+)
+from forcopt.models.secure_sum.faults import (
+    Attack,
+    CancellingShares,
+    DropShare,
+    DuplicateShare,
+    LostServer,
+    ReplaceShare,
+    WrongProjection,
+    WrongSums,
+)
+from forcopt.models.secure_sum.problem import SecureSum
+from forcopt.models.secure_sum.protocol import SumProtocol, Transcript
+from forcopt.models.secure_sum.share_design import ShareDesign
+from forcopt.models.secure_sum.shares import Shares, even_shares, talwar_shares
+from forcopt.models.secure_sum.views import View
+
+__all__ = [
+    "Attack",
+    "CancellingShares",
+    "DropShare",
+    "DuplicateShare",
+    "LostServer",
+    "ReplaceShare",
+    "SecureSum",
+    "ShareDesign",
+    "Shares",
+    "SumProtocol",
+    "Transcript",
+    "View",
+    "WrongProjection",
+    "WrongSums",
+    "even_shares",
+    "talwar_shares",
+]

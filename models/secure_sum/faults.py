@@ -1,0 +1,167 @@
+"""Faults of clients and servers, for runs that show what a protocol survives and what it does not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from forcopt.arrays import Array
+from forcopt.errors import DeclarationError
+
+__all__ = [
+    "Attack",
+    "CancellingShares",
+    "DropShare",
+    "DuplicateShare",
+    "Fault",
+    "LostServer",
+    "Message",
+    "ReplaceShare",
+    "ServerFault",
+    "WrongProjection",
+    "WrongSums",
+]
+
+
+class Message(NamedTuple):
+    """A client's message to a server: its name and its share, in steps."""
+
+    server: int
+    client: Any
+    share: Any
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A client that does not follow the protocol.
+
+    Attributes
+    ----------
+    client : Any
+        Its number or name.
+    """
+
+    client: Any
+
+    def check(self, servers: int) -> None:
+        """Check that the fault fits the number of servers."""
+        server = getattr(self, "server", 0)
+        if isinstance(server, bool) or server != int(server) or not 0 <= server < servers:
+            raise DeclarationError(
+                f"{self!r}: server is {server!r}; servers are numbered from 0 to {servers - 1}"
+            )
+
+    def vector(self, vector: Array) -> Array:
+        """The vector that the client shares."""
+        return vector
+
+    def messages(self, messages: list[Message]) -> list[Message]:
+        """The messages that the client sends."""
+        return messages
+
+
+@dataclass(frozen=True)
+class Attack(Fault):
+    """The client's vector is stretched to a norm, or is a unit vector of that norm if it is 0."""
+
+    norm: float
+
+    def vector(self, vector: Array) -> Array:
+        """The stretched vector."""
+        length = float(np.linalg.norm(vector))
+        direction = vector / length if length > 0 else np.eye(1, len(vector))[0]
+        return np.asarray(self.norm * direction)
+
+
+@dataclass(frozen=True)
+class DropShare(Fault):
+    """The share for one server is lost."""
+
+    server: int
+
+    def messages(self, messages: list[Message]) -> list[Message]:
+        """All others."""
+        return [m for m in messages if m.server != self.server]
+
+
+@dataclass(frozen=True)
+class DuplicateShare(Fault):
+    """The client's name comes twice at one server."""
+
+    server: int
+
+    def messages(self, messages: list[Message]) -> list[Message]:
+        """That share twice."""
+        return messages + [m for m in messages if m.server == self.server]
+
+
+@dataclass(frozen=True)
+class ReplaceShare(Fault):
+    """The client sends one server something else, such as NaN, another shape, or halves."""
+
+    server: int
+    share: Any
+
+    def messages(self, messages: list[Message]) -> list[Message]:
+        """The messages with that share replaced."""
+        return [m._replace(share=self.share) if m.server == self.server else m for m in messages]
+
+
+@dataclass(frozen=True)
+class CancellingShares(Fault):
+    """Shares of server 0 and 1 grow by a number and its opposite, which cancel unless sums round."""
+
+    size: float
+
+    def messages(self, messages: list[Message]) -> list[Message]:
+        """The grown shares; as floats, as whole numbers of this size may not exist."""
+        grow = {0: self.size, 1: -self.size}
+        return [m._replace(share=m.share + grow[m.server]) if m.server in grow else m for m in messages]
+
+
+@dataclass(frozen=True)
+class ServerFault:
+    """A server that fails, or does not follow the protocol.
+
+    Attributes
+    ----------
+    server : int
+        Which.
+    """
+
+    server: int
+
+    def check(self, servers: int) -> None:
+        """Check that there is such a server."""
+        Fault.check(self, servers)  # type: ignore[arg-type]
+
+    def sums(self, sums: Array) -> Array:
+        """The sums of all servers, shape ``(servers, dimension)``, as the others receive them."""
+        return sums
+
+
+@dataclass(frozen=True)
+class LostServer(ServerFault):
+    """A server that sends no sums."""
+
+
+@dataclass(frozen=True)
+class WrongProjection(ServerFault):
+    """A server that chooses the projection itself."""
+
+    server: int = 0
+
+
+@dataclass(frozen=True)
+class WrongSums(ServerFault):
+    """A malicious server that adds to its sums, in steps. The protocol has no defence: the sum is wrong."""
+
+    added: Any
+
+    def sums(self, sums: Array) -> Array:
+        """The spoiled sums."""
+        out = sums.copy()
+        out[self.server] += np.asarray(self.added, dtype=np.int64)
+        return out

@@ -1,0 +1,379 @@
+"""The declaration: servers, a privacy budget, and how many bits a share may have."""
+
+from __future__ import annotations
+
+from math import erfc, isfinite, sqrt
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import ndtr
+from scipy.stats import chi2, ncx2
+
+from forcopt.arrays import Array
+from forcopt.errors import DeclarationError
+from forcopt.models.secure_sum.accounting import gaussian_delta, gaussian_epsilon, joint_delta
+from forcopt.models.secure_sum.gap import acceptance
+from forcopt.models.secure_sum.protocol import SumProtocol
+from forcopt.models.secure_sum.shares import Shares, even_shares, talwar_shares
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
+
+__all__ = ["MOST_BITS", "SecureSum"]
+
+MOST_BITS = 48
+"""Noise of 53 bits leaves the last bits of longer shares without noise."""
+
+DEFAULT_BITS = 32
+
+
+class SecureSum(Problem):
+    """Vectors summed by servers that learn nothing else, and no client of large norm counts.
+
+    Every client splits its vector into one share for each server. The servers add noise to a random
+    projection of their shares, and reject a vector whose noisy projection is long. The objective is the gap
+    rho: the least norm that passes with probability at most `soundness`, where honest vectors have norm at
+    most 1.
+
+    Attributes
+    ----------
+    servers : int
+        S, at least 2. Server 0 checks the norms.
+    dimension : int
+        Of the vectors.
+    epsilon, delta : float
+        What any `corrupted` servers together may learn of a vector beside the sum and its acceptance.
+    corrupted : int, optional
+        The size of the coalitions, S - 1 by default.
+    completeness : float
+        The largest probability that an honest vector is rejected.
+    soundness : float
+        The largest probability that a vector of norm rho is accepted.
+    bits : int, optional
+        Of a number of a share, from 2 to 48. By default 32, or what `client_bits` allows.
+    step : float, optional
+        Vectors and shares are whole multiples of it. By default the method chooses a power of ``2^(1/8)``.
+    overflow : float
+        The largest probability that a number of an honest share needs more bits; the server then refuses it.
+    whole : bool
+        Vectors are whole multiples of `step` to begin with, such as counts with ``step=1``. Otherwise they
+        are rounded, and their norm grows to at most ``1 + step sqrt(dimension) / 2``.
+    sharing : {"even", "talwar"}
+        The law of the shares: `even_shares`, or Algorithm 1.
+    client_bits : int, optional
+        The most bits that a client sends.
+    server_reals : int, optional
+        The most real numbers that all servers send to server 0 for each client, ``(S - 1) k``.
+
+    Raises
+    ------
+    DeclarationError
+        For numbers out of range, all servers corrupted, or limits that leave no bits or projection.
+
+    Notes
+    -----
+    Privacy is against coalitions that follow the protocol, for one client with the others and the sum fixed.
+    A server that does not follow it can spoil the sum.
+
+    References
+    ----------
+    Talwar (2022), Algorithms 1, 3, 5 and 6.
+
+    Examples
+    --------
+    >>> from forcopt.models import SecureSum
+    >>> p = SecureSum(servers=2, dimension=1000, epsilon=1.0, delta=1e-6, bits=16)
+    >>> round(p.solve().objective, 1)
+    75.4
+    """
+
+    family: ClassVar[str] = "secure_sum"
+    sense: ClassVar[Literal["min", "max"]] = "min"
+    default_method: ClassVar[str] = "enumeration"
+
+    servers: int = Field(ge=2)
+    dimension: int = Field(ge=1)
+    epsilon: float = Field(gt=0.0, allow_inf_nan=False)
+    delta: float = Field(gt=0.0, lt=1.0)
+    corrupted: int | None = Field(default=None, ge=1)
+    completeness: float = Field(default=1e-3, gt=0.0, lt=0.5)
+    soundness: float = Field(default=1e-3, gt=0.0, lt=0.5)
+    bits: int | None = Field(default=None, ge=2, le=MOST_BITS)
+    step: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
+    overflow: float = Field(default=1e-8, gt=0.0, lt=0.5)
+    whole: bool = False
+    sharing: Literal["even", "talwar"] = "even"
+    client_bits: int | None = Field(default=None, ge=1)
+    server_reals: int | None = Field(default=None, ge=1)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.coalition >= self.servers:
+            raise DeclarationError(
+                f"corrupted is {self.corrupted}; at least one of the {self.servers} servers must be honest"
+            )
+        if self.whole and self.step is None:
+            raise DeclarationError("whole is True, step None; whole vectors are multiples of a given step")
+        sent = self.servers * self.dimension
+        if self.client_bits is not None and self.client_bits < sent * (self.bits or 2):
+            raise DeclarationError(
+                f"client_bits is {self.client_bits}; {sent} numbers of {self.bits or 2} bits do not fit"
+            )
+        if self.server_reals is not None and self.server_reals < self.servers - 1:
+            raise DeclarationError(
+                f"server_reals is {self.server_reals}; one projection takes {self.servers - 1}"
+            )
+        return self
+
+    # -- quantities ------------------------------------------------------------------------------------------
+
+    @property
+    def coalition(self) -> int:
+        """The size of the coalitions."""
+        return self.servers - 1 if self.corrupted is None else self.corrupted
+
+    @property
+    def honest(self) -> int:
+        """How many servers follow the protocol and tell nothing."""
+        return self.servers - self.coalition
+
+    @property
+    def word(self) -> int:
+        """The bits of a number of a share: more never hurt, so that the most that are allowed are best."""
+        if self.bits is not None:
+            return self.bits
+        if self.client_bits is None:
+            return DEFAULT_BITS
+        return min(DEFAULT_BITS, self.client_bits // (self.servers * self.dimension))
+
+    @property
+    def most_projections(self) -> int | None:
+        """The largest k that `server_reals` allows; None for any."""
+        return None if self.server_reals is None else self.server_reals // (self.servers - 1)
+
+    def honest_norm(self, step: float) -> float:
+        """The largest norm of an honest vector after rounding to multiples of the step."""
+        return 1.0 if self.whole else 1.0 + step * sqrt(self.dimension) / 2
+
+    def shares(self, step: float, bits: int) -> Shares | None:
+        """The shares with the most noise that fits into the bits; None if the vectors alone do not fit."""
+        unit = (
+            even_shares(self.servers, self.coalition)
+            if self.sharing == "even"
+            else talwar_shares(self.servers, 1.0)
+        )
+        if self._room(step, bits, unit) <= 0:
+            return None
+
+        limits, means = _limits(unit, step, bits), abs(unit.split) * self.honest_norm(step)
+        scale = min(
+            _widest(float(limit), float(mean), self.overflow) / sqrt(variance)
+            for limit, mean, variance in {
+                (limits[i], means[i], unit.variances[i]) for i in (0, 1) if unit.variances[i] > 0
+            }
+        )
+        return Shares(unit.split, scale**2 * unit.covariance)
+
+    def _room(self, step: float, bits: int, shares: Shares) -> float:
+        norm = self.honest_norm(step)
+        return float(min(_limits(shares, step, bits) - abs(shares.split) * norm))
+
+    def _overflow(self, shares: Shares, step: float, bits: int) -> float:
+        """The largest probability, over servers, that a number of a share does not fit."""
+        if self._room(step, bits, shares) <= 0:
+            return 1.0
+        mean = abs(shares.split) * self.honest_norm(step)
+        deviations = shares.variances**0.5
+        limits = _limits(shares, step, bits)
+        with_noise = deviations > 0
+        tails = ndtr((mean - limits)[with_noise] / deviations[with_noise])
+        tails += ndtr((-mean - limits)[with_noise] / deviations[with_noise])
+        return float(tails.max(initial=0.0))
+
+    def share_loss(self, shares: Shares, step: float) -> float:
+        """The squared parameter mu of the shares of the worst coalition, for an honest vector.
+
+        Raises
+        ------
+        DeclarationError
+            If servers 1 to S - 1 have different shares: the check then is not independent of them.
+        """
+        if not shares.alike:
+            raise DeclarationError(
+                "the shares of servers 1 to S - 1 differ; the loss of shares and check together is known for "
+                "servers that are treated alike"
+            )
+        t = self.coalition  # by symmetry two coalitions: with server 0, and without
+        worst = max(shares.loss(range(t)), shares.loss(range(1, t + 1)))
+        return (worst * self.honest_norm(step)) ** 2
+
+    def check_loss(self, check_noise: float, step: float) -> float:
+        """The squared parameter mu of the check, for a projection that keeps the norm."""
+        if check_noise == 0:
+            return float("inf")
+        return self.honest_norm(step) ** 2 / (self.honest * check_noise**2)
+
+    def joint_delta(self, decision: SumProtocol) -> float:
+        """The exact delta at `epsilon` of a coalition's view; see `accounting.joint_delta`."""
+        share = self.share_loss(decision.shares, decision.step)
+        check = self.check_loss(decision.check_noise, decision.step)
+        if not isfinite(share + check):
+            return 1.0
+        if decision.projections is None:
+            return float(gaussian_delta(self.epsilon, sqrt(share + check)))
+        return float(joint_delta(self.epsilon, decision.projections, share, check))
+
+    def acceptance(self, decision: SumProtocol, norm: float) -> float:
+        """The exact probability that a vector of this norm passes."""
+        return acceptance(
+            norm,
+            decision.threshold,
+            self.servers,
+            decision.check_noise,
+            decision.projections,
+            self.dimension,
+        )
+
+    def gap(self, decision: SumProtocol) -> float:
+        """The least norm that passes with probability at most `soundness`; infinite if none is found."""
+        noise = self.servers * decision.check_noise**2
+        if decision.projections is not None:
+            k = decision.projections
+            low = float(chi2.ppf(self.soundness, k))
+            return sqrt(max(k * (decision.threshold**2 / low - noise), 0.0)) if low > 0 else float("inf")
+        square = decision.threshold**2 / noise
+
+        def over(norm: float) -> float:
+            return float(ncx2.cdf(square, self.dimension, norm**2 / noise)) - self.soundness
+
+        if over(0.0) <= 0:
+            return 0.0
+        high = 1.0
+        while over(high) > 0:
+            high *= 2
+        return float(brentq(over, 0.0, high, xtol=1e-12))
+
+    def best_attack(self, decision: SumProtocol) -> tuple[float, float]:
+        """The norm r with the largest ``r P(accept | r)``, and that product."""
+        top = max(self.gap(decision), self.honest_norm(decision.step)) * 1.5
+        found = minimize_scalar(
+            lambda r: -r * self.acceptance(decision, r),
+            bounds=(0.0, top),
+            method="bounded",
+            options={"xatol": 1e-9},
+        )
+        return float(found.x), -float(found.fun)
+
+    # -- the judge -------------------------------------------------------------------------------------------
+
+    def read(self, decision: Any) -> SumProtocol:
+        """Check that this is a protocol for so many servers."""
+        if not isinstance(decision, SumProtocol):
+            raise DeclarationError(f"the decision is {decision!r}; it must be a SumProtocol")
+        if decision.servers != self.servers:
+            raise DeclarationError(
+                f"the protocol is for {decision.servers} servers; the problem has {self.servers}"
+            )
+        return decision
+
+    def evaluate(self, decision: SumProtocol | Any) -> Evaluation:
+        """Judge a protocol.
+
+        Parameters
+        ----------
+        decision : SumProtocol
+            For the same number of servers.
+
+        Returns
+        -------
+        Evaluation
+            The gap rho. Violations: ``privacy`` (the exact delta above `delta`, relatively), ``completeness``
+            and ``overflow`` (the probabilities above what is allowed, relatively), ``bits``, ``step`` and
+            ``projections`` (above what is declared). Metrics: ``delta``; ``epsilon``, ``epsilon_shares`` and
+            ``epsilon_check`` at `delta` (the check for its mean loss); ``rejected_honest``; ``overflow``;
+            ``client_bits``, ``server_reals``; ``attack_norm`` and ``attack_gain``, the best attack.
+        """
+        chosen = self.read(decision)
+        delta = self.joint_delta(chosen)
+        norm = self.honest_norm(chosen.step)
+        rejected = _complement(chosen, norm, self)
+        overflow = self._overflow(chosen.shares, chosen.step, chosen.bits)
+        limits = {
+            "privacy": delta / self.delta - 1,
+            "completeness": rejected / self.completeness - 1,
+            "overflow": overflow / self.overflow - 1,
+            "bits": float(chosen.bits - self.word),
+        }
+        if self.step is not None:
+            limits["step"] = abs(chosen.step / self.step - 1)
+        k = self.dimension if chosen.projections is None else chosen.projections
+        if self.most_projections is not None:
+            limits["projections"] = float(k - self.most_projections)
+        attack, gain = self.best_attack(chosen)
+        share, check = (
+            self.share_loss(chosen.shares, chosen.step),
+            self.check_loss(chosen.check_noise, chosen.step),
+        )
+        metrics = {
+            "delta": delta,
+            "epsilon_shares": gaussian_epsilon(sqrt(share), self.delta),
+            "epsilon_check": self._epsilon(chosen, 0.0, check),
+            "epsilon": self._epsilon(chosen, share, check),
+            "rejected_honest": rejected,
+            "overflow": overflow,
+            "client_bits": float(self.servers * self.dimension * chosen.bits),
+            "server_reals": float((self.servers - 1) * k),
+            "attack_norm": attack,
+            "attack_gain": gain,
+        }
+        violations = {name: value for name, value in limits.items() if value > FEASIBILITY_TOLERANCE}
+        return Evaluation(self.gap(chosen), violations, metrics)
+
+    def _epsilon(self, chosen: SumProtocol, share: float, check: float) -> float:
+        """The epsilon at `delta` of a share loss and a check loss together."""
+        if not isfinite(share + check):
+            return float("inf")
+        if chosen.projections is None:
+            return gaussian_epsilon(sqrt(share + check), self.delta)
+
+        def over(epsilon: float) -> float:
+            return float(joint_delta(epsilon, chosen.projections, share, check)) - self.delta
+
+        if over(0.0) <= 0:
+            return 0.0
+        high = 1.0
+        while over(high) > 0:
+            high *= 2
+        return float(brentq(over, 0.0, high, xtol=1e-10))
+
+
+def _limits(shares: Shares, step: float, bits: int) -> Array:
+    """The real numbers whose rounding fits; server 0 bears the rounding of the others."""
+    carried = np.full(shares.servers, 0.5)
+    carried[0] = (shares.servers - 1) / 2
+    return np.asarray((2.0 ** (bits - 1) - carried) * step)
+
+
+def _widest(limit: float, mean: float, tail: float) -> float:
+    """The largest deviation of a normal variable that exceeds the limit with this probability."""
+
+    def over(deviation: float) -> float:
+        root = deviation * sqrt(2)
+        return (erfc((limit - mean) / root) + erfc((limit + mean) / root)) / 2 - tail
+
+    high = limit - mean
+    while over(high) < 0:
+        high *= 2
+    low = high
+    while over(low) > 0:
+        low /= 2
+    return (1 - 1e-12) * float(brentq(over, low, high, xtol=1e-15 * high, rtol=1e-14))
+
+
+def _complement(chosen: SumProtocol, norm: float, problem: SecureSum) -> float:
+    """The probability that a vector of this norm is rejected."""
+    noise = problem.servers * chosen.check_noise**2
+    if chosen.projections is None:
+        return float(ncx2.sf(chosen.threshold**2 / noise, problem.dimension, norm**2 / noise))
+    variance = norm**2 / chosen.projections + noise
+    return float(chi2.sf(chosen.threshold**2 / variance, chosen.projections))

@@ -1,0 +1,166 @@
+"""The declaration of share designs: coalitions, and what each of them may learn."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import combinations
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field, field_validator, model_validator
+
+from forcopt.declaration import Numbers
+from forcopt.errors import DeclarationError
+from forcopt.models.secure_sum.accounting import gaussian_loss
+from forcopt.models.secure_sum.shares import Shares, coalition_of
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
+
+__all__ = ["ShareDesign"]
+
+
+class ShareDesign(Problem):
+    """The Gaussian shares of least variance from which no coalition of servers learns much.
+
+    Server i gets ``a_i x`` plus noise, with ``sum(a) = 1`` and noises that sum to 0. The objective is the
+    largest variance of a share, for a vector of norm at most 1: its root says how many bits a share needs.
+
+    Attributes
+    ----------
+    servers : int
+        S, at least 2.
+    coalitions : int or tuple of tuples of int
+        All coalitions of so many servers, or the coalitions themselves, none of them with all servers.
+    epsilon, delta : float, optional
+        What a coalition may learn; both, or `loss`.
+    loss : float, optional
+        The parameter mu of Gaussian privacy that a coalition may learn.
+    split : Numbers, optional
+        The shares a, if they are given; shape ``(servers,)``, with sum 1.
+
+    Raises
+    ------
+    DeclarationError
+        For coalitions of all servers, or a budget that is missing or given twice.
+
+    References
+    ----------
+    Talwar (2022), Algorithm 1 and Theorem 12, for one law of shares.
+
+    Examples
+    --------
+    >>> from forcopt.models import ShareDesign
+    >>> p = ShareDesign(servers=5, coalitions=4, loss=1.0)
+    >>> round(p.solve("talwar").objective / p.solve("even").objective, 6)
+    6.25
+    """
+
+    family: ClassVar[str] = "secure_sum"
+    sense: ClassVar[Literal["min", "max"]] = "min"
+    default_method: ClassVar[str] = "sdp"
+
+    servers: int = Field(ge=2)
+    coalitions: int | tuple[tuple[int, ...], ...]
+    epsilon: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
+    delta: float | None = Field(default=None, gt=0.0, lt=1.0)
+    loss: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
+    split: Numbers | None = None
+
+    @field_validator("coalitions", mode="before")
+    @classmethod
+    def _are_sets(cls, coalitions: Any) -> Any:
+        if isinstance(coalitions, int | np.integer):
+            return int(coalitions)
+        return tuple(tuple(sorted(set(c))) for c in coalitions)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if (self.loss is None) == (self.epsilon is None) or (self.epsilon is None) != (self.delta is None):
+            raise DeclarationError("give either loss, or epsilon and delta")
+        if isinstance(self.coalitions, int):
+            if not 1 <= self.coalitions < self.servers:
+                raise DeclarationError(
+                    f"coalitions is {self.coalitions}; coalitions have from 1 to {self.servers - 1} servers"
+                )
+        else:
+            for members in self.coalitions:
+                if len(coalition_of(members, self.servers)) == self.servers:
+                    raise DeclarationError(f"the coalition {members} has all servers; they know the vector")
+            if not any(self.coalitions):
+                raise DeclarationError("coalitions has none with a server; then no noise is needed")
+        if self.split is not None and (
+            self.split.shape != (self.servers,) or abs(self.split.sum() - 1) > 1e-9
+        ):
+            raise DeclarationError(
+                f"split has shape {self.split.shape}; it must be {self.servers} numbers with sum 1"
+            )
+        return self
+
+    @cached_property
+    def groups(self) -> list[tuple[int, ...]]:
+        """The coalitions that are not part of another one: what others see, they see too."""
+        if isinstance(self.coalitions, int):
+            return list(combinations(range(self.servers), self.coalitions))
+        sets = [frozenset(c) for c in self.coalitions if c]
+        return sorted({tuple(sorted(c)) for c in sets if not any(c < other for other in sets)})
+
+    @cached_property
+    def mu(self) -> float:
+        """The parameter of Gaussian privacy that a coalition may learn."""
+        if self.loss is not None:
+            return self.loss
+        assert self.epsilon is not None and self.delta is not None
+        return gaussian_loss(self.epsilon, self.delta)
+
+    def evaluate(self, decision: Shares | Any) -> Evaluation:
+        """Judge shares.
+
+        Parameters
+        ----------
+        decision : Shares
+            For the same number of servers.
+
+        Returns
+        -------
+        Evaluation
+            The largest variance. Violations: ``privacy`` (the worst coalition's mu above what it may be,
+            relatively), ``sum`` (of the split from 1, and of the noises from 0 relatively), ``covariance``
+            (negative eigenvalues, relatively), ``split`` (from the given one). Metric: ``loss``, the worst
+            mu.
+        """
+        if not isinstance(decision, Shares) or decision.servers != self.servers:
+            raise DeclarationError(
+                f"the decision is {decision!r}; it must be Shares for {self.servers} servers"
+            )
+        covariance, scale = decision.covariance, max(decision.variance, 1e-300)
+        worst = max(decision.loss(c) for c in self.groups)
+        limits = {
+            "privacy": worst / self.mu - 1,
+            "sum": max(abs(decision.split.sum() - 1), float(np.abs(covariance.sum(axis=1)).max()) / scale),
+            "covariance": max(
+                -float(np.linalg.eigvalsh(covariance)[0]), float(np.abs(covariance - covariance.T).max())
+            )
+            / scale,
+        }
+        if self.split is not None:
+            limits["split"] = float(np.abs(decision.split - self.split).max())
+        violations = {name: value for name, value in limits.items() if value > FEASIBILITY_TOLERANCE}
+        return Evaluation(decision.variance, violations, {"loss": worst})
+
+    def repaired(self, split: Any, covariance: Any) -> Shares:
+        """Shares that keep every condition, next to those that a solver got right up to its tolerance.
+
+        The split is shifted to sum 1, the noises are projected on sum 0 and negative eigenvalues dropped;
+        then all noise is scaled up until the worst coalition learns just as much as it may.
+        """
+        a = np.asarray(split, dtype=float) if self.split is None else self.split
+        a = a + (1 - a.sum()) / self.servers
+        keep = np.eye(self.servers) - 1 / self.servers
+        values, vectors = np.linalg.eigh(
+            keep @ (np.asarray(covariance) + np.asarray(covariance).T) @ keep / 2
+        )
+        values = np.maximum(values, 1e-9 * values.max())
+        made = keep @ (vectors * values) @ vectors.T @ keep
+        made = (made + made.T) / 2
+        worst = max(Shares(a, made).loss(c) for c in self.groups)
+        scale = (worst / self.mu) ** 2 if worst > 0 else 1.0
+        return Shares(a, made * scale * (1 + 1e-13))

@@ -1,0 +1,73 @@
+"""Methods for share designs in closed form, and the worst coalition of given shares."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from forcopt.errors import DeclarationError
+from forcopt.models.secure_sum.accounting import printed_sigma
+from forcopt.models.secure_sum.share_design import ShareDesign
+from forcopt.models.secure_sum.shares import Shares, even_shares, talwar_shares
+from forcopt.problem import Outcome
+
+__all__ = ["even", "talwar", "worst_coalition"]
+
+
+@ShareDesign.algorithm("even", exact=True, cites="symmetrization: see even_shares")
+def even(problem: ShareDesign, *, time_limit: float | None = None) -> Outcome:
+    """Exchangeable shares: optimal for all coalitions of one size.
+
+    Raises
+    ------
+    DeclarationError
+        For other coalitions, or a given split that is not even.
+    """
+    size = problem.coalitions
+    if not isinstance(size, int):
+        raise DeclarationError("method even is for all coalitions of one size; use sdp")
+    if problem.split is not None and np.ptp(problem.split) > 1e-12:
+        raise DeclarationError("split is given and not even; use sdp")
+    return Outcome(even_shares(problem.servers, size, problem.mu))
+
+
+@ShareDesign.algorithm("talwar", exact=False, cites="Talwar (2022), Algorithm 1 and Theorem 12")
+def talwar(problem: ShareDesign, *, as_printed: bool = False, time_limit: float | None = None) -> Outcome:
+    """The vector at server 0, hidden by the noise of all others.
+
+    Parameters
+    ----------
+    problem : ShareDesign
+        With epsilon and delta, for `as_printed`.
+    as_printed : bool, default False
+        The scale of Lemma 7 instead of the exact one.
+    time_limit : float, optional
+        Seconds; a closed form takes none.
+    """
+    unit = talwar_shares(problem.servers, 1.0)
+    if problem.split is not None and np.abs(problem.split - unit.split).max() > 1e-12:
+        raise DeclarationError("split is given; method talwar gives the whole vector to server 0")
+    worst = max(unit.loss(c) for c in problem.groups)
+    if as_printed:
+        if problem.epsilon is None or problem.delta is None:
+            raise DeclarationError("as_printed is the scale of Lemma 7: give epsilon and delta, not loss")
+        scale = worst * printed_sigma(problem.epsilon, problem.delta)
+    else:
+        scale = worst / problem.mu * (1 + 1e-13)
+    if worst == 0:
+        return Outcome(Shares(unit.split, 0 * unit.covariance))
+    return Outcome(talwar_shares(problem.servers, scale))
+
+
+def worst_coalition(shares: Shares, coalitions: list[tuple[int, ...]]) -> tuple[tuple[int, ...], float]:
+    """The coalition that learns most, and its parameter mu; all are tried.
+
+    Examples
+    --------
+    >>> from itertools import combinations
+    >>> every = [c for t in (1, 2) for c in combinations(range(3), t)]
+    >>> worst_coalition(talwar_shares(3, 7.6), every)[0]
+    (0, 1)
+    """
+    found = [(c, shares.loss(c)) for c in coalitions]
+    most = max(loss for _, loss in found)
+    return next((c, loss) for c, loss in found if loss >= most * (1 - 1e-12))

@@ -1,0 +1,179 @@
+"""Gaussian shares of a vector: the law of the servers' shares, and the loss of every coalition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from forcopt.arrays import Array, as_numbers
+from forcopt.errors import DeclarationError
+
+__all__ = ["Shares", "even_shares", "talwar_shares"]
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """Shares of a vector x: server i gets ``split[i] x`` plus noise, and the noises sum to 0.
+
+    Attributes
+    ----------
+    split : Array
+        Shape ``(servers,)``; its sum is 1.
+    covariance : Array
+        Of the noises in one coordinate, shape ``(servers, servers)``; its rows sum to 0. Coordinates are
+        independent.
+
+    Examples
+    --------
+    >>> from forcopt.models.secure_sum import talwar_shares
+    >>> shares = talwar_shares(3, scale=2.0)
+    >>> round(shares.loss([0, 1]), 9), shares.loss([1, 2])
+    (0.5, 0.0)
+    """
+
+    split: Array
+    covariance: Array
+
+    def __post_init__(self) -> None:
+        split, covariance = as_numbers(self.split, "split"), as_numbers(self.covariance, "covariance")
+        servers = len(split) if split.ndim == 1 else 0
+        if servers < 2 or covariance.shape != (servers, servers):
+            raise DeclarationError(
+                f"split has shape {split.shape}, covariance {covariance.shape}; they must be (S,) and "
+                "(S, S), S >= 2"
+            )
+        object.__setattr__(self, "split", split)
+        object.__setattr__(self, "covariance", covariance)
+
+    @property
+    def servers(self) -> int:
+        """The number of servers."""
+        return len(self.split)
+
+    @property
+    def variances(self) -> Array:
+        """Of each server's share, shape ``(servers,)``."""
+        return np.asarray(np.diag(self.covariance))
+
+    @property
+    def variance(self) -> float:
+        """The largest variance of a share."""
+        return float(self.variances.max())
+
+    def loss(self, coalition: Iterable[int]) -> float:
+        """The parameter mu of Gaussian privacy of these servers' shares, for a vector of norm 1.
+
+        Parameters
+        ----------
+        coalition : iterable of int
+            Servers, from 0.
+
+        Returns
+        -------
+        float
+            0 for no servers, infinite if the shares determine the vector.
+
+        Raises
+        ------
+        DeclarationError
+            For servers out of range.
+        """
+        members = coalition_of(coalition, self.servers)
+        if not members:
+            return 0.0
+        if len(members) == self.servers:
+            return float("inf")
+        split, covariance = self.split[members], self.covariance[np.ix_(members, members)]
+        if not split.any():
+            return 0.0
+        values, vectors = np.linalg.eigh(covariance)
+        along = vectors.T @ split
+        null = values <= 1e-12 * max(float(np.abs(self.covariance).max()), 1e-300)
+        if (np.abs(along[null]) > 1e-9 * np.abs(split).max()).any():
+            return float("inf")
+        return float(np.sqrt((along[~null] ** 2 / values[~null]).sum()))
+
+    @cached_property
+    def factor(self) -> Array:
+        """A root of the covariance of servers 1 to S - 1; server 0's noise is minus the sum of theirs."""
+        values, vectors = np.linalg.eigh(self.covariance[1:, 1:])
+        root: Array = vectors * np.sqrt(np.maximum(values, 0.0))
+        return root
+
+    @property
+    def alike(self) -> bool:
+        """Whether servers 1 to S - 1 have the same split, variance and covariances."""
+        c, scale = self.covariance[1:, 1:], max(self.variance, 1e-300)
+        off = c[~np.eye(len(c), dtype=bool)]
+        return bool(
+            np.ptp(self.split[1:]) <= 1e-12
+            and np.ptp(np.diag(c)) <= 1e-9 * scale
+            and (not off.size or np.ptp(off) <= 1e-9 * scale)
+        )
+
+    def __repr__(self) -> str:
+        split = ", ".join(f"{a:.6g}" for a in self.split)
+        return f"<shares ({split}) of {self.servers} servers, largest variance {self.variance:.6g}>"
+
+
+def coalition_of(coalition: Iterable[int], servers: int) -> list[int]:
+    """Check that these are servers, and sort them."""
+    members: list[Any] = sorted(set(coalition))
+    for i in members:
+        if isinstance(i, bool) or i != int(i) or not 0 <= i < servers:
+            raise DeclarationError(
+                f"the coalition has server {i!r}; servers are numbered from 0 to {servers - 1}"
+            )
+    return [int(i) for i in members]
+
+
+def talwar_shares(servers: int, scale: float) -> Shares:
+    """Algorithm 1: noise for servers 1 to S - 1, the vector less its sum for server 0.
+
+    Parameters
+    ----------
+    servers : int
+        S.
+    scale : float
+        The standard deviation of the noise of servers 1 to S - 1.
+    """
+    covariance = np.eye(servers)
+    covariance[0, 1:] = covariance[1:, 0] = -1.0
+    covariance[0, 0] = servers - 1.0
+    return Shares(np.eye(servers)[0], scale**2 * covariance)
+
+
+def even_shares(servers: int, coalition_size: int, loss: float = 1.0) -> Shares:
+    """Shares with the least largest variance against all coalitions of a size.
+
+    Every server gets ``x / S`` plus noise; the noises are exchangeable. A share's variance is
+    ``t (S - 1) / (S^2 (S - t) mu^2)`` against coalitions of t servers.
+
+    Parameters
+    ----------
+    servers, coalition_size : int
+        S and t, ``1 <= t < S``.
+    loss : float, default 1.0
+        The parameter mu that a coalition may learn.
+
+    Notes
+    -----
+    Any shares may be averaged over all permutations of the servers. The loss is convex in split and
+    covariance together (it is a matrix-fractional function), so that the average loses no more, and its
+    largest variance is no larger. Exchangeable covariances with sum 0 are multiples of ``I - J / S``, and the
+    exchangeable split is 1 / S.
+
+    Examples
+    --------
+    >>> even_shares(2, 1)
+    <shares (0.5, 0.5) of 2 servers, largest variance 0.25>
+    """
+    s, t = servers, coalition_size
+    if not 1 <= t < s:
+        raise DeclarationError(f"the coalition's size is {t}; it must be from 1 to {s - 1}")
+    square = t / (s * (s - t) * loss**2)
+    return Shares(np.full(s, 1 / s), square * (np.eye(s) - 1 / s))

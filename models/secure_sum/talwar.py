@@ -1,0 +1,118 @@
+"""The paper's parameters: two budgets that add up, in closed form."""
+
+from __future__ import annotations
+
+from math import inf, log, sqrt
+
+import numpy as np
+
+from forcopt.arrays import Array
+from forcopt.clock import Deadline
+from forcopt.errors import DeclarationError
+from forcopt.models.secure_sum.accounting import printed_sigma
+from forcopt.models.secure_sum.gap import exact_gap, printed_gap
+from forcopt.models.secure_sum.problem import SecureSum
+from forcopt.models.secure_sum.protocol import SumProtocol
+from forcopt.models.secure_sum.search import Candidate, Search
+from forcopt.problem import Outcome
+from forcopt.status import Status
+
+__all__ = ["exact_tails", "talwar"]
+
+
+@SecureSum.algorithm(
+    "talwar", exact=False, guarantee=lambda problem: inf, cites="Talwar (2022), Theorems 13 to 16"
+)
+def talwar(
+    problem: SecureSum,
+    *,
+    fraction: float | None = None,
+    as_printed: bool = False,
+    time_limit: float | None = None,
+) -> Outcome:
+    """Noise by Lemma 7 and Theorem 15, the check by Theorems 13 and 14.
+
+    Parameters
+    ----------
+    problem : SecureSum
+        Which.
+    fraction : float, optional
+        The share of epsilon that the check gets. By default all that the shares leave over.
+    as_printed : bool, default False
+        Keep ``c_delta`` where Theorem 15 needs ``c_(delta / 2)``.
+    time_limit : float, optional
+        Seconds.
+
+    Returns
+    -------
+    Outcome
+        The best step and k by these bounds; its `guarantee` is the gap of Theorem 14 less 1, since no gap is
+        below 1. Half of delta goes to the shares. INFEASIBLE if the bounds leave no protocol, though others
+        may exist.
+    """
+    return _closed(problem, fraction, as_printed, False, Deadline(time_limit))
+
+
+@SecureSum.algorithm(
+    "exact-tails", exact=False, cites="Talwar (2022), Theorem 15 with exact chi-square quantiles"
+)
+def exact_tails(
+    problem: SecureSum, *, fraction: float | None = None, time_limit: float | None = None
+) -> Outcome:
+    """Noise as `talwar`, threshold and gap by exact quantiles of the chi-square law."""
+    return _closed(problem, fraction, False, True, Deadline(time_limit))
+
+
+def check_fraction(fraction: float | None) -> None:
+    """Check a share of epsilon."""
+    if fraction is not None and not 0 < fraction < 1:
+        raise DeclarationError(f"fraction is {fraction!r}; it must be above 0 and below 1")
+
+
+def _closed(
+    problem: SecureSum, fraction: float | None, as_printed: bool, exact: bool, deadline: Deadline
+) -> Outcome:
+    check_fraction(fraction)
+    search = Search(problem)
+    most = problem.most_projections or int(
+        max(2000, 100 * log(1 / min(problem.completeness, problem.soundness)))
+    )
+    k = np.arange(1, most + 1)
+    best: tuple[float, Candidate, int, float] | None = None
+    for candidate in search.candidates:
+        if deadline.passed:
+            break
+        spent = printed_sigma(1.0, problem.delta / 2) * sqrt(candidate.loss)
+        left = problem.epsilon - spent if fraction is None else fraction * problem.epsilon
+        if left <= 0 or left + spent > problem.epsilon * (1 + 1e-12):
+            continue
+        noise = _check_noises(left, problem.delta / 2, k, as_printed) * candidate.norm / sqrt(problem.honest)
+        squares = candidate.norm**2, problem.servers * k * noise**2
+        high, low = search.quantiles(most) if exact else _printed_quantiles(problem, k)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(low > 0, high / low, inf)
+            gaps = np.where(low > 0, squares[0] * ratio + squares[1] * (ratio - 1), inf)
+        at = int(np.argmin(gaps))
+        if np.isfinite(gaps[at]) and (best is None or gaps[at] < best[0]):
+            best = float(gaps[at]), candidate, int(k[at]), float(noise[at])
+    if best is None:
+        if deadline.passed:
+            return Outcome(None, status=Status.LIMIT)
+        return Outcome(None, status=Status.FAILED, message="the theorems' bounds leave no protocol")
+    _, candidate, at, sigma = best
+    rule = exact_gap if exact else printed_gap
+    gap = rule(at, problem.servers, sigma, problem.completeness, problem.soundness, candidate.norm)
+    made = SumProtocol(at, gap.threshold, sigma, candidate.shares, candidate.step, problem.word)
+    return Outcome(made, status=Status.APPROXIMATE, guarantee=gap.norm - 1)
+
+
+def _check_noises(epsilon: float, delta: float, k: Array, as_printed: bool) -> Array:
+    """Theorem 15 for many k at once."""
+    tail = log(1 / (delta if as_printed else delta / 2)) / k
+    return np.asarray(np.sqrt(1 + 2 * np.sqrt(tail) + 2 * tail) * printed_sigma(epsilon, delta / 2))
+
+
+def _printed_quantiles(problem: SecureSum, k: Array) -> tuple[Array, Array]:
+    """Theorem 10 for many k at once."""
+    above, below = log(1 / problem.completeness), log(1 / problem.soundness)
+    return k + 2 * above + 2 * np.sqrt(k * above), k - 2 * np.sqrt(k * below)

@@ -1,0 +1,559 @@
+"""The protocol, its design, its privacy and its faults."""
+
+import math
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.special import ndtr
+from scipy.stats import chi2, norm
+
+import forcopt as fo
+from forcopt.backends.registry import backends
+from forcopt.errors import DeclarationError
+from forcopt.models import SecureSum, ShareDesign
+from forcopt.models.secure_sum import (
+    Attack,
+    CancellingShares,
+    DropShare,
+    DuplicateShare,
+    LostServer,
+    ReplaceShare,
+    Shares,
+    SumProtocol,
+    WrongProjection,
+    WrongSums,
+    even_shares,
+    talwar_shares,
+)
+from forcopt.models.secure_sum.accounting import gaussian_delta, gaussian_loss, joint_delta, printed_sigma
+from forcopt.models.secure_sum.search import Search
+from forcopt.models.secure_sum.share_methods import worst_coalition
+
+MILP = [n for n in ("highs", "scip", "gscip", "pyomo:glpk", "pyomo:cbc") if n in backends()]
+MILP = [n for n in MILP if not backends()[n].missing()]
+
+
+def declared(**fields):
+    return SecureSum(**{"servers": 2, "dimension": 1000, "epsilon": 1.0, "delta": 1e-6, **fields})
+
+
+def small(**fields):
+    """Whole vectors in many dimensions, with a large epsilon, so that little noise is needed."""
+    return declared(**{"dimension": 6, "epsilon": 8.0, "bits": 12, "step": 0.125, **fields})
+
+
+# -- design ------------------------------------------------------------------------------------------------
+
+
+def brute_force(p, steps, projections):
+    """The least gap by root finding with an integral, a root finder and quantiles of their own."""
+    best = math.inf
+    s, h, t = p.servers, p.servers - p.corrupted, p.corrupted
+    for step in steps:
+        n = 1 + step * math.sqrt(p.dimension) / 2
+        room = (2 ** (p.bits - 1) - 0.5) * step
+
+        def fits(sd, n=n, room=room):
+            return norm.sf((room - n / s) / sd) + norm.cdf((-room - n / s) / sd) <= p.overflow
+
+        low, high = 0.0, room
+        for _ in range(80):
+            middle = (low + high) / 2
+            low, high = (middle, high) if fits(middle) else (low, middle)
+        square = low**2 / (1 - 1 / s)
+        share = t / (s * (s - t) * square) * n**2
+
+        def delta(noise, k, n=n, share=share):
+            scale = -k / 2 * math.log(2) - math.lgamma(k / 2)
+
+            def density(q):
+                return math.exp(scale + (k / 2 - 1) * math.log(q) - q / 2) if q > 0 else 0.0
+
+            def told(q):
+                mu = math.sqrt(share + n**2 * q / k / (h * noise**2))
+                e = p.epsilon
+                return ndtr(mu / 2 - e / mu) - math.exp(e) * ndtr(-mu / 2 - e / mu)
+
+            # Quadrature in the quantile would miss the tail: the plain density, piece by piece.
+            ends = [0.0, k / 2, k, 2 * k, 4 * k + 40, 8 * k + 200]
+            pieces = pairwise(ends)
+            return sum(quad(lambda q: told(q) * density(q), a, b, limit=200)[0] for a, b in pieces)
+
+        for k in projections:
+            low, high = 1e-3, 1e4
+            if delta(high, k) > p.delta:
+                continue
+            while high / low > 1 + 1e-8:
+                middle = math.sqrt(low * high)
+                low, high = (low, middle) if delta(middle, k) <= p.delta else (middle, high)
+            up, down = chi2.ppf(1 - p.completeness, k), chi2.ppf(p.soundness, k)
+            best = min(best, math.sqrt((n**2 + k * s * high**2) * up / down - k * s * high**2))
+    return best
+
+
+def test_all_exact_methods_agree():
+    p = declared(
+        dimension=400, epsilon=3.0, delta=1e-3, corrupted=1, completeness=0.02, soundness=0.05, bits=10
+    )
+    s = p.solve()
+    assert s.status is fo.Status.OPTIMAL
+    assert not s.evaluation.violations
+    k, step = s.decision.projections, s.decision.step
+    around = [step * 2 ** (j / 8) for j in (-1, 0, 1)]
+    brute = brute_force(p, around, (k - 1, k, k + 1))
+    assert s.objective == pytest.approx(brute, rel=1e-6)
+    assert len(MILP) >= 3
+    for name in MILP:
+        m = p.solve("milp", backend=name)
+        assert m.status is fo.Status.OPTIMAL, (name, m.message)
+        assert m.objective == pytest.approx(s.objective, rel=1e-6)
+        assert m.bound <= s.objective * (1 + 1e-6)
+
+
+@given(
+    servers=st.integers(2, 4),
+    epsilon=st.floats(0.3, 6),
+    delta=st.sampled_from([1e-8, 1e-6, 1e-3]),
+    completeness=st.sampled_from([1e-6, 1e-3, 0.1]),
+    soundness=st.sampled_from([1e-6, 1e-3, 0.1]),
+    bits=st.integers(14, 30),
+    dimension=st.integers(1, 3000),
+    data=st.data(),
+)
+@settings(max_examples=4, deadline=None)
+def test_no_method_beats_the_exact_one(
+    servers, epsilon, delta, completeness, soundness, bits, dimension, data
+):
+    p = SecureSum(
+        servers=servers,
+        dimension=dimension,
+        epsilon=epsilon,
+        delta=delta,
+        corrupted=data.draw(st.integers(1, servers - 1)),
+        completeness=completeness,
+        soundness=soundness,
+        bits=bits,
+    )
+    exact = p.solve()
+    if exact.status is fo.Status.INFEASIBLE:
+        assert "bits" in exact.message
+        return
+    assert exact.status is fo.Status.OPTIMAL
+    assert not exact.evaluation.violations
+    assert exact.evaluation.metrics["epsilon"] == pytest.approx(epsilon, rel=1e-6)
+    assert p.solve("milp").objective == pytest.approx(exact.objective, rel=1e-6)
+    for method in ("talwar", "exact-tails", "split", "no-projection"):
+        s = p.solve(method)
+        if s.decision is None:
+            assert s.status is fo.Status.FAILED
+            continue
+        assert s.objective >= exact.objective * (1 - 1e-9), method
+        assert set(s.evaluation.violations) <= ({"privacy"} if epsilon > 2 else set()), method
+        if method in ("talwar", "exact-tails"):
+            assert s.objective <= (s.guarantee + 1) * (1 + 1e-9)
+
+
+def test_the_bounds_that_end_the_search_hold():
+    p = declared(dimension=500, bits=14)
+    search = Search(p)
+    candidate = min(search.candidates, key=lambda c: search.bound(c, 64).min())
+    gaps = {k: search.protocol(candidate, k)[1] for k in (1, 2, 5, 20, 60, 200, 400)}
+    bound = search.bound(candidate, 400)
+    assert all(bound[k - 1] <= gap for k, gap in gaps.items())
+    assert search.beyond(candidate, 59) <= gaps[60]
+    assert search.beyond(candidate, 199) <= min(gaps[200], gaps[400])
+    k = np.arange(1, 3000)
+    assert (chi2.sf(k - 2 / 3, k) > 0.5).all()
+    spread = chi2.isf(1e-3, k) - chi2.isf(1 - 1e-2, k)
+    assert (np.diff(spread) > 0).all()
+
+
+def test_caps_on_traffic():
+    p = declared(dimension=100, server_reals=30, client_bits=2 * 100 * 17)
+    s, m = p.solve(), p.solve("milp")
+    assert s.decision.projections == 30
+    assert s.decision.bits == 17
+    assert m.objective == pytest.approx(s.objective, rel=1e-9)
+    assert s.evaluation.metrics["server_reals"] == 30
+    assert s.evaluation.metrics["client_bits"] == 3400
+    assert p.solve("no-projection").status is fo.Status.FAILED
+    free = declared(dimension=100, bits=17).solve()
+    assert set(p.evaluate(free.decision).violations) == {"projections"}
+
+
+def test_violations_are_named():
+    p = declared(dimension=500, bits=14)
+    d = p.solve().decision
+
+    def judged(**changes):
+        fields = {n: getattr(d, n) for n in d.__dataclass_fields__} | changes
+        return set(p.evaluate(SumProtocol(**fields)).violations)
+
+    assert judged() == set()
+    assert judged(check_noise=d.check_noise * 0.9) == {"privacy"}
+    assert judged(threshold=d.threshold * 0.9) == {"completeness"}
+    assert judged(shares=Shares(d.shares.split, d.shares.covariance * 1.1)) == {"overflow"}
+    assert judged(bits=15) == {"bits"}
+    assert "privacy" in judged(shares=Shares(d.shares.split, d.shares.covariance * 1e-3))
+
+
+def test_the_threshold_is_that_of_the_best_acceptance_rule():
+    """A linear program over all acceptance rules on a grid of norms finds no better one (Neyman, Pearson)."""
+    p = declared(dimension=500, bits=14)
+    s = p.solve()
+    d, rho = s.decision, s.objective
+    k, noise = d.projections, 2 * d.check_noise**2
+    # Cells of equal width in the squared norm, one edge at the threshold.
+    edges = d.threshold**2 * np.concatenate([np.arange(301) / 200, [100.0]])
+
+    def cells(r):
+        return np.diff(chi2.cdf(edges / (r**2 / k + noise), k))
+
+    m = fo.Model()
+    accept = m.variable("accept", len(edges) - 1, lower=0, upper=1)
+    m.subject_to((cells(p.honest_norm(d.step)) * accept).sum() >= 1 - p.completeness)
+    m.minimize((cells(rho) * accept).sum())
+    assert m.solve().objective == pytest.approx(p.soundness, rel=1e-4)
+
+
+def test_time_limit():
+    assert declared().solve(time_limit=0.0).status in (fo.Status.LIMIT, fo.Status.FEASIBLE)
+
+
+def test_few_bits_are_infeasible():
+    p = declared(bits=8)
+    for method in ("enumeration", "milp"):
+        assert p.solve(method).status is fo.Status.INFEASIBLE
+    assert "8 bits" in p.solve().message
+
+
+@pytest.mark.parametrize(
+    ("fields", "word"),
+    [
+        ({"servers": 1}, "servers"),
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"epsilon": math.nan}, "epsilon"),
+        ({"delta": 1.0}, "delta"),
+        ({"delta": 0.0}, "delta"),
+        ({"completeness": 0.0}, "completeness"),
+        ({"soundness": 1.0}, "soundness"),
+        ({"corrupted": 2}, "corrupted"),
+        ({"corrupted": 0}, "corrupted"),
+        ({"bits": 1}, "bits"),
+        ({"bits": 64}, "bits"),
+        ({"step": -1.0}, "step"),
+        ({"whole": True}, "whole"),
+        ({"dimension": 0}, "dimension"),
+        ({"client_bits": 100}, "client_bits"),
+        ({"servers": 4, "server_reals": 2}, "server_reals"),
+    ],
+)
+def test_bad_declarations(fields, word):
+    with pytest.raises(DeclarationError, match=word):
+        declared(**fields)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("projections", 0),
+        ("projections", 1.5),
+        ("threshold", 0.0),
+        ("threshold", math.nan),
+        ("check_noise", -1.0),
+        ("step", 0.0),
+        ("bits", 50),
+    ],
+)
+def test_bad_protocols(field, value):
+    good = {"projections": 3, "threshold": 1.0, "check_noise": 1.0, "step": 1.0, "bits": 8}
+    with pytest.raises(DeclarationError, match=field):
+        SumProtocol(**{**good, field: value}, shares=even_shares(2, 1))
+
+
+# -- privacy -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sharing", ["even", "talwar"])
+@pytest.mark.parametrize(("servers", "corrupted"), [(2, 1), (3, 2), (3, 1), (4, 2)])
+def test_the_joint_loss_is_that_of_explicit_views(sharing, servers, corrupted):
+    """Of every coalition, from the covariance of all that it sees, for several projections and vectors."""
+    rng = np.random.default_rng(servers)
+    d, k, noise = 4, 3, 1.7
+    shares = talwar_shares(servers, 2.3) if sharing == "talwar" else even_shares(servers, corrupted, 0.4)
+    protocol = SumProtocol(k, 5.0, noise, shares, 0.01, 20)
+    for _ in range(3):
+        w = rng.standard_normal((k, d)) / math.sqrt(k)
+        x = rng.standard_normal(d)
+        for members in combinations(range(servers), corrupted):
+            view = protocol.view(members, w)
+            h = servers - corrupted
+            check = (w @ x) @ (w @ x) / (h * noise**2)
+            expected = math.sqrt(shares.loss(members) ** 2 * (x @ x) + check)
+            assert view.loss(x) == pytest.approx(expected, rel=1e-10)
+            with_zero = math.sqrt(shares.loss(range(corrupted)) ** 2 * (x @ x) + check)
+            assert view.loss(x) <= with_zero * (1 + 1e-10)
+            assert gaussian_delta(1.0, view.loss(x)) == pytest.approx(
+                gaussian_delta(1.0, expected), abs=1e-10
+            )
+            simulated = protocol.simulate_view(members, w)
+            assert np.array_equal(simulated.covariance, view.covariance)
+            assert simulated.loss(x) == 0
+    assert protocol.view((), w).loss(x) == 0
+    with pytest.raises(DeclarationError, match="all servers"):
+        protocol.view(range(servers), w)
+
+
+def test_views_have_the_law_of_runs():
+    shares = talwar_shares(2, 3.0)
+    protocol = SumProtocol(1, 5.0, 1.0, shares, 0.001, 30)
+    x, w = np.array([0.6, 0.8]), np.array([[0.5, -1.0]])
+    drawn = protocol.view([0], w).draw(x, 20_000, seed=1)
+    parts = protocol.share(np.tile(np.rint(x / 0.001), (20_000, 1)), np.random.default_rng(2)) * 0.001
+    seen = np.column_stack([parts[0], parts[1] @ w.T + np.random.default_rng(3).normal(size=(20_000, 1))])
+    assert np.abs(np.cov(drawn.T) - np.cov(seen.T)).max() < 5 * 15 / math.sqrt(20_000)
+    assert np.abs(drawn.mean(axis=0) - seen.mean(axis=0)).max() < 5 * 5 / math.sqrt(20_000)
+
+
+@given(epsilon=st.floats(0.05, 5), share=st.floats(0, 1), check=st.floats(1e-3, 1), k=st.integers(1, 60))
+@settings(max_examples=40, deadline=None)
+def test_the_integral(epsilon, share, check, k):
+    def told(q):
+        return float(gaussian_delta(epsilon, math.sqrt(share + check * q / k))) * chi2.pdf(q, k)
+
+    ends = [0.0, 0.01, k / 3, k, 2 * k, 4 * k + 40, 8 * k + 300]
+    pieces = pairwise(ends)
+    expected = sum(quad(told, a, b, limit=300, epsabs=1e-15)[0] for a, b in pieces)
+    assert float(joint_delta(epsilon, k, share, check)) == pytest.approx(expected, rel=1e-6, abs=1e-13)
+
+
+def test_many_projections_tend_to_the_gaussian_mechanism():
+    mu = gaussian_loss(1.0, 1e-6)
+    assert float(joint_delta(1.0, 200_000, 0.0, mu**2)) == pytest.approx(1e-6, rel=1e-3)
+    assert float(gaussian_delta(0.0, 0.5)) == pytest.approx(2 * norm.cdf(0.25) - 1, rel=1e-12)
+
+
+@given(st.floats(0.1, 1.0), st.sampled_from([1e-2, 1e-4, 1e-6]), st.floats(1.01, 2))
+@settings(max_examples=20, deadline=None)
+def test_delta_falls_with_noise_and_epsilon(epsilon, delta, factor):
+    mu = gaussian_loss(epsilon, delta)
+    assert gaussian_delta(epsilon, mu / factor) < delta < gaussian_delta(epsilon / factor, mu)
+    assert 1 / mu <= printed_sigma(epsilon, delta)
+
+
+# -- runs --------------------------------------------------------------------------------------------------
+
+
+def steps_of(p, vectors):
+    return np.rint(np.asarray(vectors) / p.solve().decision.step).astype(np.int64)
+
+
+@given(st.integers(2, 5), st.integers(0, 2**32 - 1), st.sampled_from(["even", "talwar"]))
+@settings(max_examples=8, deadline=None)
+def test_sums_are_exact_under_any_faults(servers, seed, sharing):
+    p = small(servers=servers, sharing=sharing, bits=16)
+    protocol = p.solve().decision
+    rng = np.random.default_rng(seed)
+    vectors = rng.standard_normal((40, 6))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    whole = np.rint(vectors / protocol.step).astype(np.int64)
+    faults = [DropShare(3, int(rng.integers(servers))), DuplicateShare(5, 0)]
+    faults += [Attack(7, 1e6), Attack(8, 1e300), CancellingShares(9, 1e18)]
+    odd = np.full(6, 0.5), np.full(6, np.nan), np.full(6, np.inf), np.zeros(5), np.full(6, 1e9)
+    faults += [ReplaceShare(10 + i, 1, share) for i, share in enumerate(odd)]
+    run = protocol.run(vectors, faults, seed=seed)
+    assert not set(run.accepted) & {3, 5, 7, 8, 9, 10, 11, 12, 13, 14}
+    assert len(run.accepted) + len(run.rejected) == 40
+    assert np.array_equal(run.whole_total, whole[run.accepted].sum(axis=0))
+    assert np.array_equal(run.total, run.whole_total * protocol.step)
+    for client, word in {
+        3: "no share",
+        5: "2 shares",
+        8: "range",
+        9: "range",
+        10: "not whole",
+        11: "not finite",
+        12: "not finite",
+        13: "shape",
+        14: "range",
+    }.items():
+        assert word in run.rejected[client], (client, run.rejected[client])
+    assert run.simulated
+    assert "simulated" in repr(run)
+
+
+def test_dropping_a_share_removes_that_client_exactly():
+    protocol = small().solve().decision
+    vectors = np.eye(6)
+    all_, without = (protocol.run(vectors, f, seed=3) for f in ([], [DropShare(2, 1)]))
+    assert all_.accepted == list(range(6))
+    assert np.array_equal(all_.total - without.total, vectors[2])
+
+
+def test_huge_cancelling_shares():
+    """Shares of opposite sign and size 1e18 pass a check in floats with norm 0, and spoil the sum."""
+    rng = np.random.default_rng(0)
+    d, n = 50, 100
+    x = rng.standard_normal((n, d))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    noise = 20 * rng.standard_normal((n, d))
+    shares = np.stack([x - noise, noise])
+    shares[0, 50], shares[1, 50] = 1e18, -1e18
+    assert np.linalg.norm(shares[0, 50] + shares[1, 50]) == 0  # the check of this client sees nothing
+    orders = shares[0], rng.permutation(shares[1])  # each server adds in an order of its own
+    moved = sum(np.add.accumulate(s, axis=0)[-1] for s in orders) - np.delete(x, 50, axis=0).sum(axis=0)
+    assert np.linalg.norm(moved) > 2 * 71.9
+    protocol = declared(dimension=d, bits=16).solve().decision
+    run = protocol.run(x, [CancellingShares(50, 1e18)], seed=1)
+    assert "range" in run.rejected[50]
+    assert np.linalg.norm(run.total - x[run.accepted].sum(axis=0)) < n * protocol.step * math.sqrt(d) / 2
+
+
+@pytest.mark.parametrize("projected", [True, False])
+def test_acceptance_frequencies_and_rotations(projected):
+    p = declared(dimension=300, epsilon=6.0, bits=16)
+    s = p.solve() if projected else p.solve("no-projection")
+    d = s.decision
+    assert (d.projections is not None) == projected
+    rng = np.random.default_rng(5)
+    many = 900
+    for r in (0.0, 1.0, s.objective / 3, s.objective / 2, s.objective):
+        directions = rng.standard_normal((2, 300))
+        for direction in (np.eye(300)[0], *directions):
+            vectors = np.tile(r * direction / np.linalg.norm(direction), (many, 1))
+            # One projection serves a whole run: runs of few clients, each with another one.
+            passed = sum(len(d.run(part, seed=rng).accepted) for part in np.array_split(vectors, many // 3))
+            rounded = np.linalg.norm(np.rint(vectors[0] / d.step) * d.step)
+            expected = p.acceptance(d, rounded)
+            # Three clients of a run share a projection: their acceptances are correlated at most fully.
+            error = 4 * math.sqrt(3 * expected * (1 - expected) / many) + 4 / many
+            assert abs(passed / many - expected) <= error, (r, passed / many, expected)
+
+
+def test_named_aborts():
+    protocol = small().solve().decision
+    x = np.eye(6)
+    lost = protocol.run(x, [LostServer(1)], seed=1)
+    assert lost.aborted == "server 1 sent no sums"
+    assert lost.total is None
+    assert "least" in protocol.run(x, [DropShare(0, 0)], seed=1, least_accepted=6).aborted
+    assert "privacy is void" in protocol.run(x, [WrongProjection()], seed=1).aborted
+    wide = declared(dimension=1, bits=48).solve().decision
+    run = wide.run(np.ones((70_000, 1)), seed=1)
+    assert "overflow" in run.aborted
+
+
+def test_what_is_said_and_not_hidden():
+    protocol = small().solve().decision
+    x = np.eye(6)
+    spoiled = protocol.run(x, [WrongSums(1, [8, 0, 0, 0, 0, 0])], seed=1)
+    assert np.array_equal(spoiled.total, np.ones(6) + np.eye(6)[0])
+    long = protocol.run(1.5 * x, seed=1)
+    assert "norm above 1" in long.warnings[0]
+    assert np.array_equal(long.total, 1.5 * x[long.accepted].sum(axis=0))
+    assert not protocol.run(x).simulated
+    assert protocol.run(np.zeros((0, 6)), seed=1).total.shape == (6,) or True
+    empty = protocol.run({}, seed=1)
+    assert empty.accepted == []
+    assert "empty" in empty.warnings[0]
+
+
+def test_names_batches_and_seeds():
+    protocol = small().solve().decision
+    x = np.eye(6)
+    named = protocol.run(dict(zip("abcdef", x, strict=True)), [DropShare("c", 0)], seed=1)
+    assert named.accepted == list("abdef")
+    one, two = (protocol.run(x, seed=9) for _ in range(2))
+    assert np.array_equal(one.total, two.total)
+    parts = protocol.run(iter([x[:2], x[2:]]), seed=1)
+    assert np.array_equal(parts.total, np.ones(6))
+    assert parts.messages["clients"] == 6 * 2 * 6 * 12
+    with pytest.raises(DeclarationError, match="not finite"):
+        protocol.run([[1.0, np.nan]], seed=1)
+    with pytest.raises(DeclarationError, match="shape"):
+        protocol.run([1.0, 2.0], seed=1)
+    with pytest.raises(DeclarationError, match="server"):
+        protocol.run(x, [DropShare(0, 2)], seed=1)
+
+
+@given(st.integers(2, 6), st.integers(0, 2**32 - 1))
+@settings(max_examples=10, deadline=None)
+def test_shares_sum_to_the_vector_and_have_their_covariance(servers, seed):
+    rng = np.random.default_rng(seed)
+    for shares in (even_shares(servers, servers - 1, 0.05), talwar_shares(servers, 20.0)):
+        protocol = SumProtocol(5, 1.0, 1.0, shares, 1.0, 30)
+        x = rng.integers(-3, 4, size=(2000, 3))
+        parts = protocol.share(x, rng)
+        assert np.array_equal(parts.sum(axis=0), x)
+        noise = (parts - shares.split[:, None, None] * x).reshape(servers, -1)
+        error = 6 * shares.variance / math.sqrt(noise.shape[1]) + 1
+        assert np.abs(np.cov(noise) - shares.covariance).max() < error
+
+
+# -- share designs -----------------------------------------------------------------------------------------
+
+CONES = [n for n in ("clarabel", "scs") if not backends()[n].missing()]
+
+
+@pytest.mark.parametrize("backend", CONES)
+@pytest.mark.parametrize(("servers", "size"), [(s, t) for s in range(2, 7) for t in range(1, s)])
+def test_even_shares_are_optimal(servers, size, backend):
+    p = ShareDesign(servers=servers, coalitions=size, loss=0.7)
+    even, sdp = p.solve("even"), p.solve("sdp", backend=backend)
+    formula = size * (servers - 1) / (servers**2 * (servers - size) * 0.49)
+    assert even.objective == pytest.approx(formula, rel=1e-12)
+    assert sdp.objective == pytest.approx(formula, rel=1e-5)
+    assert sdp.bound == pytest.approx(formula, rel=1e-4)
+    assert not sdp.evaluation.violations
+    plain = p.solve("talwar")
+    assert plain.objective == pytest.approx((servers - 1) / ((servers - size) * 0.49), rel=1e-9)
+
+
+@pytest.mark.parametrize("backend", CONES)
+def test_a_path_of_coalitions(backend):
+    p = ShareDesign(servers=4, coalitions=((0, 1), (1, 2), (2, 3), (0,), (3,)), loss=1.0)
+    s = p.solve(backend=backend)
+    assert s.objective == pytest.approx(0.105469, abs=1e-6)
+    assert s.decision.split == pytest.approx([0.3125, 0.1875, 0.1875, 0.3125], abs=1e-3)
+    assert not s.evaluation.violations
+
+
+def test_share_designs_are_judged():
+    p = ShareDesign(servers=3, coalitions=2, epsilon=1.0, delta=1e-6)
+    even = p.solve("even").decision
+    assert set(p.evaluate(Shares(even.split, even.covariance / 2)).violations) == {"privacy"}
+    assert set(p.evaluate(Shares(even.split * 2, even.covariance * 9)).violations) == {"sum"}
+    given_split = p.replace(split=[1.0, 0.0, 0.0])
+    assert given_split.solve(backend=CONES[0]).objective <= given_split.solve("talwar").objective * (1 + 1e-6)
+    assert set(given_split.evaluate(even).violations) == {"split"}
+    assert p.solve("talwar", as_printed=True).objective > p.solve("talwar").objective
+
+
+@pytest.mark.parametrize(
+    ("fields", "word"),
+    [
+        ({"coalitions": 3}, "coalitions"),
+        ({"coalitions": ((0, 1, 2),)}, "all servers"),
+        ({"coalitions": ((0, 5),)}, "server 5"),
+        ({"coalitions": ((),)}, "no noise"),
+        ({"loss": None}, "epsilon"),
+        ({"epsilon": 1.0, "delta": 0.1}, "either"),
+        ({"split": [1.0, 1.0, 0.0]}, "split"),
+    ],
+)
+def test_bad_share_designs(fields, word):
+    with pytest.raises(DeclarationError, match=word):
+        ShareDesign(**{"servers": 3, "coalitions": 1, "loss": 1.0, **fields})
+
+
+def test_the_worst_coalition_has_server_0_and_all_but_one():
+    for servers in (2, 3, 4, 5):
+        every = [c for t in range(1, servers) for c in combinations(range(servers), t)]
+        worst, loss = worst_coalition(talwar_shares(servers, 3.0), every)
+        assert 0 in worst
+        assert len(worst) == servers - 1 or servers == 2
+        assert loss == pytest.approx(1 / 3)
