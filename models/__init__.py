@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from forcopt.models.adaptive_queries import QuerySchedule
     from forcopt.models.adaptive_robustness import (
         AdaptiveRobustClassification,
         RobustBayes,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     )
 
 _LATER = {
+    "QuerySchedule": "forcopt.models.adaptive_queries",
     "AdaptiveRobustClassification": "forcopt.models.adaptive_robustness",
     "CalibratedEqualErrors": "forcopt.models.calibrated_errors",
     "CalibratedTransport": "forcopt.models.calibrated_errors",
@@ -65,6 +67,7 @@ __all__ = [
     "LeximaxCohort",
     "PrecisionAllocation",
     "PrivateAllocation",
+    "QuerySchedule",
     "RobustBayes",
     "RobustnessRadius",
     "ScorePostprocessing",

@@ -1,0 +1,37 @@
+"""Adaptive queries on restricted data: privacy budgets that are spent anew on every block.
+
+Du and Dwork: Improved generalization guarantees in restricted data models, FORC 2022. Private noise keeps
+adaptively chosen queries from overfitting; privacy of the records is not claimed.
+"""
+
+from forcopt.models.adaptive_queries import (  # noqa: F401  (register the methods)
+    enumeration,
+    flow,
+    ledger,
+    local_ratio,
+    packing,
+)
+from forcopt.models.adaptive_queries.data_models import (
+    DataModel,
+    DecayingCorrelation,
+    IndependentBlocks,
+    NaiveComposition,
+    StreamedBlocks,
+)
+from forcopt.models.adaptive_queries.dependence import dependence_order, run_probability
+from forcopt.models.adaptive_queries.ledger import Ledger, QueryRefusedError
+from forcopt.models.adaptive_queries.schedule import QuerySchedule, Schedule
+
+__all__ = [
+    "DataModel",
+    "DecayingCorrelation",
+    "IndependentBlocks",
+    "Ledger",
+    "NaiveComposition",
+    "QueryRefusedError",
+    "QuerySchedule",
+    "Schedule",
+    "StreamedBlocks",
+    "dependence_order",
+    "run_probability",
+]
