@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from forcopt.models.adaptive_queries import QuerySchedule
+    from forcopt.models.adaptive_queries import AccuracyPlan, QuerySchedule, TransferSplit
     from forcopt.models.adaptive_robustness import (
         AdaptiveRobustClassification,
         RobustBayes,
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     )
 
 _LATER = {
+    "TransferSplit": "forcopt.models.adaptive_queries",
+    "AccuracyPlan": "forcopt.models.adaptive_queries",
     "QuerySchedule": "forcopt.models.adaptive_queries",
     "AdaptiveRobustClassification": "forcopt.models.adaptive_robustness",
     "CalibratedEqualErrors": "forcopt.models.calibrated_errors",
@@ -54,6 +56,7 @@ _LATER = {
 """Problems by the package that is imported when one is first used."""
 
 __all__ = [
+    "AccuracyPlan",
     "AdaptiveRobustClassification",
     "CalibratedEqualErrors",
     "CalibratedTransport",
@@ -77,6 +80,7 @@ __all__ = [
     "TargetDesign",
     "TargetDesign2D",
     "TightAmplification",
+    "TransferSplit",
 ]
 
 

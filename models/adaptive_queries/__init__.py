@@ -10,6 +10,7 @@ from forcopt.models.adaptive_queries import (  # noqa: F401  (register the metho
     ledger,
     local_ratio,
     packing,
+    plan_search,
 )
 from forcopt.models.adaptive_queries.data_models import (
     DataModel,
@@ -20,18 +21,36 @@ from forcopt.models.adaptive_queries.data_models import (
 )
 from forcopt.models.adaptive_queries.dependence import dependence_order, run_probability
 from forcopt.models.adaptive_queries.ledger import Ledger, QueryRefusedError
+from forcopt.models.adaptive_queries.plan import AccuracyPlan, Plan
 from forcopt.models.adaptive_queries.schedule import QuerySchedule, Schedule
+from forcopt.models.adaptive_queries.theorems import (
+    Guarantee,
+    combine_labels,
+    guarantee,
+    label_split,
+    transfer,
+)
+from forcopt.models.adaptive_queries.transfer_split import Split, TransferSplit
 
 __all__ = [
+    "AccuracyPlan",
     "DataModel",
     "DecayingCorrelation",
+    "Guarantee",
     "IndependentBlocks",
     "Ledger",
     "NaiveComposition",
+    "Plan",
     "QueryRefusedError",
     "QuerySchedule",
     "Schedule",
+    "Split",
     "StreamedBlocks",
+    "TransferSplit",
+    "combine_labels",
     "dependence_order",
+    "guarantee",
+    "label_split",
     "run_probability",
+    "transfer",
 ]

@@ -29,8 +29,8 @@ Dependence = Literal["exact_runs", "union_runs", "crude", "published"]
 class DataModel(Declared):
     """The base of all data models.
 
-    A query looks at an interval of *positions* (blocks or attributes), numbered from 1. A *window* is a set of
-    positions; all queries that touch a window share one privacy budget.
+    A query looks at an interval of *positions* (blocks or attributes), numbered from 1. A *window* is a set
+    of positions; all queries that touch a window share one privacy budget.
     """
 
     @property
@@ -216,6 +216,7 @@ class StreamedBlocks(DataModel):
 
     @property
     def behind(self) -> float:
+        """See `DataModel`."""
         return 0
 
 
@@ -231,14 +232,14 @@ class DecayingCorrelation(DataModel):
     independence : float
         The probability p that a link is broken, from 0 to 1.
     width : int
-        The distance d that a query may span, at least 0. The window of attribute i reaches from ``i - 2 d`` to
-        ``i + 2 d``, or ``i + d`` if the queries slide.
+        The distance d that a query may span, at least 0. The window of attribute i reaches from ``i - 2 d``
+        to ``i + 2 d``, or ``i + d`` if the queries slide.
     access : Literal["general", "sliding"], default "general"
         ``"sliding"``: after a query on attribute i, none on an attribute up to ``i - d``.
     dependence : Literal["exact_runs", "union_runs", "crude", "published"], default "exact_runs"
-        The failure probability from related attributes that are further apart than d: the exact probability of
-        a run of d + 1 related links in any record, the union bound over the first links of runs, the union
-        bound over all windows, or the printed term.
+        The failure probability from related attributes that are further apart than d: the exact probability
+        of a run of d + 1 related links in any record, the union bound over the first links of runs, the
+        union bound over all windows, or the printed term.
 
     Notes
     -----
@@ -386,6 +387,7 @@ class DecayingCorrelation(DataModel):
 
     @property
     def behind(self) -> float:
+        """See `DataModel`."""
         return self.width - 1 if self.access == "sliding" else inf
 
 

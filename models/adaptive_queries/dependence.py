@@ -36,9 +36,9 @@ def run_probability(links: int, related: float, length: int) -> float:
 
     Notes
     -----
-    The first run of length r ends at link j with probability ``(1 - q) q^r (1 - R[j - r - 1])``, where ``R[i]``
-    is the probability of a run among the first i links. All terms are positive, so that small probabilities
-    keep their digits.
+    The first run of length r ends at link j with probability ``(1 - q) q^r (1 - R[j - r - 1])``, where
+    ``R[i]`` is the probability of a run among the first i links. All terms are positive, so that
+    small probabilities keep their digits.
 
     Examples
     --------

@@ -42,10 +42,10 @@ def _candidates(problem: QuerySchedule) -> Array:
     prepare=_compile,
 )
 def min_cost_flow(problem: QuerySchedule, *, time_limit: float | None = None) -> Outcome:
-    """Equal costs: successive shortest paths along the line of windows, one for each query that fits a window.
+    """Equal costs: successive shortest paths along the windows, one for each query that fits a window.
 
-    O(Q log Q) for each path. Of queries that exclude each other in the stream's order, the heaviest stands for
-    all. At the time limit the paths so far are a valid choice, and their gains bound the rest.
+    O(Q log Q) for each path. Of queries that exclude each other in the stream's order, the heaviest stands
+    for all. At the time limit the paths so far are a valid choice, and their gains bound the rest.
     """
     from forcopt.graphs.interval_packing import heaviest_packing
 

@@ -1,4 +1,4 @@
-"""The ledger of spent privacy: queries are answered in the order of arrival, as long as windows have budget."""
+"""The ledger of spent privacy: queries are answered in their order, as long as windows have budget."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DIGITS = 12
 
 
 class QueryRefusedError(DeclarationError):
-    """A query that the rules of the data model exclude; the message names the rule, and nothing of the data."""
+    """A query that the rules of the data model exclude; the message names the rule alone."""
 
 
 class Ledger:
@@ -52,7 +52,8 @@ class Ledger:
     >>> ledger.ask([4, 5], 0.4)
     >>> ledger.ask([1, 1], 0.4)
     Traceback (most recent call last):
-    forcopt.privacy.accountant.BudgetSpentError: query [1, 1]: window 2 has spent 0.8 of 1; the query takes 0.4
+    forcopt.privacy.accountant.BudgetSpentError: query [1, 1]: window 2 has spent 0.8 of 1;
+    the query takes 0.4
     >>> ledger.spent.tolist()
     [0.4, 0.8, 0.8, 0.8, 0.8, 0.4]
     """
@@ -76,7 +77,7 @@ class Ledger:
     @property
     def spent(self) -> Array:
         """What each window has spent, shape ``(windows,)``."""
-        return np.round(self._loads.loads()[0] / self._unit, _DIGITS + 6)
+        return np.asarray(self._loads.loads()[0] / self._unit)
 
     def ask(self, interval: Any, cost: float) -> None:
         """Enter a query, before it is answered.
@@ -170,7 +171,7 @@ class Ledger:
 def _decimal_unit(epsilon: float) -> tuple[float, int]:
     """How many units an epsilon of 1 has, a power of ten, and the budget in units."""
     digits = _DIGITS - int(np.ceil(np.log10(epsilon)))
-    return 10.0**digits, int(round(epsilon * 10.0**digits))
+    return 10.0**digits, round(epsilon * 10.0**digits)
 
 
 def fitted(problem: QuerySchedule, order: Array) -> Array:

@@ -77,8 +77,8 @@ class Schedule:
 class QuerySchedule(Problem):
     """Choose which announced queries to answer, for the largest total weight.
 
-    Each window of the data model has a budget; a query costs every window that it touches. Windows follow from
-    the data model: see `DataModel.touched`.
+    Each window of the data model has a budget; a query costs every window that it touches. Windows follow
+    from the data model: see `DataModel.touched`.
 
     Attributes
     ----------
@@ -234,12 +234,12 @@ class QuerySchedule(Problem):
         share = (self.loads(queries) / self.units[1][:, None]).max(axis=0)
         return Schedule(queries, self.intervals[queries], share)
 
-    def evaluate(self, decision: Schedule | Sequence[int]) -> Evaluation:
+    def evaluate(self, decision: Schedule | Sequence[int] | Array) -> Evaluation:
         """Add up the weight of the answered queries.
 
         Parameters
         ----------
-        decision : Schedule or sequence of int
+        decision : Schedule, sequence of int or Array
             The queries in the order of asking.
 
         Returns

@@ -236,7 +236,7 @@ def test_the_time_limit_keeps_a_choice_and_a_bound():
         assert s.bound >= (best if small is p else small.solve().objective)
 
 
-# -- the ledger ------------------------------------------------------------------------------------------------
+# -- the ledger ---
 
 
 @settings(max_examples=60, deadline=None)
@@ -319,7 +319,7 @@ def test_range_loads_equal_plain_arrays(seed):
     assert (tree.loads()[0] == plain).all()
 
 
-# -- bad input -------------------------------------------------------------------------------------------------
+# -- bad input ---
 
 
 @pytest.mark.parametrize(
