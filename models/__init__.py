@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from forcopt.models.adaptive_queries import AccuracyPlan, QuerySchedule, TransferSplit
+    from forcopt.models.adaptive_queries import AccuracyPlan, BudgetAllocation, QuerySchedule, TransferSplit
     from forcopt.models.adaptive_robustness import (
         AdaptiveRobustClassification,
         RobustBayes,
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
 
 _LATER = {
+    "BudgetAllocation": "forcopt.models.adaptive_queries",
     "TransferSplit": "forcopt.models.adaptive_queries",
     "AccuracyPlan": "forcopt.models.adaptive_queries",
     "QuerySchedule": "forcopt.models.adaptive_queries",
@@ -58,6 +59,7 @@ _LATER = {
 __all__ = [
     "AccuracyPlan",
     "AdaptiveRobustClassification",
+    "BudgetAllocation",
     "CalibratedEqualErrors",
     "CalibratedTransport",
     "DPHypothesisTest",

@@ -23,6 +23,7 @@ from forcopt.models.adaptive_queries.dependence import dependence_order, run_pro
 from forcopt.models.adaptive_queries.ledger import Ledger, QueryRefusedError
 from forcopt.models.adaptive_queries.plan import AccuracyPlan, Plan
 from forcopt.models.adaptive_queries.schedule import QuerySchedule, Schedule
+from forcopt.models.adaptive_queries.spending import BudgetAllocation, Spending
 from forcopt.models.adaptive_queries.theorems import (
     Guarantee,
     combine_labels,
@@ -34,6 +35,7 @@ from forcopt.models.adaptive_queries.transfer_split import Split, TransferSplit
 
 __all__ = [
     "AccuracyPlan",
+    "BudgetAllocation",
     "DataModel",
     "DecayingCorrelation",
     "Guarantee",
@@ -44,6 +46,7 @@ __all__ = [
     "QueryRefusedError",
     "QuerySchedule",
     "Schedule",
+    "Spending",
     "Split",
     "StreamedBlocks",
     "TransferSplit",

@@ -12,7 +12,7 @@ from forcopt.models.adaptive_queries.ledger import fitted
 from forcopt.models.adaptive_queries.schedule import QuerySchedule, Schedule
 from forcopt.problem import Handles
 
-__all__ = ["lp", "milp"]
+__all__ = ["incidence", "lp", "milp"]
 
 
 @QuerySchedule.formulation("milp", exact=True, cites="Du and Dwork (2022), Theorems 10 to 17; packing")
@@ -54,7 +54,7 @@ def _write(problem: QuerySchedule, model: Model, relaxed: bool) -> Handles:
         upper=possible.astype(float),
         integer=not relaxed,
     )
-    rows, columns = _incidence(first, last)
+    rows, columns = incidence(first, last)
     starts, row = np.unique(rows, return_inverse=True)
     shape = (len(starts), len(first))
     if capacity is not None:  # whole coefficients: the relaxation has whole vertices
@@ -96,7 +96,7 @@ def _write(problem: QuerySchedule, model: Model, relaxed: bool) -> Handles:
     )
 
 
-def _incidence(first: Array, last: Array) -> tuple[Array, Array]:
+def incidence(first: Array, last: Array) -> tuple[Array, Array]:
     """Windows and queries that meet: only windows where a query begins can be overspent first."""
     starts = np.unique(first)
     low = np.searchsorted(starts, first)

@@ -127,7 +127,10 @@ def search(problem: AccuracyPlan, *, time_limit: float | None = None) -> Outcome
 
 @AccuracyPlan.algorithm("half-target", exact=False, cites="half of the error for the privacy loss")
 def half_target(problem: AccuracyPlan, *, time_limit: float | None = None) -> Outcome:
-    """An epsilon of half of the error, over K: the rule of thumb, with all else as `search`."""
+    """An epsilon of half of the error, over K: the rule of thumb, with all else as `search`.
+
+    Without a restriction of the data, blocks compose by the basic rule.
+    """
     if problem.room <= 0:
         return _infeasible(problem)
     model = problem.data_model

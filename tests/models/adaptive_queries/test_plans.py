@@ -86,7 +86,7 @@ def test_a_dense_grid_finds_no_better_plan(model, noise):
     for method in ("half-target", "naive", "split-sample"):
         other = p.solve(method)
         assert other.evaluation.feasible, (method, other.evaluation)
-        if method == "half-target":
+        if method == "half-target" and getattr(model, "rule", "basic") == "basic":
             assert other.objective >= s.objective - 1e-9
 
 
