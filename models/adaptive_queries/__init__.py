@@ -23,6 +23,17 @@ from forcopt.models.adaptive_queries.dependence import dependence_order, run_pro
 from forcopt.models.adaptive_queries.ledger import Ledger, QueryRefusedError
 from forcopt.models.adaptive_queries.plan import AccuracyPlan, Plan
 from forcopt.models.adaptive_queries.schedule import QuerySchedule, Schedule
+from forcopt.models.adaptive_queries.sessions import (
+    AdaptiveSession,
+    Population,
+    Query,
+    Sample,
+    Thresholdout,
+    Transcript,
+    best_so_far,
+    membership,
+    sign_votes,
+)
 from forcopt.models.adaptive_queries.spending import BudgetAllocation, Spending
 from forcopt.models.adaptive_queries.theorems import (
     Guarantee,
@@ -35,6 +46,7 @@ from forcopt.models.adaptive_queries.transfer_split import Split, TransferSplit
 
 __all__ = [
     "AccuracyPlan",
+    "AdaptiveSession",
     "BudgetAllocation",
     "DataModel",
     "DecayingCorrelation",
@@ -43,17 +55,25 @@ __all__ = [
     "Ledger",
     "NaiveComposition",
     "Plan",
+    "Population",
+    "Query",
     "QueryRefusedError",
     "QuerySchedule",
+    "Sample",
     "Schedule",
     "Spending",
     "Split",
     "StreamedBlocks",
+    "Thresholdout",
+    "Transcript",
     "TransferSplit",
+    "best_so_far",
     "combine_labels",
     "dependence_order",
     "guarantee",
     "label_split",
+    "membership",
     "run_probability",
+    "sign_votes",
     "transfer",
 ]

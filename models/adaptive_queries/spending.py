@@ -23,6 +23,7 @@ from forcopt.models.adaptive_queries.data_models import DataModel
 from forcopt.models.adaptive_queries.packing import incidence
 from forcopt.models.adaptive_queries.schedule import check_intervals
 from forcopt.problem import Evaluation, Handles, Outcome, Problem
+from forcopt.status import Status
 
 __all__ = ["BudgetAllocation", "Spending"]
 
@@ -43,7 +44,8 @@ class Spending:
     errors: Array = field(repr=False)
 
     def __repr__(self) -> str:
-        return f"<{len(self.spends)} queries with errors from {self.errors.min():.4g} to {self.errors.max():.4g}>"
+        low, high = self.errors.min(), self.errors.max()
+        return f"<{len(self.spends)} queries with errors from {low:.4g} to {high:.4g}>"
 
 
 class BudgetAllocation(Problem):
@@ -196,7 +198,7 @@ def progressive_filling(problem: BudgetAllocation, *, time_limit: float | None =
     columns = matrix.tocsc()
     active = np.ones(len(needs), dtype=bool)
     rate, left = matrix @ needs, np.full(matrix.shape[0], problem.epsilon)
-    level, levels, rounds = 0.0, np.zeros(len(needs)), 0
+    level, levels, rounds, interrupted = 0.0, np.zeros(len(needs)), 0, False
     while active.any():
         rounds += 1
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -206,12 +208,18 @@ def progressive_filling(problem: BudgetAllocation, *, time_limit: float | None =
         left = left - step * rate
         full = room <= step * (1 + 1e-12) + 1e-300
         stop = active & (full.astype(float) @ matrix > 0)
-        if not stop.any() or (deadline.passed and rounds > 1):
+        interrupted = deadline.passed
+        if not stop.any() or interrupted:
             stop = active.copy()
         levels[stop] = level
         active &= ~stop
         rate = rate - columns[:, np.flatnonzero(stop)] @ needs[stop]
-    return Outcome(_within(problem, levels * needs), iterations=rounds)
+    found = _within(problem, levels * needs)
+    if interrupted and problem.objective == "leximin":
+        best = problem.spending(problem.epsilon / (matrix @ needs).max() * needs).errors.max()
+        message = f"the time limit of {time_limit:g} s passed"
+        return Outcome(found, float(best), Status.FEASIBLE, rounds, message)
+    return Outcome(found, iterations=rounds)
 
 
 @BudgetAllocation.algorithm("lp", exact=True, cites="maximin accuracy as a linear program")
@@ -266,10 +274,8 @@ def cone(problem: BudgetAllocation, model: Model) -> Handles:
     """
     _refuse(problem, "cone", "weighted")
     matrix, weights = problem.matrix(), problem.query_weights
-    fair = problem.epsilon / np.asarray(
-        (matrix.T.multiply(matrix.sum(axis=1)[None, :])).max(axis=1).todense()
-    )
-    fair = fair.ravel()  # an equal share of its fullest window
+    crowd = matrix.T.multiply(matrix.sum(axis=1)[None, :]).max(axis=1)
+    fair = problem.epsilon / np.asarray(crowd.todense()).ravel()  # an equal share of its fullest window
     share = model.variable(model.unused_name("spends"), len(weights), lower=0)
     model.subject_to((matrix * (fair / problem.epsilon)[None, :]) @ share <= 1)
     scale = weights * fair ** (-problem.exponent)

@@ -135,5 +135,5 @@ def cone(problem: TransferSplit, model: Model) -> Handles:
         return Split(c * over, d * over)  # without the solver's tolerance
 
     return Handles(
-        objective=sum(goal[1:], goal[0]), decision=decision, unit=total**2 / problem.failure, **parts
+X
     )
