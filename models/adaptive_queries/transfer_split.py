@@ -11,7 +11,6 @@ from pydantic import Field, model_validator
 
 from forcopt.errors import DeclarationError
 from forcopt.language.atoms import inverse
-from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.loops.solution import ModelSolution
 from forcopt.problem import Evaluation, Handles, Outcome, Problem
@@ -118,7 +117,7 @@ def cone(problem: TransferSplit, model: Model) -> Handles:
     """
     roots = {"c": sqrt(problem.A), "d": sqrt(2 * problem.B)}
     total = sum(roots.values())
-    parts: dict[str, Expression] = {}
+    parts: dict[str, Any] = {}
     rows, goal = [], []
     for name, root in roots.items():
         if root:
@@ -135,5 +134,5 @@ def cone(problem: TransferSplit, model: Model) -> Handles:
         return Split(c * over, d * over)  # without the solver's tolerance
 
     return Handles(
-X
+        objective=sum(goal[1:], goal[0]), decision=decision, unit=total**2 / problem.failure, **parts
     )
