@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types layers docs tests benchmark clean
+.PHONY: demo test lint types layers docs tests benchmark fuzz clean
 
 demo: $(VENV)/.installed
 	$(BIN)/forcopt compare postprocessing/compas --methods 'as-predicted,lp@*' --plot demo.png
@@ -29,6 +29,13 @@ tests: $(VENV)/.tested
 benchmark: $(VENV)/.tested
 	$(BIN)/pip install -q --disable-pip-version-check linopy 'pyoframe[highs]' 'pyoptinterface[highs]' highsbox
 	$(BIN)/forcopt benchmark
+
+# make fuzz SECONDS=3600 SEED=7
+SECONDS ?= 600
+SEED ?= 0
+
+fuzz: $(VENV)/.tested
+	$(BIN)/python benchmarks/fuzz/run.py --out benchmarks/fuzz/results.md --seconds $(SECONDS) --seed $(SEED)
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

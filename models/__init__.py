@@ -5,15 +5,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from forcopt.models.adaptive_queries import AccuracyPlan, BudgetAllocation, QuerySchedule, TransferSplit
-    from forcopt.models.adaptive_robustness import (
-        AdaptiveRobustClassification,
-        RobustBayes,
-        RobustnessRadius,
-    )
+    from forcopt.models.adaptive_robustness import AdaptiveRobustClassification, RobustBayes, RobustnessRadius
     from forcopt.models.allocation import PrecisionAllocation, PrivateAllocation, StratifiedAllocation
     from forcopt.models.amplification import DPHypothesisTest, TightAmplification
     from forcopt.models.calibrated_errors import CalibratedEqualErrors, CalibratedTransport
+    from forcopt.models.census_release import (
+        ConsistentRelease,
+        EcologicalRegression,
+        LevelBudget,
+        StableDistrict,
+    )
+    from forcopt.models.counting_queries import CountingQueries, LatticeNoise, LinearQueries, PrivateMechanism
     from forcopt.models.districting import Districting
+    from forcopt.models.fair_auctions import CompetitiveRatio, FairAuction, FairMechanism
     from forcopt.models.fair_classification import FairClassification
     from forcopt.models.fair_postprocessing import FairPostprocessing, ScorePostprocessing
     from forcopt.models.lexifair import LexifairClassification, LexifairRegression
@@ -27,32 +31,43 @@ if TYPE_CHECKING:
     )
 
 _LATER = {
-    "BudgetAllocation": "forcopt.models.adaptive_queries",
-    "TransferSplit": "forcopt.models.adaptive_queries",
     "AccuracyPlan": "forcopt.models.adaptive_queries",
-    "QuerySchedule": "forcopt.models.adaptive_queries",
     "AdaptiveRobustClassification": "forcopt.models.adaptive_robustness",
+    "BudgetAllocation": "forcopt.models.adaptive_queries",
     "CalibratedEqualErrors": "forcopt.models.calibrated_errors",
     "CalibratedTransport": "forcopt.models.calibrated_errors",
+    "CompetitiveRatio": "forcopt.models.fair_auctions",
+    "ConsistentRelease": "forcopt.models.census_release",
+    "CountingQueries": "forcopt.models.counting_queries",
     "DPHypothesisTest": "forcopt.models.amplification",
     "Districting": "forcopt.models.districting",
+    "EcologicalRegression": "forcopt.models.census_release",
+    "FairAuction": "forcopt.models.fair_auctions",
     "FairClassification": "forcopt.models.fair_classification",
+    "FairMechanism": "forcopt.models.fair_auctions",
     "FairPostprocessing": "forcopt.models.fair_postprocessing",
+    "LatticeNoise": "forcopt.models.counting_queries",
     "LeastEffortClassification": "forcopt.models.strategic",
-    "PrecisionAllocation": "forcopt.models.allocation",
-    "PrivateAllocation": "forcopt.models.allocation",
-    "LeximaxCohort": "forcopt.models.leximax_cohort",
+    "LevelBudget": "forcopt.models.census_release",
     "LexifairClassification": "forcopt.models.lexifair",
     "LexifairRegression": "forcopt.models.lexifair",
-    "ScorePostprocessing": "forcopt.models.fair_postprocessing",
+    "LeximaxCohort": "forcopt.models.leximax_cohort",
+    "LinearQueries": "forcopt.models.counting_queries",
+    "PrecisionAllocation": "forcopt.models.allocation",
+    "PrivateAllocation": "forcopt.models.allocation",
+    "PrivateMechanism": "forcopt.models.counting_queries",
+    "QuerySchedule": "forcopt.models.adaptive_queries",
     "RobustBayes": "forcopt.models.adaptive_robustness",
     "RobustnessRadius": "forcopt.models.adaptive_robustness",
+    "ScorePostprocessing": "forcopt.models.fair_postprocessing",
+    "StableDistrict": "forcopt.models.census_release",
     "StrategicClassification": "forcopt.models.strategic",
     "StrategicLinearClassifier": "forcopt.models.strategic",
     "StratifiedAllocation": "forcopt.models.allocation",
     "TargetDesign": "forcopt.models.strategic",
     "TargetDesign2D": "forcopt.models.strategic",
     "TightAmplification": "forcopt.models.amplification",
+    "TransferSplit": "forcopt.models.adaptive_queries",
 }
 """Problems by the package that is imported when one is first used."""
 
@@ -62,20 +77,31 @@ __all__ = [
     "BudgetAllocation",
     "CalibratedEqualErrors",
     "CalibratedTransport",
+    "CompetitiveRatio",
+    "ConsistentRelease",
+    "CountingQueries",
     "DPHypothesisTest",
     "Districting",
+    "EcologicalRegression",
+    "FairAuction",
     "FairClassification",
+    "FairMechanism",
     "FairPostprocessing",
+    "LatticeNoise",
     "LeastEffortClassification",
+    "LevelBudget",
     "LexifairClassification",
     "LexifairRegression",
     "LeximaxCohort",
+    "LinearQueries",
     "PrecisionAllocation",
     "PrivateAllocation",
+    "PrivateMechanism",
     "QuerySchedule",
     "RobustBayes",
     "RobustnessRadius",
     "ScorePostprocessing",
+    "StableDistrict",
     "StrategicClassification",
     "StrategicLinearClassifier",
     "StratifiedAllocation",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -39,7 +40,7 @@ class SolveOptions:
     seed : int, optional
         Of the solver's randomness; None for the backend's default.
     threads : int, optional
-        How many; None for the backend's default.
+        How many, at most as many as the machine has; None for the backend's default.
     log : bool, default False
         Show the solver's own output as it runs.
     start : Array, optional
@@ -68,6 +69,8 @@ class SolveOptions:
             raise DeclarationError(
                 f"{name} is {value!r}; it must be {'an integer' if whole else 'a number'} >= {low:g}"
             )
+        if self.threads is not None:  # HiGHS aborts for very many, and others slow the machine down
+            object.__setattr__(self, "threads", min(self.threads, os.cpu_count() or 1))
         if self.seed is not None and self.seed > _LARGEST_SEED:
             raise DeclarationError(f"seed is {self.seed}; it must be at most {_LARGEST_SEED}")
 
@@ -137,6 +140,9 @@ class Session(ABC):
     them.
     """
 
+    last: Array | None = None
+    """The point that was found last, if any."""
+
     def __init__(self, program: Program) -> None:
         self.program = program
 
@@ -161,6 +167,10 @@ class Session(ABC):
     def set_bounds(self, lower: Array, upper: Array) -> None:
         """Replace all column bounds."""
         self.program = replace(self.program, lower=lower, upper=upper)
+
+    def update(self, program: Program) -> None:
+        """Replace the program by one of the same columns, rows and cones with other numbers."""
+        self.program = program
 
     def add_columns(self, cost: Array, lower: Array, upper: Array, matrix: sp.csc_array) -> None:
         """Append continuous columns with their costs, bounds and coefficients (rows by new columns)."""
@@ -223,7 +233,13 @@ def without_solver(program: Program, accuracy: float) -> RawResult | None:
         return RawResult(Status.INFEASIBLE, message=f"no integer is within the bounds of {name}")
     x = np.clip(np.zeros(program.columns), lower, upper)
     return RawResult(
-        Status.OPTIMAL, x, stage.offset, stage.offset, message="any point within the bounds will do"
+        Status.OPTIMAL,
+        x,
+        stage.offset,
+        stage.offset,
+        row_dual=np.zeros(rows.count),
+        reduced_cost=np.zeros(program.columns),
+        message="any point within the bounds will do",
     )
 
 

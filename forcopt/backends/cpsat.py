@@ -10,7 +10,9 @@ loosened by 1e-9 of their size for the rounding errors in computing them.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from fractions import Fraction
 from functools import cache, partial
 from importlib.util import find_spec
@@ -104,9 +106,25 @@ class CpSatSession(Session):
         solver = cp_model.CpSolver()
         _set_options(solver, options)
         run = _Run(self.program, options, solver, scale)
-        status = solver.solve(model, run.callback)
+        status = _interruptible(solver, model, run)
         run.monitor.reraise()
         return run.read(solver.status_name(status))
+
+
+def _interruptible(solver: cp_model.CpSolver, model: cp_model.CpModel, run: _Run) -> Any:
+    """Solve; Ctrl-C stops the search and is then raised, which CP-SAT by itself takes for a limit."""
+    if threading.current_thread() is not threading.main_thread():  # to which no signal comes
+        return solver.solve(model, run.callback)
+    solver.parameters.catch_sigint_signal = False
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(solver.solve, model, run.callback)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            while not future.done():  # the search may not have begun yet
+                solver.stop_search()
+                wait([future], timeout=0.05)
+            raise
 
 
 def _translate(program: Program, lower: Array, upper: Array, proto: Any) -> int:

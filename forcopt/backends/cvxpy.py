@@ -65,6 +65,8 @@ class _Traits:
         What it says then.
     printed : bool, default False
         It prints through Python, where its words can be kept.
+    warm : bool, default False
+        It starts from the last point of a program that has changed.
     duals : bool, default True
         Those that cvxpy reads from it can be trusted.
     """
@@ -76,6 +78,7 @@ class _Traits:
     staged: Mapping[str, Any] = field(default_factory=dict)
     loose: str = ""
     printed: bool = False
+    warm: bool = False
     duals: bool = True
 
 
@@ -95,7 +98,7 @@ _SOLVERS = {
         loose="AlmostSolved",
         printed=True,
     ),
-    "SCS": _Traits("scs", 1e-4, {"time_limit": "time_limit_secs"}, _EPS, printed=True),
+    "SCS": _Traits("scs", 1e-4, {"time_limit": "time_limit_secs"}, _EPS, printed=True, warm=True),
     "OSQP": _Traits(
         "osqp",
         1e-5,
@@ -103,6 +106,7 @@ _SOLVERS = {
         # OSQP 1.1 adapts its step every 50 iterations unless told; on linear programs that ends in cycles.
         {**_EPS, "max_iter": 100_000, "adaptive_rho_interval": 500},
         printed=True,
+        warm=True,
     ),
     "SCIP": _Traits(
         "pyscipopt",
@@ -222,6 +226,7 @@ class CvxpySession(Session):
     def __init__(self, program: Program, backend: Cvxpy) -> None:
         super().__init__(program)
         self.backend, self.staged = backend, program.is_staged
+        self._cache: dict[str, Any] = {}  # cvxpy keeps the solver there, for the next start
 
     def solve(self, options: SolveOptions) -> RawResult:
         """Translate, solve and read the answer; the time limit covers all three."""
@@ -233,6 +238,8 @@ class CvxpySession(Session):
         settings = backend.settings(options, self.staged)
         try:
             built = _build(self.program)
+            warm = backend.traits.warm and bool(self._cache)
+            built.problem._solver_cache = self._cache
             data, chain, inverse = built.problem.get_problem_data(
                 solver, ignore_dpp=True, solver_opts=settings
             )
@@ -242,7 +249,7 @@ class CvxpySession(Session):
             verbose = options.log or backend.traits.printed
             with _printed(options.log) as lines:
                 raw = chain.solve_via_data(
-                    built.problem, data, False, verbose, backend.settings(left, self.staged)
+                    built.problem, data, warm, verbose, backend.settings(left, self.staged)
                 )
             solution = chain.invert(raw, inverse)
         except Exception as error:  # whatever a solver throws is its own words

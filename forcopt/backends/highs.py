@@ -28,6 +28,9 @@ __all__ = ["Highs", "HighsSession", "pass_program", "silent_highs"]
 
 _ROWWISE, _TRIANGULAR, _MINIMIZE, _MAXIMIZE = 2, 1, 1, -1
 
+_MANY = 2000
+"""More changed entries of the matrix than this are passed with the whole model."""
+
 _STAGED = 1e-9
 """How far linear programs that are solved in stages may be off."""
 
@@ -128,6 +131,47 @@ class HighsSession(Session):
         super().set_bounds(lower, upper)
         columns = np.arange(len(lower), dtype=np.int32)
         _check(self.highs.changeColsBounds(len(columns), columns, lower, upper), "changing bounds")
+
+    def update(self, program: Program) -> None:
+        """Pass on the numbers that differ; the basis stays."""
+        old, new = self.program.stages[0], program.stages[0]
+        rows, before = program.rows, self.program.rows
+        same = before.data is rows.data or (
+            len(before.data) == len(rows.data)
+            and np.array_equal(before.indptr, rows.indptr)
+            and np.array_equal(before.indices, rows.indices)
+        )
+        changed = np.zeros(0, np.int64)
+        if same and before.data is not rows.data:
+            changed = np.flatnonzero(before.data != rows.data)
+        if not same or len(changed) > _MANY or old.quadratic is not None or new.quadratic is not None:
+            basis = self.highs.getBasis()
+            self.program = program
+            pass_program(self.highs, program)
+            if basis.valid:
+                self.highs.setBasis(basis)
+            return
+        if len(changed):
+            owner = np.searchsorted(rows.indptr, changed, side="right") - 1
+            for i, j, value in zip(
+                owner.tolist(), rows.indices[changed].tolist(), rows.data[changed].tolist(), strict=True
+            ):
+                _check(self.highs.changeCoeff(i, j, value), "changing a coefficient")
+        moved = np.flatnonzero((before.lower != rows.lower) | (before.upper != rows.upper)).astype(np.int32)
+        if moved.size:
+            status = self.highs.changeRowsBounds(len(moved), moved, rows.lower[moved], rows.upper[moved])
+            _check(status, "changing rows")
+        priced = np.flatnonzero(old.cost != new.cost).astype(np.int32)
+        if priced.size:
+            _check(self.highs.changeColsCost(len(priced), priced, new.cost[priced]), "changing costs")
+        if old.offset != new.offset:
+            self.highs.changeObjectiveOffset(new.offset)
+        free = (self.program.lower != program.lower) | (self.program.upper != program.upper)
+        held = np.flatnonzero(free).astype(np.int32)
+        if held.size:
+            status = self.highs.changeColsBounds(len(held), held, program.lower[held], program.upper[held])
+            _check(status, "changing bounds")
+        self.program = program
 
     def add_columns(self, cost: Array, lower: Array, upper: Array, matrix: sp.csc_array) -> None:
         """Append columns; the basis stays."""
@@ -265,6 +309,8 @@ def _read(highs: highspy.Highs, program: Program, monitor: SolveMonitor) -> RawR
             if solution.dual_valid:
                 result.row_dual = np.array(solution.row_dual)
                 result.reduced_cost = np.array(solution.col_dual)
+            elif end == kind.kModelEmpty:
+                result.row_dual, result.reduced_cost = np.zeros(rows.count), np.zeros(0)
             if program.stages[0].quadratic is not None and (fall := _fall(program, solution)) > _FLAT:
                 words = f"{result.message}, at a point from which the objective still falls by {fall:.2g}"
                 return RawResult(Status.FAILED, message=words, log=result.log)

@@ -7,7 +7,11 @@ as long for an LP of a million coefficients, and forty times as long if its rows
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -107,7 +111,7 @@ class MathOptSession(Session):
 
     def solve(self, options: SolveOptions) -> RawResult:
         """Run the solver and read its answer."""
-        from ortools.math_opt import callback_pb2, model_parameters_pb2, parameters_pb2
+        from ortools.math_opt import callback_pb2, model_parameters_pb2, parameters_pb2, result_pb2
         from ortools.math_opt.core.python import solver
         from pybind11_abseil.status import StatusNotOk
 
@@ -124,17 +128,18 @@ class MathOptSession(Session):
             known = np.flatnonzero(~np.isnan(options.start))
             _vector(hints.solution_hints.add().variable_values, known, options.start[known])
         try:
-            answer = solver.solve(
-                model_proto(program),
-                parameters_pb2.SolverTypeProto.Value(f"SOLVER_TYPE_{self.solver.upper()}"),
-                parameters_pb2.SolverInitializerProto(),
-                _parameters(self.solver, options),
-                hints,
-                lambda lines: monitor.log_text("".join(f"{line}\n" for line in lines)),
-                registration,
-                improved,
-                None,
-            )
+            with _without_noise() if improved else nullcontext():
+                answer = solver.solve(
+                    model_proto(program),
+                    parameters_pb2.SolverTypeProto.Value(f"SOLVER_TYPE_{self.solver.upper()}"),
+                    parameters_pb2.SolverInitializerProto(),
+                    _parameters(self.solver, options),
+                    hints,
+                    lambda lines: monitor.log_text("".join(f"{line}\n" for line in lines)),
+                    registration,
+                    improved,
+                    None,
+                )
         except StatusNotOk as error:
             if "found value: -inf; invalid PrimalSolutionProto.objective_value" in str(error):
                 # SCIP found a point of value -inf, which MathOpt cannot pass on.
@@ -144,7 +149,33 @@ class MathOptSession(Session):
             # MathOpt's own modelling classes fail with an AttributeError while they translate this one.
             raise BackendError(f"MathOpt ({self.solver}): {error}") from None
         monitor.reraise()
+        interrupted = result_pb2.LimitProto.LIMIT_INTERRUPTED
+        if answer.termination.limit == interrupted and not monitor.stop:
+            raise KeyboardInterrupt  # SCIP catches it itself
         return _read(answer, program, monitor, self.solver)
+
+
+_NOISE = ("scip_event.c:", "gscip_event_handler.cc:")
+"""What SCIP says on standard error, past everything, whenever MathOpt makes it call back; harmless."""
+
+
+@contextmanager
+def _without_noise() -> Iterator[None]:
+    """Hold back what the process writes to standard error; then pass on all but the known noise."""
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as held:
+        original = os.dup(2)
+        os.dup2(held.fileno(), 2)
+        try:
+            yield
+        finally:
+            sys.stderr.flush()
+            os.dup2(original, 2)
+            os.close(original)
+            held.seek(0)
+            for line in held.read().decode(errors="replace").splitlines(keepends=True):
+                if not any(noise in line for noise in _NOISE):
+                    sys.stderr.write(line)
 
 
 def _parameters(solver: str, options: SolveOptions) -> parameters_pb2.SolveParametersProto:

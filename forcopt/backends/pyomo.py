@@ -150,10 +150,15 @@ def _build(program: Program, names: Sequence[Any], row_names: Sequence[Any], nat
     for variable, lower, upper, kind in zip(
         columns, program.lower.tolist(), program.upper.tolist(), program.integer.tolist(), strict=True
     ):
-        variable.setlb(None if lower == -math.inf else lower)
-        variable.setub(None if upper == math.inf else upper)
         if kind == 1:
             variable.domain = pyo.Integers
+            if not natural:  # GLPK refuses an integer column with a fractional bound
+                lower, upper = (
+                    b if math.isinf(b) else float(to(b))
+                    for to, b in ((math.ceil, lower), (math.floor, upper))
+                )
+        variable.setlb(None if lower == -math.inf else lower)
+        variable.setub(None if upper == math.inf else upper)
     stage = program.stages[0]
     priced = np.flatnonzero(stage.cost)
     value = _linear(columns, priced, stage.cost[priced], stage.offset if natural else 0.0)
@@ -181,6 +186,15 @@ def _build(program: Program, names: Sequence[Any], row_names: Sequence[Any], nat
             held.append(model.rows.add(name, _between(lower, body, upper)))
     entries = [_add_cone(model, f"cone{k}", cone, columns, natural) for k, cone in enumerate(program.cones)]
     return _Built(model, columns, held, entries)
+
+
+def _no_integer(program: Program) -> RawResult | None:
+    """The answer if no integer is within the bounds of some integer column."""
+    wrong = (program.integer == 1) & (np.ceil(program.lower) > np.floor(program.upper))
+    if not wrong.any():
+        return None
+    name = program.column_name(int(np.argmax(wrong)))
+    return RawResult(Status.INFEASIBLE, message=f"no integer is within the bounds of {name}")
 
 
 def _linear(columns: list[Any], indices: Array, coefficients: Array, constant: float = 0.0) -> Any:
@@ -310,7 +324,7 @@ class PyomoSession(Session):
 
         deadline = Deadline(options.time_limit)
         program, backend = self.program, self.backend
-        known = without_solver(program, backend.accuracy)
+        known = without_solver(program, backend.accuracy) or _no_integer(program)
         if known is not None:
             return known
         built = _build(program, range(program.columns), range(program.rows.count))

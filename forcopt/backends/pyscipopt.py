@@ -57,6 +57,10 @@ class ScipSession(Session):
                 run.scip.setLogfile(None)
                 monitor.log = log.read_text(errors="replace") if log.exists() else ""
         monitor.reraise()
+        if run.scip.getStatus() == "userinterrupt" and not monitor.stop:
+            raise KeyboardInterrupt  # SCIP catches it itself
+        for cuts in run.cuts:  # what the oracles said proves what SCIP says
+            self.add_rows(cuts)
         return run.read()
 
 
@@ -70,6 +74,7 @@ class _Run:
         self.program, self.monitor = program, monitor
         self.scip = scip = pyscipopt.Model(program.name)
         self.columns: list[Any] = []
+        self.cuts: list[RowBlock] = []
         bounded = (program.lower >= 0) & (program.upper <= 1)
         kinds = np.where(program.integer == 1, np.where(bounded, "B", "I"), "C")
         ends = zip(kinds.tolist(), program.lower.tolist(), program.upper.tolist(), strict=True)
@@ -292,7 +297,9 @@ def _lazy_handler(run: _Run) -> pyscipopt.Conshdlr:
                 x = np.where(program.integer == 1, np.round(x), x)
                 cuts = violated_constraints(model, x, self.model.feastol())
                 rows = assemble([(c.expression, *c.row_bounds()) for c in cuts]) if cuts else None
-            return rows  # noqa: RET504 (guard keeps exceptions)
+                if rows is not None:
+                    run.cuts.append(rows)
+            return rows
 
         def conscheck(self, constraints: Any, solution: Any, *flags: Any) -> dict[str, Any]:
             return {"result": results.FEASIBLE if self._cuts(solution) is None else results.INFEASIBLE}

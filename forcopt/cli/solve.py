@@ -69,7 +69,7 @@ def solve(
         from forcopt.loops.exchange import read
 
         result = read(spec).solve(
-            backend or "highs", time_limit=time_limit, seed=seed, gap=gap, threads=threads, log=log
+            backend, time_limit=time_limit, seed=seed, gap=gap, threads=threads, log=log
         )
         solution, known = result, _model_record(spec, result)
     else:

@@ -16,10 +16,10 @@ from forcopt.language.constraint import Condition, Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.intervals import integral, interval
 from forcopt.language.model import Model
-from forcopt.language.relations import AtomRelation, Product
+from forcopt.language.relations import AtomRelation, ParameterProduct, Product
 from forcopt.language.terms import mark
 
-__all__ = ["BridgeContext"]
+__all__ = ["BridgeContext", "adds_exactly"]
 
 
 def _relations_behind(model: Model, constraints: Sequence[Constraint], chosen: Collection[Any]) -> list[Any]:
@@ -40,6 +40,50 @@ def _relations_behind(model: Model, constraints: Sequence[Constraint], chosen: C
     return needed[::-1]
 
 
+_EPS = float(np.finfo(float).eps)
+
+_EXACT = 2.0**53
+"""Sums of whole numbers up to this size are not rounded."""
+
+_FINE = 2.0**20
+"""Nor are those of multiples of its inverse, to as much smaller a size."""
+
+
+def adds_exactly(*numbers: Array) -> bool:
+    """Whether sums of a few of these numbers are not rounded."""
+    return all(
+        bool((_FINE * v == np.round(_FINE * v)).all())
+        and float(np.abs(v).max(initial=0.0)) < _EXACT / _FINE / 8
+        for v in map(np.asarray, numbers)
+    )
+
+
+def _rounding(expression: Expression, lower: Array, upper: Array) -> Array:
+    """A bound on the rounding errors of the interval of each element; 0 where whole numbers are added."""
+    rows = expression.linear_rows()
+    reach = np.maximum(np.abs(lower), np.abs(upper))[rows.indices]
+    terms = np.abs(rows.data) * np.where(np.isfinite(reach), reach, 0.0)
+    owner = np.repeat(np.arange(expression.size), np.diff(rows.indptr))
+    constant = np.abs(expression.constant).reshape(-1)
+    size = constant + np.bincount(owner, terms, expression.size)
+    ends = [np.where(np.isfinite(e[rows.indices]), e[rows.indices], 0.0) * rows.data for e in (lower, upper)]
+    broken = np.bincount(owner, sum(e != np.round(e) for e in ends), expression.size)
+    whole = (broken == 0) & (constant == np.round(constant)) & (size < _EXACT)
+    count = np.diff(rows.indptr) + 2
+    return np.where(whole, 0.0, 2.0 * _EPS * count * size).reshape(expression.shape)
+
+
+def _widened(constraint: Constraint) -> Constraint:
+    """The rows with their bounds moved apart by what may have been rounded in their constants and sums."""
+    expression = constraint.expression
+    rows, constant = expression.linear_rows(), np.abs(expression.constant).reshape(-1)
+    owner = np.repeat(np.arange(len(constant)), np.diff(rows.indptr))
+    size = constant.copy()
+    np.maximum.at(size, owner, np.abs(rows.data))
+    slack = (8.0 * _EPS * size).reshape(expression.shape)
+    return Constraint(expression, constraint.lower - slack, constraint.upper + slack)
+
+
 class BridgeContext:
     """What bridges write to.
 
@@ -51,6 +95,10 @@ class BridgeContext:
         The linear rows that are compiled.
     relations : list
         Still to be rewritten or taken by the backend.
+    outward : bool
+        Whether intervals are widened by their rounding errors.
+    products : list of ParameterProduct
+        Into which the values of parameters are put when all else is written.
     rows
         Rows that bridges added.
     applied
@@ -64,9 +112,11 @@ class BridgeContext:
         model: Model,
         only_integer: bool = False,
         only: Collection[Constraint | Condition] | None = None,
+        outward: bool = False,
     ) -> None:
         columns = model.columns()
         self.model = model
+        self.outward = outward
         self.constraints = list(model.constraints)
         self.relations: list[Any] = []
         if only is None:
@@ -74,6 +124,9 @@ class BridgeContext:
         else:
             self.constraints = [c for c in only if isinstance(c, Constraint)]
             self.relations += _relations_behind(model, self.constraints, only)
+        self.products = [r for r in self.relations if isinstance(r, ParameterProduct)]
+        if self.products:
+            self.relations = [r for r in self.relations if not isinstance(r, ParameterProduct)]
         self.rows: list[Constraint] = []
         self.applied: dict[str, None] = {}
         self.searched = (
@@ -139,9 +192,9 @@ class BridgeContext:
         self._added.append((start, label, full))
         return Expression(self.model, full, (consecutive(start, full),), np.zeros(()))
 
-    def row(self, constraint: Constraint) -> None:
-        """Add rows."""
-        self.rows.append(constraint)
+    def row(self, constraint: Constraint, rounded: bool = False) -> None:
+        """Add rows; say if their constants were computed, so that they may be off by rounding."""
+        self.rows.append(_widened(constraint) if rounded and self.outward else constraint)
 
     def relation(self, relation: Any) -> None:
         """Add a relation, for the backend or a further bridge."""
@@ -149,7 +202,11 @@ class BridgeContext:
 
     def interval(self, expression: Expression) -> tuple[Array, Array]:
         """Bounds on each element of an expression."""
-        return interval(expression, self.lower, self.upper)
+        low, high = interval(expression, self.lower, self.upper)
+        if not self.outward:
+            return low, high
+        slack = _rounding(expression, self.lower, self.upper)
+        return low - slack, high + slack
 
     def reach(self, expression: Expression) -> tuple[Array, Array]:
         """Bounds worth giving to helper columns: those of the expression in a search, else infinite ones.

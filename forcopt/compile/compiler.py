@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from forcopt.compile.bridge_context import BridgeContext
 from forcopt.compile.bridges import Bridge, bridges
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.leximin import LeximinStages, write_leximin
+from forcopt.compile.parametric import ParametricProgram
 from forcopt.compile.program import Cone, IndicatorRows, Program, StageCost
 from forcopt.errors import UnsupportedError
 from forcopt.language.constraint import Condition, Constraint, Lazy, gathered
@@ -24,6 +26,7 @@ from forcopt.language.relations import (
     AtomRelation,
     ExponentialCone,
     Indicator,
+    ParameterProduct,
     PowerCone,
     SecondOrderCone,
     SemidefiniteCone,
@@ -31,7 +34,7 @@ from forcopt.language.relations import (
 )
 from forcopt.language.terms import mark
 
-__all__ = ["compile_model", "fits"]
+__all__ = ["compile_model", "compile_parametric", "fits"]
 
 
 def compile_model(
@@ -41,8 +44,27 @@ def compile_model(
     others: Callable[[], Mapping[str, Capabilities]] | None = None,
     sorted_by: str | None = None,
     only: Collection[Constraint | Condition] | None = None,
+    outward: bool = False,
 ) -> Program:
     """Rewrite `model` until only kinds that the backend takes are left, and fill its arrays.
+
+    Takes what `compile_parametric` takes; the values of parameters are put in.
+    """
+    if not model.parameters:
+        return _compile(model, capabilities, backend, others, sorted_by, only, outward)[0]
+    return compile_parametric(model, capabilities, backend, others, sorted_by, only, outward).at_values()
+
+
+def compile_parametric(
+    model: Model,
+    capabilities: Capabilities,
+    backend: str = "",
+    others: Callable[[], Mapping[str, Capabilities]] | None = None,
+    sorted_by: str | None = None,
+    only: Collection[Constraint | Condition] | None = None,
+    outward: bool = False,
+) -> ParametricProgram:
+    """Rewrite `model` until only kinds that the backend takes are left, for any values of its parameters.
 
     Parameters
     ----------
@@ -58,6 +80,8 @@ def compile_model(
         The method for leximin objectives, instead of their own.
     only : Collection[Constraint or Condition], optional
         Compile these alone, without objective and lazy families, to ask whether they can hold together.
+    outward : bool, default False
+        Round what bridges compute so that no point of the model is lost; for proofs.
 
     Raises
     ------
@@ -66,7 +90,20 @@ def compile_model(
     UnboundedExpressionError
         If a bridge needs a bound that cannot be derived.
     """
-    draft = BridgeContext(model, capabilities.only_integer, only)
+    program, products = _compile(model, capabilities, backend, others, sorted_by, only, outward)
+    return ParametricProgram(program, model, products)
+
+
+def _compile(
+    model: Model,
+    capabilities: Capabilities,
+    backend: str,
+    others: Callable[[], Mapping[str, Capabilities]] | None,
+    sorted_by: str | None,
+    only: Collection[Constraint | Condition] | None,
+    outward: bool,
+) -> tuple[Program, list[ParameterProduct]]:
+    draft = BridgeContext(model, capabilities.only_integer, only, outward)
     objective = model.objective if only is None else None
     stages = objective.stages if objective else ()
     plan = _plan(capabilities)
@@ -92,12 +129,22 @@ def compile_model(
         chosen.rewrite(relation, draft)
         draft.applied[chosen.name] = None
     drafts = [write_leximin(s, draft, sorted_by) for s in stages if isinstance(s, Sorted)]
-    if capabilities.only_integer and (draft.integer == 0).any():
-        name = draft.name_of(int(np.argmax(draft.integer == 0)))
+    real = draft.integer == 0
+    known = model.parametric_columns()
+    if known is not None:
+        real[: len(known)] &= ~known
+        for product in draft.products:
+            real[product.result_columns] = False
+    if capabilities.only_integer and real.any():
+        name = draft.name_of(int(np.argmax(real)))
         raise UnsupportedError(
             _refusal(model, [f"the continuous variable {name}"], backend, others() if others else {})
         )
-    return _fill(draft, taken, squares, objective, drafts, () if only is not None else tuple(model.lazies))
+    lazies = () if only is not None else tuple(model.lazies)
+    program = _fill(draft, taken, squares, objective, drafts, lazies)
+    if known is not None:  # as solvers are to see them: the values are numbers
+        program = replace(program, integer=np.where(real, 0, np.where(draft.integer == 0, 2, draft.integer)))
+    return program, draft.products
 
 
 def fits(model: Model, capabilities: Capabilities) -> bool:

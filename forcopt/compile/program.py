@@ -44,6 +44,7 @@ class RowBlock:
     data: Array
     lower: Array
     upper: Array
+    _matrices: dict[int, sp.csr_array] = field(default_factory=dict, repr=False)
 
     @property
     def count(self) -> int:
@@ -51,8 +52,12 @@ class RowBlock:
         return len(self.lower)
 
     def matrix(self, columns: int) -> sp.csr_array:
-        """Give A as a scipy matrix; shares memory."""
-        return sp.csr_array((self.data, self.indices, self.indptr), shape=(self.count, columns))
+        """Give A as a scipy matrix; shares memory, and is made once."""
+        found = self._matrices.get(columns)
+        if found is None:
+            found = sp.csr_array((self.data, self.indices, self.indptr), shape=(self.count, columns))
+            self._matrices[columns] = found
+        return found
 
     def excess(self, x: Array) -> Array:
         """By how much each row is violated at a point, relative to its bounds where they are above 1."""

@@ -24,6 +24,9 @@ _DUST = 2.0**-50
 _ABSOLUTE_DUST = 2.0**-46
 """An entry is dust, too, if it can move its row by no more than this (1.4e-14)."""
 
+_NEGLIGIBLE = 1e-8
+"""Entries that a solver drops do no harm if together they move their row by no more than this."""
+
 _ROUNDS = 10
 """Passes of geometric scaling."""
 
@@ -139,17 +142,20 @@ def scaling_of(program: Program, smallest: float) -> Scaling | None:
     size = np.abs(rows.data)
     if not smallest or not size.size or size.min() > smallest:
         return None
-    fixed = program.integer != 0
     count = np.diff(rows.indptr)
     owner = np.repeat(np.arange(rows.count), count)
-    log = np.log2(size, out=np.full(size.size, np.nan), where=size > 0)
+    counts = _counts(program, size, owner, smallest)
+    if size[counts].min(initial=np.inf) > smallest:
+        return None
+    fixed = program.integer != 0
+    log = np.log2(size, out=np.full(size.size, np.nan), where=counts & (size > 0))
     by_row, by_column = np.zeros(rows.count), np.zeros(program.columns)
     for _ in range(_ROUNDS):
         shift = _middle(log + by_row[owner] + by_column[rows.indices], rows.indices, program.columns)
         by_column -= np.where(fixed, 0.0, shift)
         by_row -= _middle(log + by_row[owner] + by_column[rows.indices], owner, rows.count)
     scaling = Scaling(np.exp2(np.round(by_row)), np.exp2(np.round(by_column)))
-    after = size * scaling.rows[owner] * scaling.columns[rows.indices]
+    after = np.where(counts, size * scaling.rows[owner] * scaling.columns[rows.indices], np.inf)
     if after.min() <= smallest:
         at = int(np.argmin(after))
         raise UnsupportedError(
@@ -161,10 +167,20 @@ def scaling_of(program: Program, smallest: float) -> Scaling | None:
     return scaling
 
 
+def _counts(program: Program, size: Array, owner: Array, smallest: float) -> Array:
+    """Which entries a solver must read: not the small ones that hardly move their row within bounds."""
+    reach = np.maximum(np.abs(program.lower), np.abs(program.upper))[program.rows.indices]
+    small = (size <= smallest) & (size > 0)
+    moved = np.bincount(owner[small], size[small] * reach[small], program.rows.count)
+    found: Array = (size > smallest) | (small & (moved[owner] > _NEGLIGIBLE))
+    return found
+
+
 def _middle(values: Array, groups: Array, count: int) -> Array:
-    """The middle between the smallest and the largest value of each group; 0 for an empty one."""
+    """The middle of the smallest and the largest number of each group; 0 for a group without numbers."""
     low, high = np.full(count, np.inf), np.full(count, -np.inf)
-    np.minimum.at(low, groups, values)
-    np.maximum.at(high, groups, values)
+    known = np.isfinite(values)
+    np.minimum.at(low, groups[known], values[known])
+    np.maximum.at(high, groups[known], values[known])
     filled = np.isfinite(low)
     return np.where(filled, 0.5 * (np.where(filled, low, 0.0) + np.where(filled, high, 0.0)), 0.0)

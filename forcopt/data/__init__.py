@@ -7,11 +7,13 @@ from forcopt.data.compas import load_compas
 from forcopt.data.compas_table import COMPAS_DECILES, compas_counts
 from forcopt.data.dataset import Dataset
 from forcopt.data.graphs import delaunay, grid, load_graph
+from forcopt.data.hierarchy import Hierarchy
 from forcopt.data.tables import load_adult, load_communities, load_lawschool
 
 __all__ = [
     "COMPAS_DECILES",
     "Dataset",
+    "Hierarchy",
     "compas_counts",
     "delaunay",
     "grid",

@@ -25,6 +25,7 @@ from forcopt.fairness.rates import (
     Rate,
 )
 from forcopt.fairness.records import read_binary, read_groups, tabulate
+from forcopt.fairness.stability import Excess, PairwiseStability, PairwiseTotalVariation
 
 __all__ = [
     "ERROR",
@@ -39,10 +40,13 @@ __all__ = [
     "EqualOpportunity",
     "EqualizedOdds",
     "ErrorParity",
+    "Excess",
     "FalsePositiveParity",
     "GroupRates",
     "Notion",
     "PairwiseFairness",
+    "PairwiseStability",
+    "PairwiseTotalVariation",
     "PredictiveValues",
     "Rate",
     "RateParity",

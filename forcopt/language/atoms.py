@@ -481,7 +481,7 @@ def quad_form(x: Operand, matrix: Operand) -> Any:
         values, vectors = as_numbers(sparse.diagonal(), "the diagonal of the matrix of quad_form"), None
     elif sparse is not None and (factor := _sparse_factor(sparse)) is not None:
         sign, root = factor
-        return sign * _apply(SUM_SQUARES, root @ flat, label="quad_form")
+        return sign * _apply(SUM_SQUARES, root @ flat, parameter=(sign * sparse, root), label="quad_form")
     else:
         values, vectors = _eigen(matrix if sparse is None else sparse.toarray())
     scale = float(np.abs(values).max(initial=0.0))
@@ -495,7 +495,21 @@ def quad_form(x: Operand, matrix: Operand) -> Any:
         )
     keep = np.flatnonzero(sign * values > 1e-14 * scale)
     along = flat[keep] if vectors is None else vectors.T[keep] @ flat
-    return sign * _apply(SUM_SQUARES, np.sqrt(sign * values[keep]) * along, label="quad_form")
+    scales = np.sqrt(sign * values[keep])
+    root = sp.csr_array(
+        sp.diags_array(scales)
+        @ (sp.eye_array(size, format="csr")[keep] if vectors is None else vectors.T[keep])
+    )
+    form = (
+        sp.csr_array(sp.diags_array(sign * values))
+        if vectors is None
+        else sp.csr_array(sign * _dense(matrix))
+    )
+    return sign * _apply(SUM_SQUARES, scales * along, parameter=(form, root), label="quad_form")
+
+
+def _dense(matrix: Operand) -> Array:
+    return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix, dtype=float)
 
 
 def _sparse_factor(matrix: sp.csr_array) -> tuple[float, sp.csr_array] | None:

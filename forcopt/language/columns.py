@@ -115,12 +115,15 @@ class ColumnStore:
         The number of columns.
     has_integer : bool
         Whether any column was declared integer.
+    revision : int
+        How often columns were changed.
     """
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
         self.count = 0
         self.has_integer = False
+        self.revision = 0
         self._declared: dict[int, Block] = {}  # what changed blocks were, by position
         self._grown = {f: Growing(np.empty(0, t)) for f, t in _FIELDS.items()}
         self._ranges = Growing(np.empty(0)), Growing(np.empty(0))
@@ -203,6 +206,7 @@ class ColumnStore:
 
     def change(self, position: int, **fields: Any) -> None:
         """Give a block other bounds or another integrality; arrays that were given out stay as they are."""
+        self.revision += 1
         block = self.blocks[position]
         self.arrays()  # so that what follows changes arrays that hold every block
         self._declared.setdefault(position, block)

@@ -60,6 +60,9 @@ def read_values(model: Model, values: Mapping[Any, Any], what: str = "start", un
                 f"{label} has shape {numbers.shape}, which does not broadcast to {variable.shape}"
             ) from None
         out[columns] = wide.reshape(-1)
+    if model.parameters:
+        columns, numbers = model.parameter_values()
+        out[columns] = numbers
     return out
 
 

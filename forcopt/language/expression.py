@@ -322,6 +322,11 @@ class Expression:
                 return self * other.constant
             if self.is_constant:
                 return other * self.constant
+            from forcopt.language.parameter import parameter_product
+
+            scaled = parameter_product(self, other)
+            if scaled is not None:
+                return scaled
             self._refuse_product(other)
         if isinstance(other, sp.spmatrix | np.matrix):
             raise DeclarationError(
@@ -391,6 +396,12 @@ class Expression:
             if self.is_constant:
                 return other._left_multiplied(self.constant)
             if not other.is_constant:
+                from forcopt.language.parameter import parameter_matmul
+
+                check_matmul(self.shape, other.shape)
+                multiplied = parameter_matmul(self, other)
+                if multiplied is not None:
+                    return multiplied
                 self._refuse_product(other)
             other = other.constant
         if is_pandas(other):

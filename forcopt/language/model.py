@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from inspect import signature
 from math import prod
 from operator import attrgetter
@@ -22,6 +23,7 @@ from forcopt.language.expression import Expression
 from forcopt.language.intervals import integral, interval
 from forcopt.language.labels import align, describe_labels, is_pandas, read_axes
 from forcopt.language.objective import Objective, SortedMethod
+from forcopt.language.parameter import Parameter
 from forcopt.language.relations import AtomRelation, Product
 from forcopt.language.terms import Gather, mark
 from forcopt.language.variable import Variable
@@ -57,6 +59,12 @@ def _booleans(given: Any, what: str) -> Array:
     if values.dtype.kind not in "iu" or not np.isin(values, (0, 1)).all():
         raise DeclarationError(f"{what} is {given!r}; it must be True, False, or an array of these")
     return values.astype(bool)
+
+
+@cache
+def _options(function: Callable[..., Any]) -> list[str]:
+    """The names of the options after the model and the backend."""
+    return list(signature(function).parameters)[2:]
 
 
 def _shape(name: str, shape: Any) -> tuple[int, ...]:
@@ -99,12 +107,15 @@ class Model:
         self.objective: Objective | None = None
         self.row_count = 0
         self._store = ColumnStore()
-        self._names: dict[str, Variable | Constraint | Condition | Lazy] = {}
+        self._names: dict[str, Variable | Parameter | Constraint | Condition | Lazy] = {}
         self._column_names: dict[str, int] | None = None  # of columns with names of their own
         self._counters: dict[str, int] = {}
         self._condition_count = 0
         self._atoms: dict[int, AtomRelation] = {}  # by the first column of the result
         self._removed = np.zeros(0, dtype=bool)  # which columns belong to removed variables
+        self.parameters: list[Parameter] = []
+        self._parametric = np.zeros(0, dtype=bool)  # which columns parameters determine
+        self.prepared: dict[str, Any] = {}  # compiled programs by backend, see `forcopt.loops.prepared`
 
     @property
     def blocks(self) -> list[Block]:
@@ -218,6 +229,118 @@ class Model:
             labels = self._check_labels(list(labels), full, name)
         block = Block(name, self.column_count, full, low, high, whole.astype(np.int8), 0, labels, named)
         return self._declare(block, bool(whole.all()))
+
+    def parameter(
+        self,
+        name: str = "",
+        shape: int | tuple[int, ...] = (),
+        value: Any = None,
+        *,
+        lower: Any = -np.inf,
+        upper: Any = np.inf,
+        index: Any = None,
+    ) -> Parameter:
+        """Add a parameter: numbers that may change between solves, without compiling the model again.
+
+        It stands wherever numbers may: in right-hand sides, costs and coefficients, and inside atoms. A
+        product with an affine expression is affine; a product with an atom needs ``lower=0``.
+
+        Parameters
+        ----------
+        name : str, default ""
+            Unique in the model.
+        shape : int | tuple[int, ...], optional
+            Its numpy shape; ``()`` for a scalar.
+        value : Any, optional
+            Numbers that broadcast to the shape; may be given later, as ``p.value = ...``.
+        lower, upper : Any, optional
+            The range of its values, which bridges that need bounds read.
+        index : Any, optional
+            Labels of the axes, see `variable`.
+
+        Raises
+        ------
+        DeclarationError
+            For a name in use, and for values outside the range.
+
+        Notes
+        -----
+        The next `solve` on the same backend changes only the numbers: HiGHS continues from the last basis,
+        OSQP and SCS from the last point, and searches start from the last solution. A solution keeps the
+        values that it was found with: ``s[p]``.
+
+        Examples
+        --------
+        >>> m = Model()
+        >>> demand = m.parameter("demand", value=4)
+        >>> price = m.parameter("price", 2, value=[3, 4])
+        >>> x = m.variable("x", shape=2, lower=0)
+        >>> _ = m.subject_to(x[0] + 2 * x[1] >= demand)
+        >>> m.minimize(price @ x)
+        >>> m.solve().objective
+        8.0
+        >>> demand.value = 6
+        >>> m.solve().objective
+        12.0
+        >>> price.value = [1, 4]
+        >>> m.solve().objective
+        6.0
+        """
+        if not isinstance(name, str):
+            raise DeclarationError(f"parameter: the name is {name!r}; it must be a string")
+        label = f"parameter {name}: " if name else "parameter: "
+        axes = None if index is None else self._index_axes(index, label)
+        full = (
+            _shape(name, shape) if axes is None else tuple(a if isinstance(a, int) else len(a) for a in axes)
+        )
+        named = None if axes is None else tuple(None if isinstance(a, int) else a for a in axes)
+        name = self._fresh_name(name) if name else self.unused_name(f"p{len(self.parameters) + 1}")
+        low, high = as_bounds(lower, upper, label)
+        check_order(low, high, full, label.rstrip(": "))
+        block = Block(name, self.column_count, full, low, high, 0, 0, None, named)
+        self._store.add(block)
+        out = Parameter(self, name, full, block.start, named)
+        self._names[name] = out
+        self.parameters.append(out)
+        self.note_parametric(out)
+        if value is not None:
+            out.value = value
+        return out
+
+    def parameter_values(self) -> tuple[Array, Array]:
+        """Give the columns of all parameters, and their values.
+
+        Raises
+        ------
+        DeclarationError
+            Naming a parameter without a value.
+        """
+        columns = [np.arange(p.start, p.start + p.size) for p in self.parameters]
+        values = [p._value.reshape(-1) for p in self.parameters]
+        for p, numbers in zip(self.parameters, values, strict=True):
+            if numbers.size and np.isnan(numbers[0]):
+                raise DeclarationError(f"parameter {p.name} has no value: set {p.name}.value")
+        if not columns:
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        return np.concatenate(columns), np.concatenate(values)
+
+    def parametric_columns(self) -> Array | None:
+        """Give which columns parameters determine; None if there are no parameters."""
+        if not self.parameters:
+            return None
+        if len(self._parametric) < self.column_count:
+            more = np.zeros(self.column_count - len(self._parametric), dtype=bool)
+            self._parametric = np.concatenate([self._parametric, more])
+        return self._parametric
+
+    def note_parametric(self, result: Expression) -> None:
+        """Note that parameters determine the columns of an expression; for products of parameters."""
+        known = self.parametric_columns()
+        assert known is not None
+        mark(result.terms, known)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "prepared": {}}  # solvers cannot be copied
 
     def declare_block(
         self,
@@ -519,7 +642,7 @@ class Model:
 
     def _curved(self, expression: Expression) -> tuple[Array, Array, Array] | None:
         """The curved columns of an expression, their coefficients, and the coefficients' convexity signs."""
-        if not self._atoms:
+        if not self._atoms:  # products with parameters are only curved where an atom is
             return None
         curvature = self.columns().curvature
         found: list[tuple[Array, Array]] = []
@@ -535,6 +658,21 @@ class Model:
             return None
         columns, values = (np.concatenate(part) for part in zip(*found, strict=True))
         return columns, values, np.sign(values) * curvature[columns]
+
+    def curvature(self, expression: Expression, place: str) -> int:
+        """Give 1 for a convex expression, -1 for a concave one, 0 for an affine one.
+
+        Raises
+        ------
+        CurvatureError
+            If it is neither.
+        """
+        curved = self._curved(expression)
+        if curved is None:
+            return 0
+        direction = 1 if curved[2].max(initial=0) > 0 else -1
+        self.check_curvature(expression, direction, place)
+        return direction
 
     def check_curvature(self, expression: Expression, direction: int, place: str) -> None:
         """Check that every atom in `expression` is used where it keeps the model convex.
@@ -927,7 +1065,7 @@ class Model:
         """
         from forcopt.loops.solve import solve_model
 
-        known = list(signature(solve_model).parameters)[2:]
+        known = _options(solve_model) if options else []
         for option in options:
             if option not in known:
                 raise unknown("option", option, known)

@@ -19,6 +19,7 @@ __all__ = [
     "AtomRelation",
     "ExponentialCone",
     "Indicator",
+    "ParameterProduct",
     "PowerCone",
     "Product",
     "SecondOrderCone",
@@ -90,6 +91,13 @@ class Product:
     def result_columns(self) -> Array:
         """The columns of the result, flat."""
         return only_columns(self.result)
+
+
+@dataclass(frozen=True, eq=False)
+class ParameterProduct(Product):
+    """``result = binary * factor`` where `binary` reads parameters only; compiling puts their values in."""
+
+    kind = "parameter_product"
 
 
 @dataclass(frozen=True, eq=False)

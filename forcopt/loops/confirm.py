@@ -21,11 +21,18 @@ import scipy.sparse as sp
 from forcopt.arrays import Array
 from forcopt.backends.base import RawResult, SolveOptions
 from forcopt.backends.conditioned import open_session
-from forcopt.backends.registry import get_backend
+from forcopt.backends.registry import backends, get_backend
 from forcopt.compile.program import Program, RowBlock, StageCost
+from forcopt.errors import BackendError, UnsupportedError
 from forcopt.status import Status
 
-__all__ = ["dual_bound", "infeasibility_doubt", "is_checkable", "optimality_doubt"]
+__all__ = [
+    "dual_bound",
+    "infeasibility_doubt",
+    "integer_infeasibility_doubt",
+    "is_checkable",
+    "optimality_doubt",
+]
 
 _EPS = float(np.finfo(float).eps)
 
@@ -147,6 +154,43 @@ def infeasibility_doubt(program: Program, options: SolveOptions, accuracy: float
         if relaxed.violation(x) <= accuracy:
             return "" if program.is_integer else "a point satisfies all rows and bounds"
     return "" if program.is_integer else "no multipliers of the rows prove it"
+
+
+def integer_infeasibility_doubt(
+    program: Program, backend: str, options: SolveOptions, seconds: float, accuracy: float
+) -> str:
+    """Say why an integer program does not seem infeasible: another solver finds a point; else empty.
+
+    Parameters
+    ----------
+    program : Program
+        Whose relaxation has points, so that no multipliers prove it.
+    backend : str
+        Claims it; SCIP is asked about HiGHS, and HiGHS about all others.
+    options : SolveOptions
+        Its time limit is kept.
+    seconds : float
+        What the claim took; the search may take a twentieth of it, or half a second if that is more.
+    accuracy : float
+        What a row may miss.
+    """
+    if not program.is_integer or program.cones:
+        return ""
+    names = ("scip", "gscip") if backend.startswith("highs") else ("highs",)
+    other = next((b for b in map(backends().get, names) if b is not None and b.missing() is None), None)
+    needed = {"indicator"} if program.indicators else set()
+    if other is None or not needed <= other.capabilities.kinds:
+        return ""
+    limit = min(max(0.5, seconds / 20), np.inf if options.time_limit is None else options.time_limit)
+    empty = StageCost(np.zeros(program.columns), 0.0, False)
+    search = replace(program.with_stage(empty), lazies=())
+    try:
+        found = open_session(other, search).solve(SolveOptions(time_limit=limit))
+    except (BackendError, UnsupportedError):
+        return ""
+    if found.x is None or program.violation(found.x) > accuracy:
+        return ""
+    return f"{other.name} finds a point that satisfies all rows, bounds and integers"
 
 
 def _contradicted(program: Program) -> bool:

@@ -25,6 +25,7 @@ from forcopt.errors import BackendError, DeclarationError, UnsupportedError
 from forcopt.language.atoms import quad_form
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
+from forcopt.language.relations import ParameterProduct
 from forcopt.language.terms import Gather
 
 if TYPE_CHECKING:
@@ -102,7 +103,11 @@ def _compiled(model: Model, capabilities: Capabilities, name: str) -> Program:
     program = compile_model(model, capabilities, name, all_capabilities)
     if any(stage.leximin is not None for stage in program.stages):
         return program
-    return program.without(model.unused_columns())
+    unseen = model.unused_columns()
+    if model.parameters:
+        products = [r.result_columns for r in model.relations if isinstance(r, ParameterProduct)]
+        unseen = np.unique(np.concatenate([unseen, model.parameter_values()[0], *products]))
+    return program.without(unseen)
 
 
 def write(model: Model, path: str | Path) -> None:

@@ -13,16 +13,22 @@ from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import all_capabilities, backends, get_backend
 from forcopt.clock import Deadline, Improvement
 from forcopt.compile.capabilities import Capabilities
-from forcopt.compile.compiler import compile_model, fits
+from forcopt.compile.compiler import compile_model, compile_parametric, fits
 from forcopt.compile.program import Program, StageCost
 from forcopt.errors import BackendError, UnsupportedError
 from forcopt.language.evaluator import read_values
 from forcopt.language.model import Model, Variable
 from forcopt.language.relations import AtomRelation
-from forcopt.loops.confirm import infeasibility_doubt, is_checkable, optimality_doubt
+from forcopt.loops.confirm import (
+    infeasibility_doubt,
+    integer_infeasibility_doubt,
+    is_checkable,
+    optimality_doubt,
+)
 from forcopt.loops.cutting_planes import cutting_planes
 from forcopt.loops.diagnose import ray
 from forcopt.loops.lexicographic import lexicographic
+from forcopt.loops.prepared import prepared
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status
 
@@ -58,7 +64,7 @@ def solve_model(
     seed : int or numpy.random.Generator, optional
         Of the solver's randomness; an int, or a generator that draws one.
     threads : int, optional
-        How many.
+        How many, at most as many as the machine has.
     log : bool, default False
         Show the solver's own output as it runs; ``s.log`` keeps it either way.
     start : Mapping[Variable, Any], optional
@@ -84,13 +90,25 @@ def solve_model(
         seed = int(seed.integers(2**31 - 1))
     point = None if start is None else read_values(model, start)
     settings = SolveOptions(time_limit, gap, seed, threads, log, point, on_improvement, dict(options or {}))
-    program = compile_model(model, chosen.capabilities, backend, all_capabilities)
+    session: Session
+    if model.parameters:
+        program, session = prepared(
+            model,
+            chosen,
+            settings,
+            lambda: compile_parametric(model, chosen.capabilities, backend, all_capabilities),
+        )
+        if settings.start is None and program.is_integer and session.last is not None:
+            known = np.where(program.integer == 1, session.last, np.nan)
+            settings = replace(settings, start=known[: model.column_count])
+    else:
+        program = compile_model(model, chosen.capabilities, backend, all_capabilities)
+        session = open_session(chosen, program)
     if settings.start is not None:
         pad = np.full(program.columns - model.column_count, np.nan)
         settings = replace(settings, start=np.concatenate([settings.start, pad]))
     if program.is_staged and gap is None:
         settings = replace(settings, gap=0.0)  # later stages would use up what a gap leaves
-    session = open_session(chosen, program)
     native_lazy, begun = "lazy" in chosen.capabilities.kinds, False
 
     def run(current: Session, last: bool) -> RawResult:
@@ -108,6 +126,7 @@ def solve_model(
         return result
 
     result, results = lexicographic(session, program, run, chosen.accuracy)
+    session.last = result.x
     if result.ambiguous:
         result.status = _disambiguate(chosen, program, settings, deadline)
     if result.status is Status.INFEASIBLE and program.cones:  # conic solvers take large values for that
@@ -222,7 +241,11 @@ def _doubt(
     """Say why a program does not have the status that a solver claims; empty if it has."""
     left = options.within(deadline.seconds)
     if result.status is Status.INFEASIBLE:
-        return infeasibility_doubt(program, left, backend.accuracy)
+        doubt = infeasibility_doubt(program, left, backend.accuracy)
+        if doubt or not program.is_integer:
+            return doubt
+        spent = deadline.seconds
+        return integer_infeasibility_doubt(program, backend.name, left, spent, backend.accuracy)
     if result.status is Status.OPTIMAL:
         if not program.is_integer:
             return optimality_doubt(program, result, max(_PROOF, 100 * backend.accuracy))
@@ -332,6 +355,9 @@ def postsolve(
                 f"{backend.name} claims a point with an integer off by {off:.3g}; it said: {result.message}"
             )
         point[integer] = np.round(point[integer])
+        held = model.parametric_columns()
+        if held is not None:  # not as a solver rounded them
+            point[held] = program.lower[: len(held)][held]
         point = model.complete(point)
         violations = model.violations(point)
         worst = max(violations, key=lambda k: violations[k], default="")

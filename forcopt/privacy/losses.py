@@ -171,6 +171,11 @@ class AtomLoss(Loss):
         """See `Loss`."""
         return (float(self.losses[0]), float(self.losses[-1])) if len(self.losses) else (0.0, 0.0)
 
+    def atoms_up_to(self, cap: float) -> tuple[Array, Array]:
+        """The losses up to `cap`, and the mass of each under P."""
+        at = int(np.searchsorted(self.losses, cap, side="right"))
+        return self.losses[:at], (self._p[:-1] - self._p[1:])[:at]
+
     def reversed(self) -> Loss:
         """See `Loss`."""
         return AtomLoss(self._pair[1], self._pair[0], self.spacing)

@@ -12,6 +12,8 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
 from forcopt.errors import DeclarationError
+from forcopt.privacy.capped import can_cap, capped_contour
+from forcopt.privacy.conditioned import can_condition, conditioned
 from forcopt.privacy.contour import contour
 from forcopt.privacy.fft import Bracket, bracket, upper_bound
 from forcopt.privacy.losses import BinomialLoss, GaussianLoss, Loss, pure_loss
@@ -258,9 +260,15 @@ def _log_delta(parts: list[tuple[Loss, int]], epsilon: float, method: Engine) ->
         raise DeclarationError('the composition has no closed form; say method="contour" or "fft"')
     if method == "contour":
         return min(0.0, contour(parts, epsilon))
+    loss, count = parts[0]
+    if method == "auto" and len(parts) == 1 and can_condition(loss, count):
+        return conditioned(loss, count, epsilon)
     if method == "auto" and all(loss.has_moments for loss, _ in parts):
         with suppress(DeclarationError):  # where the integrand falls off too slowly, the bracket is faster
             return min(0.0, contour(parts, epsilon))
+    if method == "auto" and len(parts) == 1 and can_cap(loss):
+        with suppress(DeclarationError):
+            return capped_contour(loss, count, epsilon)  # type: ignore[arg-type]
     upper = upper_bound(parts, epsilon)
     return log(upper) if upper > 0 else -inf
 

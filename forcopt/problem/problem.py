@@ -265,7 +265,8 @@ class Problem(Declared):
         method : str, optional
             A name among `methods`, or the default method. ``"flow@scip"`` names a backend too.
         backend : str, optional
-            The solver, for a formulation or an algorithm that uses one; ``highs`` by default.
+            The solver, for a formulation or an algorithm that uses one; by default the one for the kind of
+            the model, see `Model.solve`.
         time_limit : float, optional
             Seconds for everything together; the method returns its best decision and a valid bound.
         gap : float, optional
@@ -355,7 +356,9 @@ class Problem(Declared):
         self, method: Method, own: Mapping[str, Any], common: dict[str, Any], deadline: Deadline
     ) -> Solution:
         model, handles = self.formulate(method.name, **own)
-        backend = common.pop("backend", "highs")
+        from forcopt.loops.solve import default_backend
+
+        backend = common.pop("backend", None) or default_backend(model)
         if deadline.passed:
             message = f"the time limit of {deadline.limit:g} s passed while the model was built"
             outcome = Outcome(None, status=Status.LIMIT, message=message)

@@ -238,8 +238,6 @@ def expanded(problem: Problem, methods: Sequence[str]) -> list[tuple[str, str]]:
             continue
         if at and not backend:
             raise DeclarationError(f"methods: {entry!r} names no backend after the @")
-        if not backend and method.kind == "formulation":
-            backend = "highs"
         if backend:
             _check_backend(backend)
         found.append((method.name, backend))

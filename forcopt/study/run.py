@@ -213,15 +213,15 @@ class Job:
 
     def row(self, status: Status | None, message: str, **known: Any) -> Run:
         """Give the row of a run with this status."""
+        own = {"backend": self.backend, "versions": _versions(""), "seed": _integer(self.seed)}
         return Run(
             instance=self.instance,
             method=self.method,
-            backend=self.backend,
             status=status,
             sense=self.problem.sense,
             exact=self.problem.method(self.method).exact,
             message=message,
-            **{"versions": _versions(""), "seed": _integer(self.seed), **self.known, **known},
+            **{**own, **self.known, **known},
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -301,6 +301,7 @@ def _row(job: Job, solution: Solution) -> Run:
     return job.row(
         solution.status,
         solution.message,
+        backend=job.backend or ("" if model is None else solution.backend),
         objective=float("nan") if secret else solution.objective,
         bound=solution.bound,
         gap=float("nan") if secret else solution.gap,

@@ -30,8 +30,16 @@ def halfspace_radii(classifier: Halfspace, X: Array, y: Array, norm: Norm) -> Ar
 @RobustnessRadius.algorithm(
     "closed-form", exact=True, cites="Chowdhury, Urner (2022), Definition 8, for halfspaces and trees"
 )
-def closed_form(problem: RobustnessRadius) -> Outcome:
-    """The nearest point of a hyperplane, or of the leaves with another label; O(d) and O(leaves d)."""
+def closed_form(problem: RobustnessRadius, *, time_limit: float | None = None) -> Outcome:
+    """The nearest point of a hyperplane, or of the leaves with another label; O(d) and O(leaves d).
+
+    Parameters
+    ----------
+    problem : RobustnessRadius
+        Which.
+    time_limit : float, optional
+        Accepted like that of every method; the closed form never needs it.
+    """
     if problem.is_misclassified:
         return Outcome(problem.point.copy(), 0.0)
     if isinstance(problem.classifier, Tree):

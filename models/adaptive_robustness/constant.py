@@ -19,7 +19,15 @@ def constant_loss(problem: RobustBayes) -> tuple[RobustClassifier, float]:
 
 
 @RobustBayes.algorithm("constant", exact=False, cites="Chowdhury, Urner (2022), section 3")
-def constant(problem: RobustBayes) -> Outcome:
-    """Say the likeliest label everywhere; the bound is the Bayes risk."""
+def constant(problem: RobustBayes, *, time_limit: float | None = None) -> Outcome:
+    """Say the likeliest label everywhere; the bound is the Bayes risk.
+
+    Parameters
+    ----------
+    problem : RobustBayes
+        Which.
+    time_limit : float, optional
+        Accepted like that of every method; the closed form never needs it.
+    """
     decision, loss = constant_loss(problem)
     return Outcome(decision, min(problem.bayes_risk, loss))

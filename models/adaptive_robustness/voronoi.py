@@ -80,8 +80,16 @@ def border(nn: NearestNeighbour) -> Border:
 
 
 @RobustnessRadius.algorithm("voronoi", exact=True, cites="Voronoi edges between labels, in the plane")
-def voronoi(problem: RobustnessRadius) -> Outcome:
-    """The nearest Voronoi edge between different labels; at least 4 atoms, not on one line."""
+def voronoi(problem: RobustnessRadius, *, time_limit: float | None = None) -> Outcome:
+    """The nearest Voronoi edge between different labels; at least 4 atoms, not on one line. O(n log n).
+
+    Parameters
+    ----------
+    problem : RobustnessRadius
+        Which.
+    time_limit : float, optional
+        Accepted like that of every method; the diagram of the plane does not check it.
+    """
     nn = problem.classifier
     assert isinstance(nn, NearestNeighbour)
     if problem.is_misclassified:

@@ -9,8 +9,9 @@ import numpy as np
 from forcopt.fairness import DemographicParity, EqualizedOdds, ErrorParity, Notion
 from forcopt.instance import Instance, by_name
 from forcopt.models.fair_postprocessing.problem import FairPostprocessing
+from forcopt.models.fair_postprocessing.scores import ScorePostprocessing
 
-__all__ = ["INSTANCES", "draw"]
+__all__ = ["INSTANCES", "draw", "draw_scores"]
 
 
 def draw(groups: int, constraint: Notion, seed: int) -> FairPostprocessing:
@@ -26,10 +27,26 @@ def draw(groups: int, constraint: Notion, seed: int) -> FairPostprocessing:
     return FairPostprocessing(counts=counts, constraint=constraint)
 
 
+def draw_scores(records: int, constraint: Notion, seed: int) -> ScorePostprocessing:
+    """Draw scores of two decimals that are informative to a different degree in each of three groups."""
+    rng = np.random.default_rng(seed)
+    groups, labels = rng.integers(0, 3, records), rng.integers(0, 2, records)
+    scores = (labels * np.array([1.5, 1.0, 0.6])[groups] + rng.normal(size=records)).round(2)
+    names = [f"group {g}" for g in groups]
+    return ScorePostprocessing(scores=scores, labels=labels, groups=names, constraint=constraint)
+
+
 _NOTIONS = {"parity": DemographicParity(0.02), "odds": EqualizedOdds(0.05), "error": ErrorParity(0.01)}
 
-INSTANCES = by_name(
+_TABLES = [
     Instance(f"postprocessing/{short}-{groups}", partial(draw, groups, notion, groups), "lp")
     for groups in (3, 30, 300, 3000)
     for short, notion in _NOTIONS.items()
-)
+]
+_SCORES = [
+    Instance(f"postprocessing/scores-{short}-{n}", partial(draw_scores, n, notion, n), "lp")
+    for n in (100, 3000)
+    for short, notion in _NOTIONS.items()
+]
+
+INSTANCES = by_name([*_TABLES, *_SCORES])

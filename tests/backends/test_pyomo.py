@@ -250,9 +250,32 @@ def test_export_of_a_quadratic_objective() -> None:
 
 def test_export_refuses_equal_names() -> None:
     m = fo.Model()
-    m.variable("x", 2, labels=["a", "a"])
+    m.variable("x", 2, labels=["a", "b"])
+    m.variable("y", 2, labels=["a", "c"])  # within one variable, labels that repeat are refused at once
     with pytest.raises(fo.DeclarationError, match="2 columns are called 'a'"):
         m.to_pyomo()
+
+
+@pytest.mark.parametrize("name", ["pyomo:glpk", "pyomo:cbc", "pyomo:appsi_highs"])
+def test_integers_with_fractional_bounds(name: str) -> None:
+    _skip_missing(name)
+    m = fo.Model()
+    x = m.variable("x", 3, lower=0.3, upper=2.6, integer=True)
+    m.subject_to(x.sum() <= 5.5)
+    m.maximize(x.sum())
+    assert m.solve(name).objective == 5
+    y = m.variable("y", lower=0.3, upper=0.6, integer=True)
+    m.subject_to(y <= x[0])
+    assert m.solve(name).status is fo.Status.INFEASIBLE
+
+
+def _skip_missing(name: str) -> None:
+    from forcopt.backends import get_backend
+
+    try:
+        get_backend(name)
+    except fo.NotInstalledError as error:
+        pytest.skip(str(error))
 
 
 @needs_glpk

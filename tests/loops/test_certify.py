@@ -437,6 +437,47 @@ def test_conic_models_say_what_is_exact():
     assert "domain of log#1" in c.how
 
 
+def test_constants_of_bridges_do_not_prove_what_they_round():
+    # With y = 0 the optimum is 0.05; a big-M row of size 7e14 loses it.
+    m = fo.Model()
+    x = m.variable("x", lower=-1, upper=0.06)
+    y, off = m.variable("y", lower=0, upper=0.9), m.variable("off", binary=True)
+    m.subject_to(fo.implies(1 - off, x + 8e14 * y <= 0.05), off == 0)
+    m.maximize(x)
+    with pytest.raises(fo.UnboundedExpressionError, match="too large for solvers"):
+        m.solve("highs")
+    c = solution_at(m, x, 0.0).certify()
+    assert c.feasible and c.optimal is not True
+    assert m.solve("scip").objective == pytest.approx(0.05)
+    # Below that size the constants are rounded outward: the true optimum is never cut off.
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        size, limit = 10.0 ** rng.uniform(3, 11), rng.random()
+        m = fo.Model()
+        x = m.variable("x", lower=-1, upper=2)
+        y, b = m.variable("y", lower=0, upper=rng.random()), m.variable("b", binary=True)
+        m.subject_to(fo.implies(b, x + size * y <= limit), b == 1)
+        m.maximize(x)
+        c = m.solve("highs").certify()
+        assert c.bound is None or c.bound >= Fraction(limit)
+
+
+def test_forms_say_that_they_were_factorized():
+    m = fo.Model()
+    x = m.variable("x", 2, lower=-1, upper=1)
+    m.minimize(fo.quad_form(x, np.array([[1.0, 0.3], [0.3, 0.7]])) - x.sum())
+    c = m.solve().certify()
+    assert c.bound is not None and "is the sum of squares of its form, up to" in c.how
+    m = fo.Model()
+    x = m.variable("x", 2, lower=-1, upper=1)
+    m.minimize(fo.quad_form(x, np.array([[1.0, 1], [1, 1 - 1e-9]])) - x.sum())
+    assert "not proved to be convex" in m.solve().certify().how
+    m = fo.Model()
+    x = m.variable("x", 2, lower=-1, upper=1)
+    m.minimize(fo.quad_form(x, np.diag([4.0, 1])) - x.sum())
+    assert "granted" not in m.solve().certify().how
+
+
 def solution_at(model, x, values):
     from forcopt.loops import ModelSolution
 

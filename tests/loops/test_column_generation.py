@@ -81,6 +81,23 @@ def larger(widths, demand):
     return m, price
 
 
+@pytest.mark.parametrize("backend", ["highs", "clarabel", "glop"])
+def test_an_empty_packing_master(backend):
+    from forcopt.loops.column_generation import Column, column_generation
+
+    sets = [(1, 1, 0, 0), (0, 1, 1, 0), (0, 0, 1, 1), (1, 0, 0, 1), (1, 0, 1, 0)]
+    m = fo.Model("packing")
+    once = m.subject_to(m.lift([0.0] * 4) <= 1, name="once")
+    m.maximize(m.lift(0.0))
+
+    def price(dual):
+        yield max((Column(1, {once: s}, data=s) for s in sets), key=dual.reduced_cost)
+
+    found = column_generation(m, price, backend)
+    assert found.solution.status is fo.Status.OPTIMAL
+    assert found.solution.objective == pytest.approx(2)
+
+
 def test_bounds_are_valid_and_close():
     m, _, price = cutting_stock(start=True)
     seen = []

@@ -77,6 +77,28 @@ def test_integer_columns_keep_their_unit(backend):
     assert s[y] == pytest.approx(0.05)
 
 
+def test_a_false_infeasible_of_an_integer_program(monkeypatch):
+    from forcopt.backends.base import RawResult
+    from forcopt.backends.highs import HighsSession
+
+    m = fo.Model()
+    x = m.variable("x", 3, lower=0, upper=4, integer=True)
+    m.subject_to(2 * x.sum() == 6)
+    m.minimize(x[0])
+    solve = HighsSession.solve
+
+    def lying(self, options):
+        if self.program.is_integer and not options.extra:
+            return RawResult(fo.Status.INFEASIBLE, message="HiGHS: Infeasible")
+        return solve(self, options)
+
+    monkeypatch.setattr(HighsSession, "solve", lying)
+    s = m.solve("highs")
+    assert s.status is fo.Status.OPTIMAL and "satisfies all rows, bounds and integers" in s.message
+    m.subject_to(2 * x[0] + 4 * x[1] == 5)
+    assert m.solve("highs").status is fo.Status.INFEASIBLE
+
+
 def test_a_coefficient_that_no_scaling_brings_into_range_is_an_error():
     m = fo.Model("far")
     x = m.variable("x", 2, lower=0, upper=1e13, integer=True)

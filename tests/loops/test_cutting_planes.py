@@ -17,6 +17,21 @@ from forcopt.compile.compiler import compile_model
 from forcopt.loops.cutting_planes import cutting_planes
 
 
+@pytest.mark.parametrize("backend", ["highs", "glop", "clarabel", "scip", "gscip"])
+def test_a_lazy_family_that_leaves_no_point(backend):
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=10)
+
+    def separate(value):
+        if value(x).sum() > 3 + 1e-6:
+            yield x.sum() <= 3
+
+    m.lazy(separate)
+    m.subject_to(x.sum() >= 5)
+    m.maximize(x[0])
+    assert m.solve(backend).status is fo.Status.INFEASIBLE
+
+
 def test_a_disc_from_its_tangents():
     m = fo.Model("disc")
     x = m.variable("x", 2, lower=-2, upper=2)

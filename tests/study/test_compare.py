@@ -256,7 +256,7 @@ def test_a_star_stands_for_every_backend_that_can():
         ({"methods": ["milp@hihgs"]}, fo.UnknownNameError, "did you mean 'highs'"),
         ({"methods": ["milp@"]}, fo.DeclarationError, "'milp@'"),
         ({"methods": ["greedy@*"]}, fo.DeclarationError, "'greedy' is no formulation"),
-        ({"methods": ["milp", "milp@highs"]}, fo.DeclarationError, "milp@highs is named twice"),
+        ({"methods": ["milp@highs", "milp@highs"]}, fo.DeclarationError, "milp@highs is named twice"),
         ({"methods": []}, fo.DeclarationError, "methods is empty"),
         ({"methods": "milp"}, fo.DeclarationError, "a list of names"),
         ({"problems": []}, fo.DeclarationError, "problems is empty"),

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from forcopt.compile.bridge_context import BridgeContext
+from forcopt.compile.bridge_context import BridgeContext, adds_exactly
 from forcopt.compile.bridges.base import bridge
+from forcopt.errors import UnboundedExpressionError
 from forcopt.language.relations import Indicator
+
+_LARGEST = 1e12
+"""Beyond it, doubles next to each other are more than 1e-4 apart."""
 
 
 @bridge("indicator")
@@ -24,4 +28,17 @@ def big_m(relation: Indicator, draft: BridgeContext) -> None:
         at = np.flatnonzero(np.isfinite(side) & (draft.interval(sign * x)[1] > side))  # others hold anyway
         if at.size:
             row = sign * x[at]
-            draft.row(row - off[at] * (draft.greatest(row, "big_m") - side[at]) <= side[at])
+            constant = draft.greatest(row, "big_m") - side[at]
+            if draft.outward:
+                constant = np.where(constant == np.round(constant), constant, np.nextafter(constant, np.inf))
+            if constant.max() > _LARGEST:
+                worst = int(constant.argmax())
+                raise UnboundedExpressionError(
+                    f"big_m needs the constant {constant[worst]:g} for {row[worst]._short()}, too large for "
+                    "solvers to tell from its neighbours; tighten the bounds of its variables, or use a "
+                    "backend that takes the constraint as it is, such as scip"
+                )
+            draft.row(
+                row - off[at] * constant <= side[at],
+                rounded=not adds_exactly(side[at], constant, row.constant),
+            )

@@ -6,7 +6,7 @@ bounds. Takes ``product``, gives rows: four for each element. Exact for binary b
 
 from __future__ import annotations
 
-from forcopt.compile.bridge_context import BridgeContext
+from forcopt.compile.bridge_context import BridgeContext, adds_exactly
 from forcopt.compile.bridges.base import bridge
 from forcopt.language.relations import Product
 
@@ -18,5 +18,6 @@ def product_rows(relation: Product, draft: BridgeContext) -> None:
     lower, upper = draft.finite_interval(x, "product_rows")
     draft.row(z >= b * lower)
     draft.row(z <= b * upper)
-    draft.row(z >= x - (1 - b) * upper)
-    draft.row(z <= x - (1 - b) * lower)
+    rounded = not adds_exactly(lower, upper, x.constant)
+    draft.row(z >= x - (1 - b) * upper, rounded)
+    draft.row(z <= x - (1 - b) * lower, rounded)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from forcopt.backends.base import SolveOptions
 from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import backends, get_backend
@@ -11,12 +13,13 @@ from forcopt.clock import Deadline
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program
-from forcopt.errors import UnsupportedError
+from forcopt.errors import DeclarationError, UnboundedExpressionError, UnsupportedError
 from forcopt.language.model import Model
 from forcopt.loops.certify.certificate import Certificate, certificate_of
 from forcopt.loops.certify.conic import certify_conic, is_small
 from forcopt.loops.certify.evaluation import ExactPoint
 from forcopt.loops.certify.linear import certify_linear
+from forcopt.loops.certify.premises import premises
 from forcopt.loops.certify.quadratic import certify_quadratic
 from forcopt.loops.certify.without_point import certify_without_point
 from forcopt.loops.cutting_planes import cutting_planes
@@ -34,7 +37,8 @@ CONIC = Capabilities(frozenset({"rows", "second_order", "semidefinite_cone"}))
 def certify_model(solution: ModelSolution, rounding: float | None = None) -> Certificate:
     """Check a solution in exact rational arithmetic; see `forcopt.loops.certify` for what that proves.
 
-    The solver's answer is only a hint: the proof rests on the model, the point and rational arithmetic.
+    The solver's answer is only a hint: the proof rests on the model, the point and rational arithmetic. What
+    it takes for granted, the certificate says.
 
     Parameters
     ----------
@@ -58,6 +62,14 @@ def certify_model(solution: ModelSolution, rounding: float | None = None) -> Cer
     optimal    yes
     how        multipliers of the rows prove the bound...
     """
+    out = _certified(solution, rounding)
+    for premise in premises(solution.model) if out.bound is not None or out.dual is not None else ():
+        out = out.assuming(premise)
+    return out
+
+
+def _certified(solution: ModelSolution, rounding: float | None) -> Certificate:
+    _check_parameters(solution)
     model, program = solution.model, _program(solution.model)
     if solution.point is None:
         if program is not None and model.lazies and solution.status in (Status.INFEASIBLE, Status.UNBOUNDED):
@@ -79,6 +91,15 @@ def certify_model(solution: ModelSolution, rounding: float | None = None) -> Cer
     return certify(program, own, tolerance)
 
 
+def _check_parameters(solution: ModelSolution) -> None:
+    """Check that the parameters have the values with which the solution was found."""
+    for p in solution.model.parameters if solution.point is not None else ():
+        if not np.array_equal(solution[p], p.value):
+            raise DeclarationError(
+                f"parameter {p.name} has changed since this solution was found; set it to s[{p.name}] again"
+            )
+
+
 def is_provable(model: Model) -> bool:
     """Whether more can be proved of a model than that a point satisfies it."""
     program = _program(model)
@@ -92,8 +113,8 @@ def _conic(model: Model) -> Program | None:
     if model.lazies or backends()["clarabel"].missing() is not None:
         return None
     try:
-        program = compile_model(model, CONIC)
-    except UnsupportedError:
+        program = compile_model(model, CONIC, outward=True)
+    except (UnsupportedError, UnboundedExpressionError):
         return None
     return None if program.is_staged or not is_small(program) else program
 
@@ -102,8 +123,8 @@ def _program(model: Model) -> Program | None:
     """The rows of a linear or quadratic model; None for another."""
     method = "compact" if (model.columns().integer == 1).any() else "saturation"
     try:
-        return compile_model(model, QUADRATIC, sorted_by=method).with_all_rows()
-    except UnsupportedError:
+        return compile_model(model, QUADRATIC, sorted_by=method, outward=True).with_all_rows()
+    except (UnsupportedError, UnboundedExpressionError):
         return None
 
 

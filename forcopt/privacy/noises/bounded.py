@@ -41,6 +41,7 @@ class BoundedNoise(Noise):
     (7.0, 0.003305)
     """
 
+    smooth: ClassVar[bool] = True
     size: ClassVar[str] = "radius"
     power: float = Field(gt=0.0, allow_inf_nan=False)
     radius: float = Field(gt=0.0, allow_inf_nan=False)

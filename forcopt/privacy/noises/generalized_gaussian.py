@@ -17,6 +17,8 @@ from forcopt.privacy.noises.laplace import Laplace
 
 __all__ = ["GeneralizedGaussian"]
 
+_NODES = np.polynomial.legendre.leggauss(20)
+
 
 class GeneralizedGaussian(Noise):
     """The density in proportion to ``exp(-|x / scale|^shape)``.
@@ -186,7 +188,7 @@ def _panels(left: float, right: float, s: float, graded: int) -> tuple[Array, Ar
                 ends |= {kink - reach, kink + reach}
     cuts = np.array(sorted(e for e in ends if left <= e <= right))
     cuts = cuts[np.append(True, np.diff(cuts) > 1e-13 * (right - left))]
-    x, w = np.polynomial.legendre.leggauss(20)
+    x, w = _NODES
     half = np.diff(cuts)[:, None] / 2
     middle = (cuts[:-1] + cuts[1:])[:, None] / 2
     return (middle + half * x).ravel(), (half * w).ravel()

@@ -153,7 +153,7 @@ def test_pairs_within_adaptive_balls():
     )
     s = p.solve("lp")
     assert s.evaluation.feasible
-    chance = s.decision.positive_probability(X)
+    chance = s.decision.probability(X)
     assert (chance[pairs[:, 0]] - chance[pairs[:, 1]]).max() <= 0.2 + 1e-6
 
 

@@ -1,0 +1,182 @@
+"""Put the values of parameters into a program that was compiled once.
+
+A parameter is a column, and so is its product with an expression. For values p, every column x is an affine
+map of those that are left, ``x = T x + s``: T is the identity on them, a parameter's own row is empty and its
+entry of s is p, and a product's row is p times the row of its factor. Rows, cones and objectives are composed
+with this map; the columns stay, without entries, so that the positions of all others do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from forcopt.arrays import Array
+from forcopt.compile.program import Cone, IndicatorRows, Program, RowBlock, StageCost
+from forcopt.errors import UnsupportedError
+from forcopt.language.model import Model
+from forcopt.language.relations import ParameterProduct
+
+__all__ = ["ParametricProgram"]
+
+
+class ParametricProgram:
+    """A program whose parameters are columns.
+
+    Parameters
+    ----------
+    program : Program
+        Compiled with the columns of parameters and of their products.
+    model : Model
+        Holds the values.
+    products : Sequence of ParameterProduct
+        Those that the program reads, each after those that it reads.
+
+    Attributes
+    ----------
+    gone : Array
+        Booleans: the columns into which values are put.
+    """
+
+    def __init__(self, program: Program, model: Model, products: Sequence[ParameterProduct]) -> None:
+        self.program, self.model = program, model
+        width = program.columns
+        self.columns, _ = model.parameter_values()
+        self.gone = np.zeros(width, dtype=bool)
+        self.gone[self.columns] = True
+        self._made = np.zeros(width, dtype=bool)
+        self._products = []
+        for product in products:
+            factor = product.factor.ravel().linear_rows().matrix(width)
+            nested = bool(self._made[factor.indices].any())
+            self._made[product.result_columns] = True
+            kept = _masked(factor, ~(self.gone | self._made))
+            self._products.append((product, factor, kept if not nested else factor, nested))
+        self.gone |= self._made
+        self._staged = any(stage.leximin is not None for stage in program.stages)
+        if (self._staged or program.lazies) and self._products:
+            raise UnsupportedError(
+                f"model {program.name!r}: products of parameters and variables do not go with leximin "
+                "objectives or lazy families; multiply by p.value and write the model anew"
+            )
+        self._rows = _Part.of(program.rows, width, self.gone, self._made)
+        self._stage_rows = [
+            None if stage.rows is None else _Part.of(stage.rows, width, self.gone, self._made)
+            for stage in program.stages
+        ]
+        self._indicators = [_Part.of(i.rows, width, self.gone, self._made) for i in program.indicators]
+
+    def at_values(self) -> Program:
+        """The program for the values that the parameters have now.
+
+        Arrays that the values do not change are those of the last program.
+        """
+        program, width = self.program, self.program.columns
+        columns, values = self.model.parameter_values()
+        lower, upper = program.lower.copy(), program.upper.copy()
+        lower[self.gone] = upper[self.gone] = 0.0
+        lower[columns] = upper[columns] = values
+        if self._staged:
+            return replace(program, lower=lower, upper=upper)
+        shift = np.zeros(width)
+        shift[columns] = values
+        turned = self._substitution(shift)
+        return replace(
+            program,
+            lower=lower,
+            upper=upper,
+            rows=self._rows.at(shift, turned),
+            stages=tuple(
+                self._stage(stage, rows, shift, turned)
+                for stage, rows in zip(program.stages, self._stage_rows, strict=True)
+            ),
+            cones=tuple(self._cone(cone, shift, turned) for cone in program.cones),
+            indicators=tuple(
+                IndicatorRows(i.columns, i.active, rows.at(shift, turned))
+                for i, rows in zip(program.indicators, self._indicators, strict=True)
+            ),
+        )
+
+    def _substitution(self, shift: Array) -> sp.csr_array | None:
+        """The rows of T that belong to products, others empty; completes `shift`."""
+        width = self.program.columns
+        found: sp.csr_array | None = None
+        for product, factor, kept, nested in self._products:
+            scale = product.binary.evaluate(shift)
+            rows = kept
+            if nested:
+                assert found is not None
+                rows = _masked(factor, ~self.gone) + factor @ found
+            rows = sp.csr_array(rows, copy=True)
+            rows.data *= np.repeat(scale, np.diff(rows.indptr))
+            shift[product.result_columns] = scale * (factor @ shift + product.factor.constant.reshape(-1))
+            at = np.repeat(product.result_columns, np.diff(rows.indptr))
+            placed = sp.csr_array((rows.data, (at, rows.indices)), shape=(width, width))
+            found = placed if found is None else sp.csr_array(found + placed)
+        return found
+
+    def _stage(
+        self, stage: StageCost, rows: _Part | None, shift: Array, turned: sp.csr_array | None
+    ) -> StageCost:
+        cost, offset, quadratic = stage.cost, stage.offset + float(stage.cost @ shift), stage.quadratic
+        if quadratic is not None:
+            square = quadratic @ shift
+            cost, offset = cost + square, offset + 0.5 * float(shift @ square)
+            if turned is not None or self.gone[quadratic.indices].any():
+                whole = sp.diags_array((~self.gone).astype(float), format="csr")
+                whole = whole if turned is None else whole + turned
+                quadratic = sp.csc_array(whole.T @ quadratic @ whole)
+                quadratic.eliminate_zeros()
+        reduced = np.where(self.gone, 0.0, cost)
+        if turned is not None:
+            reduced += turned.T @ cost
+        block = None if rows is None else rows.at(shift, turned)
+        return replace(stage, cost=reduced, offset=offset, quadratic=quadratic, rows=block)
+
+    def _cone(self, cone: Cone, shift: Array, turned: sp.csr_array | None) -> Cone:
+        if not self.gone[cone.matrix.indices].any():
+            return cone
+        matrix = _masked(cone.matrix, ~self.gone)
+        if turned is not None:
+            matrix = sp.csr_array(matrix + cone.matrix @ turned)
+        return replace(cone, matrix=matrix, offset=cone.offset + cone.matrix @ shift)
+
+
+class _Part:
+    """Rows apart from what they read of parameters and products."""
+
+    def __init__(self, rows: RowBlock, kept: RowBlock, given: sp.csr_array, made: sp.csr_array) -> None:
+        self.rows, self.kept, self.given, self.made = rows, kept, given, made
+
+    @classmethod
+    def of(cls, rows: RowBlock, width: int, gone: Array, made: Array) -> _Part:
+        matrix = rows.matrix(width)
+        kept = _masked(matrix, ~gone) if gone[rows.indices].any() else matrix
+        block = RowBlock(
+            kept.indptr.astype(np.int32), kept.indices.astype(np.int32), kept.data, rows.lower, rows.upper
+        )
+        return cls(rows, block, _masked(matrix, gone), _masked(matrix, made))
+
+    def at(self, shift: Array, turned: sp.csr_array | None) -> RowBlock:
+        """The rows with values put in; without products their matrix is always the same."""
+        if not self.given.nnz:
+            return self.kept
+        by = self.given @ shift
+        lower, upper = self.rows.lower - by, self.rows.upper - by
+        if turned is None or not self.made.nnz:
+            return replace(self.kept, lower=lower, upper=upper)
+        whole = sp.csr_array(self.kept.matrix(self.given.shape[1]) + self.made @ turned)
+        whole.sort_indices()
+        return RowBlock(
+            whole.indptr.astype(np.int32), whole.indices.astype(np.int32), whole.data, lower, upper
+        )
+
+
+def _masked(matrix: sp.csr_array, keep: Array) -> sp.csr_array:
+    """The matrix with the entries of some columns only."""
+    inside = keep[matrix.indices]
+    indptr = np.concatenate([[0], np.cumsum(inside)])[matrix.indptr]
+    return sp.csr_array((matrix.data[inside], matrix.indices[inside], indptr), shape=matrix.shape)

@@ -1,0 +1,135 @@
+"""Parameters: data of a model that may change between solves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from forcopt.arrays import Array, as_numbers, broadcast_shapes
+from forcopt.errors import CurvatureError, DeclarationError
+from forcopt.language.columns import consecutive
+from forcopt.language.expression import Expression
+from forcopt.language.labels import Axes
+from forcopt.language.operands import Operand
+from forcopt.language.relations import ParameterProduct
+from forcopt.language.terms import mark
+
+if TYPE_CHECKING:
+    from forcopt.language.constraint import Constraint
+    from forcopt.language.model import Model
+
+__all__ = ["Parameter", "parameter_matmul", "parameter_product"]
+
+
+class Parameter(Expression):
+    """Numbers that may change between solves; an expression like any other. Made by `Model.parameter`.
+
+    Attributes
+    ----------
+    name : str
+        Unique in its model.
+    start : int
+        Its first column; the others follow in C order.
+    """
+
+    __slots__ = ("_value", "name", "start")
+
+    def __init__(
+        self, model: Model, name: str, shape: tuple[int, ...], start: int, axes: Axes | None = None
+    ) -> None:
+        super().__init__(model, shape, (consecutive(start, shape),), np.zeros(()), axes)
+        self.name = name
+        self.start = start
+        self._value = np.full(shape, np.nan)
+
+    @property
+    def value(self) -> Array:
+        """The numbers that the next solve takes; a copy."""
+        return self._value.copy()
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        what = f"parameter {self.name}: value"
+        numbers = as_numbers(self.aligned(value, what), what)
+        if numbers.shape != self.shape:
+            try:
+                numbers = np.array(np.broadcast_to(numbers, self.shape))
+            except ValueError:
+                raise DeclarationError(
+                    f"{what} has shape {numbers.shape}, which does not broadcast to {self.shape}"
+                ) from None
+        block = self.model.block_of(self.start)
+        if numbers.size and ((numbers < block.lower).any() or (numbers > block.upper).any()):
+            raise DeclarationError(f"{what} is outside the range that it was declared with")
+        self._value = numbers
+
+    # Python asks the right-hand side first if its class is narrower: the parameter stays on that side, so
+    # that duals are the change of the optimum per unit of it.
+
+    def __le__(self, other: Operand) -> Constraint:
+        return other >= self.as_expression() if isinstance(other, Expression) else super().__le__(other)
+
+    def __ge__(self, other: Operand) -> Constraint:
+        return other <= self.as_expression() if isinstance(other, Expression) else super().__ge__(other)
+
+    def __eq__(self, other: Operand) -> Constraint:  # type: ignore[override]
+        return other == self.as_expression() if isinstance(other, Expression) else super().__eq__(other)
+
+    __hash__ = object.__hash__
+
+    def as_expression(self) -> Expression:
+        """The same numbers as a plain expression."""
+        return Expression(self.model, self.shape, self.terms, self.constant, self.axes)
+
+    def __repr__(self) -> str:
+        return f"<parameter {self.name} of shape {self.shape}>"
+
+
+def parameter_product(left: Expression, right: Expression) -> Expression | None:
+    """The elementwise product of two expressions of which one reads parameters only; None if neither does."""
+    model = left.model
+    known = model.parametric_columns()
+    if known is None:
+        return None
+    scale, factor = (left, right) if _reads_only(left, known) else (right, left)
+    if not _reads_only(scale, known):
+        return None
+    shape = broadcast_shapes([scale.shape, factor.shape], "multiplying")
+    flat, inside = scale.broadcast_to(shape).ravel(), factor.broadcast_to(shape).ravel()
+    (low, high), (least, most) = model.interval(flat), model.interval(inside)
+    curvature = 0
+    if not model.is_affine(inside):
+        if (low < 0).any():
+            raise CurvatureError(
+                f"a product of the parameter {scale._short()} and {factor._short()}: the parameter may be "
+                "negative; declare it with lower=0"
+            )
+        curvature = model.curvature(inside, "inside a product with a parameter")
+    with np.errstate(invalid="ignore"):
+        corners = np.stack([a * b for a in (low, high) for b in (least, most)])
+    corners = np.where(np.isnan(corners), 0.0, corners)
+    lower, upper = corners.min(axis=0), corners.max(axis=0)
+    result = model.add_columns("scaled", shape, lower.reshape(shape), upper.reshape(shape), curvature)
+    model.relations.append(ParameterProduct(result.ravel(), flat, inside))
+    if _reads_only(factor, known):
+        model.note_parametric(result)
+    return result
+
+
+def parameter_matmul(left: Expression, right: Expression) -> Expression | None:
+    """``left @ right`` of which one reads parameters only; None if neither does."""
+    if left.ndim == 1:
+        out = parameter_product(left if right.ndim == 1 else left[:, None], right)
+        return None if out is None else out.sum(axis=0)
+    if right.ndim == 1:
+        out = parameter_product(left, right)
+        return None if out is None else out.sum(axis=-1)
+    out = parameter_product(left[:, :, None], right[None, :, :])
+    return None if out is None else out.sum(axis=1)
+
+
+def _reads_only(expression: Expression, known: Array) -> bool:
+    used = np.zeros(len(known), dtype=bool)
+    mark(expression.terms, used)
+    return not (used & ~known).any()

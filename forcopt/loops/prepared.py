@@ -1,0 +1,138 @@
+"""Keep a compiled model and its solver between solves that differ in the values of parameters only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from forcopt.arrays import Array
+from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
+from forcopt.backends.conditioned import ScaledSession, open_session
+from forcopt.compile.parametric import ParametricProgram
+from forcopt.compile.program import Program, RowBlock
+from forcopt.language.model import Model
+
+__all__ = ["prepared"]
+
+
+@dataclass(eq=False)
+class _Prepared:
+    """What is kept of the last solve on a backend."""
+
+    marks: tuple[Any, ...]
+    compiled: ParametricProgram
+    settings: tuple[Any, ...] = ()
+    session: Session | None = None
+
+
+def prepared(
+    model: Model, backend: Backend, options: SolveOptions, compile_anew: Callable[[], ParametricProgram]
+) -> tuple[Program, Session]:
+    """The program for the current values of a model's parameters, in a session that may be warm.
+
+    Parameters
+    ----------
+    model : Model
+        With parameters.
+    backend : Backend
+        Solves it.
+    options : SolveOptions
+        A session is only kept for the same options of the solver.
+    compile_anew : Callable[[], ParametricProgram]
+        Called if the model has changed otherwise.
+    """
+    marks = _marks(model)
+    kept = model.prepared.get(backend.name)
+    if kept is None or not _same(kept.marks, marks):
+        kept = _Prepared(marks, compile_anew())
+    model.prepared.pop(backend.name, None)  # back in place only after all has gone well
+    program = kept.compiled.at_values()
+    settings = (options.seed, options.threads, sorted(options.extra.items(), key=str))
+    session = kept.session
+    # Cutting planes and stages leave rows behind, and scales depend on the numbers.
+    lasting = not model.lazies and not program.is_staged
+    if session is not None and lasting and kept.settings == settings:
+        session.update(program)
+    elif lasting:
+        trimmed = _TrimmedSession(backend, program, kept.compiled.gone)
+        session, lasting = trimmed, trimmed.lasting
+    else:
+        session = open_session(backend, program)
+    kept.session, kept.settings = (session if lasting else None), settings
+    model.prepared[backend.name] = kept
+    return program, session
+
+
+class _TrimmedSession(Session):
+    """A session that does not show the solver the columns into which values were put; they are empty."""
+
+    def __init__(self, backend: Backend, program: Program, gone: Array) -> None:
+        super().__init__(program)
+        self._keep = ~gone
+        self._left = np.flatnonzero(self._keep)
+        self._place = np.cumsum(self._keep) - 1
+        self._indices = self._placed = np.zeros(0, np.int32)
+        first = self._trimmed(program)
+        self.inner = open_session(backend, first)
+        self.lasting = self.inner.program is first and not isinstance(self.inner, ScaledSession)
+
+    def _trimmed(self, program: Program) -> Program:
+        if program.cones or program.indicators or program.stages[0].quadratic is not None:
+            return program.without(np.flatnonzero(~self._keep))
+        rows, stage = program.rows, program.stages[0]
+        if rows.indices is not self._indices:
+            self._indices, self._placed = rows.indices, self._place[rows.indices].astype(np.int32)
+        return replace(
+            program,
+            lower=program.lower[self._left],
+            upper=program.upper[self._left],
+            integer=program.integer[self._left],
+            rows=RowBlock(rows.indptr, self._placed, rows.data, rows.lower, rows.upper),
+            stages=(replace(stage, cost=stage.cost[self._left]),),
+            column_name=lambda column: program.column_name(int(self._left[column])),
+        )
+
+    def update(self, program: Program) -> None:
+        """Replace the numbers of the program."""
+        super().update(program)
+        self.inner.update(self._trimmed(program))
+
+    def solve(self, options: SolveOptions) -> RawResult:
+        """Solve without the empty columns and put them back."""
+        if options.start is not None:
+            options = replace(options, start=options.start[self._left])
+        result = self.inner.solve(options)
+        if result.x is not None:
+            x = self.program.lower.copy()
+            x[self._left] = result.x
+            result.x = x
+        if result.reduced_cost is not None:
+            reduced = np.zeros(self.program.columns)
+            reduced[self._left] = result.reduced_cost
+            result.reduced_cost = reduced
+        return result
+
+
+def _marks(model: Model) -> tuple[Any, ...]:
+    """What changes with the model: the objects that hold it, and their sizes."""
+    return (
+        model.objective,
+        model.constraints,
+        model.relations,
+        model.lazies,
+        (
+            model.column_count,
+            model.row_count,
+            len(model.constraints),
+            len(model.relations),
+            len(model.lazies),
+            model._store.revision,
+        ),
+    )
+
+
+def _same(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
+    return all(a is b for a, b in zip(left[:-1], right[:-1], strict=True)) and left[-1] == right[-1]

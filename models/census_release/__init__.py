@@ -1,0 +1,36 @@
+"""Census releases: counts on a hierarchy made private, consistent, nonnegative and whole.
+
+Cohen, Duchin, Matthews, Suwal: Census TopDown: The Impacts of Differential Privacy on Redistricting.
+FORC 2021.
+"""
+
+from forcopt.models.census_release import (  # noqa: F401  (register the methods)
+    baselines,
+    formulations,
+    simplex,
+    toydown,
+    tree_integer,
+    tree_nnls,
+    tree_wls,
+)
+from forcopt.models.census_release.budget import LevelBudget
+from forcopt.models.census_release.district import StableDistrict
+from forcopt.models.census_release.measure import measure
+from forcopt.models.census_release.problem import ConsistentRelease, Invariant, Measurement
+from forcopt.models.census_release.region import Region, noise_variances
+from forcopt.models.census_release.regression import EcologicalRegression, Rates
+from forcopt.models.census_release.release import Release
+
+__all__ = [
+    "ConsistentRelease",
+    "EcologicalRegression",
+    "Invariant",
+    "LevelBudget",
+    "Measurement",
+    "Rates",
+    "Region",
+    "Release",
+    "StableDistrict",
+    "measure",
+    "noise_variances",
+]

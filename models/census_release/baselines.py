@@ -1,0 +1,171 @@
+"""What agencies and scripts do instead: clip, round, or solve whole problems level by level."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from forcopt.arrays import Array
+from forcopt.clock import Deadline
+from forcopt.data.hierarchy import Hierarchy
+from forcopt.errors import DeclarationError
+from forcopt.language.atoms import abs as absolute
+from forcopt.language.model import Model
+from forcopt.models.census_release.common import infeasible, out_of_time
+from forcopt.models.census_release.formulations import _counts, real_optimum
+from forcopt.models.census_release.problem import ConsistentRelease, Invariant
+from forcopt.models.census_release.release import Release
+from forcopt.problem import Outcome
+from forcopt.status import Status
+
+__all__ = ["clip", "l1_rounder", "largest_remainder_rounding", "printed_topdown"]
+
+
+@ConsistentRelease.algorithm("clip", exact=False)
+def clip(problem: ConsistentRelease, *, time_limit: float | None = None) -> Outcome:
+    """Real counts of any sign, with negative ones set to 0: this breaks the sums."""
+    clock = Deadline(time_limit)
+    found = real_optimum(problem.replace(integer=False, nonnegative=False))
+    if clock.passed:
+        return out_of_time(clock)
+    levels = [np.maximum(level, 0.0) if problem.nonnegative else level.copy() for level in found]
+    if problem.integer:
+        levels = [np.round(level) for level in levels]
+    return Outcome(Release(problem.hierarchy, tuple(levels)))
+
+
+@ConsistentRelease.algorithm("largest-remainder", exact=False)
+def largest_remainder_rounding(problem: ConsistentRelease, *, time_limit: float | None = None) -> Outcome:
+    """Round the real optimum from the root down: floors, and one more for the largest remainders.
+
+    All sums, signs and whole invariants hold.
+    """
+    if (none := infeasible(problem)) is not None:
+        return none
+    clock = Deadline(time_limit)
+    h, real = problem.hierarchy, real_optimum(problem)
+    found = np.round(real[0])
+    for level in range(1, h.depth):
+        if clock.passed:
+            return out_of_time(clock)
+        near = np.where(
+            np.abs(real[level] - np.round(real[level])) < 1e-9, np.round(real[level]), real[level]
+        )
+        floors, parent = np.floor(near), h.parents[level - 1]
+        missing = np.round(found - h.up(level, floors)).astype(np.int64)
+        out = floors.copy()
+        begin = h.children[level - 1][1]
+        for t in range(problem.types):
+            order = np.lexsort((-(near - floors)[:, t], parent))
+            rank = np.arange(len(order)) - begin[parent[order]]
+            out[order, t] += rank < missing[parent[order], t]
+        found = out
+    return Outcome(Release.of_leaves(h, found))
+
+
+@ConsistentRelease.algorithm(
+    "l1-rounder",
+    exact=False,
+    cites="Abowd et al. (2022), The 2020 Census Disclosure Avoidance System, rounder",
+)
+def l1_rounder(
+    problem: ConsistentRelease, *, backend: str = "highs", time_limit: float | None = None
+) -> Outcome:
+    """The whole release nearest to the real optimum in the sum of absolute differences over all units.
+
+    A linear program whose matrix is totally unimodular if the types are separate.
+    """
+    if (none := infeasible(problem)) is not None:
+        return none
+    clock = Deadline(time_limit)
+    real = real_optimum(problem)
+    if clock.passed:
+        return out_of_time(clock)
+    model = Model("l1-rounder")
+    counts = _counts(problem, model, integer=not problem.separable)
+    terms = [absolute(level - near).sum() for level, near in zip(counts, real, strict=True)]
+    model.minimize(sum(terms[1:], terms[0]))
+    said = model.solve(backend, time_limit=clock.left)
+    if not said.status.has_solution:
+        return Outcome(None, status=said.status, message=said.message)
+    leaves = np.round(np.asarray(said[counts[-1]]))
+    return Outcome(Release.of_leaves(problem.hierarchy, leaves), message=said.message)
+
+
+@ConsistentRelease.algorithm("printed-topdown", exact=False, cites="Cohen et al. (2021), Algorithm 1")
+def printed_topdown(
+    problem: ConsistentRelease, *, backend: str | None = None, time_limit: float | None = None
+) -> Outcome:
+    """Whole counts level by level, each level optimal given the level before, as printed.
+
+    Invariants below a level are not looked at, so that the walk may end at a unit whose children cannot meet
+    its count: status FAILED, with the unit. Among equal optima of a level it takes the first.
+    """
+    if not problem.integer or problem.extra:
+        raise DeclarationError("printed-topdown: integer must be True, and extra empty")
+    h, clock = problem.hierarchy, Deadline(time_limit)
+    found = np.zeros((0, problem.types))
+    for level in range(h.depth):
+        if clock.passed:
+            return out_of_time(clock)
+        if level:
+            dead = _dead_end(problem, level, found)
+            if dead:
+                return Outcome(None, status=Status.FAILED, message=dead)
+        part = _level_problem(problem, level, found)
+        method = "tree-integer" if part.separable else "miqp"
+        options = {} if part.separable else {"backend": backend or "scip"}
+        s = part.solve(method, time_limit=clock.left, **options)  # type: ignore[arg-type]
+        if s.decision is None:
+            return Outcome(
+                None, status=Status.FAILED, message=f"dead end on {h.level_name(level)}: {s.reason}"
+            )
+        found = np.asarray(s.decision.leaves, dtype=float)
+    return Outcome(Release.of_leaves(h, found))
+
+
+def _dead_end(problem: ConsistentRelease, level: int, above: Array) -> str:
+    h, held = problem.hierarchy, problem.held[level]
+    fixed = ~np.isnan(held)
+    least = h.up(level, np.where(fixed, held, 0.0))
+    closed = h.up(level, (~fixed).astype(float)) == 0
+    wrong = (closed & (least != above)) | (problem.nonnegative & (least > above))
+    if not wrong.any():
+        return ""
+    unit, t = np.argwhere(wrong)[0]
+    name = h.name(level - 1, int(unit))
+    return f"dead end: unit {name} has {above[unit, t]:g}, its children {least[unit, t]:g}"
+
+
+def _level_problem(problem: ConsistentRelease, level: int, above: Array) -> ConsistentRelease:
+    """The problem of one level, whose parents' counts are invariant."""
+    h = problem.hierarchy
+    own = [item for item in problem.invariants if item.level == level]
+    if level == 0:
+        tree, noisy, invariants = Hierarchy(names=h.names[:1]), [problem.noisy[0]], list(own)
+    else:
+        parent, size = h.parents[level - 1], h.sizes[level - 1]
+        tree = Hierarchy(parents=(np.zeros(size, dtype=np.int64), parent))
+        middle = above @ problem.queries.T
+        noisy = [middle.sum(axis=0, keepdims=True), middle, problem.noisy[level]]
+        invariants = [
+            Invariant(level=1, unit=p, value=float(above[p, t]), types=(t,))
+            for p in range(size)
+            for t in range(problem.types)
+        ]
+        invariants += [
+            Invariant(level=2, unit=h.find(level, item.unit), value=item.value, types=item.types)
+            for item in own
+        ]
+    weights = np.ones((len(noisy), problem.weights.shape[1]))
+    weights[-1] = problem.weights[level]
+    zeros = problem.zeros if level == h.depth - 1 else np.zeros(0, dtype=np.int64)
+    return ConsistentRelease(
+        tree,
+        tuple(noisy),
+        weights,
+        nonnegative=problem.nonnegative,
+        integer=True,
+        workload=problem.workload,
+        invariants=tuple(invariants),
+        zeros=zeros,
+    )

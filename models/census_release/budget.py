@@ -1,0 +1,286 @@
+"""The budget of each level, for the least variance of regions' counts."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field, field_validator, model_validator
+
+from forcopt.arrays import Array, as_numbers
+from forcopt.clock import Deadline
+from forcopt.data.hierarchy import Hierarchy
+from forcopt.declaration import Integers
+from forcopt.errors import DeclarationError
+from forcopt.language import concatenate, stack
+from forcopt.language.atoms import inverse, norm, power, quad_over_lin, sum_squares
+from forcopt.language.model import Model
+from forcopt.language.objective import leximax
+from forcopt.loops.solution import ModelSolution
+from forcopt.models.census_release.common import out_of_time
+from forcopt.models.census_release.region import Estimator, Region, estimating_vectors
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Method, Outcome, Problem
+from forcopt.status import Status
+
+__all__ = ["LevelBudget"]
+
+_LEAST = 1e-9
+"""The least share that variances are computed for."""
+
+
+class LevelBudget(Problem):
+    """Split a privacy budget over the levels of a hierarchy, for the least variance of regions' counts.
+
+    Attributes
+    ----------
+    hierarchy : Hierarchy
+        The tree; its counts are dropped.
+    regions : tuple[Integers, ...]
+        The leaves of each region.
+    epsilon : float, optional
+        The pure budget in all: a level's noise has variance ``8 / epsilon_l^2``.
+    rho : float, optional
+        Or the zero-concentrated budget in all: ``1 / rho_l``.
+    estimator : Estimator, default "top-down"
+        ``"top-down"`` or ``"joint"``.
+    criterion : Literal["mean", "max", "leximax"], default "mean"
+        Of the regions' variances: their mean, the largest, or the largest and then the next.
+
+    Notes
+    -----
+    A decision is the levels' shares, shape ``(d,)``, which sum to 1. In top-down order the variance of a
+    region is ``sum_l a_l v_l`` with `Region.effects`; of the joint estimator it is the least
+    ``sum_l |z_l|^2 v_l`` over ``z`` with ``sum_l A_l' z_l = c``. For one type.
+
+    References
+    ----------
+    Cohen et al. (2021), section 4 and problem P4; Elfving (1952), Optimum allocation in linear regression.
+
+    Examples
+    --------
+    >>> from forcopt.data import Hierarchy
+    >>> from forcopt.models import LevelBudget
+    >>> p = LevelBudget(Hierarchy.homogeneous([10, 10]), regions=([0],), epsilon=1.0)
+    >>> s = p.solve("closed-form")
+    >>> s.decision.round(3).tolist(), round(s.objective, 4)
+    ([0.038, 0.171, 0.791], 14.5237)
+    """
+
+    family: ClassVar[str] = "census"
+    default_method: ClassVar[str] = "conic"
+
+    hierarchy: Hierarchy
+    regions: tuple[Integers, ...] = Field(min_length=1)
+    epsilon: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
+    rho: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
+    estimator: Estimator = "top-down"
+    criterion: Literal["mean", "max", "leximax"] = "mean"
+
+    @field_validator("hierarchy")
+    @classmethod
+    def _drop_counts(cls, hierarchy: Hierarchy) -> Hierarchy:
+        return hierarchy.bare
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if (self.epsilon is None) == (self.rho is None):
+            raise DeclarationError("give either epsilon or rho")
+        _ = self.members
+        return self
+
+    def method(self, name: str | None = None) -> Method:
+        """Give a method by name; by default the closed form where it holds."""
+        closed = self.estimator == "top-down" and (self.criterion == "mean" or len(self.regions) == 1)
+        return super().method(name or ("closed-form" if closed else "conic"))
+
+    @property
+    def members(self) -> list[Region]:
+        """The regions."""
+        return [Region(self.hierarchy, leaves) for leaves in self.regions]
+
+    def noise(self, shares: Array) -> Array:
+        """The noise variance of each level."""
+        kept = np.maximum(shares, _LEAST)
+        return np.asarray(
+            8 / (self.epsilon * kept) ** 2 if self.epsilon is not None else 1 / (self.rho * kept)
+        )
+
+    def variances(self, decision: Any) -> Array:
+        """The variance of each region, shape ``(regions,)``, by passes over the tree."""
+        noise = self.noise(as_numbers(decision, "the shares"))
+        if self.estimator == "top-down":
+            return np.array([float(region.effects() @ noise) for region in self.members])
+        found = []
+        for region in self.members:
+            vectors = estimating_vectors(region, noise)
+            found.append(sum(float(z @ z) * v for z, v in zip(vectors, noise, strict=True)))
+        return np.array(found)
+
+    def evaluate(self, decision: Any) -> Evaluation:
+        """Every region's variance; the objective is their mean, or the largest of them.
+
+        Parameters
+        ----------
+        decision : array_like
+            The shares, shape ``(d,)``.
+        """
+        shares = as_numbers(decision, "the shares")
+        if shares.shape != (self.hierarchy.depth,):
+            raise DeclarationError(
+                f"the shares have shape {shares.shape}; it must be ({self.hierarchy.depth},)"
+            )
+        each = self.variances(shares)
+        value = float(each.mean() if self.criterion == "mean" else each.max())
+        violations = {"share": float(-shares.min()), "total": abs(float(shares.sum()) - 1)}
+        metrics = {f"variance {i}": float(v) for i, v in enumerate(each)}
+        return Evaluation(value, {k: v for k, v in violations.items() if v > FEASIBILITY_TOLERANCE}, metrics)
+
+
+@LevelBudget.algorithm("closed-form", exact=True, cites="Cohen et al. (2021), section 4, after Corollary 3")
+def closed_form(problem: LevelBudget, *, time_limit: float | None = None) -> Outcome:
+    """The mean over regions in top-down order: shares in proportion to ``a^(1/3)``; for rho, to ``a^(1/2)``.
+
+    A level with effect 0 should get nothing, which no mechanism allows: the message says so.
+    """
+    if problem.estimator != "top-down" or (problem.criterion != "mean" and len(problem.regions) > 1):
+        raise DeclarationError("closed-form: estimator must be 'top-down' and criterion 'mean': use conic")
+    clock = Deadline(time_limit)
+    effects = np.mean([region.effects() for region in problem.members], axis=0)
+    if clock.passed:
+        return out_of_time(clock)
+    d = problem.hierarchy.depth
+    if not effects.any():
+        return Outcome(np.full(d, 1 / d), message="the regions' counts have no variance at any split")
+    roots = effects ** (1 / 3 if problem.epsilon is not None else 1 / 2)
+    idle = [problem.hierarchy.level_name(int(level)) for level in np.flatnonzero(effects == 0)]
+    message = f"no share is best for {', '.join(idle)}; a mechanism needs some" if idle else ""
+    return Outcome(roots / roots.sum(), message=message)
+
+
+@LevelBudget.formulation("conic", exact=True, cites="Cohen et al. (2021), problem of section 4; power cones")
+def conic(problem: LevelBudget, model: Model) -> Handles:
+    """Any criterion in top-down order; in joint order with rho, whose program is convex in shares and z.
+
+    Returns
+    -------
+    Handles
+        ``shares``, shape ``(d,)``; ``variances``, shape ``(regions,)``, in units of ``unit``.
+    """
+    d = problem.hierarchy.depth
+    shares = model.variable(model.unused_name("shares"), d, lower=0, upper=1)
+    model.subject_to(shares.sum() == 1)
+    if problem.estimator == "top-down":
+        effects = np.array([region.effects() for region in problem.members])
+        unit = float(problem.noise(np.full(d, 1 / d))[0] * max(effects.max(), 1e-12))
+        used = np.flatnonzero(effects.max(axis=0) > 0)
+        if problem.epsilon is not None:
+            each, factor = power(shares[used], -2.0), 8 / problem.epsilon**2
+        else:
+            assert problem.rho is not None
+            each, factor = inverse(shares[used]), 1 / problem.rho
+        variances = [(each * (row[used] * factor / unit)).sum() for row in effects]
+    elif problem.rho is None:
+        raise DeclarationError("conic: the joint estimator is not convex in shares of epsilon: use local")
+    else:
+        variances, unit = [], float(1 / problem.rho)
+        for z in _vectors(problem, model):
+            variances.append(sum(quad_over_lin(z[level], shares[level]) for level in range(d)))
+    losses = variances[0].reshape(1)
+    if len(variances) > 1:
+        losses = stack(variances)
+    objective: Any = losses.sum() * (1 / len(variances))
+    if problem.criterion != "mean":
+        if problem.criterion == "leximax":
+            objective = leximax(losses)
+        else:
+            top = model.variable(model.unused_name("largest"))
+            model.subject_to(losses <= top)
+            objective = top
+
+    def read(said: ModelSolution) -> Array:
+        found = np.maximum(said[shares], 0.0)
+        return np.asarray(found / found.sum())
+
+    return Handles(objective=objective, decision=read, unit=unit, shares=shares, variances=losses)
+
+
+def _vectors(problem: LevelBudget, model: Model) -> list[list[Any]]:
+    """For each region variables z_l by level with ``sum_l A_l' z_l = c``: estimates without bias."""
+    h, found = problem.hierarchy, []
+    for region in problem.members:
+        z = [model.variable(model.unused_name("z"), size) for size in h.sizes]
+        total: Any = z[-1]
+        for level in range(h.depth - 1):
+            total = total + z[level][h.ancestors(level)]
+        model.subject_to(total == region.indicator)
+        found.append(z)
+    return found
+
+
+@LevelBudget.formulation("elfving", exact=True, cites="Elfving (1952); Dette, Holland-Letz (2009)")
+def elfving(problem: LevelBudget, model: Model) -> Handles:
+    """The joint estimator's mean variance with rho: the least ``(sum_l |z_l|)^2 / rho``, a program of cones.
+
+    For several regions z_l is that of all of them. The shares are in proportion to ``|z_l|``.
+
+    Returns
+    -------
+    Handles
+        ``norms``, shape ``(d,)``: of z by level.
+    """
+    if problem.estimator != "joint" or problem.rho is None or problem.criterion != "mean":
+        raise DeclarationError(
+            "elfving: needs estimator='joint', rho and criterion='mean': use conic or local"
+        )
+    d, count = problem.hierarchy.depth, len(problem.regions)
+    vectors = _vectors(problem, model)
+    norms = model.variable(model.unused_name("norms"), d, lower=0)
+    for level in range(d):
+        model.subject_to(norm(concatenate([z[level] for z in vectors])) <= norms[level])
+
+    def read(said: ModelSolution) -> Array:
+        found = np.maximum(said[norms], 0.0)
+        return np.asarray(found / found.sum())
+
+    total = sum_squares(norms.sum().reshape(1))
+    return Handles(objective=total, decision=read, unit=1 / (problem.rho * count), norms=norms)
+
+
+@LevelBudget.algorithm("local", exact=False, cites="alternating minimization; the bound by norms' order")
+def local(
+    problem: LevelBudget,
+    *,
+    starts: int = 5,
+    seed: Any = 0,
+    backend: str = "clarabel",
+    time_limit: float | None = None,
+) -> Outcome:
+    """The joint estimator with epsilon, which is not convex: alternate between estimates and shares.
+
+    Given shares, the best z follow by least squares; given z, shares in proportion to ``|z_l|^(2/3)`` are
+    best. The bound is ``8 / epsilon^2`` times the optimum of the convex program with rho = 1, since shares
+    are at most 1. Mean criterion.
+    """
+    if problem.estimator != "joint" or problem.epsilon is None or problem.criterion != "mean":
+        raise DeclarationError("local: needs estimator='joint', epsilon and criterion='mean'")
+    clock, rng, d = Deadline(time_limit), np.random.default_rng(seed), problem.hierarchy.depth
+    best, value, rounds = np.full(d, 1 / d), np.inf, 0
+    for start in range(starts):
+        shares = np.full(d, 1 / d) if start == 0 else rng.dirichlet(np.ones(d))
+        last = np.inf
+        while not clock.passed:
+            rounds += 1
+            now = float(problem.variances(shares).mean())
+            if now < value:
+                best, value = shares, now
+            if now > last * (1 - 1e-10):
+                break
+            last = now
+            noise = problem.noise(shares)
+            squares = np.zeros(d)
+            for region in problem.members:
+                squares += [float(z @ z) for z in estimating_vectors(region, noise)]
+            shares = squares ** (1 / 3) / (squares ** (1 / 3)).sum()
+    convex = problem.replace(epsilon=None, rho=1.0).solve("elfving", backend=backend, time_limit=clock.left)
+    bound = 8 / problem.epsilon**2 * convex.bound if np.isfinite(convex.bound) else None
+    return Outcome(best, bound=bound, status=Status.FEASIBLE, iterations=rounds)

@@ -1,0 +1,64 @@
+"""The demands of the tree algorithms on a problem."""
+
+from __future__ import annotations
+
+from forcopt.clock import Deadline
+from forcopt.errors import DeclarationError
+from forcopt.models.census_release.problem import ConsistentRelease
+from forcopt.problem import Outcome
+from forcopt.status import Status
+
+__all__ = ["demand", "infeasible", "out_of_time"]
+
+
+def demand(
+    problem: ConsistentRelease,
+    method: str,
+    *,
+    order: str | None = None,
+    nonnegative: bool | None = None,
+    integer: bool | None = False,
+    separable: bool = True,
+) -> None:
+    """Refuse a problem that a method is not for.
+
+    Raises
+    ------
+    DeclarationError
+        Naming the field and another method.
+    """
+    if problem.extra and separable:
+        raise DeclarationError(f"{method}: extra lies off the spine: use qp (or miqp for whole counts)")
+    if separable and not problem.separable:
+        raise DeclarationError(
+            f"{method}: workload or invariants add types up: use qp (or miqp for whole counts)"
+        )
+    if order is not None and problem.order != order:
+        other = "tree-wls, tree-nnls or tree-integer" if problem.order == "joint" else "toydown or simplex"
+        raise DeclarationError(f"{method}: order is {problem.order!r}, it must be {order!r}: use {other}")
+    if nonnegative is not None and problem.nonnegative != nonnegative:
+        others = {
+            "tree-wls": "tree-nnls",
+            "toydown": "simplex",
+            "tree-nnls": "tree-wls",
+            "simplex": "toydown",
+        }
+        raise DeclarationError(
+            f"{method}: nonnegative is {problem.nonnegative}; it must be {nonnegative}: "
+            f"use {others.get(method, 'qp')}"
+        )
+    if integer is not None and problem.integer != integer:
+        other = "tree-integer, network-lp or miqp" if problem.integer else "tree-wls, tree-nnls or qp"
+        raise DeclarationError(f"{method}: integer is {problem.integer}; it must be {integer}: use {other}")
+
+
+def infeasible(problem: ConsistentRelease) -> Outcome | None:
+    """The outcome of a problem that no release can meet; None if none is known to be so."""
+    reason = problem.infeasibility_reason()
+    return Outcome(None, status=Status.INFEASIBLE, message=reason) if reason else None
+
+
+def out_of_time(error: TimeoutError | Deadline) -> Outcome:
+    """The outcome of a run that the time limit ended before it had a decision."""
+    passed = f"the time limit of {error.limit:g} s passed" if isinstance(error, Deadline) else str(error)
+    return Outcome(None, status=Status.LIMIT, message=passed)

@@ -1,0 +1,488 @@
+"""The declaration: noisy counts on a hierarchy, to be made consistent, nonnegative and whole."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field, field_validator, model_validator
+
+from forcopt.arrays import Array, as_numbers
+from forcopt.data.hierarchy import Hierarchy
+from forcopt.declaration import Declared, Integers, Numbers
+from forcopt.errors import DeclarationError
+from forcopt.models.census_release.release import Release
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
+
+if TYPE_CHECKING:
+    from forcopt.loops.certify import Certificate
+
+__all__ = ["ConsistentRelease", "Invariant", "Measurement"]
+
+_MOST_NAMED = 3
+"""Violations of one kind that are named; the largest first."""
+
+
+class Invariant(Declared):
+    """A count that the release must have, such as the state's population.
+
+    Attributes
+    ----------
+    level : int
+        The unit's level, 0 for the root.
+    unit : int | str
+        Its position on the level, or its name.
+    value : float
+        The count.
+    types : tuple[int, ...], default ()
+        The types that are added up; all of them by default.
+    """
+
+    level: int
+    unit: int | str
+    value: float = Field(allow_inf_nan=False)
+    types: tuple[int, ...] = ()
+
+
+class Measurement(Declared):
+    """Noisy counts of a region that need not be a unit of the tree, such as a school district.
+
+    Attributes
+    ----------
+    leaves : Integers
+        Positions of the region's leaves.
+    noisy : Numbers
+        The noisy count of each query, shape ``(queries,)``.
+    precision : Numbers
+        One over the variance, above 0; one number, or one for each query.
+    """
+
+    leaves: Integers
+    noisy: Numbers
+    precision: Numbers
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if (self.precision <= 0).any():
+            raise DeclarationError(f"precision is {self.precision.min():g}; it must be above 0")
+        return self
+
+
+class ConsistentRelease(Problem):
+    """Counts on a hierarchy that add up, nearest to noisy counts.
+
+    Attributes
+    ----------
+    hierarchy : Hierarchy
+        The tree. Its counts are private; the problem drops them.
+    noisy : tuple[Numbers, ...]
+        By level, root first: the noisy count of each unit and query; shapes ``(units, queries)``, or
+        ``(units,)`` for one query.
+    precision : Numbers
+        One over the noise's variance, above 0; shape ``(d,)`` by level, or ``(d, queries)``. Only ratios
+        matter to the decision.
+    order : Literal["joint", "top-down"], default "joint"
+        ``"joint"``: the least sum over all levels of precision times squared distance. ``"top-down"``: the
+        root's distance first, then that of the next level among the optima, and so on.
+    nonnegative : bool, default True
+        Whether counts must be at least 0.
+    integer : bool, default False
+        Whether counts must be whole.
+    workload : Integers, optional
+        The queries as rows of 0 and 1, shape ``(queries, types)``: which types each adds up. By default each
+        type is a query. Every type must be in a query.
+    invariants : tuple[Invariant, ...], optional
+        Counts that the release must have.
+    zeros : Integers, optional
+        Positions of leaves that must be empty, such as blocks of water.
+    extra : tuple[Measurement, ...], optional
+        Regions that were measured besides. In top-down order they count with the leaves.
+
+    Raises
+    ------
+    DeclarationError
+        For levels and arrays that do not fit, a precision that is not above 0, a query twice, or fractional
+        invariants of whole counts.
+
+    Notes
+    -----
+    The objective is the sum over units and queries of precision times squared distance, in either order.
+    Problem P1' of the digest of the paper is ``"joint"``, P1 to P3 are ``"top-down"``. In top-down order the
+    lexicographic optimum keeps all descendants feasible; solving level by level may not, since invariants
+    below may contradict a parent that is fixed already.
+
+    References
+    ----------
+    Cohen, Duchin, Matthews, Suwal: Census TopDown: The Impacts of Differential Privacy on Redistricting. FORC
+    2021. Abowd et al.: The 2020 Census Disclosure Avoidance System TopDown Algorithm. HDSR 2022.
+
+    Examples
+    --------
+    >>> from forcopt.data import Hierarchy
+    >>> from forcopt.models import ConsistentRelease
+    >>> tree = Hierarchy(parents=([0, 0], [0, 0, 1, 1, 1]))
+    >>> noisy = ([103], [58, 44], [36, 20, 24, 13, 2])
+    >>> p = ConsistentRelease(tree, noisy, precision=[1, 1, 1])
+    >>> p.solve("tree-nnls").decision.leaves.ravel().round(4).tolist()
+    [37.069, 21.069, 25.5517, 14.5517, 3.5517]
+    >>> p.replace(integer=True).solve("tree-integer").decision.leaves.ravel().tolist()
+    [37, 21, 26, 15, 3]
+    >>> round(p.replace(order="top-down").solve("simplex").objective, 6)
+    13.708333
+    """
+
+    sense: ClassVar[Literal["min", "max"]] = "min"
+    family: ClassVar[str] = "census"
+    default_method: ClassVar[str] = "qp"
+
+    hierarchy: Hierarchy
+    noisy: tuple[Numbers, ...]
+    precision: Numbers
+    order: Literal["joint", "top-down"] = "joint"
+    nonnegative: bool = True
+    integer: bool = False
+    workload: Integers | None = None
+    invariants: tuple[Invariant, ...] = ()
+    zeros: Integers = Field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    extra: tuple[Measurement, ...] = ()
+
+    @field_validator("hierarchy")
+    @classmethod
+    def _drop_counts(cls, hierarchy: Hierarchy) -> Hierarchy:
+        return hierarchy.bare
+
+    @field_validator("noisy")
+    @classmethod
+    def _by_query(cls, noisy: tuple[Array, ...]) -> tuple[Array, ...]:
+        return tuple(level[:, None] if level.ndim == 1 else level for level in noisy)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        h = self.hierarchy
+        if len(self.noisy) != h.depth:
+            raise DeclarationError(f"noisy has {len(self.noisy)} levels; the tree has {h.depth}")
+        queries = self.noisy[0].shape[-1]
+        for level, values in enumerate(self.noisy):
+            if values.shape != (h.sizes[level], queries):
+                raise DeclarationError(
+                    f"noisy counts of level {level} have shape {values.shape}; it must be "
+                    f"({h.sizes[level]}, {queries})"
+                )
+        if self.precision.shape not in ((h.depth,), (h.depth, queries)):
+            raise DeclarationError(
+                f"precision has shape {self.precision.shape}; it must be ({h.depth},) or "
+                f"({h.depth}, {queries})"
+            )
+        if (self.precision <= 0).any():
+            at = int(np.argwhere(self.precision <= 0)[0, 0])
+            raise DeclarationError(
+                f"precision of level {at} is {self.precision[at].min():g}; it must be above 0"
+            )
+        self._check_workload(queries)
+        if h.types and len(h.types) != self.types:
+            raise DeclarationError(f"the hierarchy names {len(h.types)} types; the counts have {self.types}")
+        for item in self.invariants:
+            h.find(item.level, item.unit)
+            if any(not 0 <= t < self.types for t in item.types) or len(set(item.types)) < len(item.types):
+                raise DeclarationError(
+                    f"invariant {item!r}: types must be among 0 to {self.types - 1}, each once"
+                )
+            if self.integer and item.value != round(item.value):
+                raise DeclarationError(
+                    f"invariant of unit {item.unit}: {item.value:g} is not whole, and integer is True"
+                )
+        leaves = [self.zeros, *(m.leaves for m in self.extra)]
+        for which in leaves:
+            if which.ndim != 1 or (which.size and not 0 <= which.min() <= which.max() < h.leaves):
+                raise DeclarationError(f"zeros and extra must name leaves by position, 0 to {h.leaves - 1}")
+        for off in self.extra:
+            if off.noisy.shape != (queries,) or off.precision.shape not in ((), (queries,)):
+                raise DeclarationError(
+                    f"extra: noisy must have shape ({queries},), precision () or ({queries},)"
+                )
+        return self
+
+    def _check_workload(self, queries: int) -> None:
+        if self.workload is None:
+            return
+        rows = self.workload
+        if rows.ndim != 2 or len(rows) != queries or ((rows != 0) & (rows != 1)).any():
+            raise DeclarationError(f"workload must have {queries} rows of 0 and 1; its shape is {rows.shape}")
+        seen: dict[bytes, int] = {}
+        for q, row in enumerate(rows):
+            if not row.any():
+                raise DeclarationError(f"query {q} of the workload holds no type")
+            if seen.setdefault(row.tobytes(), q) != q:
+                raise DeclarationError(f"queries {seen[row.tobytes()]} and {q} of the workload are the same")
+        if not rows.any(axis=0).all():
+            raise DeclarationError(f"type {int(np.argmin(rows.any(axis=0)))} is in no query of the workload")
+
+    def method(self, name: str | None = None) -> Method:
+        """Give a method by name; by default the formulation that fits the problem.
+
+        That is ``"qp"`` for real counts, ``"network-lp"`` for whole ones if `is_network`, else ``"miqp"``.
+        """
+        usual = "qp" if not self.integer else "network-lp" if self.is_network else "miqp"
+        return super().method(name or usual)
+
+    # -- what follows ----------------------------------------------------------------------------------------
+
+    @property
+    def types(self) -> int:
+        """The number of types."""
+        return int((self.noisy[0] if self.workload is None else self.workload).shape[1])
+
+    @property
+    def queries(self) -> Array:
+        """The workload, or the identity; shape ``(queries, types)``."""
+        return np.eye(self.types, dtype=np.int64) if self.workload is None else self.workload
+
+    @property
+    def weights(self) -> Array:
+        """The precision by level and query, shape ``(d, queries)``."""
+        shape = (self.hierarchy.depth, self.noisy[0].shape[1])
+        return np.broadcast_to(self.precision.reshape(shape[0], -1), shape)
+
+    @property
+    def separable(self) -> bool:
+        """Whether the types have nothing to do with each other, and nothing lies off the spine."""
+        detailed = np.array_equal(self.queries, np.eye(self.types))
+        single = all(len(item.types) == 1 or self.types == 1 for item in self.invariants)
+        return detailed and single and not self.extra
+
+    @property
+    def is_network(self) -> bool:
+        """Whether the linear program of unit steps is proved to have whole vertices.
+
+        Notes
+        -----
+        If each type is its own query, the units' sums form a laminar family. On two levels (the level problem
+        of TopDown, if the root's counts are invariant) nested queries suffice: the units' sets of types are
+        one laminar family, the root's another, and the incidence matrix of two laminar families is a network
+        matrix. Nested queries on more levels are not known to be a flow.
+        """
+        return self.separable or (self.hierarchy.depth <= 2 and not self.extra and self.is_nested)
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether of any two queries or invariants one holds the other's types, or they share no type."""
+        rows = [*self.queries, *np.eye(self.types, dtype=np.int64)]
+        for item in self.invariants:
+            row = np.zeros(self.types, dtype=np.int64)
+            row[list(item.types or range(self.types))] = 1
+            rows.append(row)
+        family = np.array(rows)
+        common, size = family @ family.T, family.sum(axis=1)
+        return bool(((common == 0) | (common == np.minimum.outer(size, size))).all())
+
+    @cached_property
+    def held(self) -> list[Array]:
+        """The values that units must have by themselves, by level; NaN where free; ``(units, types)``."""
+        h = self.hierarchy
+        found = [np.full((size, self.types), np.nan) for size in h.sizes]
+        found[-1][self.zeros] = 0.0
+        for item in self.invariants:
+            types = item.types or tuple(range(self.types))
+            if len(types) == 1:
+                unit = h.find(item.level, item.unit)
+                known = found[item.level][unit, types[0]]
+                if not np.isnan(known) and known != item.value:
+                    self._conflict.append(f"unit {h.name(item.level, unit)}: {item.value:g} and {known:g}")
+                found[item.level][unit, types[0]] = item.value
+        return found
+
+    @cached_property
+    def _conflict(self) -> list[str]:
+        return []
+
+    @cached_property
+    def floors(self) -> list[tuple[Array, Array]]:
+        """By level, the least value that its descendants allow each unit, and whether it is the only one."""
+        h = self.hierarchy
+        found: list[tuple[Array, Array]] = []
+        low: Array = np.full((h.leaves, self.types), 0.0 if self.nonnegative else -np.inf)
+        fixed: Array = np.zeros(low.shape, dtype=bool)
+        for level in range(h.depth - 1, -1, -1):
+            if level < h.depth - 1:
+                free = h.up(level + 1, (~found[-1][1]).astype(float)) > 0
+                low, fixed = self._sum_floors(level + 1, found[-1][0]), ~free
+            held = self.held[level]
+            is_held = ~np.isnan(held)
+            found.append((np.where(is_held, held, low), fixed | is_held))
+        return found[::-1]
+
+    def _sum_floors(self, level: int, low: Array) -> Array:
+        endless = np.isneginf(low)
+        total = self.hierarchy.up(level, np.where(endless, 0.0, low))
+        if not endless.any():
+            return total
+        return np.where(self.hierarchy.up(level, endless.astype(float)) > 0, -np.inf, total)
+
+    def infeasibility_reason(self) -> str:
+        """The unit whose invariant its children cannot meet; empty if there is none."""
+        h = self.hierarchy
+        floors = self.floors
+        if self._conflict:
+            return self._conflict[0]
+        for level in range(h.depth - 1, -1, -1):
+            held = self.held[level]
+            if level == h.depth - 1:
+                wrong = (held < 0) & self.nonnegative
+                below = np.zeros_like(held)
+            else:
+                low, fixed = floors[level + 1]
+                below = self._sum_floors(level + 1, low)
+                closed = h.up(level + 1, (~fixed).astype(float)) == 0
+                slack = FEASIBILITY_TOLERANCE * np.maximum(1.0, np.abs(held))
+                wrong = (held < below - slack) | (closed & (np.abs(held - below) > slack))
+            if wrong.any():
+                unit, t = np.argwhere(wrong)[0]
+                return f"unit {h.name(level, int(unit))}: {held[unit, t]:g}, its children {below[unit, t]:g}"
+        return self._total_reason()
+
+    def _total_reason(self) -> str:
+        """As `infeasibility_reason`, for invariants on the sum of all types."""
+        h = self.hierarchy
+        totals: dict[tuple[int, int], float] = {}
+        for item in self.invariants:
+            if not item.types or len(item.types) == self.types > 1:
+                totals[item.level, h.find(item.level, item.unit)] = item.value
+        if not totals or self.types == 1:
+            return ""
+        below: Array = np.zeros(0)
+        closed: Array = np.zeros(0, dtype=bool)
+        for level in range(h.depth - 1, -1, -1):
+            low, fixed = self.floors[level]
+            own, shut = np.asarray(low.sum(axis=1)), np.asarray(fixed.all(axis=1))
+            if level < h.depth - 1:
+                own = np.maximum(own, self._sum_floors(level + 1, below))
+                shut = shut | (h.up(level + 1, (~closed).astype(float)) == 0)
+            for (at, unit), value in totals.items():
+                if at == level:
+                    if value < own[unit] - FEASIBILITY_TOLERANCE or (
+                        shut[unit] and abs(value - own[unit]) > FEASIBILITY_TOLERANCE
+                    ):
+                        return f"unit {h.name(level, unit)}: {value:g}, its children {own[unit]:g}"
+                    own[unit], shut[unit] = value, True
+            below, closed = own, shut
+        return ""
+
+    # -- judging ---------------------------------------------------------------------------------------------
+
+    def read(self, decision: Release | Any) -> tuple[Array, ...]:
+        """The counts of a decision by level: of a `Release`, of arrays by level, or of one array of leaves.
+
+        Raises
+        ------
+        DeclarationError
+            For shapes that do not fit.
+        """
+        h = self.hierarchy
+        if isinstance(decision, Release):
+            levels = decision.counts
+        elif isinstance(decision, tuple | list) and len(decision) == h.depth and np.ndim(decision[0]) >= 1:
+            levels = tuple(as_numbers(level, "the counts").reshape(-1, self.types) for level in decision)
+        else:
+            leaves = as_numbers(decision, "the leaves' counts").reshape(-1, self.types)
+            if len(leaves) != h.leaves:
+                raise DeclarationError(f"the decision has {len(leaves)} leaves; the tree has {h.leaves}")
+            levels = tuple(h.sums(leaves))
+        for level, (counts, size) in enumerate(zip(levels, h.sizes, strict=True)):
+            if counts.shape != (size, self.types):
+                raise DeclarationError(
+                    f"counts of level {level} have shape {counts.shape}; it must be ({size}, {self.types})"
+                )
+        return levels
+
+    def residuals(self, decision: Release | Any) -> Array:
+        """Precision times squared distance, summed by level, shape ``(d,)``; `extra` with the leaves."""
+        counts, rows = self.read(decision), self.queries.T
+        found = np.array(
+            [
+                float((((level @ rows) - noisy) ** 2).sum(axis=0) @ w)
+                for level, noisy, w in zip(counts, self.noisy, self.weights, strict=True)
+            ]
+        )
+        for item in self.extra:
+            off = counts[-1][item.leaves].sum(axis=0) @ rows - item.noisy
+            found[-1] += float((off**2 * item.precision).sum())
+        return found
+
+    def evaluate(self, decision: Release | Any) -> Evaluation:
+        """Compute the residual, in all and by level, and the violations with the units' names.
+
+        Parameters
+        ----------
+        decision : Release or array_like
+            See `read`.
+
+        Returns
+        -------
+        Evaluation
+            The objective is the residual in all; metrics have ``"residual, NAME OF THE LEVEL"``.
+        """
+        counts, h = self.read(decision), self.hierarchy
+        each = self.residuals(decision)
+        violations: dict[str, float] = {}
+        for level, values in enumerate(counts):
+            if level < h.depth - 1:
+                self._note(
+                    violations, "additivity", level, np.abs(h.up(level + 1, counts[level + 1]) - values)
+                )
+            if self.nonnegative:
+                self._note(violations, "sign", level, -np.minimum(values, 0.0))
+            if self.integer:
+                self._note(violations, "wholeness", level, np.abs(values - np.round(values)))
+        self._note(violations, "zero", h.depth - 1, np.abs(counts[-1][self.zeros]), self.zeros)
+        for item in self.invariants:
+            unit, types = h.find(item.level, item.unit), list(item.types or range(self.types))
+            off = abs(float(counts[item.level][unit, types].sum()) - item.value)
+            if off > FEASIBILITY_TOLERANCE:
+                violations[f"invariant of unit {h.name(item.level, unit)}"] = off
+        metrics = {f"residual, {h.level_name(level)}": float(v) for level, v in enumerate(each)}
+        return Evaluation(float(each.sum()), violations, metrics)
+
+    def _note(
+        self, found: dict[str, float], kind: str, level: int, amount: Array, units: Array | None = None
+    ) -> None:
+        if not amount.size or amount.max() <= FEASIBILITY_TOLERANCE:
+            return
+        worst = amount.max(axis=1)
+        for at in np.argsort(-worst)[:_MOST_NAMED]:
+            if worst[at] > FEASIBILITY_TOLERANCE:
+                unit = int(at if units is None else units[at])
+                name = f"{self.hierarchy.level_name(level)}, unit {self.hierarchy.name(level, unit)}"
+                found[f"{kind} ({name})"] = float(worst[at])
+
+    def certify(self, decision: Any, method: str | None = None, **options: Any) -> Certificate:
+        """Check a decision in exact arithmetic; see `Problem.certify`.
+
+        A whole release of a separable problem in joint order is checked by prices of the flow, in O(n): see
+        `tree_certificate`. Anything else goes through a formulation.
+        """
+        if (
+            method is None
+            and decision is not None
+            and self.integer
+            and self.separable
+            and self.order == "joint"
+        ):
+            from forcopt.models.census_release.certificate import tree_certificate
+
+            return tree_certificate(self, self.read(decision))
+        return super().certify(decision, method, **options)
+
+    def exact_objective(self, counts: tuple[Array, ...]) -> Fraction:
+        """The objective of whole counts as a fraction, floats being read as they are."""
+        total = Fraction(0)
+        for level, noisy, weights in zip(counts, self.noisy, self.weights, strict=True):
+            values = level @ self.queries.T
+            for q, w in enumerate(weights):
+                off = [
+                    Fraction(int(v)) - Fraction(float(y))
+                    for v, y in zip(values[:, q], noisy[:, q], strict=True)
+                ]
+                total += Fraction(float(w)) * sum((x * x for x in off), Fraction(0))
+        return total

@@ -1,0 +1,114 @@
+"""The factorization norm by a fixed point of row and column weights, with a certified gap at each step."""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+
+import numpy as np
+from scipy.linalg import eigh
+
+from forcopt.arrays import Array
+from forcopt.clock import Deadline, OnImprovement, Trace
+from forcopt.models.counting_queries.linear_queries import Factorization, LinearQueries
+from forcopt.problem import Outcome
+from forcopt.status import Status
+
+__all__ = ["fixed_point"]
+
+FLOOR = 1e-12
+"""Of a weight, relative to the largest: dominated queries keep that much."""
+
+
+@LinearQueries.algorithm(
+    "fixed-point", exact=True, cites="duality of gamma_2 (Lee, Shraibman and Spalek 2008)"
+)
+def fixed_point(
+    problem: LinearQueries,
+    *,
+    gap: float = 1e-4,
+    most: int = 5000,
+    time_limit: float | None = None,
+    on_improvement: OnImprovement | None = None,
+) -> Outcome:
+    """Weigh queries and counts until the factors from the singular value decomposition are balanced.
+
+    For weights u of the queries and v of the changes, both with sum 1, the nuclear norm of
+    ``sqrt(u) W sqrt(v)`` is a lower bound on gamma_2, and its singular vectors give the factors
+    ``B = W sqrt(v) V S^(-1/2)`` and ``A = S^(1/2) V' / sqrt(v)``, hence an upper bound. At the optimum all
+    rows of weight have one norm, and so have all columns, so that u is multiplied by the squared norms of
+    the rows of B, and v by those of the columns of A. For the mean error u stays uniform. One step is an
+    eigendecomposition, O(min(queries, changes)^3).
+
+    Stops at the relative `gap` between the two bounds, and is then optimal up to it.
+    """
+    deadline = Deadline(time_limit)
+    trace = Trace(deadline, on_improvement)
+    w = problem.workload @ problem.changes if problem.neighbours == "substitute" else problem.workload
+    rows, columns = np.flatnonzero(w.any(axis=1)), np.flatnonzero(w.any(axis=0))
+    if not len(columns):
+        left = np.zeros((len(problem.workload), 1))
+        return Outcome(Factorization(left, np.zeros((1, problem.workload.shape[1]))), bound=0.0)
+    w = w[np.ix_(rows, columns)]
+    share = 1.0 if problem.error == "max" else sqrt(len(rows) / len(problem.workload))
+    u, v = np.full(len(w), 1 / len(w)), np.full(w.shape[1], 1 / w.shape[1])
+    lower, upper, steps = 0.0, inf, 0
+    power = 1.0
+    factors: tuple[Array, Array] | None = None
+    while steps < most:
+        nuclear, left, right = _factors(w, u, v)
+        steps += 1
+        r, c = (left**2).sum(axis=1), (right**2).sum(axis=0)
+        worst = sqrt(float((r.max() if problem.error == "max" else r.mean()) * c.max()))
+        lower = max(lower, nuclear)
+        if worst < upper:
+            upper, factors = worst, (left, right)
+        stop = trace.add(problem.sigma * share * upper, problem.sigma * share * lower)
+        if stop or trace.over or upper - lower <= gap * upper:
+            break
+        if problem.error == "max":
+            u = _weights(u * (r / r.max()) ** power)
+        v = _weights(v * (c / c.max()) ** power)
+    assert factors is not None
+    left, right = _original(problem, rows, columns, *factors)
+    closed = upper - lower <= gap * upper
+    return Outcome(
+        Factorization(left, right),
+        bound=problem.sigma * share * lower * (1 - 1e-9),
+        status=Status.OPTIMAL if closed else Status.FEASIBLE,
+        iterations=steps,
+        trace=trace.steps,
+    )
+
+
+def _weights(w: Array) -> Array:
+    w = np.maximum(w, FLOOR * w.max())
+    return np.asarray(w / w.sum())
+
+
+def _factors(w: Array, u: Array, v: Array) -> tuple[float, Array, Array]:
+    """The nuclear norm of ``sqrt(u) W sqrt(v)``, B and A, by the smaller Gram matrix."""
+    if w.shape[0] < w.shape[1]:
+        nuclear, left, right = _factors(w.T, v, u)
+        return nuclear, right.T, left.T
+    m = np.sqrt(u)[:, None] * w * np.sqrt(v)
+    squares, vectors = eigh(m.T @ m)
+    keep = squares > 1e-13 * squares[-1]
+    s, vectors = np.sqrt(squares[keep]), vectors[:, keep]
+    left = (w * np.sqrt(v)) @ (vectors / np.sqrt(s))
+    right = (vectors * np.sqrt(s)).T / np.sqrt(v)
+    return float(s.sum()), left, right
+
+
+def _original(
+    problem: LinearQueries, rows: Array, columns: Array, left: Array, right: Array
+) -> tuple[Array, Array]:
+    """The factors with the rows and columns of zeros again; A on counts rather than on changes."""
+    queries, counts = problem.workload.shape
+    whole = np.zeros((queries, left.shape[1]))
+    whole[rows] = left
+    if problem.neighbours == "substitute":
+        base = problem.workload - problem.workload.mean(axis=1, keepdims=True)
+        return whole, np.linalg.lstsq(left, base[rows], rcond=None)[0]
+    out = np.zeros((right.shape[0], counts))
+    out[:, columns] = right
+    return whole, out

@@ -1,0 +1,248 @@
+"""The best private mechanism on finitely many inputs and outputs, by a linear program; and baselines."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import exp
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from pydantic import Field, field_validator, model_validator
+
+from forcopt.arrays import Array, as_numbers
+from forcopt.declaration import Integers, Numbers
+from forcopt.errors import DeclarationError
+from forcopt.language.model import Model
+from forcopt.loops.solution import ModelSolution
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
+
+__all__ = ["PrivateMechanism"]
+
+
+class PrivateMechanism(Problem):
+    """The stochastic matrix with the least expected loss among all (epsilon, delta)-private ones.
+
+    Parameters
+    ----------
+    loss : array_like
+        The loss of each output for each input, shape ``(inputs, outputs)``.
+    edges : array_like
+        Pairs of neighbouring inputs, shape ``(edges, 2)``; privacy is asked in both directions.
+    epsilon : float
+        At least 0.
+    delta : float
+        From 0 to below 1.
+    prior : array_like, optional
+        The probabilities of the inputs, shape ``(inputs,)``: the expected loss is minimized. Without one,
+        that of the worst input.
+
+    Raises
+    ------
+    DeclarationError
+        For arrays that do not fit each other or parameters out of range.
+
+    References
+    ----------
+    Ghosh, Roughgarden and Sundararajan (2009), for one count and a prior.
+
+    Examples
+    --------
+    >>> from forcopt.models import PrivateMechanism
+    >>> p = PrivateMechanism.counts(2, 1, epsilon=np.log(2))
+    >>> round(p.solve().objective, 9)  # 4/7
+    0.571428571
+    """
+
+    family: ClassVar[str] = "counting"
+    default_method: ClassVar[str] = "lp"
+
+    loss: Numbers
+    edges: Integers
+    epsilon: float = Field(ge=0.0, le=20.0)
+    delta: float = Field(default=0.0, ge=0.0, lt=1.0)
+    prior: Numbers | None = None
+
+    @field_validator("edges")
+    @classmethod
+    def _are_pairs(cls, edges: Array) -> Array:
+        if edges.size == 0:
+            return edges.reshape(0, 2)
+        if edges.ndim != 2 or edges.shape[1] != 2:
+            raise DeclarationError(f"the shape is {edges.shape}; it must be (edges, 2)")
+        return edges
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.loss.ndim != 2 or 0 in self.loss.shape:
+            raise DeclarationError(
+                f"loss has shape {self.loss.shape}; it must be (inputs, outputs), at least one"
+            )
+        inputs = len(self.loss)
+        if self.edges.size and not (self.edges.min() >= 0 and self.edges.max() < inputs):
+            raise DeclarationError(f"edges: inputs are numbered from 0 to {inputs - 1}")
+        if self.prior is not None:
+            if self.prior.shape != (inputs,):
+                raise DeclarationError(f"prior has shape {self.prior.shape}; it must be ({inputs},)")
+            if (self.prior < 0).any() or abs(self.prior.sum() - 1) > 1e-9:
+                raise DeclarationError(
+                    f"prior sums to {self.prior.sum():g}; it must be nonnegative with sum 1"
+                )
+        return self
+
+    @classmethod
+    def counts(cls, most: int, queries: int, epsilon: float, delta: float = 0.0) -> Self:
+        """Counts from 0 to `most`, each of which one person changes by at most 1; loss in the maximum norm.
+
+        Parameters
+        ----------
+        most : int
+            At least 0.
+        queries : int
+            At least 1; there are ``(most + 1)^queries`` inputs and as many outputs.
+        epsilon, delta : float
+            See the class.
+        """
+        if most != int(most) or most < 0 or queries != int(queries) or queries < 1:
+            raise DeclarationError(
+                f"most is {most}, queries {queries}; they must be whole, from 0 and from 1 up"
+            )
+        points = np.array(list(product(range(int(most) + 1), repeat=int(queries))))
+        distance = np.abs(points[:, None] - points[None]).max(axis=2)
+        near = np.argwhere(np.triu(distance == 1))
+        return cls(loss=distance, edges=near.reshape(-1, 2), epsilon=epsilon, delta=delta)
+
+    @property
+    def ordered(self) -> Array:
+        """The neighbours in both orders, shape ``(2 edges, 2)``."""
+        return np.concatenate([self.edges, self.edges[:, ::-1]])
+
+    def evaluate(self, decision: Any) -> Evaluation:
+        """Judge a matrix.
+
+        Parameters
+        ----------
+        decision : array_like
+            The probability of each output given each input, shape ``(inputs, outputs)``.
+
+        Returns
+        -------
+        Evaluation
+            The expected loss of the worst input, or over the prior; the violations ``"probabilities"`` and
+            ``"privacy"``, the excess over delta of the worst set of outputs.
+        """
+        matrix = as_numbers(decision, "the matrix")
+        if matrix.shape != self.loss.shape:
+            raise DeclarationError(f"the matrix has shape {matrix.shape}; it must be {self.loss.shape}")
+        each = (matrix * self.loss).sum(axis=1)
+        wrong = max(float(-matrix.min()), float(np.abs(matrix.sum(axis=1) - 1).max()))
+        one, other = self.ordered.T
+        gap = np.maximum(matrix[one] - exp(self.epsilon) * matrix[other], 0.0).sum(axis=1)
+        delta = float(gap.max(initial=0.0))
+        found = {"probabilities": wrong, "privacy": delta - self.delta}
+        violations = {name: v for name, v in found.items() if v > FEASIBILITY_TOLERANCE}
+        objective = float(each.max() if self.prior is None else self.prior @ each)
+        return Evaluation(objective, violations, {"delta": delta})
+
+
+@PrivateMechanism.formulation(
+    "lp", exact=True, cites="Ganesh and Zhao (2021), section 2; Ghosh et al. (2009)"
+)
+def lp(problem: PrivateMechanism, model: Model) -> Handles:
+    """One probability for each input and output; for delta above 0 one slack for each neighbour and output.
+
+    The worst set of outputs for two neighbours is that where ``P[d] > e^epsilon P[d']``, so that the slacks
+    say exactly that no set breaks privacy. N O + 2 E O variables.
+
+    Returns
+    -------
+    Handles
+        ``matrix``, shape ``(inputs, outputs)``.
+    """
+    matrix = model.variable(model.unused_name("matrix"), problem.loss.shape, lower=0, upper=1)
+    model.subject_to(matrix.sum(axis=1) == 1)
+    one, other = problem.ordered.T
+    factor = exp(-problem.epsilon)  # below 1: no coefficient overflows
+    excess = None
+    if len(one) and problem.delta > 0:
+        excess = model.variable(model.unused_name("excess"), (len(one), problem.loss.shape[1]), lower=0)
+        model.subject_to(
+            factor * matrix[one] - matrix[other] <= factor * excess,
+            excess.sum(axis=1) <= problem.delta,
+        )
+    elif len(one):
+        model.subject_to(factor * matrix[one] <= matrix[other])
+    each = (matrix * problem.loss).sum(axis=1)
+    worst = None
+    if problem.prior is None:
+        worst = model.variable(model.unused_name("worst"))
+        model.subject_to(each <= worst)
+
+    def start(decision: Any) -> dict[Any, Any]:
+        p = as_numbers(decision, "the matrix")
+        values: dict[Any, Any] = {matrix: p}
+        if excess is not None:
+            values[excess] = np.maximum(p[one] - p[other] / factor, 0.0)
+        if worst is not None:
+            values[worst] = (p * problem.loss).sum(axis=1).max()
+        return values
+
+    def decision(said: ModelSolution) -> Array:
+        p = np.maximum(said[matrix], 0.0)
+        return np.asarray(p / p.sum(axis=1, keepdims=True))
+
+    objective = worst if worst is not None else (each * problem.prior).sum()
+    return Handles(objective=objective, decision=decision, start=start, matrix=matrix)
+
+
+@PrivateMechanism.algorithm("exponential", exact=False, cites="McSherry and Talwar (2007)")
+def exponential(problem: PrivateMechanism, *, time_limit: float | None = None) -> Outcome:
+    """Outputs with probability in proportion to ``exp(-epsilon loss / (2 sensitivity))``.
+
+    It takes no time worth a limit.
+    """
+    one, other = problem.ordered.T
+    sensitivity = float(np.abs(problem.loss[one] - problem.loss[other]).max(initial=0.0))
+    if sensitivity == 0:
+        best = np.eye(problem.loss.shape[1])[problem.loss.argmin(axis=1)]
+        groups = problem.replace(epsilon=0.0, delta=0.0)
+        if "privacy" not in groups.evaluate(best).violations:
+            return Outcome(best)
+    rate = problem.epsilon / (2 * sensitivity) if sensitivity else 0.0
+    weights = np.exp(-rate * (problem.loss - problem.loss.min(axis=1, keepdims=True)))
+    return Outcome(weights / weights.sum(axis=1, keepdims=True))
+
+
+@PrivateMechanism.algorithm("randomized-response", exact=False, cites="Warner (1965)")
+def randomized_response(problem: PrivateMechanism, *, time_limit: float | None = None) -> Outcome:
+    """The best output of the true input with the largest probability, any other with the same smaller one.
+
+    With probability delta the truth alone. It is the optimum for the loss 0 or 1 with all inputs neighbours.
+    """
+    inputs, outputs = problem.loss.shape
+    if inputs != outputs:
+        raise DeclarationError(
+            f"randomized-response needs as many outputs as inputs, not {outputs} and {inputs}"
+        )
+    eye, e = np.eye(inputs), exp(problem.epsilon)
+    noisy = (eye * (e - 1) + 1) / (e + inputs - 1)
+    return Outcome(problem.delta * eye + (1 - problem.delta) * noisy)
+
+
+@PrivateMechanism.algorithm("geometric", exact=False, cites="Ghosh, Roughgarden and Sundararajan (2009)")
+def geometric(problem: PrivateMechanism, *, time_limit: float | None = None) -> Outcome:
+    """Discrete Laplace noise on a line of inputs, cut off at both ends, where the mass beyond them goes."""
+    n, outputs = problem.loss.shape
+    steps = {tuple(sorted(pair)) for pair in problem.edges.tolist()}
+    if n != outputs or not steps <= {(i, i + 1) for i in range(n - 1)}:
+        raise DeclarationError(
+            "geometric needs inputs 0, 1, .. of which neighbours follow each other, and outputs alike"
+        )
+    a = exp(-problem.epsilon)
+    x = np.arange(n)
+    if n == 1 or a == 1:
+        matrix = np.full((n, n), 1 / n)
+    else:
+        matrix = (1 - a) / (1 + a) * a ** np.abs(x[:, None] - x)
+        matrix[:, 0] = a**x / (1 + a)
+        matrix[:, -1] = a ** x[::-1] / (1 + a)
+    return Outcome(matrix)

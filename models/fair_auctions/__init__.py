@@ -1,0 +1,53 @@
+"""Individually fair auctions: the best stable allocation, the rules of bids, and what no rule can beat.
+
+Chawla, Rezvan, Sauerberg: Individually-Fair Auctions for Multi-Slot Sponsored Search, FORC 2022.
+"""
+
+from forcopt.models.fair_auctions import by_slot, formulations, rule_methods  # noqa: F401  (register methods)
+from forcopt.models.fair_auctions.competitive_ratio import CompetitiveRatio, two_profile_bound
+from forcopt.models.fair_auctions.decision import Allocation, Audit, audit
+from forcopt.models.fair_auctions.generators import random_auction, random_segments
+from forcopt.models.fair_auctions.highest_bid import best_welfare, highest_bid, two_ads, uniform
+from forcopt.models.fair_auctions.inverse_proportional import (
+    inverse_proportional,
+    inverse_proportional_guarantee,
+)
+from forcopt.models.fair_auctions.mechanism import FairMechanism
+from forcopt.models.fair_auctions.notions import (
+    OrderedValueStability,
+    PreferenceAligned,
+    TotalVariationStability,
+    ValueStability,
+)
+from forcopt.models.fair_auctions.payments import Charges, payments
+from forcopt.models.fair_auctions.problem import FairAuction
+from forcopt.models.fair_auctions.proportional import proportional, proportional_guarantee
+from forcopt.models.fair_auctions.stability import PiecewiseStability, PowerStability
+
+__all__ = [
+    "Allocation",
+    "Audit",
+    "Charges",
+    "CompetitiveRatio",
+    "FairAuction",
+    "FairMechanism",
+    "OrderedValueStability",
+    "PiecewiseStability",
+    "PowerStability",
+    "PreferenceAligned",
+    "TotalVariationStability",
+    "ValueStability",
+    "audit",
+    "best_welfare",
+    "highest_bid",
+    "inverse_proportional",
+    "inverse_proportional_guarantee",
+    "payments",
+    "proportional",
+    "proportional_guarantee",
+    "random_auction",
+    "random_segments",
+    "two_ads",
+    "two_profile_bound",
+    "uniform",
+]

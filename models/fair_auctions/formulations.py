@@ -1,0 +1,166 @@
+"""The best fair allocation as a linear program in cumulative shares, and the rules as quadratic programs."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from forcopt.arrays import Array
+from forcopt.errors import DeclarationError
+from forcopt.language.atoms import sum_squares
+from forcopt.language.expression import Expression
+from forcopt.language.model import Model, Variable
+from forcopt.language.objective import leximin, minimize
+from forcopt.models.fair_auctions.notions import entries
+from forcopt.models.fair_auctions.problem import FairAuction
+from forcopt.models.fair_auctions.rules import check_ell
+from forcopt.problem import Handles
+
+__all__ = ["cuts", "lp", "qp", "slot_steps", "write_shares"]
+
+_PAPER = "Chawla, Rezvan and Sauerberg (2022)"
+
+
+def slot_steps(slots: Array) -> Array:
+    """``beta_j - beta_(j+1)``, with 0 after the last: what a cumulative share of j slots is worth."""
+    return np.asarray(slots - np.append(slots[1:], 0.0))
+
+
+def write_shares(model: Model, users: int, ads: int, slots: int, fill: bool) -> Variable:
+    """Write cumulative shares into a model: A rises over slots, j units in the first j, each ad at most 1.
+
+    Returns
+    -------
+    Variable
+        Shape ``(users, ads, slots)``.
+    """
+    A = model.variable(model.unused_name("share"), (users, ads, slots), lower=0.0, upper=1.0)
+    if slots:
+        filled = entries(A).sum(axis=1)
+        row = A.sum(axis=1) == np.arange(1, slots + 1) if fill else filled <= 1.0
+        model.subject_to(row, name=model.unused_name("slots"))
+    if slots > 1:
+        model.subject_to(A[:, :, 1:] >= A[:, :, :-1], name=model.unused_name("order"))
+    return A
+
+
+def _write(problem: FairAuction, model: Model, lazily: bool) -> Handles:
+    users, ads = problem.values.shape
+    steps = slot_steps(problem.slots)
+    A = write_shares(model, users, ads, len(steps), problem.fill)
+    for notion in problem.notions:
+        family = notion.family(problem.users, A)
+        if lazily:
+            model.lazy(family.separate, name=model.unused_name(notion.label))
+        else:
+            for row in family.rows():
+                model.subject_to(row, name=model.unused_name(notion.label))
+    # Everything is relative to the largest welfare, so that no unit of money is too small for a solver.
+    scale = np.where(problem.best > 0, problem.best, 1.0)
+    worth = problem.effective[:, :, None] * steps / scale[:, None, None]
+    ratios: Any = (A * worth).sum(axis=(1, 2))
+    total = float(problem.shares @ problem.best)
+    unit, goal = 1.0, None
+    known = np.flatnonzero(problem.best > 0)
+    if problem.objective == "welfare":
+        unit = total if total > 0 else 1.0
+        goal = ratios @ (problem.shares * problem.best / unit)
+    elif not len(known):
+        goal = 1.0 + 0.0 * ratios.sum()
+    elif problem.objective == "leximin":
+        goal = leximin(ratios[known], "saturation")
+    else:
+        goal = model.variable(model.unused_name("worst ratio"), lower=0.0, upper=1.0)
+        model.subject_to(ratios[known] >= goal, name=model.unused_name("ratios"))
+    assert goal is not None
+
+    def start(decision: Any) -> dict[Variable, Any]:
+        M = problem.read(decision)
+        values: dict[Variable, Any] = {A: np.cumsum(M, axis=2)}
+        if isinstance(goal, Variable):
+            values[goal] = float(problem.allocation(M).ratios.min())
+        return values
+
+    return Handles(
+        objective=goal,
+        decision=lambda said: problem.allocation(np.diff(np.asarray(said[A]), axis=2, prepend=0.0)),
+        start=start,
+        unit=unit,
+        cumulative=A,
+        marginals=entries(A),
+        ratios=ratios,
+    )
+
+
+@FairAuction.formulation("cuts", exact=True, cites=f"{_PAPER}, Definitions 6 to 8, 15 and 16, as rows")
+def cuts(problem: FairAuction, model: Model) -> Handles:
+    """The linear program in cumulative shares, with the rows of the worst pairs added as points break them.
+
+    An ordered stability row has two entries. All pairs are scanned at once; of each ad and slot the worst
+    pair of every user becomes a row. Of total variation the most violated set ``{i: M_ij > M'_ij}`` does.
+
+    Returns
+    -------
+    Handles
+        ``cumulative`` and ``marginals``, shape ``(T, n, k)``; ``ratios``, shape ``(T,)``, of welfare to the
+        largest.
+    """
+    return _write(problem, model, lazily=True)
+
+
+@FairAuction.formulation("lp", exact=True, cites=f"{_PAPER}, Definitions 6 to 8, 15 and 16, as rows")
+def lp(problem: FairAuction, model: Model) -> Handles:
+    """The linear program with all rows: as many as pairs of users, times ads, times slots.
+
+    Returns
+    -------
+    Handles
+        As `cuts`.
+    """
+    return _write(problem, model, lazily=False)
+
+
+@FairAuction.formulation("qp", exact=False, cites=f"{_PAPER}, equation (2), whose KKT conditions it has")
+def qp(
+    problem: FairAuction,
+    model: Model,
+    rule: Literal["inverse-proportional", "proportional"] = "inverse-proportional",
+    ell: float | None = None,
+) -> Handles:
+    """A rule of the paper as a strictly convex quadratic program for each user and number of units.
+
+    Inverse proportional: minimize ``sum (1 - a_i)**2 / (2 g(u_i))`` with ``sum(a) = h`` and a in [0, 1],
+    where ``g(u) = u ** -ell``. Proportional: ``sum a_i**2 / (2 g(u_i))`` with ``g(u) = u ** ell``. All
+    values must be positive.
+
+    Returns
+    -------
+    Handles
+        ``cumulative``, shape ``(T, n, k)``.
+    """
+    ell = problem.ell if ell is None else check_ell(ell)
+    if rule not in ("inverse-proportional", "proportional"):
+        raise DeclarationError(f"rule is {rule!r}; it must be 'inverse-proportional' or 'proportional'")
+    if (problem.effective <= 0).any():
+        t, i = (int(at) for at in np.argwhere(problem.effective <= 0)[0])
+        raise DeclarationError(f"'qp' needs positive values; that of user {t} to ad {i} is 0")
+    users, ads = problem.values.shape
+    k = len(problem.slots)
+    A = model.variable(model.unused_name("share"), (users, ads, k), lower=0.0, upper=1.0)
+    weights = problem.effective**ell
+    if rule == "proportional":
+        weights = 1.0 / weights
+    weights = weights / weights.max(axis=1, keepdims=True)
+    goal: Expression = 0.0 * A.sum()
+    if k:
+        model.subject_to(A.sum(axis=1) == np.arange(1, k + 1), name=model.unused_name("units"))
+        held = 1.0 - A if rule == "inverse-proportional" else A
+        goal = sum_squares(held * np.sqrt(weights)[:, :, None])
+    return Handles(
+        objective=minimize(goal),
+        decision=lambda said: problem.allocation(
+            np.diff(np.asarray(said[A]), axis=2, prepend=0.0), rule, ell
+        ),
+        cumulative=A,
+    )

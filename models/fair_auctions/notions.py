@@ -1,0 +1,395 @@
+"""What value stability demands of the allocations of all pairs of users: Definitions 6, 7, 8, 15 and 16."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+from pydantic import Field, field_validator
+
+from forcopt.arrays import Array
+from forcopt.declaration import Declared
+from forcopt.errors import DeclarationError
+from forcopt.fairness.stability import Excess, PairwiseStability, PairwiseTotalVariation
+from forcopt.language.atoms import minimum
+from forcopt.language.constraint import Constraint
+from forcopt.language.expression import Expression
+from forcopt.language.joins import concatenate
+from forcopt.models.fair_auctions.stability import Function, value_ratios
+
+__all__ = [
+    "AllNotions",
+    "Family",
+    "OrderedValueStability",
+    "Place",
+    "PreferenceAligned",
+    "StabilityNotion",
+    "TotalVariationStability",
+    "Users",
+    "ValueStability",
+]
+
+_SLACK = 2e-7
+
+
+class Place(NamedTuple):
+    """Where a notion is nearest to its limit, or breaks it most.
+
+    Attributes
+    ----------
+    amount : float
+        The difference minus the limit.
+    users : tuple[int, int]
+        The two.
+    ad : int or None
+        None for a notion on sets of ads.
+    slot : int
+        Position.
+    """
+
+    amount: float
+    users: tuple[int, int]
+    ad: int | None
+    slot: int
+
+
+@dataclass(frozen=True, eq=False)
+class Users:
+    """Values and ad factors of all users, and how far each pair is apart.
+
+    Attributes
+    ----------
+    values, ad_factors : Array
+        Shape ``(T, n)``.
+    """
+
+    values: Array
+    ad_factors: Array
+
+    @cached_property
+    def ratios(self) -> Array:
+        """The largest ratios of effective values, shape ``(T, T)``."""
+        return value_ratios(self.values * self.ad_factors)
+
+    @cached_property
+    def bare_ratios(self) -> Array:
+        """The largest ratios of values alone, shape ``(T, T)``."""
+        return value_ratios(self.values)
+
+
+class Family(Protocol):
+    """Constraints on all pairs: all rows, those that a point breaks, and the worst place of numbers."""
+
+    def rows(self) -> list[Constraint]:
+        """All."""
+
+    def separate(self, value: Callable[[Expression], Array]) -> Iterator[Constraint]:
+        """Those that a point breaks most."""
+
+    def worst(self) -> Excess:
+        """For numbers: the largest excess."""
+
+
+class StabilityNotion(Declared):
+    """A demand on the allocations of all pairs of users. Notions combine with ``&``."""
+
+    label: ClassVar[str] = ""
+    by_slot: ClassVar[bool] = False
+    """Whether each cumulative share is looked at by itself."""
+
+    @property
+    def parts(self) -> tuple[StabilityNotion, ...]:
+        """The notions that it joins: itself, for a single one."""
+        return (self,)
+
+    @abstractmethod
+    def family(self, users: Users, cumulative: Any) -> Family:
+        """The demand as a family of constraints.
+
+        Parameters
+        ----------
+        users : Users
+            T of them.
+        cumulative : Expression or Array
+            Cumulative shares, shape ``(T, n, k)``.
+        """
+
+    @abstractmethod
+    def place(self, excess: Excess, slots: int) -> Place:
+        """Where the excess of the family is."""
+
+    def __and__(self, other: StabilityNotion) -> AllNotions:
+        if not isinstance(other, StabilityNotion):
+            return NotImplemented
+        return AllNotions(notions=(*self.parts, *other.parts))
+
+
+class AllNotions(StabilityNotion):
+    """Several notions at once.
+
+    Attributes
+    ----------
+    notions : tuple[StabilityNotion, ...]
+        At least one.
+    """
+
+    notions: tuple[StabilityNotion, ...] = Field(min_length=1)
+
+    @property
+    def parts(self) -> tuple[StabilityNotion, ...]:
+        """The notions, those of joined ones too."""
+        return tuple(part for notion in self.notions for part in notion.parts)
+
+    def family(self, users: Users, cumulative: Any) -> Family:
+        """Each part has its own."""
+        raise DeclarationError("joined notions have no family of their own; take those of their parts")
+
+    def place(self, excess: Excess, slots: int) -> Place:
+        """Each part has its own."""
+        raise DeclarationError("joined notions have no place of their own; take those of their parts")
+
+
+def entries(cumulative: Any) -> Any:
+    """The allocation M of cumulative shares, for numbers or expressions of shape ``(T, n, k)``."""
+    if isinstance(cumulative, Expression):
+        if cumulative.shape[2] < 2:
+            return cumulative
+        return concatenate([cumulative[:, :, :1], cumulative[:, :, 1:] - cumulative[:, :, :-1]], axis=2)
+    return np.diff(cumulative, axis=2, prepend=0.0)
+
+
+def _flat(array: Any) -> Any:
+    """One row for each user."""
+    return array.reshape((array.shape[0], array.shape[1] * array.shape[2]))
+
+
+class ValueStability(StabilityNotion):
+    """Definition 6: ``|M_ij - M'_ij| <= factor * f(lambda)`` for every ad and slot.
+
+    Attributes
+    ----------
+    f : StabilityFunction or float
+        A number stands for `PowerStability`.
+    factor : float, default 2.0
+        As in the paper; above 0.
+    """
+
+    label: ClassVar[str] = "value stability"
+
+    f: Function
+    factor: float = Field(default=2.0, gt=0, allow_inf_nan=False)
+
+    def family(self, users: Users, cumulative: Any) -> Family:
+        """See the base."""
+        return PairwiseStability(_flat(entries(cumulative)), self.factor * self.f(users.ratios), 1.0)
+
+    def place(self, excess: Excess, slots: int) -> Place:
+        """See the base."""
+        return Place(excess.amount, excess.pair, *divmod(excess.column, slots))
+
+
+class OrderedValueStability(StabilityNotion):
+    """Definition 7: ``|A_ij - A'_ij| <= f(lambda)`` for every ad's cumulative share of the first j slots.
+
+    Definition 7 asks for ``|sum_j h_j (M_ij - M'_ij)| <= f(lambda)`` for all h with
+    ``1 >= h_1 >= ... >= h_k >= 0``. These are the convex combinations of 0 and the prefixes, so that the
+    prefixes suffice.
+
+    Attributes
+    ----------
+    f : StabilityFunction or float
+        A number stands for `PowerStability`.
+    """
+
+    label: ClassVar[str] = "ordered value stability"
+    by_slot: ClassVar[bool] = True
+
+    f: Function
+
+    def family(self, users: Users, cumulative: Any) -> Family:
+        """See the base."""
+        return PairwiseStability(_flat(cumulative), self.f(users.ratios), 1.0)
+
+    def place(self, excess: Excess, slots: int) -> Place:
+        """See the base."""
+        return Place(excess.amount, excess.pair, *divmod(excess.column, slots))
+
+
+class TotalVariationStability(StabilityNotion):
+    """Definition 8: ``|sum over S of (M_ij - M'_ij)| <= f(lambda)`` for every slot and set S of ads.
+
+    Attributes
+    ----------
+    f : StabilityFunction or float
+        A number stands for `PowerStability`.
+    categories : tuple[tuple[int, ...], ...], optional
+        The sets of ads, as positions; all sets by default.
+    """
+
+    label: ClassVar[str] = "total variation stability"
+
+    f: Function
+    categories: tuple[tuple[int, ...], ...] | None = None
+
+    @field_validator("categories")
+    @classmethod
+    def _are_sets(cls, categories: Any) -> Any:
+        for at, ads in enumerate(categories or ()):
+            if not ads or len(set(ads)) != len(ads) or min(ads) < 0:
+                raise DeclarationError(
+                    f"categories[{at}] is {ads!r}; it must be a set of ads: distinct positions, at least one"
+                )
+        return categories
+
+    def family(self, users: Users, cumulative: Any) -> Family:
+        """See the base."""
+        shown, distances = entries(cumulative), self.f(users.ratios)
+        T, n, k = shown.shape
+        if self.categories is None:
+            by_slot = shown.transpose((0, 2, 1))
+            return PairwiseTotalVariation(by_slot, distances, 1.0)
+        member = np.zeros((n, len(self.categories)))
+        for at, ads in enumerate(self.categories):
+            if max(ads) >= n:
+                raise DeclarationError(f"categories[{at}] has ad {max(ads)}; ads are 0 to {n - 1}")
+            member[list(ads), at] = 1.0
+        chances = shown.transpose((0, 2, 1)).reshape((T * k, n)) @ member
+        return PairwiseStability(chances.reshape((T, k * len(self.categories))), distances, 1.0)
+
+    def place(self, excess: Excess, slots: int) -> Place:
+        """See the base."""
+        sets = 1 if self.categories is None else len(self.categories)
+        return Place(excess.amount, excess.pair, None, excess.column // sets)
+
+
+class PreferenceAligned(StabilityNotion):
+    """Definitions 15 and 16: ads that click better with a user than with another are shown more to that user.
+
+    For users s and t, ads sorted by ``alpha_s / alpha_t``, falling: the first i ads together have at least
+    the cumulative shares with s that they have with t, less ``i * slack(lambda)``, with lambda the ratio of
+    bare values. It holds for every order of ads with equal quotients.
+
+    Attributes
+    ----------
+    slack : StabilityFunction or float, optional
+        Of Definition 16; None for Definition 15, which looks only at users with the same values.
+    """
+
+    label: ClassVar[str] = "preference alignment"
+    by_slot: ClassVar[bool] = True
+
+    slack: Function | None = None
+
+    def family(self, users: Users, cumulative: Any) -> Family:
+        """See the base."""
+        if self.slack is None:
+            distances = np.where(users.bare_ratios == 1.0, 0.0, np.inf)
+        else:
+            distances = np.asarray(self.slack(users.bare_ratios))
+        return _PreferenceFamily(users.ad_factors, cumulative, distances)
+
+    def place(self, excess: Excess, slots: int) -> Place:
+        """See the base."""
+        return Place(excess.amount, excess.pair, None, excess.column)
+
+
+class _PreferenceFamily:
+    """``sum over r in R of (A_sr - A_tr + D_st) >= 0`` for all sets R of ads that some order begins with.
+
+    With tie blocks, R is all blocks before one, and any part of it: the worst part is that of the negative
+    terms.
+    """
+
+    def __init__(self, ad_factors: Array, cumulative: Any, distances: Array) -> None:
+        self.factors, self.shares, self.distances = ad_factors, cumulative, distances
+        T = len(ad_factors)
+        asks = (distances < 1.0) & ~np.eye(T, dtype=bool)
+        self.first, self.second = np.nonzero(asks)
+        quotient = ad_factors[self.first] / ad_factors[self.second]
+        self.order = np.argsort(-quotient, axis=1, kind="stable")
+        ranked = np.take_along_axis(quotient, self.order, axis=1)
+        n = ranked.shape[1]
+        # Equal quotients of floats may differ by rounding.
+        ties = np.isclose(ranked[:, 1:], ranked[:, :-1], rtol=1e-12, atol=0.0)
+        starts = np.concatenate([np.ones((len(ranked), 1), dtype=bool), ~ties], axis=1)
+        self.begin = np.maximum.accumulate(np.where(starts, np.arange(n), 0), axis=1)
+        ends = np.concatenate([~ties, np.ones((len(ranked), 1), dtype=bool)], axis=1)
+        self.ends = ends
+
+    def _gaps(self, shares: Array) -> Array:
+        """The terms of each pair, in its order of ads; shape ``(pairs, n, k)``."""
+        gap = shares[self.first] - shares[self.second] + self.distances[self.first, self.second, None, None]
+        return np.take_along_axis(gap, self.order[:, :, None], axis=1)
+
+    def _sums(self, gaps: Array) -> Array:
+        """For each pair, rank and slot: all terms before its tie block, and the negative ones in it."""
+        total = np.concatenate([np.zeros_like(gaps[:, :1]), np.cumsum(gaps, axis=1)], axis=1)
+        low = np.minimum(gaps, 0.0)
+        fallen = np.concatenate([np.zeros_like(low[:, :1]), np.cumsum(low, axis=1)], axis=1)
+        begin = self.begin[:, :, None]
+        before = np.take_along_axis(total, begin, axis=1) - np.take_along_axis(fallen, begin, axis=1)
+        return np.asarray(before + fallen[:, 1:])
+
+    def rows(self) -> list[Constraint]:
+        """All, with the negative part as an auxiliary variable where quotients tie."""
+        k = self.shares.shape[2]
+        if not len(self.first) or not k:
+            return []
+        out = []
+        n = self.order.shape[1]
+        limit = self.distances[self.first, self.second]
+        for i in range(n):
+            # Pairs whose block of rank i ends there.
+            for size in np.unique(i - self.begin[self.ends[:, i], i]).tolist():
+                chosen = np.flatnonzero(self.ends[:, i] & (self.begin[:, i] == i - size))
+                s, t, d = self.first[chosen, None], self.second[chosen, None], limit[chosen, None, None]
+                before, block = self.order[chosen, : i - size], self.order[chosen, i - size : i + 1]
+                gap = self.shares[s, block] - self.shares[t, block] + d
+                total = (minimum(gap, 0.0) if size else gap).sum(axis=1)
+                if i > size:
+                    total = total + (self.shares[s, before] - self.shares[t, before] + d).sum(axis=1)
+                out.append(total >= 0)
+        return out
+
+    def separate(self, value: Callable[[Expression], Array]) -> Iterator[Constraint]:
+        """For each user and slot, the worst set of ads against the worst other user."""
+        if not len(self.first) or not self.shares.shape[2]:
+            return
+        gaps = self._gaps(value(self.shares))
+        sums = self._sums(gaps)
+        rank = sums.argmin(axis=1)
+        worst = sums.min(axis=1)
+        for j in range(worst.shape[1]):
+            chosen = np.flatnonzero(worst[:, j] < -_SLACK)
+            # The worst pair of each first user.
+            chosen = chosen[np.lexsort((worst[chosen, j], self.first[chosen]))]
+            chosen = chosen[np.unique(self.first[chosen], return_index=True)[1]]
+            if not len(chosen):
+                continue
+            at = rank[chosen, j]
+            ranks = np.arange(self.order.shape[1])
+            begin = self.begin[chosen, at]
+            inside = ranks < begin[:, None]
+            inside |= (ranks >= begin[:, None]) & (ranks <= at[:, None]) & (gaps[chosen, :, j] < 0)
+            members = np.zeros(inside.shape)
+            np.put_along_axis(members, self.order[chosen], inside.astype(float), axis=1)
+            s, t = self.first[chosen], self.second[chosen]
+            gap = (self.shares[s, :, j] - self.shares[t, :, j]) * members
+            yield gap.sum(axis=1) >= -self.distances[s, t] * members.sum(axis=1)
+
+    def worst(self) -> Excess:
+        """The largest excess, for numbers; the column is the slot."""
+        if not len(self.first) or not self.shares.shape[2]:
+            return Excess(-np.inf, (0, 0), 0)
+        sums = self._sums(self._gaps(self.shares))
+        pair, _, slot = (int(a) for a in np.unravel_index(int(sums.argmin()), sums.shape))
+        return Excess(-float(sums.min()), (int(self.first[pair]), int(self.second[pair])), slot)
+
+
+def parts_of(notion: StabilityNotion | None) -> Sequence[StabilityNotion]:
+    """The single notions of a notion; none for None."""
+    return () if notion is None else notion.parts

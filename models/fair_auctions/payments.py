@@ -1,0 +1,351 @@
+"""Payments that make bidding the truth a dominant strategy: Myerson's integral, in closed form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from scipy.integrate import quad
+from scipy.special import hyp2f1
+
+from forcopt.arrays import Array, as_numbers
+from forcopt.errors import DeclarationError
+from forcopt.models.fair_auctions.highest_bid import highest_bid, uniform
+from forcopt.models.fair_auctions.inverse_proportional import inverse_proportional
+from forcopt.models.fair_auctions.proportional import proportional
+from forcopt.models.fair_auctions.rules import check_ell, read_values
+
+__all__ = ["Charges", "RuleName", "payments", "read_factors", "read_slots"]
+
+RuleName = Literal["inverse-proportional", "proportional", "highest-bid", "uniform"]
+"""The rules whose payments have a closed form."""
+
+_FALLS = 1e-9
+"""A rule whose clicks fall by more than this, relative, when a bid rises is not monotone."""
+
+_MOST_INTEGER = 60
+"""Larger whole ell go by the hypergeometric function: partial fractions have ell terms."""
+
+
+class Charges(NamedTuple):
+    """Payments and clicks of every ad.
+
+    Attributes
+    ----------
+    payments : Array
+        Expected payment per auction, in units of values; shape ``(T, n)``.
+    clicks : Array
+        Expected clicks, ``x_i = alpha_i sum_j M_ij beta_j``; shape ``(T, n)``.
+    """
+
+    payments: Array
+    clicks: Array
+
+    @property
+    def per_click(self) -> Array:
+        """Payment for a click; 0 where there are no clicks."""
+        return np.divide(self.payments, self.clicks, out=np.zeros_like(self.payments), where=self.clicks > 0)
+
+    @property
+    def revenue(self) -> Array:
+        """The sum over ads, shape ``(T,)``."""
+        return np.asarray(self.payments.sum(axis=1))
+
+
+def read_slots(slots: Any) -> Array:
+    """Slot factors, checked: from 0 to 1 and not rising.
+
+    Raises
+    ------
+    DeclarationError
+        Naming the slot.
+    """
+    beta = as_numbers(slots, "slots")
+    if beta.ndim != 1:
+        raise DeclarationError(f"slots have shape {beta.shape}; they must be (k,)")
+    outside = (beta < 0) | (beta > 1)
+    if outside.any():
+        j = int(np.argmax(outside))
+        raise DeclarationError(f"slots[{j}] is {beta[j]:g}; a slot factor must be from 0 to 1")
+    if (np.diff(beta) > 0).any():
+        j = int(np.argmax(np.diff(beta) > 0)) + 1
+        raise DeclarationError(
+            f"slots[{j}] is {beta[j]:g}, above slots[{j - 1}], {beta[j - 1]:g}; slot factors must not rise"
+        )
+    return beta
+
+
+def read_factors(factors: Any, shape: tuple[int, ...]) -> Array:
+    """Ad factors for all users and ads, checked: above 0.
+
+    Raises
+    ------
+    DeclarationError
+        Naming user and ad.
+    """
+    given = as_numbers(factors, "ad_factors")
+    try:
+        alpha = np.broadcast_to(given, shape)
+    except ValueError:
+        raise DeclarationError(
+            f"ad_factors have shape {given.shape}; they must be one number, ({shape[1]},) or {shape}"
+        ) from None
+    if (alpha <= 0).any():
+        t, i = (int(at) for at in np.argwhere(alpha <= 0)[0])
+        raise DeclarationError(
+            f"ad_factors is {alpha[t, i]:g} for ad {i} and user {t}; an ad factor must be above 0"
+        )
+    return alpha
+
+
+def payments(
+    rule: RuleName | Callable[[Array, int], Array],
+    values: Any,
+    slots: Any,
+    ad_factors: Any = 1.0,
+    *,
+    ell: float = 1.0,
+    method: Literal["closed", "quadrature"] | None = None,
+) -> Charges:
+    """Compute the truthful payments of a rule at given bids.
+
+    Parameters
+    ----------
+    rule : RuleName or Callable[[Array, int], Array]
+        A rule of the paper by name; or a function of effective values, shape ``(T, n)``, and the number of
+        slots, that gives an allocation, shape ``(T, n, k)``.
+    values : array_like
+        Per click, at least 0; shape ``(T, n)`` or ``(n,)``.
+    slots : array_like
+        Slot factors that do not rise, from 0 to 1; shape ``(k,)``.
+    ad_factors : array_like, default 1.0
+        Above 0; one number, shape ``(n,)`` or ``(T, n)``.
+    ell : float, default 1.0
+        Of the rules by name.
+    method : {"closed", "quadrature"}, optional
+        By default closed for a rule by name. A function always goes by quadrature.
+
+    Returns
+    -------
+    Charges
+        Payments and clicks.
+
+    Raises
+    ------
+    DeclarationError
+        For a rule whose clicks fall when a bid rises, with the ad and the two bids; for malformed input.
+
+    Notes
+    -----
+    ``p_i = v_i x_i(v_i) - integral from 0 to v_i of x_i(z) dz`` (Myerson). Each ad's share of j units is a
+    piecewise rational function of ``(alpha_i z) ** ell`` with at most n pieces, between the bids at which the
+    share of another ad reaches 0 (inverse proportional) or 1 (proportional). The integral of
+    ``1 / (1 + s**ell)`` is ``log(1 + s)`` for ell = 1, a sum of complex logarithms (partial fractions) for
+    whole ell, and a hypergeometric function else. The highest bids pay the VCG prices. O(T n² k) in closed
+    form.
+
+    References
+    ----------
+    Chawla, Rezvan and Sauerberg (2022), section 5. Myerson: Optimal auction design. Mathematics of
+    Operations Research 6, 1981.
+
+    Examples
+    --------
+    >>> payments("inverse-proportional", [4, 2, 1], [1, 0.5]).payments.round(6).tolist()
+    [[0.897152, 0.414436, 0.087363]]
+    >>> payments("highest-bid", [4, 2, 1], [1, 0.5]).payments.tolist()  # VCG
+    [[1.5, 0.5, 0.0]]
+    """
+    beta = read_slots(slots)
+    v = read_values(values, len(beta))
+    alpha = read_factors(ad_factors, v.shape)
+    u = v * alpha
+    steps = beta - np.append(beta[1:], 0.0)
+    named = isinstance(rule, str)
+    if named and rule not in _RULES:
+        raise DeclarationError(f"rule is {rule!r}; it must be one of {', '.join(_RULES)}, or a function")
+    give = partial(_RULES[str(rule)], ell=check_ell(ell)) if named else rule
+    assert callable(give)
+    marginals = np.asarray(give(u, len(beta)))
+    clicks = alpha * (marginals @ beta)
+    if method not in (None, "closed", "quadrature"):
+        raise DeclarationError(f"method is {method!r}; it must be 'closed' or 'quadrature'")
+    if method == "closed" and not named:
+        raise DeclarationError("a rule given as a function has no closed form; its payments need quadrature")
+    if not named:
+        _check_monotone(give, v, alpha, beta)
+    if method == "quadrature" or not named:
+        areas = _quadrature(give, v, alpha, beta)
+    else:
+        area = _AREAS[str(rule)]
+        areas = np.zeros(v.shape)
+        for i in range(v.shape[1]):
+            others = np.delete(u, i, axis=1)
+            for j in np.flatnonzero(steps > 0):
+                areas[:, i] += steps[j] * area(u[:, i], others, int(j) + 1, ell)
+    worth = v * clicks
+    return Charges(np.clip(worth - areas, 0.0, np.maximum(worth, 0.0)), clicks)
+
+
+def _quadrature(give: Callable[[Array, int], Array], v: Array, alpha: Array, beta: Array) -> Array:
+    """The integrals of clicks by adaptive quadrature."""
+    out = np.zeros(v.shape)
+    for t, i in np.ndindex(*v.shape):
+        if v[t, i] == 0:
+            continue
+        u = v[t] * alpha[t]
+
+        def clicks(z: float, t: int = t, i: int = i, u: Array = u) -> float:
+            bids = u.copy()
+            bids[i] = alpha[t, i] * z
+            return float(alpha[t, i] * (give(bids[None, :], len(beta))[0, i] @ beta))
+
+        kinks = np.unique(np.delete(u, i) / alpha[t, i])
+        # Other kinks are nowhere known: short intervals, so that none is passed over.
+        grid = np.linspace(0.0, v[t, i], 33)
+        ends = np.union1d(grid, kinks[(kinks > 0) & (kinks < v[t, i])]).tolist()
+        pairs = pairwise(ends)
+        out[t, i] = sum(quad(clicks, a, b, limit=200, epsabs=1e-12, epsrel=1e-11)[0] for a, b in pairs)
+    return out
+
+
+def _check_monotone(give: Callable[[Array, int], Array], v: Array, alpha: Array, beta: Array) -> None:
+    for i in range(v.shape[1]):
+        grid = np.linspace(0.0, 1.0, 65)
+        bids = np.repeat(v[:, None, :], len(grid), axis=1)
+        bids[:, :, i] = 2.0 * np.maximum(v[:, i, None], v.max(initial=0.0)) * grid
+        flat = (bids * alpha[:, None, :]).reshape(-1, v.shape[1])
+        got = (give(flat, len(beta))[:, i] @ beta).reshape(len(v), -1) * alpha[:, i, None]
+        falls = np.diff(got, axis=1) < -_FALLS * np.maximum(got[:, :-1], 1e-300)
+        if falls.any():
+            t, at = (int(a) for a in np.argwhere(falls)[0])
+            low, high = bids[t, at, i], bids[t, at + 1, i]
+            raise DeclarationError(
+                f"the rule is not monotone: the clicks of ad {i} of user {t} fall from {got[t, at]:.6g} to "
+                f"{got[t, at + 1]:.6g} when its bid rises from {low:.6g} to {high:.6g}; it has no payments"
+            )
+
+
+# -- the area under the share of h units, as a function of effective value -----------------------------------
+
+
+def _reciprocal_area(s: Array, ell: float) -> Array:
+    """``integral from 0 to s of dx / (1 + x**ell)``, for s from 0 to infinity (where ell allows it)."""
+    if ell == 1.0:
+        return np.asarray(np.log1p(s))
+    if ell == round(ell) and ell <= _MOST_INTEGER:
+        whole = round(ell)
+        roots = np.exp(1j * np.pi * (2 * np.arange(whole // 2) + 1) / whole)
+        total = sum((-2.0 * root * np.log1p(-s / root)).real for root in roots)
+        if whole % 2:
+            total = total + np.log1p(s)  # the root -1
+        return np.asarray(total / whole)
+    return np.asarray(s * hyp2f1(1.0, 1.0 / ell, 1.0 + 1.0 / ell, -(s**ell)))
+
+
+def _inverse_proportional_area(own: Array, others: Array, h: int, ell: float) -> Array:
+    """For all users: the integral of the share of h units over the ad's effective value from 0 to `own`.
+
+    With c other ads at 0, x the sum of g over those above 0, and y = n - h - c: the share is
+    ``1 - y / (1 + x u**ell)``, for t from max(1 / g_c, (y - 1) / x) to min(1 / g_(c+1), y / x).
+    """
+    n = others.shape[1] + 1
+    rising = np.sort(others, axis=1)  # g falls along each row
+    out = np.zeros(len(own))
+    for c in range(n - 1):
+        y = n - h - c
+        if y <= 0:
+            break
+        kept = rising[:, c:]
+        unit = kept[:, 0]  # g in units of the largest one that is left: x is from 1 to n
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
+            x = ((kept / unit[:, None]) ** -ell).sum(axis=1)
+            before = (rising[:, c - 1] / unit) ** ell if c else np.zeros(len(own))  # 1 / g_c
+            start, end = np.maximum(before, (y - 1) / x), np.minimum(1.0, y / x)
+            live = (unit > 0) & (start < end)
+            a = unit * (1.0 / np.maximum(y / start - x, 0.0)) ** (1.0 / ell)
+            b = unit * (1.0 / np.maximum(y / end - x, 0.0)) ** (1.0 / ell)
+            a, b = np.minimum(np.where(live & (start > 0), a, 0.0), own), np.minimum(b, own)
+            live &= b > a
+        if live.any():
+            a, b, root = a[live], b[live], (x[live] ** (1.0 / ell)) / unit[live]
+            piece = _reciprocal_area(b * root, ell) - _reciprocal_area(a * root, ell)
+            out[live] += (b - a) - y / root * piece
+    sure = (others > 0).sum(axis=1) < h
+    return np.where(sure, own, out)
+
+
+def _proportional_area(own: Array, others: Array, h: int, ell: float) -> Array:
+    """The same for the proportional rule.
+
+    With c other ads at 1, x the sum of g over the others, and y = h - c: the share is
+    ``y (1 - 1 / (1 + u**ell / x))`` for ``u**ell`` from ``y g_(c+1) - x`` to ``y g_c - x``, up to 1.
+    """
+    falling = -np.sort(-others, axis=1)
+    out = np.zeros(len(own))
+    top = np.zeros(len(own))  # up to which value the integral is done
+    for c in reversed(range(min(h, others.shape[1]))):
+        y = h - c
+        unit = falling[:, c]
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
+            x = ((falling[:, c:] / unit[:, None]) ** ell).sum(axis=1)
+            before = (falling[:, c - 1] / unit) ** ell if c else np.full(len(own), np.inf)
+            a = unit * np.maximum(y - x, 0.0) ** (1.0 / ell)
+            b = unit * np.maximum(y * before - x, 0.0) ** (1.0 / ell)
+            full = unit * (x / (y - 1)) ** (1.0 / ell) if y > 1 else np.full(len(own), np.inf)
+            a, b = np.minimum(a, own), np.minimum(np.minimum(b, full), own)
+            live = (unit > 0) & (b > a)
+        if live.any():
+            a, b, root = a[live], b[live], 1.0 / (x[live] ** (1.0 / ell) * unit[live])
+            out[live] += y * (
+                (b - a) - (_reciprocal_area(b * root, ell) - _reciprocal_area(a * root, ell)) / root
+            )
+            top[live] = np.maximum(top[live], b)
+    out += own - np.maximum(top, _first(falling, h, ell, own))
+    sure = (others > 0).sum(axis=1) < h
+    return np.where(sure, own, out)
+
+
+def _first(falling: Array, h: int, ell: float, own: Array) -> Array:
+    """The value from which the share of h units is 1, at most `own`: where the others alone fill h - 1."""
+    out = own.copy()
+    todo = np.full(len(own), True)
+    for c in range(min(h - 1, falling.shape[1])):
+        left, unit = h - 1 - c, falling[:, c]
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
+            x = ((falling[:, c:] / unit[:, None]) ** ell).sum(axis=1)
+            # Of the others c are at 1; the last unit is never capped, even where rounding swallows ads.
+            fits = todo & (unit > 0) & ((left < x) | (left == 1))
+            out = np.where(fits, np.minimum(unit * (x / left) ** (1.0 / ell), own), out)
+        todo &= ~fits
+    return out
+
+
+def _highest_bid_area(own: Array, others: Array, h: int, ell: float) -> Array:
+    """The ad wins one of h units where it exceeds the h-th highest other value."""
+    if h > others.shape[1]:
+        return own
+    bar = -np.partition(-others, h - 1, axis=1)[:, h - 1]
+    return np.asarray(np.maximum(own - bar, 0.0))
+
+
+def _uniform_area(own: Array, others: Array, h: int, ell: float) -> Array:
+    return np.asarray(own * h / (others.shape[1] + 1))
+
+
+_RULES: dict[str, Callable[..., Array]] = {
+    "inverse-proportional": inverse_proportional,
+    "proportional": proportional,
+    "highest-bid": lambda values, slots, ell: highest_bid(values, slots),
+    "uniform": lambda values, slots, ell: uniform(values, slots),
+}
+
+_AREAS: dict[str, Callable[[Array, Array, int, float], Array]] = {
+    "inverse-proportional": _inverse_proportional_area,
+    "proportional": _proportional_area,
+    "highest-bid": _highest_bid_area,
+    "uniform": _uniform_area,
+}

@@ -1,0 +1,68 @@
+"""What the two rules of the paper share: sorting users' values and taking differences over slots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from forcopt.arrays import Array, as_numbers
+from forcopt.errors import DeclarationError
+
+__all__ = ["by_units", "check_ell", "read_values"]
+
+
+def read_values(values: Any, slots: int) -> Array:
+    """Effective values as an array of shape ``(T, n)``.
+
+    Raises
+    ------
+    DeclarationError
+        For negative values or NaN, with user and ad; for more slots than ads, or a number of slots that is
+        no whole number at least 0.
+    """
+    u = np.atleast_2d(as_numbers(values, "values"))
+    if u.ndim != 2 or not u.shape[1]:
+        raise DeclarationError(f"values have shape {u.shape}; they must be (users, ads)")
+    if (u < 0).any():
+        t, i = (int(at) for at in np.argwhere(u < 0)[0])
+        raise DeclarationError(
+            f"values[{t}, {i}] is {u[t, i]:g}; the value of ad {i} to user {t} must not be negative"
+        )
+    if isinstance(slots, bool) or int(slots) != slots or not 0 <= slots <= u.shape[1]:
+        raise DeclarationError(
+            f"slots is {slots!r}; it must be a whole number from 0 to {u.shape[1]}, the ads"
+        )
+    return u
+
+
+def check_ell(ell: float) -> float:
+    """The parameter of a rule, if it is above 0 and finite."""
+    if not np.isfinite(ell) or ell <= 0:
+        raise DeclarationError(f"ell is {ell!r}; it must be a number above 0")
+    return float(ell)
+
+
+def by_units(units: Callable[[int], Array], users: int, ads: int, slots: int) -> Array:
+    """The allocation whose first h slots have the shares of the h-unit rule, for every h.
+
+    Parameters
+    ----------
+    units : Callable[[int], Array]
+        The shares of all users at h units, shape ``(T, n)``.
+    users, ads, slots : int
+        How many.
+
+    Returns
+    -------
+    Array
+        Shape ``(T, n, slots)``: the generalized rule of Algorithms 1 and 2.
+    """
+    out = np.zeros((users, ads, slots))
+    before = np.zeros((users, ads))
+    for h in range(1, slots + 1):
+        share = units(h)
+        out[:, :, h - 1] = share - before
+        before = share
+    return out

@@ -1,0 +1,65 @@
+"""Ctrl-C, threads and the terminal: what solvers must leave to the caller."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import forcopt as fo
+
+
+def market_split(seed=0, rows=5, columns=40):
+    """Equations that take branch and bound very long."""
+    rng = np.random.default_rng(seed)
+    m = fo.Model("market split")
+    x = m.variable("x", columns, binary=True)
+    data = rng.integers(0, 100, size=(rows, columns))
+    slack = m.variable("slack", (2, rows), lower=0, upper=int(data.sum()), integer=True)
+    m.subject_to(data @ x + slack[0] - slack[1] == data.sum(axis=1) // 2)
+    m.minimize(slack.sum())
+    return m
+
+
+@pytest.mark.parametrize("name", ["cp-sat", "scip", "gscip"])
+def test_ctrl_c_is_raised(name):
+    small = fo.Model()
+    small.maximize(small.variable("x", upper=3, lower=0, integer=True))
+    assert small.solve(name).objective == 3  # the solver is loaded
+    m = market_split()
+    with (
+        subprocess.Popen(
+            [sys.executable, "-c", f"import os, time; time.sleep(2); os.kill({os.getpid()}, 2)"]
+        ),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        m.solve(name, time_limit=60, threads=1)
+    assert fo.Model().solve("highs").status is fo.Status.OPTIMAL
+
+
+def test_threads_are_at_most_those_of_the_machine():
+    from forcopt.backends import SolveOptions
+
+    assert SolveOptions(threads=100_000).threads == os.cpu_count()
+    assert SolveOptions(threads=1).threads == 1
+    for name in ("highs", "cp-sat", "glop", "clarabel"):
+        m = fo.Model()
+        x = m.variable("x", 3, lower=0, upper=2, integer=name in ("highs", "cp-sat"))
+        m.subject_to(x.sum() <= 5)
+        m.maximize(x.sum())
+        assert m.solve(name, threads=100_000).objective == pytest.approx(5)
+
+
+@pytest.mark.parametrize("name", ["scip", "gscip", "highs", "cp-sat"])
+def test_nothing_is_printed(name, capfd):
+    rng = np.random.default_rng(0)
+    m = fo.Model()
+    x = m.variable("x", 20, binary=True)
+    m.subject_to(rng.integers(1, 40, (4, 20)) @ x <= 150)
+    m.maximize(rng.integers(1, 40, 20) @ x)
+    seen = []
+    m.solve(name, on_improvement=lambda step: seen.append(step) and None, start={x: 0})
+    m.solve(name, time_limit=0.001)
+    told = capfd.readouterr()
+    assert (told.out, told.err) == ("", "")

@@ -1,0 +1,228 @@
+"""Parameters: the same answers as a model written anew, warm or cold, on every backend."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import forcopt as fo
+from forcopt.errors import CurvatureError, DeclarationError, UnsupportedError
+
+
+def written(numbers, parametric):
+    """A linear model with numbers in every place, as parameters or as they are."""
+    m = fo.Model()
+    p = {k: m.parameter(k, np.shape(v), v) if parametric else np.asarray(v) for k, v in numbers.items()}
+    x = m.variable("x", 4, lower=0, upper=5)
+    need = m.subject_to(p["A"] @ x >= p["b"], name="need")
+    m.subject_to(x <= p["cap"], (p["b"][0] * p["cap"] * x).sum() <= 40)
+    m.minimize(p["c"] @ x + p["b"].sum() + fo.maximum(x[0], p["cap"]) + (p["cap"] * x[:2]).sum())
+    return m, p, x, need
+
+
+def draw(rng):
+    return {
+        "A": rng.integers(0, 4, size=(3, 4)) + np.eye(3, 4),
+        "b": rng.integers(1, 6, size=3).astype(float),
+        "c": rng.integers(1, 9, size=4).astype(float),
+        "cap": float(rng.integers(2, 5)),
+    }
+
+
+@pytest.mark.parametrize("backend", ["highs", "clarabel", "scs", "osqp", "glop", "pyomo:appsi_highs", "scip"])
+def test_resolving_is_solving_anew(backend):
+    from forcopt.backends import get_backend
+
+    try:
+        get_backend(backend)
+    except fo.NotInstalledError as error:
+        pytest.skip(str(error))
+    rng = np.random.default_rng(1)
+    m, p, _, need = written(draw(rng), True)
+    tolerance = 1e-6 if backend in ("highs", "clarabel", "glop", "scip") else 2e-3
+    for _ in range(6):
+        numbers = draw(rng)
+        for name, value in numbers.items():
+            p[name].value = value
+        again, _, _, other = written(numbers, False)
+        s, t = m.solve(backend), again.solve("highs")
+        assert s.status is t.status, (s.message, t.message)
+        if t.status.has_solution:
+            assert s.objective == pytest.approx(t.objective, rel=tolerance, abs=tolerance)
+            assert s[p["c"]].tolist() == numbers["c"].tolist()
+            if backend == "highs":
+                assert (s.dual(need) @ numbers["b"] >= 0) == (t.dual(other) @ numbers["b"] >= 0)
+
+
+def test_one_number_at_a_time_keeps_the_solver():
+    rng = np.random.default_rng(2)
+    numbers = {**draw(rng), "b": np.ones(3)}
+    m, p, _, _ = written(numbers, True)
+    m.solve("highs")
+    session = m.prepared["highs"].session
+    for name, value in (("b", [2, 1, 1]), ("c", [1, 1, 9, 9]), ("A", np.ones((3, 4))), ("cap", 3)):
+        p[name].value = value
+        numbers[name] = np.asarray(value, dtype=float)
+        s = m.solve("highs")
+        assert m.prepared["highs"].session is session
+        assert s.objective == pytest.approx(written(numbers, False)[0].solve("highs").objective)
+
+
+def test_a_changed_model_is_compiled_again():
+    m = fo.Model()
+    p = m.parameter("p", value=2)
+    x = m.variable("x", lower=0, upper=9)
+    m.subject_to(x <= p)
+    m.maximize(x)
+    assert m.solve().objective == 2
+    extra = m.subject_to(x <= 1)
+    assert m.solve().objective == 1
+    m.remove(extra)
+    assert m.solve().objective == 2
+    m.fix(x, 0.5)
+    assert m.solve().objective == 0.5
+    m.unfix(x)
+    m.minimize(x - p)
+    assert m.solve().objective == -2
+    assert pickle.loads(pickle.dumps(m)).solve().objective == -2
+
+
+def test_integers_start_from_the_last_solution():
+    rng = np.random.default_rng(3)
+    m = fo.Model()
+    room = m.parameter("room", value=20)
+    take = m.variable("take", 12, binary=True)
+    worth, size = rng.integers(1, 20, 12), rng.integers(1, 12, 12)
+    m.subject_to(size @ take <= room)
+    m.maximize(worth @ take)
+    for value in (20, 31, 12, 40):
+        room.value = value
+        best = fo.Model()
+        y = best.variable("y", 12, binary=True)
+        best.subject_to(size @ y <= value)
+        best.maximize(worth @ y)
+        wanted = best.solve().objective
+        for backend in ("highs", "cp-sat", "scip", "gscip"):
+            assert m.solve(backend).objective == wanted
+
+
+def test_inside_atoms_cones_quadratics_and_matrices():
+    rng = np.random.default_rng(4)
+    m = fo.Model()
+    target, weight = m.parameter("target", 3), m.parameter("weight", lower=0)
+    x = m.variable("x", 3)
+    m.minimize(fo.sum_squares(x - target) + weight * fo.abs(x).sum())
+    for _ in range(3):
+        target.value, weight.value = rng.normal(size=3), rng.random()
+        soft = np.sign(target.value) * np.maximum(np.abs(target.value) - weight.value / 2, 0)
+        for backend in ("clarabel", "osqp", "scs"):
+            assert m.solve(backend)[x] == pytest.approx(soft, abs=1e-3)
+    m = fo.Model()
+    scale, center = m.parameter("scale", value=2), m.parameter("center", 2, value=[1, 2])
+    x = m.variable("x", 2)
+    m.subject_to(fo.norm(scale * x - center) <= 1)
+    m.minimize(x.sum())
+    for value in (2, 4):
+        scale.value = value
+        assert m.solve().objective == pytest.approx((3 - 2**0.5) / value, abs=1e-5)
+    m = fo.Model()
+    p = m.parameter("p", value=1)
+    x = m.variable("x")
+    m.subject_to(fo.semidefinite(fo.symmetric(fo.stack([x, p, x]))))
+    m.minimize(x)
+    for value in (1, -3):
+        p.value = value
+        assert m.solve().objective == pytest.approx(abs(value), abs=1e-5)
+
+
+def test_conditions_stages_lazy_families_and_leximin():
+    m = fo.Model()
+    limit = m.parameter("limit", value=3, lower=0, upper=10)
+    x, b = m.variable("x", lower=0, upper=10), m.variable("b", binary=True)
+    m.subject_to(fo.implies(b, x <= limit))
+    m.maximize(x + 8 * b)
+    for value in (3, 1, 7):
+        limit.value = value
+        for backend in ("highs", "scip"):
+            assert m.solve(backend).objective == max(10, value + 8)
+    m = fo.Model()
+    p = m.parameter("p", value=1)
+    u = m.variable("u", 2, lower=0, upper=5)
+    m.subject_to(u.sum() <= p, u[0] <= 0.25 * p)
+    m.leximin(u)
+    for value in (1, 4):
+        p.value = value
+        assert m.solve()[u] == pytest.approx([0.25 * value, 0.75 * value])
+    m.lexicographic([fo.maximize(u[0]), fo.minimize(u[1])])
+    for value in (2, 4):
+        p.value = value
+        assert m.solve()[u] == pytest.approx([0.25 * value, 0], abs=1e-6)
+    m = fo.Model()
+    p = m.parameter("p", value=1)
+    x = m.variable("x", 2, lower=0, upper=10)
+
+    def separate(value):
+        if value(x).sum() > p.value + 1e-6:
+            yield x.sum() <= p.value
+
+    m.lazy(separate)
+    m.maximize(x[0] + 2 * x[1])
+    for value in (1, 5, 3):
+        p.value = value
+        assert m.solve().objective == pytest.approx(2 * value)
+
+
+def test_a_solution_keeps_its_values_and_its_certificate_asks_for_them():
+    m = fo.Model()
+    p = m.parameter("p", value=2)
+    x = m.variable("x", lower=0)
+    m.subject_to(x >= p)
+    m.minimize(x)
+    first = m.solve()
+    assert first.certify().optimal
+    p.value = 3
+    assert m.solve()[p] == 3 and first[p] == 2 and first[x] == 2
+    with pytest.raises(DeclarationError, match="p has changed"):
+        first.certify()
+
+
+def test_files_hold_numbers(tmp_path):
+    m, p, _, _ = written(draw(np.random.default_rng(5)), True)
+    m.write(tmp_path / "model.mps")
+    assert fo.read(tmp_path / "model.mps").solve().objective == pytest.approx(m.solve().objective)
+    assert {v.name for v in m.variables} == {"x"} and m["c"] is p["c"]
+
+
+def test_labels():
+    import pandas as pd
+
+    m = fo.Model()
+    cost = pd.Series({"iron": 3.0, "coal": 1.0})
+    price = m.parameter("price", index=cost.index, value=cost)
+    x = m.variable("x", index=cost.index, lower=1, upper=2)
+    m.minimize((price * x).sum())
+    assert m.solve().objective == 4
+    price.value = pd.Series({"coal": 5.0, "iron": 1.0})
+    assert price.value.tolist() == [1, 5] and m.solve().objective == 6
+
+
+def test_refusals():
+    m = fo.Model()
+    p, x = m.parameter("p", 2, lower=-1), m.variable("x", 2)
+    m.minimize((p * x).sum())
+    with pytest.raises(DeclarationError, match="parameter p has no value"):
+        m.solve()
+    with pytest.raises(DeclarationError, match="outside the range"):
+        p.value = -2
+    with pytest.raises(DeclarationError, match="broadcast"):
+        p.value = [1, 2, 3]
+    with pytest.raises(DeclarationError, match="already in use"):
+        m.parameter("x")
+    with pytest.raises(CurvatureError, match="may be negative"):
+        p * fo.abs(x)
+    with pytest.raises(CurvatureError, match="product"):
+        x * x
+    p.value = 1
+    m.leximin(p * x)
+    with pytest.raises(UnsupportedError, match="leximin"):
+        m.solve()

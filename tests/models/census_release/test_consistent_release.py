@@ -1,0 +1,455 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from census_oracle import joint_real, joint_whole, matrices, top_down_whole
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import forcopt as fo
+from forcopt.data import Hierarchy
+from forcopt.errors import DeclarationError
+from forcopt.models import ConsistentRelease
+from forcopt.models.census_release import Invariant, Measurement, measure
+from forcopt.models.census_release.certificate import tree_certificate
+from forcopt.models.census_release.formulations import unit_steps
+
+TREE = Hierarchy(
+    parents=([0, 0], [0, 0, 1, 1, 1]), names=(("r",), ("A", "B"), ("A1", "A2", "B1", "B2", "B3"))
+)
+NOISY = ([103], [58, 44], [36, 20, 24, 13, 2])
+
+
+@st.composite
+def problems(draw, most_leaves=6, whole_noise=None, types=1):
+    """Trees of up to four levels, single children, zeros, negative roots and single leaves among them."""
+    parents, units = [], 1
+    for _ in range(draw(st.integers(0, 3))):
+        fans = [draw(st.integers(1, 3)) for _ in range(units)]
+        if sum(fans) > most_leaves:
+            fans = [1] * units
+        parents.append(np.repeat(np.arange(units), fans))
+        order = draw(st.permutations(range(sum(fans))))
+        parents[-1] = parents[-1][list(order)]
+        units = sum(fans)
+    h = Hierarchy(parents=tuple(parents))
+    value = st.integers(-8, 12) if whole_noise else st.integers(-64, 96).map(lambda k: k / 8)
+    noisy = tuple(
+        np.array([[draw(value) for _ in range(types)] for _ in range(size)], dtype=float) for size in h.sizes
+    )
+    precision = [draw(st.sampled_from([0.25, 0.5, 1.0, 2.0, 3.0])) for _ in range(h.depth)]
+    zeros = [leaf for leaf in range(h.leaves) if draw(st.integers(0, 5)) == 0]
+    return ConsistentRelease(h, noisy, precision, zeros=zeros)
+
+
+RUNS = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@RUNS
+@given(problems(most_leaves=12), st.booleans())
+def test_joint_real_counts_are_the_least_squares_solution(p, nonnegative):
+    p = p.replace(nonnegative=nonnegative)
+    s = p.solve("tree-nnls" if nonnegative else "tree-wls")
+    best, leaves = joint_real(p)
+    assert s.status is fo.Status.OPTIMAL and s.evaluation.feasible
+    assert s.objective == pytest.approx(best, rel=1e-9, abs=1e-9)
+    assert np.allclose(s.decision.leaves[:, 0], leaves, atol=1e-7)
+
+
+@RUNS
+@given(problems(most_leaves=5, whole_noise=False), st.booleans(), st.integers(1, 4))
+def test_joint_whole_counts_are_the_best_of_all(p, nonnegative, windows):
+    p = p.replace(nonnegative=nonnegative, integer=True)
+    s = p.solve("tree-integer")
+    assert s.evaluation.feasible
+    assert s.objective == pytest.approx(joint_whole(p)[0], rel=1e-9, abs=1e-9)
+    c = s.certify()
+    assert c.feasible and c.optimal and c.objective == c.bound
+    assert float(c.objective) == pytest.approx(s.objective)
+    assert p.solve("tree-integer", windows=windows).objective == pytest.approx(s.objective, rel=1e-12)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(problems(most_leaves=4, whole_noise=True))
+def test_top_down_whole_counts_are_lexicographic(p):
+    p = p.replace(integer=True, order="top-down")
+    expected = top_down_whole(p, most=14)
+    s = p.solve("network-lp")
+    assert s.status is fo.Status.OPTIMAL, s.message
+    assert np.allclose(p.residuals(s.decision), expected, atol=1e-5)
+
+
+@RUNS
+@given(problems(most_leaves=10), st.booleans())
+def test_top_down_real_counts_meet_the_optimality_conditions(p, nonnegative):
+    """Each level is the projection onto what the level before allows: by the conditions, unit by unit."""
+    p = p.replace(order="top-down", nonnegative=nonnegative)
+    s = p.solve("simplex" if nonnegative else "toydown")
+    assert s.evaluation.feasible
+    counts, h = s.decision.counts, p.hierarchy
+    empty = [a[:, [i for i in range(h.leaves) if i not in p.zeros]].sum(axis=1) == 0 for a in matrices(h)]
+    root = 0.0 if empty[0][0] else p.noisy[0][0, 0]
+    assert counts[0][0, 0] == pytest.approx(max(root, 0) if nonnegative else root)
+    for level in range(1, h.depth):
+        for unit in range(h.sizes[level - 1]):
+            kids = np.flatnonzero((h.parents[level - 1] == unit) & ~empty[level])
+            x, y = counts[level][kids, 0], p.noisy[level][kids, 0]
+            if not len(kids):
+                continue
+            moved = x - y
+            positive = x > 1e-9 if nonnegative else np.ones(len(x), dtype=bool)
+            if positive.any():
+                assert np.ptp(moved[positive]) < 1e-8
+                assert (moved[~positive] >= moved[positive].max() - 1e-8).all()
+
+
+QP = ["highs", "clarabel", "osqp", "scs", "scip"]
+LP = ["highs", "highs:simplex", "highs:ipm", "glop", "scip", "pyomo:glpk", "pyomo:cbc"]
+
+
+def _random(seed, **fields):
+    rng = np.random.default_rng(seed)
+    h = Hierarchy(parents=([0, 0, 0], [*np.sort(rng.integers(0, 3, 4)).tolist(), 0, 1, 2]))
+    noisy = tuple(rng.normal(5, 6, (size, 1)).round(2) for size in h.sizes)
+    return ConsistentRelease(h, noisy, rng.uniform(0.5, 2, 3).round(2), **fields)
+
+
+@pytest.mark.parametrize("backend", QP)
+def test_every_backend_for_quadratic_programs_agrees(backend):
+    for seed in range(3):
+        p = _random(seed)
+        s = p.solve("qp", backend=backend, time_limit=20)
+        assert s.objective == pytest.approx(p.solve("tree-nnls").objective, rel=1e-4, abs=1e-4), s
+
+
+@pytest.mark.parametrize("backend", LP)
+@pytest.mark.parametrize("order", ["joint", "top-down"])
+def test_every_backend_for_linear_programs_agrees(backend, order):
+    from forcopt.backends.registry import backends
+
+    if backends()[backend].missing():
+        pytest.skip(f"{backend} is not installed")
+    for seed in range(3):
+        p = _random(seed, integer=True, order=order)
+        s = p.solve("network-lp", backend=backend, time_limit=20)
+        assert s.status.has_solution and s.evaluation.feasible, s.message
+        if order == "joint":
+            assert s.objective == pytest.approx(p.solve("tree-integer").objective, rel=1e-6)
+        else:
+            other = p.solve("network-lp", backend="highs")
+            assert np.allclose(p.residuals(s.decision), p.residuals(other.decision), rtol=1e-5)
+
+
+def test_integer_quadratic_programs_agree():
+    for seed in range(3):
+        p = _random(seed, integer=True)
+        s = p.solve("miqp", backend="scip", time_limit=20)
+        assert s.objective == pytest.approx(p.solve("tree-integer").objective, rel=1e-6), s
+
+
+def test_top_down_quadratic_programs_claim_no_more_than_they_prove():
+    """A cone holds each level's value only roughly: such a run is feasible, or agrees."""
+    for seed in range(3):
+        p = _random(seed, order="top-down")
+        s = p.solve("qp", backend="clarabel")
+        exact = p.solve("simplex").decision
+        assert s.evaluation.feasible
+        assert s.decision.counts[0][0, 0] == pytest.approx(exact.counts[0][0, 0], abs=0.01)
+        if s.status is fo.Status.OPTIMAL:
+            assert np.allclose(s.decision.leaves, exact.leaves, atol=0.05)
+
+
+def _nested(rng):
+    """The level problem of TopDown: the types of the root are invariant; queries form a random tree."""
+    types, kids = int(rng.integers(2, 6)), int(rng.integers(2, 5))
+    cut = np.sort(rng.choice(np.arange(1, types), size=int(rng.integers(0, types - 1)), replace=False))
+    rows = [np.eye(types, dtype=int)[i] for i in range(types)]
+    rows += [
+        np.isin(np.arange(types), part).astype(int)
+        for part in np.split(np.arange(types), cut)
+        if len(part) > 1
+    ]
+    rows += [np.ones(types, dtype=int)]
+    queries = np.unique(np.array(rows), axis=0)
+    totals = rng.integers(0, 7, types)
+    h = Hierarchy(parents=([0] * kids,))
+    noisy = (queries @ totals, rng.normal(2, 3, (kids, len(queries))).round(1))
+    fixed = tuple(Invariant(0, 0, int(v), (t,)) for t, v in enumerate(totals))
+    weights = rng.uniform(0.2, 3, (2, len(queries))).round(2)
+    return ConsistentRelease(
+        h, (noisy[0][None], noisy[1]), weights, workload=queries, invariants=fixed, integer=True
+    )
+
+
+def test_the_level_problem_with_nested_queries_has_whole_vertices():
+    rng = np.random.default_rng(7)
+    for _ in range(500):
+        p = _nested(rng)
+        assert p.is_network
+        model = fo.Model()
+        handles = unit_steps_about_noise(p, model)
+        model.minimize(handles.objective)
+        said = model.solve("highs:simplex")
+        leaves = said[handles.counts[-1]]
+        assert np.abs(leaves - np.round(leaves)).max() < 1e-6
+
+
+def unit_steps_about_noise(p, model):
+    import forcopt.models.census_release.formulations as formulations
+
+    total = p.noisy[0]
+    kept = formulations.real_optimum
+    pseudo = np.linalg.pinv(p.queries.T.astype(float))
+    formulations.real_optimum = lambda _: tuple(np.maximum(level, 0) @ pseudo for level in p.noisy)
+    try:
+        return unit_steps(p, model, reach=int(total.max()) + 2)
+    finally:
+        formulations.real_optimum = kept
+
+
+def test_nested_level_problems_equal_the_integer_program():
+    rng = np.random.default_rng(3)
+    for _ in range(6):
+        p = _nested(rng)
+        lp, whole = p.solve("network-lp", reach=6), p.solve("miqp", backend="scip", time_limit=20)
+        assert lp.evaluation.feasible and lp.objective == pytest.approx(whole.objective, rel=1e-5)
+
+
+def _crossing():
+    cells = [
+        [0.8, 0.7, 0.6, 0.2, 0.5, 0.9, 0.6, 0.1, 0.5],
+        [0.5, 0.5, 0.4, 0.8, 0.5, 0.9, 1.0, 0.9, 0.8],
+        [0, 0, 0.2, 0.5, 0.3, 0.1, 0.9, 0.4, 0.2],
+    ]
+    types = np.arange(9)
+    rows = np.array([types // 3 == r for r in range(3)] + [types % 3 == c for c in range(3)]).astype(int)
+    queries = np.concatenate([np.eye(9, dtype=int), rows])
+    noisy = np.concatenate([np.array(cells), np.ones((3, 6))], axis=1)
+    weights = np.array([[1.0] * 9 + [20.0] * 6] * 2)
+    fixed = tuple(Invariant(0, 0, 1, (t,)) for t in range(9))
+    root = queries @ np.ones(9)
+    return ConsistentRelease(
+        Hierarchy(parents=([0, 0, 0],)),
+        (root[None], noisy),
+        weights,
+        workload=queries,
+        invariants=fixed,
+        integer=True,
+    )
+
+
+def test_crossing_queries_leave_a_gap():
+    p = _crossing()
+    assert not p.is_network
+    with pytest.raises(DeclarationError, match="not known to be a network"):
+        p.solve("network-lp")
+    model = fo.Model()
+    handles = unit_steps(p, model)
+    model.minimize(handles.objective)
+    assert model.solve().objective * handles.unit == pytest.approx(7.52, abs=1e-6)
+    # each of nine people is in one of three children: all ways
+    from itertools import product
+
+    rows = p.queries.T
+    best = np.inf
+    for where in product(range(3), repeat=9):
+        counts = np.zeros((3, 9))
+        counts[list(where), range(9)] = 1
+        best = min(best, float((((counts @ rows) - p.noisy[1]) ** 2 @ p.weights[1]).sum()))
+    assert best == pytest.approx(7.82)
+
+
+# -- worked examples ---------------------------------------------------------------------------------------
+
+
+def test_the_unequal_tree():
+    p = ConsistentRelease(TREE, NOISY, [1, 1, 1], order="top-down", nonnegative=False)
+    leaves = [Fraction(149, 4), Fraction(85, 4), Fraction(155, 6), Fraction(89, 6), Fraction(23, 6)]
+    s = p.solve("toydown")
+    assert np.allclose(s.decision.leaves[:, 0], [float(v) for v in leaves])
+    assert s.objective == pytest.approx(13.708333, abs=1e-6)
+    assert s.decision.estimate([0, 2, 3])[0] == pytest.approx(70 + 95 / 12)
+    joint = p.replace(order="joint").solve("tree-wls")
+    assert joint.objective == pytest.approx(11.10344828)
+
+
+def test_projections_and_whole_children():
+    for noisy, total, best in (
+        ([5, -3, 1], 4, [4, 0, 0]),
+        ([5, 1, 1], 4, [4, 0, 0]),
+        ([2, -4, -1, 3], 4, [1.5, 0, 0, 2.5]),
+    ):
+        h = Hierarchy.homogeneous([len(noisy)])
+        s = ConsistentRelease(h, ([total], noisy), [1, 1], order="top-down").solve("simplex")
+        assert np.allclose(s.decision.leaves[:, 0], best)
+    h = Hierarchy.homogeneous([4])
+    fixed = (Invariant(0, 0, 5),)
+    p = ConsistentRelease(h, ([5], [1.4, 0.9, -0.8, 2.2]), [1, 1], invariants=fixed)
+    assert p.solve("tree-nnls").objective == pytest.approx(0.723333, abs=1e-6)
+    s = p.replace(integer=True).solve("tree-integer")
+    assert s.decision.leaves[:, 0].tolist() == [2, 1, 0, 2] and s.objective == pytest.approx(1.05)
+    assert p.replace(integer=True).solve("printed-topdown").objective == pytest.approx(1.05)
+
+
+def test_an_overlapping_workload():
+    queries = [*np.eye(4, dtype=int).tolist(), [1, 1, 0, 0], [0, 0, 1, 1]]
+    noisy = [[3.3, -0.6, 1.7, 2.4, 4.9, 2.1]]
+    p = ConsistentRelease(
+        Hierarchy(), (noisy,), [1.0], workload=queries, invariants=(Invariant(0, 0, 7),), integer=True
+    )
+    assert p.is_network
+    for method in ("miqp@scip", "network-lp"):
+        s = p.solve(method)
+        assert s.decision.leaves[0].round(6).tolist() == [4, 0, 1, 2] and s.objective == pytest.approx(3.12)
+    assert p.replace(integer=False).solve("qp").objective == pytest.approx(2.95, abs=1e-5)
+
+
+def test_invariants_hold_and_match_the_quadratic_program():
+    rng = np.random.default_rng(5)
+    h = Hierarchy(parents=([0, 0, 0], [0, 0, 1, 1, 1, 2]))
+    for _ in range(10):
+        noisy = tuple(rng.normal(6, 6, size).round(1) for size in h.sizes)
+        fixed = (
+            Invariant(0, 0, 20),
+            Invariant(1, 1, int(rng.integers(0, 8))),
+            Invariant(2, 0, int(rng.integers(0, 5))),
+        )
+        p = ConsistentRelease(h, noisy, [1, 0.5, 2], invariants=fixed, zeros=[5])
+        for nonnegative, method in ((True, "tree-nnls"), (False, "tree-wls")):
+            q = p.replace(nonnegative=nonnegative)
+            s = q.solve(method)
+            assert s.evaluation.feasible
+            assert s.objective == pytest.approx(q.solve("qp").objective, rel=1e-5, abs=1e-5)
+        q = p.replace(integer=True)
+        s = q.solve("tree-integer")
+        assert s.evaluation.feasible and s.certify().optimal
+        assert s.objective == pytest.approx(q.solve("network-lp").objective, rel=1e-6)
+        q = p.replace(order="top-down")
+        s = q.solve("simplex")
+        assert s.evaluation.feasible and s.decision.counts[0][0, 0] == 20
+
+
+def test_regions_off_the_spine():
+    off = Measurement(leaves=[1, 2], noisy=[50], precision=4.0)
+    p = ConsistentRelease(TREE, NOISY, [1, 1, 1], extra=(off,))
+    a = np.concatenate([*matrices(TREE), [[0, 2, 2, 0, 0]]])
+    y = np.concatenate([*NOISY, [100]])
+    best = np.linalg.lstsq(a, y, rcond=None)
+    assert p.solve("qp").objective == pytest.approx(float(best[1][0]), rel=1e-5)
+    with pytest.raises(DeclarationError, match="off the spine: use qp"):
+        p.solve("tree-nnls")
+
+
+# -- baselines ---------------------------------------------------------------------------------------------
+
+
+def test_clipping_breaks_sums_and_rounding_keeps_them():
+    p = ConsistentRelease(Hierarchy.homogeneous([3]), ([2], [4, -3, 0]), [1, 1], nonnegative=True)
+    clipped = p.solve("clip")
+    assert any(name.startswith("additivity") for name in clipped.evaluation.violations)
+    for seed in range(20):
+        q = _random(seed, integer=True)
+        best = q.solve("tree-integer").objective
+        for method in ("largest-remainder", "l1-rounder"):
+            s = q.solve(method)
+            assert s.evaluation.feasible and s.objective >= best - 1e-9
+
+
+def test_the_printed_walk_may_reach_a_dead_end():
+    """The children's invariants need more people than the level above gave their parent."""
+    fixed = (Invariant(2, "A1", 40), Invariant(2, "A2", 30))
+    p = ConsistentRelease(TREE, NOISY, [1, 1, 1], order="top-down", integer=True, invariants=fixed)
+    s = p.solve("printed-topdown")
+    assert s.status is fo.Status.FAILED and "unit A has" in s.message
+    whole = p.solve("network-lp", reach=20)
+    assert whole.evaluation.feasible and whole.decision.counts[1][0, 0] == 70
+
+
+# -- bad input ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"noisy": ([1], [1, 2])}, "noisy has 2 levels; the tree has 3"),
+        ({"noisy": ([1], [1, 2], [1, 2, 3])}, "noisy counts of level 2"),
+        ({"precision": [1, 0, 1]}, "precision of level 1 is 0"),
+        ({"precision": [1, 1]}, "precision has shape"),
+        ({"workload": [[1], [1]]}, "workload must have 1 rows"),
+        ({"invariants": (Invariant(0, "r", 1.5),), "integer": True}, "1.5 is not whole"),
+        ({"invariants": (Invariant(1, "C", 1),)}, "no unit named 'C'"),
+        ({"zeros": [5]}, "leaves by position, 0 to 4"),
+    ],
+)
+def test_bad_declarations_are_refused(fields, words):
+    given = {"hierarchy": TREE, "noisy": NOISY, "precision": [1, 1, 1], **fields}
+    with pytest.raises(DeclarationError, match=words):
+        ConsistentRelease(**given)
+
+
+def test_a_query_twice_is_refused():
+    with pytest.raises(DeclarationError, match="queries 0 and 1 of the workload are the same"):
+        ConsistentRelease(Hierarchy(), ([[1, 2]],), [1], workload=[[1, 1], [1, 1]])
+
+
+def test_contradicting_invariants_are_infeasible():
+    h = Hierarchy.from_geoids(["480010001", "481130001", "481130002"], lengths=(2, 5, 9))
+    fixed = (Invariant(1, "48113", 10), Invariant(2, "481130001", 7), Invariant(2, "481130002", 5))
+    p = ConsistentRelease(h, ([20], [9, 11], [9, 6, 6]), [1, 1, 1], invariants=fixed)
+    for q, methods in (
+        (p, ["tree-nnls", "qp@highs"]),
+        (p.replace(integer=True), ["tree-integer", "network-lp@highs"]),
+    ):
+        assert q.infeasibility_reason() == "unit 48113: 10, its children 12"
+        for method in methods:
+            s = q.solve(method)
+            assert s.status is fo.Status.INFEASIBLE
+            if method.startswith("tree"):
+                assert s.reason == "unit 48113: 10, its children 12"
+
+
+def test_the_wrong_method_names_the_right_one():
+    p = ConsistentRelease(TREE, NOISY, [1, 1, 1])
+    with pytest.raises(DeclarationError, match="nonnegative is True; it must be False: use tree-nnls"):
+        p.solve("tree-wls")
+    with pytest.raises(DeclarationError, match="integer is False"):
+        p.solve("tree-integer")
+    with pytest.raises(DeclarationError, match="order is 'joint'"):
+        p.solve("simplex")
+
+
+def test_a_negative_root_gives_zeros():
+    h = Hierarchy.homogeneous([2, 2])
+    p = ConsistentRelease(h, ([-3], [1, 2], [0, 1, 1, 0]), [1, 1, 1], order="top-down")
+    assert not p.solve("simplex").decision.leaves.any()
+    p = p.replace(integer=True)
+    assert not p.solve("network-lp").decision.leaves.any()
+
+
+def test_a_certificate_refutes_a_worse_release():
+    p = ConsistentRelease(TREE, NOISY, [1, 1, 1], integer=True)
+    best = p.solve("tree-integer").decision.leaves
+    for step in ([1, 0, 0, 0, 0], [0, -1, 0, 0, 1], [3, 0, -3, 0, 0]):
+        counts = p.read(best[:, 0] + np.array(step))
+        c = tree_certificate(p, counts)
+        assert c.feasible and c.optimal is (p.evaluate(counts).objective == 12)
+
+
+def test_private_counts_stay_out_of_the_problem():
+    h = Hierarchy.homogeneous([2, 2], counts=[101, 202, 303, 404])
+    p = measure(h, [1.0, 1.0, 1.0], seed=0)
+    assert p.hierarchy.counts is None and "303" not in repr(p.to_dict()["hierarchy"])
+    again = ConsistentRelease.from_dict(p.to_dict())
+    assert again == p
+    assert p.solve("tree-nnls").decision.to_pandas().shape == (7, 3)
+    noisy = measure(h, rho=[0.5] * 3, seed=1)
+    assert noisy.precision.ravel() == pytest.approx([0.5] * 3)
+
+
+def test_time_limits_are_kept():
+    h = Hierarchy.homogeneous([10, 10])
+    rng = np.random.default_rng(0)
+    p = ConsistentRelease(h, tuple(rng.normal(5, 3, n) for n in h.sizes), [1, 1, 1])
+    for q, method in ((p, "tree-nnls"), (p.replace(integer=True), "tree-integer")):
+        s = q.solve(method, time_limit=0.0)
+        assert s.status is fo.Status.LIMIT and s.decision is None

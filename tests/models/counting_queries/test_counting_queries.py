@@ -1,0 +1,293 @@
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+import forcopt as fo
+from forcopt.clock import Deadline
+from forcopt.errors import DeclarationError
+from forcopt.models import CountingQueries
+from forcopt.models.counting_queries.calibration import gaussian_shift, least_size
+from forcopt.models.counting_queries.fisher import fisher_shape
+from forcopt.models.counting_queries.problem import expected_max
+from forcopt.models.counting_queries.sparse_vector import SparseVector
+from forcopt.privacy import (
+    BoundedNoise,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    GeneralizedGaussian,
+    KNorm,
+    Laplace,
+    Simulated,
+    Staircase,
+    TabulatedNoise,
+    audit,
+)
+
+
+def random_law(rng, most=6):
+    """An even, log-concave table."""
+    n = int(rng.integers(1, most))
+    slopes = np.cumsum(rng.exponential(rng.choice([0.05, 0.5, 2.0]), n)) + rng.uniform(0, 0.2)
+    half = np.exp(-np.append(0.0, np.cumsum(slopes)))
+    both = np.concatenate([half[:0:-1], half])
+    return both / both.sum()
+
+
+def deltas(p, k, epsilon):
+    """Delta of every change in {-1, 0, 1}^k, by the whole product law."""
+    padded = np.concatenate([[0.0], p, [0.0]])
+    shifted = {c: np.roll(padded, c) for c in (-1, 0, 1)}
+    law = padded
+    for _ in range(k - 1):
+        law = np.multiply.outer(law, padded)
+    out = {}
+    for change in product((-1, 0, 1), repeat=k):
+        other = shifted[change[0]]
+        for c in change[1:]:
+            other = np.multiply.outer(other, shifted[c])
+        out[change] = float(np.maximum(law - math.exp(epsilon) * other, 0).sum())
+    return out
+
+
+def test_all_ones_are_the_worst_change():
+    """200 random laws, all changes, against an enumeration that shares no code."""
+    rng = np.random.default_rng(0)
+    for i in range(200):
+        k = 1 + i % 3
+        p, epsilon = random_law(rng), float(rng.uniform(0.05, 2))
+        found = deltas(p, k, epsilon)
+        worst = found[(1,) * k]
+        assert worst >= max(found.values()) - 1e-12
+        problem = CountingQueries(queries=k, epsilon=epsilon, delta=0.5)
+        assert math.exp(problem.log_delta(TabulatedNoise(p))) == pytest.approx(worst, abs=1e-9)
+        x = np.arange(len(p)) - len(p) // 2
+        grid = np.abs(np.stack(np.meshgrid(*[x] * k, indexing="ij"))).max(axis=0)
+        law = p
+        for _ in range(k - 1):
+            law = np.multiply.outer(law, p)
+        assert expected_max(TabulatedNoise(p), k) == pytest.approx(float((grid * law).sum()), abs=1e-12)
+
+
+@pytest.mark.parametrize("queries, delta", [(1, 0.01), (2, 0.01), (500, 1e-8)])
+@pytest.mark.parametrize("method", ["shape-search", "laplace", "gaussian", "bounded", "fisher", "k-norm"])
+def test_every_method_meets_delta(queries, delta, method):
+    p = CountingQueries(queries=queries, epsilon=1.0, delta=delta)
+    s = p.solve(method)
+    assert s.status is fo.Status.APPROXIMATE and s.evaluation.feasible
+    if method not in ("k-norm", "fisher"):
+        smaller = s.decision.replace(**{s.decision.size: getattr(s.decision, s.decision.size) * (1 - 1e-6)})
+        assert not p.evaluate(smaller).feasible
+
+
+@pytest.mark.parametrize("method", ["shape-search", "laplace", "gaussian", "bounded", "fisher"])
+def test_whole_noise_meets_delta(method):
+    p = CountingQueries(queries=2, epsilon=1.0, delta=0.01, whole=True)
+    s = p.solve(method)
+    assert s.evaluation.feasible and s.decision.whole
+    assert s.objective >= 1.799242 - 1e-9  # the best joint law on the lattice
+
+
+def test_targets_at_a_thousand_queries():
+    p = CountingQueries(queries=1000, epsilon=1.0, delta=1e-6)
+    found = {m: p.solve(m).objective for m in ("gaussian", "shape-search", "bounded", "fisher")}
+    assert found["gaussian"] > found["shape-search"] > found["bounded"] > found["fisher"]
+    assert found["shape-search"] == pytest.approx(399.567, rel=1e-5)
+    assert found["bounded"] <= 393.98 and found["fisher"] <= 394
+    assert p.solve("bounded", power=4.0).objective == pytest.approx(393.98, abs=0.6)
+
+
+def test_the_limit_of_many_queries():
+    assert fisher_shape(1000)[0].objective == pytest.approx(2.850, abs=2e-3)
+    assert fisher_shape(10**9)[0].objective < math.pi
+    one = fisher_shape(1)[0]  # the least E|x| sqrt(I) is that of Airy's function
+    assert one.objective < 1.0  # a Laplace law has 1
+
+
+def test_error_lies_under_the_guarantee():
+    for k, delta in ((1000, 1e-6), (10**5, 1e-6)):
+        p = CountingQueries(queries=k, epsilon=1.0, delta=delta)
+        s = p.solve("ganesh-zhao")
+        assert s.objective <= s.guarantee and s.evaluation.feasible
+        assert p.methods["ganesh-zhao"].guarantee(p) == s.guarantee
+
+
+def test_profiles_agree():
+    """100 random laws: the contour lies in the certified bracket."""
+    rng = np.random.default_rng(1)
+    tried = 0
+    while tried < 100:
+        shape = float(rng.choice([2, 3, 4, rng.uniform(1.3, 8)]))
+        k = int(np.exp(rng.uniform(np.log(16), np.log(300))))
+        epsilon, delta = float(rng.uniform(0.2, 2)), float(10 ** rng.uniform(-8, -2))
+        mu = gaussian_shift(epsilon, delta)
+        from forcopt.models.counting_queries.shape_search import fisher_information
+
+        scale = math.sqrt(k * fisher_information(shape)) / mu
+        profile = GeneralizedGaussian(shape=shape, scale=scale).profile(1) ** k
+        low, high = profile.bracket(epsilon, rtol=0.3)
+        assert low * (1 - 1e-9) <= profile.delta(epsilon, "contour") <= high * (1 + 1e-9)
+        tried += 1
+
+
+def test_profiles_agree_with_dp_accounting():
+    pytest.importorskip("dp_accounting")
+    from dp_accounting.pld import common, pld_pmf, privacy_loss_distribution
+
+    rng = np.random.default_rng(2)
+    for _ in range(10):
+        shape, k = float(rng.uniform(1.5, 6)), int(rng.integers(16, 300))
+        epsilon = float(rng.uniform(0.5, 1.5))
+        noise = GeneralizedGaussian(shape=shape, scale=3 * math.sqrt(k))
+        loss, step = noise.loss(1.0), 2e-4
+        at = np.arange(-int(3 / step), int(3 / step) + 1)
+        above = loss.tails(at * step)[0]  # every loss rounded up
+        masses = {int(i): float(m) for i, m in zip(at[1:], above[:-1] - above[1:], strict=True) if m > 0}
+        pmf = pld_pmf.SparsePLDPmf(masses, step, float(above[-1]), True)
+        theirs = privacy_loss_distribution.PrivacyLossDistribution(pmf).self_compose(k)
+        ours = (noise.profile(1) ** k).delta(epsilon)
+        value = theirs.get_delta_for_epsilon(epsilon)
+        assert common  # its loss is at most k steps too large
+        assert ours <= value * (1 + 1e-6) + 1e-10
+        assert value <= (noise.profile(1) ** k).delta(max(epsilon - k * step, 0.0)) * (1 + 1e-6) + 1e-9
+
+
+def test_bounded_profiles_lie_in_the_bracket():
+    for k, power, radius in ((2, 3.0, 12.0), (3, 2.0, 20.0), (64, 3.0, 100.0)):
+        profile = BoundedNoise(power=power, radius=radius).profile(1) ** k
+        low, high = profile.bracket(1.0, rtol=0.02)
+        assert low * (1 - 1e-6) <= profile.delta(1.0) <= high * (1 + 1e-6)
+
+
+def test_whole_samples_have_their_law():
+    """Chi-square of secure and simulated draws; each fails by chance once in 10^6 runs."""
+    p = CountingQueries(queries=4, epsilon=1.0, delta=0.01, whole=True)
+    law = p.solve().decision
+    for rng in (None, Simulated(3)):
+        drawn = law.sample(100_000, rng)
+        mass = law.law
+        expected = mass * 100_000
+        keep = expected > 20
+        counts = np.bincount(drawn - law.values[0], minlength=len(mass))
+        observed = np.append(counts[keep], counts[~keep].sum())
+        wanted = np.append(expected[keep], expected[~keep].sum())
+        assert chisquare(observed, wanted).pvalue > 1e-6
+    assert 0 < law.total_variation < 1e-12
+
+
+def test_an_audit_finds_delta_within_its_interval():
+    p = CountingQueries(queries=2, epsilon=1.0, delta=0.05, whole=True)
+    law = p.solve().decision
+    found = audit(p.mechanism(law), ([0, 0], [1, 1]), 1.0, 6000, delta=0.05, level=1 - 1e-6)
+    assert found.passed and 0 <= found.lower_delta <= 0.05
+
+
+def test_releases():
+    p = CountingQueries(queries=3, epsilon=1.0, delta=0.01, whole=True)
+    law = p.solve().decision
+    released = p.release(law, [10, 20, 30])
+    assert len(released) == 3 and not released.simulated and released.total_variation > 0
+    assert p.release(law, [10, 20, 30], Simulated(1)).simulated
+    with pytest.raises(DeclarationError, match="shape"):
+        p.release(law, [1, 2])
+    with pytest.raises(DeclarationError, match="not private enough"):
+        p.release(DiscreteLaplace(scale=0.1), [1, 2, 3])
+    with pytest.raises(DeclarationError, match="not private"):
+        CountingQueries(queries=3, epsilon=1.0, delta=0.01).solve().decision.sample(3)
+
+
+def test_k_norm():
+    p = CountingQueries(queries=10, epsilon=0.5)
+    s = p.solve("k-norm")
+    assert s.objective == 20 and s.evaluation.feasible
+    rows = KNorm(scale=2.0).sample((200_000, 10), Simulated(0))
+    assert np.abs(rows).max(axis=1).mean() == pytest.approx(20, rel=0.01)
+    assert np.abs(rows).mean() == pytest.approx(11, rel=0.01)
+    assert not p.evaluate(KNorm(scale=1.9)).feasible
+    assert p.solve().decision == Laplace(scale=20.0)
+    with pytest.raises(DeclarationError, match="simulate"):
+        KNorm(scale=1.0).sample((1, 2))
+
+
+def test_delta_may_underflow():
+    p = CountingQueries(queries=1000, epsilon=1.0, delta=1e-6)
+    e = p.evaluate(GeneralizedGaussian(shape=4, scale=43489.578))
+    assert -1e5 < e.metrics["log delta"] < -20_000 and e.feasible
+
+
+def test_mean_error():
+    p = CountingQueries(queries=64, epsilon=1.0, delta=1 / 64, error="mean")
+    best = p.solve()
+    for method in ("laplace", "gaussian", "bounded", "fisher"):
+        assert best.objective <= p.solve(method).objective * 1.01
+    assert best.objective == best.evaluation.metrics["mean"]
+
+
+@pytest.mark.parametrize(
+    "fields, said",
+    [
+        ({"queries": 0}, "queries"),
+        ({"queries": 1.5}, "queries"),
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"epsilon": -1.0}, "epsilon"),
+        ({"epsilon": math.nan}, "epsilon"),
+        ({"epsilon": math.inf}, "epsilon"),
+        ({"delta": 1.0}, "delta"),
+        ({"delta": -0.1}, "delta"),
+        ({"error": "median"}, "error"),
+    ],
+)
+def test_bad_fields(fields, said):
+    with pytest.raises(ValueError, match=said):
+        CountingQueries(**{"queries": 2, "epsilon": 1.0, "delta": 0.1, **fields})
+
+
+def test_bad_laws():
+    p = CountingQueries(queries=2, epsilon=1.0, delta=0.1)
+    for law, said in (
+        (TabulatedNoise([0.3, 0.05, 0.3, 0.05, 0.3]), "log-concave at"),
+        (TabulatedNoise([0.2, 0.5, 0.3]), "even"),
+        (Staircase(scale=1.0, epsilon=1.0, gamma=0.3), "log-concave"),
+        ("laplace", "noise"),
+    ):
+        with pytest.raises(DeclarationError, match=said):
+            p.evaluate(law)
+    with pytest.raises(DeclarationError, match="whole"):
+        p.replace(whole=True).evaluate(Gaussian(scale=1.0))
+    for bad in ({"shape": 0.5, "scale": 1.0}, {"shape": 2.0, "scale": 0.0}):
+        with pytest.raises(ValueError):
+            GeneralizedGaussian(**bad)
+    pure = p.replace(delta=0.0)
+    for method in ("gaussian", "bounded", "fisher"):
+        with pytest.raises(DeclarationError, match="unbounded: say laplace"):
+            pure.solve(method)
+    assert not pure.evaluate(DiscreteGaussian(scale=3.0)).feasible
+    with pytest.raises(DeclarationError, match="4 p"):
+        CountingQueries(queries=60, epsilon=1.0, delta=1e-3).solve("ganesh-zhao", shape=4)
+    with pytest.raises(DeclarationError, match="shapes"):
+        p.solve(shapes=(3.0, 2.0))
+    with pytest.raises(DeclarationError, match="power"):
+        p.solve("bounded", power=0.0)
+
+
+def test_sparse_vector_is_inert():
+    p = CountingQueries(queries=10**5, epsilon=1.0, delta=1e-6)
+    s = p.solve("sparse-vector")
+    assert "inert" in s.message and s.evaluation.feasible
+    with pytest.raises(DeclarationError, match="simulate"):
+        p.solve("sparse-vector", multiplier=0.5)
+    with pytest.raises(DeclarationError, match="at least 16"):
+        CountingQueries(queries=10, epsilon=1.0, delta=0.01).solve("sparse-vector")
+    none = SparseVector(corrections=0, threshold=1.0, epsilon=1.0, delta=0.1)
+    assert not none.estimate(np.ones((2, 3)), np.random.default_rng(0)).any()
+
+
+def test_no_size_and_no_time():
+    p = CountingQueries(queries=64, epsilon=1.0, delta=1 / 64)
+    s = p.solve(time_limit=0.0)
+    assert s.status is fo.Status.LIMIT and s.decision is None
+    with pytest.raises(TimeoutError):
+        least_size(p, lambda x: Gaussian(scale=x), 1.0, Deadline(0.0))

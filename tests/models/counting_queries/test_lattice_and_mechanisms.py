@@ -1,0 +1,170 @@
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import forcopt as fo
+from forcopt.backends.registry import backends
+from forcopt.errors import DeclarationError
+from forcopt.models import LatticeNoise, PrivateMechanism
+
+LP_BACKENDS = [name for name, b in backends().items() if not b.missing() and not b.capabilities.only_integer]
+
+
+@pytest.mark.parametrize("backend", LP_BACKENDS)
+def test_every_backend_for_linear_programs_agrees(backend):
+    accuracy = max(1e-6, 100 * backends()[backend].accuracy)
+    s = LatticeNoise(queries=2, epsilon=1.0, delta=0.01, radius=12).solve(backend=backend)
+    if backend in ("scs", "osqp") and s.status is fo.Status.FAILED:
+        assert s.decision is None  # these first-order methods may not converge; they say so
+    else:
+        assert s.status is fo.Status.OPTIMAL
+        assert s.objective == pytest.approx(1.799242, abs=max(accuracy, 3e-5))
+    for most, queries, ratio, delta, value in (
+        (2, 1, 2, 0, 4 / 7),
+        (2, 1, 2, 0.1, 17 / 35),
+        (4, 1, 2, 0, 36 / 43),
+        (1, 2, 3, 0.1, 0.45),
+        (2, 2, 2, 0, 1.0),
+    ):
+        s = PrivateMechanism.counts(most, queries, epsilon=math.log(ratio), delta=delta).solve(
+            backend=backend
+        )
+        assert s.objective == pytest.approx(value, abs=accuracy)
+
+
+@pytest.mark.parametrize("backend", ["highs", "clarabel", "glop", "scip", "pyomo:glpk"])
+def test_two_counts_are_bracketed(backend):
+    if backends()[backend].missing():
+        pytest.skip(f"{backend} is not installed")
+    s = LatticeNoise(queries=2, epsilon=1.0, delta=0.01, radius=20).solve("bracket", backend=backend)
+    assert s.bound <= s.objective + 1e-6 and s.objective - s.bound < 1e-6
+    assert s.objective == pytest.approx(1.799242, abs=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+def test_one_count_under_pure_privacy_is_geometric(epsilon):
+    p = LatticeNoise(queries=1, epsilon=epsilon, radius=int(20 / epsilon))
+    s = p.solve()
+    assert s.objective == pytest.approx(2 * math.exp(-epsilon) / (1 - math.exp(-2 * epsilon)), abs=1e-9)
+    bound = p.solve("bracket").bound
+    assert bound <= s.objective + 1e-9
+    assert s.evaluation.feasible
+
+
+def whole_program(k, radius, epsilon, delta):
+    """The same program without symmetry, a variable for each point, by another solver interface."""
+    points = list(product(range(-radius, radius + 1), repeat=k))
+    index = {x: i for i, x in enumerate(points)}
+    changes = [c for c in product((-1, 0, 1), repeat=k) if any(c)]
+    n, rows, right, cells = len(points), [], [], len(points) * len(changes)
+    for j, change in enumerate(changes):
+        budget = np.zeros(n + cells)
+        for x in points:
+            row = np.zeros(n + cells)
+            row[index[x]] = 1.0
+            y = tuple(a - b for a, b in zip(x, change, strict=True))
+            if y in index:
+                row[index[y]] -= math.exp(epsilon)
+            row[n + j * n + index[x]] = -1.0
+            budget[n + j * n + index[x]] = 1.0
+            rows.append(row)
+            right.append(0.0)
+        rows.append(budget)
+        right.append(delta)
+    cost = np.append([max(map(abs, x)) for x in points], np.zeros(cells))
+    one = np.append(np.ones(n), np.zeros(cells))[None]
+    return linprog(cost, np.array(rows), right, one, [1.0], method="highs").fun
+
+
+@pytest.mark.parametrize("k, radius", [(1, 2), (1, 6), (2, 1), (2, 2), (3, 1)])
+def test_orbits_lose_nothing(k, radius):
+    rng = np.random.default_rng(k + radius)
+    for _ in range(3):
+        epsilon, delta = float(rng.uniform(0.3, 2)), float(rng.uniform(0.05, 0.5))
+        s = LatticeNoise(queries=k, epsilon=epsilon, delta=delta, radius=radius).solve()
+        value = whole_program(k, radius, epsilon, delta)
+        if value is None:
+            assert s.status is fo.Status.INFEASIBLE
+        else:
+            assert s.objective == pytest.approx(value, abs=1e-7)
+            assert s.evaluation.feasible
+
+
+def test_brackets_hold():
+    for k, delta, radius in ((1, 0.05, 4), (2, 0.0, 6), (2, 0.1, 6), (3, 0.1, 7)):
+        s = LatticeNoise(queries=k, epsilon=1.0, delta=delta, radius=radius).solve("bracket")
+        assert s.status.has_solution and s.evaluation.feasible
+        assert s.bound <= s.objective + 1e-7
+        values, mass = s.decision.marginal()
+        assert len(values) == 2 * radius + 1 and mass.sum() <= 1 + 1e-9
+
+
+def test_bad_lattices():
+    for fields in ({"queries": 0}, {"radius": 0}, {"epsilon": 0.0}, {"delta": 1.0}, {"queries": 6}):
+        with pytest.raises(ValueError):
+            LatticeNoise(**{"queries": 2, "epsilon": 1.0, "delta": 0.1, "radius": 3, **fields})
+    p = LatticeNoise(queries=2, epsilon=1.0, delta=0.1, radius=3)
+    with pytest.raises(DeclarationError, match="LatticeLaw"):
+        p.evaluate(np.ones(3))
+    smaller = p.replace(delta=0.01).solve("lp")
+    if smaller.decision is not None:
+        assert p.evaluate(smaller.decision).feasible
+    assert not p.replace(delta=0.001).evaluate(p.solve().decision).feasible
+
+
+def test_baselines_are_private_and_no_better():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        n, o = int(rng.integers(2, 5)), int(rng.integers(2, 5))
+        p = PrivateMechanism(
+            loss=rng.uniform(0, 3, (n, o)),
+            edges=[[i, j] for i in range(n) for j in range(i)],
+            epsilon=float(rng.uniform(0.1, 2)),
+            delta=float(rng.choice([0.0, 0.1])),
+            prior=None if rng.random() < 0.5 else rng.dirichlet(np.ones(n)),
+        )
+        best = p.solve()
+        assert best.status is fo.Status.OPTIMAL and best.evaluation.feasible
+        for method in ("exponential", *(["randomized-response"] if n == o else [])):
+            s = p.solve(method)
+            assert s.evaluation.feasible and best.objective <= s.objective + 1e-8
+    p = PrivateMechanism.counts(4, 1, epsilon=math.log(2))
+    s = p.solve("geometric")
+    assert s.evaluation.feasible and s.objective >= 36 / 43
+    uniform = p.replace(prior=np.full(5, 0.2))
+    assert uniform.solve().objective <= uniform.solve("geometric").objective
+
+
+def test_a_binary_mechanism_by_brute_force():
+    """Two inputs, two outputs: a grid over the two probabilities."""
+    for epsilon, delta in ((0.5, 0.0), (1.0, 0.2)):
+        loss = np.array([[0.0, 1.0], [2.0, 0.5]])
+        p = PrivateMechanism(loss=loss, edges=[[0, 1]], epsilon=epsilon, delta=delta)
+        a, b = np.meshgrid(np.linspace(0, 1, 1001), np.linspace(0, 1, 1001))
+        e = math.exp(epsilon)
+        gap = np.maximum(a - e * b, 0) + np.maximum((1 - a) - e * (1 - b), 0)
+        back = np.maximum(b - e * a, 0) + np.maximum((1 - b) - e * (1 - a), 0)
+        private = np.maximum(gap, back) <= delta + 1e-12
+        worst = np.maximum(loss[0, 0] * a + loss[0, 1] * (1 - a), loss[1, 0] * b + loss[1, 1] * (1 - b))
+        assert p.solve().objective == pytest.approx(worst[private].min(), abs=3e-3)
+
+
+def test_edges_of_mechanisms():
+    assert PrivateMechanism.counts(0, 2, epsilon=1.0).solve().objective == pytest.approx(0)
+    free = PrivateMechanism(loss=np.eye(2)[::-1], edges=np.zeros((0, 2)), epsilon=0.0)
+    assert free.solve().objective == pytest.approx(0)
+    with pytest.raises(DeclarationError, match="edges"):
+        PrivateMechanism(loss=np.eye(2), edges=[[0, 2]], epsilon=1.0)
+    with pytest.raises(DeclarationError, match="loss"):
+        PrivateMechanism(loss=[1.0], edges=[[0, 0]], epsilon=1.0)
+    with pytest.raises(DeclarationError, match="prior"):
+        PrivateMechanism(loss=np.eye(2), edges=[[0, 1]], epsilon=1.0, prior=[0.5, 0.6])
+    with pytest.raises(DeclarationError, match="geometric"):
+        PrivateMechanism.counts(1, 2, epsilon=1.0).solve("geometric")
+    with pytest.raises(DeclarationError, match="as many outputs"):
+        PrivateMechanism(loss=np.ones((2, 3)), edges=[[0, 1]], epsilon=1.0).solve("randomized-response")
+    broken = PrivateMechanism.counts(1, 1, epsilon=1.0).evaluate(np.eye(2))
+    assert broken.violations["privacy"] == pytest.approx(1.0)

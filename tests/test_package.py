@@ -1,0 +1,77 @@
+"""The wheel that the source distribution gives holds the problems, their examples and types, and runs."""
+
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = "import sys; from setuptools import build_meta as b; print(getattr(b, sys.argv[1])(sys.argv[2]))"
+
+
+def build(kind, source, target):
+    """Build a distribution of the folder `source` into the folder `target`."""
+    command = [sys.executable, "-c", BUILD, kind, str(target)]
+    ended = subprocess.run(command, cwd=source, text=True, capture_output=True, check=True)
+    return target / ended.stdout.split()[-1]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    pytest.importorskip("setuptools")
+    folder = tmp_path_factory.mktemp("package")
+    copy = folder / "copy"
+    files = subprocess.run(["git", "ls-files"], cwd=ROOT, text=True, capture_output=True, check=False)
+    if files.returncode:
+        pytest.skip("this is no checkout")
+    for name in files.stdout.split("\n"):
+        if (
+            name.startswith(("forcopt", "models", "pyproject", "README", "LICENSE"))
+            and (ROOT / name).exists()
+        ):
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            if (ROOT / name).is_symlink():
+                (copy / name).symlink_to(os.readlink(ROOT / name))
+            else:
+                (copy / name).write_bytes((ROOT / name).read_bytes())
+    source = build("build_sdist", copy, folder)
+    with tarfile.open(source) as packed:
+        packed.extractall(folder / "unpacked", filter="data")
+    (unpacked,) = (folder / "unpacked").iterdir()
+    return build("build_wheel", unpacked, folder)
+
+
+def test_the_wheel_holds_all(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert "forcopt/py.typed" in names and "forcopt/models/districting/problem.py" in names
+    ours = subprocess.run(["git", "ls-files", "models"], cwd=ROOT, text=True, capture_output=True, check=True)
+    wanted = {f"forcopt/{name}" for name in ours.stdout.split("\n") if name}
+    assert wanted <= names
+
+
+def test_an_example_runs_from_the_wheel(wheel, tmp_path):
+    place = tmp_path / "site"
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(place)
+    others = [path for path in sys.path if path and not Path(path).resolve().is_relative_to(ROOT / "tests")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(place), *others])}
+    code = "import forcopt; print(forcopt.__file__)"
+    where = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment,
+        text=True,
+        capture_output=True,
+        check=True,
+    )
+    assert where.stdout.startswith(str(place))
+    command = [sys.executable, "-m", "forcopt", "solve", "postprocessing/compas", "--json"]
+    ended = subprocess.run(
+        command, cwd=tmp_path, env=environment, text=True, capture_output=True, check=True, timeout=120
+    )
+    assert json.loads(ended.stdout)["status"] == "optimal"
