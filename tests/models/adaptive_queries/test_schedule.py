@@ -262,7 +262,10 @@ def test_the_ledger_equals_accounts_of_windows(p):
         ledger.ask([a, b], cost)
         accepted.append((a, b, cost))
     assert ledger.accepted == accepted
-    np.testing.assert_allclose(ledger.spent, [account.spent(str(i)) for i in range(len(sets))], atol=1e-9)
+    spent = [account.spent(str(i)) for i in range(len(sets))]
+    windows = p.data_model.windows  # equal windows count once
+    assert windows == len(sets) or len(set(spent)) == windows == 1
+    np.testing.assert_allclose(ledger.spent, spent[:windows], atol=1e-9)
     again = Ledger(p.data_model, p.epsilon)
     took = again.ask_many(p.intervals, costs)
     assert again.accepted == accepted and took.sum() == len(accepted)
