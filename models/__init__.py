@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from forcopt.models.fair_auctions import CompetitiveRatio, FairAuction, FairMechanism
     from forcopt.models.fair_classification import FairClassification
     from forcopt.models.fair_postprocessing import FairPostprocessing, ScorePostprocessing
+    from forcopt.models.fair_ranking import FairRanking
     from forcopt.models.lexifair import LexifairClassification, LexifairRegression
     from forcopt.models.leximax_cohort import LeximaxCohort
     from forcopt.models.strategic import (
@@ -46,6 +47,7 @@ _LATER = {
     "FairClassification": "forcopt.models.fair_classification",
     "FairMechanism": "forcopt.models.fair_auctions",
     "FairPostprocessing": "forcopt.models.fair_postprocessing",
+    "FairRanking": "forcopt.models.fair_ranking",
     "LatticeNoise": "forcopt.models.counting_queries",
     "LeastEffortClassification": "forcopt.models.strategic",
     "LevelBudget": "forcopt.models.census_release",
@@ -87,6 +89,7 @@ __all__ = [
     "FairClassification",
     "FairMechanism",
     "FairPostprocessing",
+    "FairRanking",
     "LatticeNoise",
     "LeastEffortClassification",
     "LevelBudget",

@@ -32,7 +32,7 @@ def draw_scores(records: int, constraint: Notion, seed: int) -> ScorePostprocess
     rng = np.random.default_rng(seed)
     groups, labels = rng.integers(0, 3, records), rng.integers(0, 2, records)
     scores = (labels * np.array([1.5, 1.0, 0.6])[groups] + rng.normal(size=records)).round(2)
-    names = [f"group {g}" for g in groups]
+    names = tuple(f"group {g}" for g in groups)
     return ScorePostprocessing(scores=scores, labels=labels, groups=names, constraint=constraint)
 
 

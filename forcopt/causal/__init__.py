@@ -1,0 +1,24 @@
+"""Structural causal models with linear equations: fits, counterfactual scores, effects, sensitivity.
+
+`model` has `CausalModel`, the graph and the form of its equations. `fitted` has `FittedCausalModel`, the
+equations with numbers, and `Counterfactual`, the answer to "what would the score be in another group".
+`transformer` has a scikit-learn transformer for learned rankers.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from forcopt.causal.fitted import Counterfactual, FittedCausalModel
+from forcopt.causal.model import CausalModel
+
+if TYPE_CHECKING:
+    from forcopt.causal.transformer import CounterfactualTransformer
+
+__all__ = ["CausalModel", "Counterfactual", "CounterfactualTransformer", "FittedCausalModel"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "CounterfactualTransformer":
+        from forcopt.causal.transformer import CounterfactualTransformer
+
+        return CounterfactualTransformer
+    raise AttributeError(f"module 'forcopt.causal' has no attribute {name!r}")

@@ -1,0 +1,410 @@
+"""The graph of a structural causal model, the form of its equations, and their estimation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from pydantic import Field, field_validator, model_validator
+
+from forcopt.arrays import Array
+from forcopt.causal.design import Design
+from forcopt.causal.fitted import FittedCausalModel
+from forcopt.declaration import Declared
+from forcopt.errors import DeclarationError
+from forcopt.language.atoms import abs as absolute
+from forcopt.language.atoms import sum_squares
+from forcopt.language.model import Model
+
+if TYPE_CHECKING:
+    import networkx as nx
+    from pandas import DataFrame
+
+__all__ = ["CausalModel"]
+
+
+class CausalModel(Declared):
+    """A structural causal model with linear equations and independent errors.
+
+    Each variable that is neither sensitive nor latent has an equation ``V = f_V(parents) + error``. It is
+    linear in mediators; sensitive attributes enter by levels (or piecewise linearly, if they have knots) and
+    by products of different attributes.
+
+    Attributes
+    ----------
+    graph : tuple[tuple[str, str], ...]
+        The arrows (cause, effect); a networkx DiGraph is taken, too.
+    sensitive : tuple[str, ...]
+        The sensitive attributes; they have no causes in the graph.
+    outcome : str
+        The score.
+    interactions : {"pairwise", "none", "saturated"}, default "pairwise"
+        The products of attributes in each equation: of two, none, or of any number.
+    latent : tuple[str, ...]
+        Causes that nobody observed, such as ``U`` with ``U -> X`` and ``U -> Y``.
+    knots : Mapping[str, tuple[float, ...]]
+        The numeric sensitive attributes, each with the values at which its slope may change.
+
+    Raises
+    ------
+    DeclarationError
+        For a cycle (it is shown), an outcome that is missing or does not descend from a sensitive attribute,
+        or a sensitive attribute with a cause.
+
+    References
+    ----------
+    Yang, Loftus, Stoyanovich (FORC 2021), equation (1) and Figure 2.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> m1 = CausalModel([("G", "X"), ("R", "X"), ("G", "Y"), ("R", "Y"), ("X", "Y")], ["G", "R"], "Y")
+    >>> fit = m1.with_coefficients(
+    ...     {"X": {"1": 60, "G=1": -10}, "Y": {"1": 20, "X": 0.8, "G=1": -5, "R=1": -3, "G=1:R=1": -2}},
+    ...     levels={"G": (0, 1), "R": (0, 1)},
+    ... )
+    >>> people = pd.DataFrame({"G": [0, 1], "R": [0, 1], "X": [64, 56], "Y": [72.2, 54.8]})
+    >>> fit.counterfactual(people, {"G": 1, "R": 1}).scores.round(6).tolist()
+    [54.2, 54.8]
+    >>> fit.counterfactual(people, {"G": 1, "R": 1}, resolving=["X"]).scores.round(6).tolist()
+    [62.2, 54.8]
+    """
+
+    graph: tuple[tuple[str, str], ...]
+    sensitive: tuple[str, ...] = Field(min_length=1)
+    outcome: str
+    interactions: Literal["pairwise", "none", "saturated"] = "pairwise"
+    latent: tuple[str, ...] = ()
+    knots: Mapping[str, tuple[float, ...]] = Field(default_factory=dict)
+
+    @field_validator("graph", mode="before")
+    @classmethod
+    def _arrows(cls, graph: Any) -> Any:
+        edges = graph.edges if hasattr(graph, "edges") else graph
+        return tuple((str(a), str(b)) for a, b in edges)
+
+    @field_validator("sensitive", "latent", mode="before")
+    @classmethod
+    def _several(cls, names: Any) -> Any:
+        return (names,) if isinstance(names, str) else tuple(names)
+
+    @model_validator(mode="after")
+    def _is_model(self) -> Self:
+        import networkx as nx
+
+        g = self.dag
+        if not nx.is_directed_acyclic_graph(g):
+            cycle = [edge[0] for edge in nx.find_cycle(g)]
+            raise DeclarationError(
+                f"graph has the cycle {' -> '.join([*cycle, cycle[0]])}; it must have none"
+            )
+        for name in (*self.sensitive, *self.latent, self.outcome):
+            if name not in g:
+                raise DeclarationError(f"{name!r} is no node of the graph; these are {', '.join(sorted(g))}")
+        for kind, names in (("sensitive", self.sensitive), ("latent", self.latent)):
+            for name in names:
+                if g.in_degree(name):
+                    cause = next(iter(g.predecessors(name)))
+                    raise DeclarationError(f"{kind}: {name!r} has the cause {cause!r}; it must have none")
+        both = set(self.sensitive) & set(self.latent)
+        if both:
+            raise DeclarationError(f"latent: {min(both)!r} is sensitive, too")
+        if not any(self.outcome in nx.descendants(g, a) for a in self.sensitive):
+            raise DeclarationError(
+                f"outcome is {self.outcome!r}; it must descend from a sensitive attribute, but no path leads "
+                f"there from {', '.join(self.sensitive)}"
+            )
+        for name in self.knots:
+            if name not in self.sensitive:
+                raise DeclarationError(f"knots: {name!r} is not sensitive")
+        return self
+
+    @cached_property
+    def dag(self) -> nx.DiGraph:
+        """The graph."""
+        import networkx as nx
+
+        return nx.DiGraph(list(self.graph))
+
+    @cached_property
+    def equations(self) -> tuple[str, ...]:
+        """The variables with an equation, causes first, without those that do not lead to the outcome."""
+        import networkx as nx
+
+        leading = nx.ancestors(self.dag, self.outcome) | {self.outcome}
+        return tuple(
+            v
+            for v in nx.lexicographical_topological_sort(self.dag)
+            if v in leading and v not in self.sensitive and v not in self.latent
+        )
+
+    @property
+    def mediators(self) -> tuple[str, ...]:
+        """The variables with an equation but the outcome."""
+        return tuple(v for v in self.equations if v != self.outcome)
+
+    def design(self, variable: str, levels: Mapping[str, tuple[Any, ...]]) -> Design:
+        """The terms of the equation of a variable."""
+        parents = sorted(self.dag.predecessors(variable))
+        return Design(
+            [a for a in self.sensitive if a in parents],
+            [p for p in parents if p not in self.sensitive and p not in self.latent],
+            levels,
+            self.knots,
+            self.interactions,
+        )
+
+    def confounded(self) -> dict[str, str]:
+        """The mediators that share a latent cause with the outcome, each with the path."""
+        found: dict[str, str] = {}
+        for u in self.latent:
+            reached = set(self.dag.successors(u))
+            if self.outcome in reached:
+                found |= {m: f"{m} <- {u} -> {self.outcome}" for m in self.mediators if m in reached}
+        return found
+
+    # -- numbers ---------------------------------------------------------------------------------------------
+
+    def with_coefficients(
+        self,
+        coefficients: Mapping[str, Mapping[str, float]],
+        levels: Mapping[str, Sequence[Any]],
+        deviations: Mapping[str, float] | None = None,
+    ) -> FittedCausalModel:
+        """Give the equations known numbers.
+
+        Parameters
+        ----------
+        coefficients : Mapping[str, Mapping[str, float]]
+            For each equation the coefficient of each term; ``"1"`` is the intercept. Terms left out are 0.
+        levels : Mapping[str, Sequence]
+            The levels of each categorical attribute.
+        deviations : Mapping[str, float], optional
+            The standard deviations of the errors, which only `sensitivity` needs.
+
+        Raises
+        ------
+        DeclarationError
+            For an equation or a term that does not exist, or an attribute without levels.
+        """
+        known = {a: tuple(v) for a, v in levels.items()}
+        for a in self.sensitive:
+            if a not in self.knots and a not in known:
+                raise DeclarationError(f"levels: those of {a!r} are missing")
+        full = {}
+        for variable in coefficients:
+            if variable not in self.equations:
+                raise DeclarationError(
+                    f"coefficients: {variable!r} has no equation; there are {', '.join(self.equations)}"
+                )
+        for variable in self.equations:
+            given, terms = coefficients.get(variable, {}), self.design(variable, known).terms
+            for term in given:
+                if term not in terms:
+                    raise DeclarationError(
+                        f"coefficients.{variable}: there is no term {term!r}; there are {', '.join(terms)}"
+                    )
+            full[variable] = {term: float(given.get(term, 0.0)) for term in terms}
+        return FittedCausalModel(self, known, full, dict(deviations or {}))
+
+    def fit(
+        self,
+        frame: DataFrame,
+        *,
+        loss: Literal["squares", "absolute"] = "squares",
+        monotone: Mapping[str, Mapping[str, int]] | None = None,
+        backend: str | None = None,
+    ) -> FittedCausalModel:
+        """Estimate all equations.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            One row for each record, with a column for every observed variable.
+        loss : {"squares", "absolute"}, default "squares"
+            Of which errors the sum is least.
+        monotone : Mapping[str, Mapping[str, int]], optional
+            For an equation, the direction (1 or -1) in which it must not fall with a parent:
+            ``{"Y": {"X": 1, "age": -1}}``. Of categorical attributes the order of levels counts.
+        backend : str, optional
+            Solve as a model on this backend; by default least squares without demands go by a QR
+            factorization, everything else by ``highs``.
+
+        Raises
+        ------
+        DeclarationError
+            For a missing column, a missing value, a binary outcome, an empty cell of levels, or a coefficient
+            that the data do not determine; it is named.
+
+        Notes
+        -----
+        O(n p**2) for p terms by QR.
+        """
+        values, levels = self.read(frame)
+        n = len(frame)
+        if n and len(np.unique(values[self.outcome])) <= 2:
+            raise DeclarationError(
+                f"the outcome {self.outcome!r} has at most two values; a residual of a linear equation means "
+                "nothing for a binary outcome"
+            )
+        demands = monotone or {}
+        for variable in demands:
+            if variable not in self.equations:
+                raise DeclarationError(f"monotone: {variable!r} has no equation")
+        coefficients, deviations = {}, {}
+        for variable in self.equations:
+            design = self.design(variable, levels)
+            matrix = design.matrix(values, n)
+            self._check_identified(variable, design, matrix, values)
+            wanted = demands.get(variable, {})
+            if loss == "squares" and not wanted and backend is None:
+                found = np.linalg.lstsq(matrix, values[variable], rcond=None)[0]
+            else:
+                found = self._solve(variable, design, matrix, values, loss, wanted, backend or "highs")
+            rest = values[variable] - matrix @ found
+            coefficients[variable] = dict(zip(design.terms, found.tolist(), strict=True))
+            deviations[variable] = float(np.sqrt(rest @ rest / max(n - matrix.shape[1], 1)))
+        return FittedCausalModel(self, levels, coefficients, deviations)
+
+    def read(
+        self,
+        frame: DataFrame,
+        levels: Mapping[str, tuple[Any, ...]] | None = None,
+        needed: Sequence[str] | None = None,
+    ) -> tuple[dict[str, Array], dict[str, tuple[Any, ...]]]:
+        """Read the observed columns of a frame, and the levels of the categorical attributes.
+
+        Raises
+        ------
+        DeclarationError
+            For a missing column or value, a level that is not known, or numbers that are none.
+        """
+        values: dict[str, Array] = {}
+        found: dict[str, tuple[Any, ...]] = {}
+        for name in (*self.sensitive, *(self.equations if needed is None else needed)):
+            if name not in frame.columns:
+                raise DeclarationError(
+                    f"the frame has no column {name!r}; it has {', '.join(map(str, frame))}"
+                )
+            column = frame[name]
+            if column.isna().any():
+                raise DeclarationError(
+                    f"column {name!r} misses a value in row {int(np.argmax(column.isna()))}; rows with "
+                    "missing values must be dropped or filled before"
+                )
+            if name in self.sensitive and name not in self.knots:
+                given = column.to_numpy()
+                values[name] = given
+                if levels is None:
+                    found[name] = tuple(sorted(set(given.tolist()), key=lambda v: (str(type(v)), v)))
+                    continue
+                found[name] = levels[name]
+                strange = [v for v in dict.fromkeys(given.tolist()) if v not in levels[name]]
+                if strange:
+                    raise DeclarationError(
+                        f"column {name!r} has the level {strange[0]!r}; known are "
+                        f"{', '.join(map(repr, levels[name]))}"
+                    )
+            else:
+                try:
+                    values[name] = column.to_numpy(dtype=float)
+                except (TypeError, ValueError):
+                    raise DeclarationError(f"column {name!r} must be numbers") from None
+                if not np.isfinite(values[name]).all():
+                    raise DeclarationError(f"column {name!r} must be finite numbers")
+        return values, found
+
+    def _check_identified(
+        self, variable: str, design: Design, matrix: Array, values: Mapping[str, Array]
+    ) -> None:
+        from scipy.linalg import qr
+
+        n, p = matrix.shape
+        if n < p:
+            raise DeclarationError(f"equation {variable}: {n} records cannot determine {p} coefficients")
+        scale = np.sqrt((matrix**2).sum(axis=0))
+        r, order = qr(matrix / np.where(scale > 0, scale, 1.0), mode="r", pivoting=True)
+        weak = np.abs(np.diag(r[:p])) <= 1e-10 * max(abs(r[0, 0]), 1e-300)
+        if not weak.any():
+            return
+        first = design.terms[int(order[np.argmax(weak)])]
+        empty = [t for t, s in zip(design.terms, scale, strict=True) if s == 0]
+        if empty:
+            raise DeclarationError(
+                f"equation {variable}: no record has {empty[0].replace(':', ', ')}, so that the coefficient "
+                f"of {empty[0]!r} is not determined"
+            )
+        cells = [a for a in design.attributes if a not in self.knots]
+        seen = set(zip(*(values[a].tolist() for a in cells), strict=True)) if cells else set()
+        missing = [c for c in product(*(design.levels[a] for a in cells)) if c not in seen]
+        where = ""
+        if missing:
+            where = "; no record has " + ", ".join(f"{a}={v}" for a, v in zip(cells, missing[0], strict=True))
+        raise DeclarationError(
+            f"equation {variable}: the coefficient of {first!r} is not determined, since its term is a "
+            f"combination of the others{where}"
+        )
+
+    def _solve(
+        self,
+        variable: str,
+        design: Design,
+        matrix: Array,
+        values: Mapping[str, Array],
+        loss: str,
+        wanted: Mapping[str, int],
+        backend: str,
+    ) -> Array:
+        # Q'y and R give the same least squares with p rows instead of n.
+        model = Model(f"equation of {variable}")
+        scale = np.maximum(np.abs(matrix).max(axis=0), 1e-300)
+        b = model.variable("coefficient", matrix.shape[1])
+        y = values[variable]
+        if loss == "squares":
+            q, r = np.linalg.qr(matrix / scale)
+            unit = max(float(np.abs(q.T @ y).max()), 1e-300)
+            model.minimize(sum_squares((r @ b) - q.T @ y / unit))
+        else:
+            unit = max(float(np.abs(y).max()), 1e-300)
+            model.minimize(absolute((matrix / scale) @ b - y / unit).sum())
+        for parent, sign in wanted.items():
+            if sign not in (1, -1):
+                raise DeclarationError(f"monotone.{variable}.{parent} is {sign!r}; it must be 1 or -1")
+            model.subject_to(sign * ((self._steps(variable, design, parent, values) / scale) @ b) >= 0)
+        result = model.solve(backend)
+        if not result.status.has_solution:
+            raise DeclarationError(
+                f"equation {variable}: {backend} found no coefficients ({result.status}): {result.message}"
+            )
+        return np.asarray(result[b] * unit / scale)
+
+    def _steps(self, variable: str, design: Design, parent: str, values: Mapping[str, Array]) -> Array:
+        """The rise of each term from each value of a parent to the next, for all values of the others."""
+        if parent in design.mediators:
+            return np.asarray([[float(term == parent) for term in design.terms]])
+        if parent not in design.attributes:
+            raise DeclarationError(f"monotone.{variable}: {parent!r} is no parent of {variable!r}")
+
+        def grid(a: str) -> list[Any]:
+            if a not in self.knots:
+                return list(design.levels[a])
+            ends = [float(values[a].min()), float(values[a].max())]
+            return sorted({ends[0], *(k for k in self.knots[a] if ends[0] < k < ends[1]), ends[1]})
+
+        points = list(product(*(grid(a) for a in design.attributes)))
+        at = design.attributes.index(parent)
+        along = grid(parent)
+        matrix = design.attribute_matrix(
+            {a: np.array([p[i] for p in points]) for i, a in enumerate(design.attributes)}, len(points)
+        )
+        place = {p: row for row, p in enumerate(points)}
+        pairs = [
+            (place[p], place[(*p[:at], along[along.index(p[at]) + 1], *p[at + 1 :])])
+            for p in points
+            if p[at] != along[-1]
+        ]
+        rise = np.array([matrix[j] - matrix[i] for i, j in pairs]).reshape(len(pairs), -1)
+        return np.hstack([np.zeros((len(pairs), 1 + len(design.mediators))), rise])

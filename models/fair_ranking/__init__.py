@@ -1,0 +1,41 @@
+"""Fair rankings: exposure, quotas, and the order of counterfactual scores, as lotteries or single rankings.
+
+Yang, Loftus, Stoyanovich: Causal Intersectionality and Fair Ranking, FORC 2021; the optimization around it is
+by Singh and Joachims (KDD 2018) and Celis, Straszak and Vishnoi (ICALP 2018).
+"""
+
+from forcopt.models.fair_ranking import (  # noqa: F401  (register the methods)
+    baselines,
+    column_generation,
+    dynamic,
+    exposures,
+    greedy,
+    isotonic,
+    marginals,
+    prefix_counts,
+)
+from forcopt.models.fair_ranking.baselines import fair_table
+from forcopt.models.fair_ranking.decision import Ranking, RankingLottery
+from forcopt.models.fair_ranking.generators import moving_company, random_ranking
+from forcopt.models.fair_ranking.measures import (
+    average_precision,
+    in_group_ratio,
+    selection_rates,
+    sensitivity,
+    utility_loss,
+)
+from forcopt.models.fair_ranking.problem import FairRanking
+
+__all__ = [
+    "FairRanking",
+    "Ranking",
+    "RankingLottery",
+    "average_precision",
+    "fair_table",
+    "in_group_ratio",
+    "moving_company",
+    "random_ranking",
+    "selection_rates",
+    "sensitivity",
+    "utility_loss",
+]

@@ -1,0 +1,197 @@
+"""Rankings that sort: by score, by counterfactual score, within quotas, and two re-rankers of practice."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from forcopt.arrays import Array
+from forcopt.errors import DeclarationError
+from forcopt.fairness.ranking import CounterfactualOrder
+from forcopt.models.fair_ranking.decision import Ranking
+from forcopt.models.fair_ranking.problem import FairRanking
+from forcopt.numeric import largest_remainder
+from forcopt.problem import Outcome
+
+__all__ = ["counterfactual", "det_const_sort", "fair_star", "fair_table", "quotas", "sort"]
+
+_YANG = "Yang, Loftus and Stoyanovich (2021)"
+
+
+def _scores(problem: FairRanking) -> Array:
+    if problem.scores is None:
+        raise DeclarationError("sorting needs scores, not utilities by position")
+    return problem.scores
+
+
+@FairRanking.algorithm("sort", exact=False, cites="the ranking without demands")
+def sort(problem: FairRanking, *, seed: int | None = None) -> Outcome:
+    """By falling score, whatever is demanded; ties by seed."""
+    ranking = Ranking.by_score(_scores(problem), problem.length, seed)
+    return Outcome(ranking, bound=problem.best)
+
+
+def _loss(problem: FairRanking) -> float:
+    """The most that sorting by counterfactual score loses."""
+    given = [c for c in problem.notions if isinstance(c, CounterfactualOrder)]
+    if not given or problem.scores is None:
+        return float("inf")
+    shifts = given[0].scores - problem.scores
+    return float((shifts.max() - shifts.min()) * problem.position_weights.sum())
+
+
+@FairRanking.algorithm(
+    "counterfactual", exact=False, guarantee=_loss, cites=f"{_YANG}, section 2.2, algorithm of the paper"
+)
+def counterfactual(problem: FairRanking, *, seed: int | None = None) -> Outcome:
+    """By falling counterfactual score; ties by seed.
+
+    It loses at most the largest minus the smallest shift, times the sum of the weights: the two sums of
+    scores over positions differ by no more between any two rankings.
+    """
+    given = [c for c in problem.notions if isinstance(c, CounterfactualOrder)]
+    if not given:
+        raise DeclarationError(
+            "'counterfactual' sorts by the scores of a CounterfactualOrder; none is demanded"
+        )
+    ranking = Ranking.by_score(given[0].scores, problem.length, seed)
+    return Outcome(ranking, bound=problem.best if problem.scores is not None else None)
+
+
+@FairRanking.algorithm("quotas", exact=False, cites=f"{_YANG}, section 3, quotas")
+def quotas(problem: FairRanking, *, by: tuple[str, ...] | str | None = None) -> Outcome:
+    """Each group's best in proportion to its size, rounded by largest remainders; then by score.
+
+    Parameters
+    ----------
+    by : str or tuple[str, ...], optional
+        The attributes that make the groups; all by default.
+    """
+    y = _scores(problem)
+    _, codes, sizes = problem.candidates.cells((by,) if isinstance(by, str) else by)
+    numbers = np.asarray(largest_remainder(sizes * problem.length / sizes.sum(), problem.length))
+    order = np.argsort(-y, kind="stable")
+    chosen = np.concatenate([order[codes[order] == g][: int(m)] for g, m in enumerate(numbers)])
+    return Outcome(Ranking(chosen[np.argsort(-y[chosen], kind="stable")]), bound=problem.best)
+
+
+@FairRanking.algorithm(
+    "det-const-sort", exact=False, cites="Geyik, Ambler and Kenthapadi (2019), Algorithm 3"
+)
+def det_const_sort(problem: FairRanking, *, by: tuple[str, ...] | str | None = None) -> Outcome:
+    """Place whoever raises a group's floor, and move better ones up as far as floors allow.
+
+    Parameters
+    ----------
+    by : str or tuple[str, ...], optional
+        The attributes that make the groups; all by default.
+    """
+    y = _scores(problem)
+    _, codes, sizes = problem.candidates.cells((by,) if isinstance(by, str) else by)
+    order = np.argsort(-y, kind="stable")
+    queues = [order[codes[order] == g] for g in range(len(sizes))]
+    shares = sizes / problem.size
+    placed: list[int] = []
+    latest: list[int] = []  # the last position, from 1, at which each one still meets its group's floor
+    floors = np.zeros(len(sizes), dtype=int)
+    j = 0
+    while len(placed) < problem.length:
+        j += 1
+        now = np.floor(shares * j + 1e-9).astype(int)
+        due = [g for g in np.flatnonzero(now > floors) if floors[g] < sizes[g]]
+        for g in sorted(due, key=lambda g: -y[queues[g][floors[g]]]):
+            at = len(placed)
+            placed.append(int(queues[g][floors[g]]))
+            latest.append(j)
+            while at > 0 and latest[at - 1] > at and y[placed[at - 1]] < y[placed[at]]:
+                placed[at - 1], placed[at] = placed[at], placed[at - 1]
+                latest[at - 1], latest[at] = latest[at], latest[at - 1]
+                at -= 1
+        floors = np.minimum(now, sizes)
+    return Outcome(Ranking(np.array(placed[: problem.length])), bound=problem.best)
+
+
+def fair_table(k: int, share: float, significance: float, adjust: bool = True) -> Array:
+    """FA*IR's table: the least number of protected candidates in each prefix that passes the test.
+
+    Parameters
+    ----------
+    k : int
+        How many positions.
+    share : float
+        Of protected candidates, between 0 and 1.
+    significance : float
+        The probability that a ranking by independent draws fails the test.
+    adjust : bool, default True
+        Correct for the k tests: take the largest level of the single tests with which all together fail with
+        at most the given probability.
+
+    Returns
+    -------
+    Array
+        Shape ``(k,)``.
+
+    References
+    ----------
+    Zehlike, Bonchi, Castillo, Hajian, Megahed, Baeza-Yates (CIKM 2017), Algorithms 1 and 2.
+
+    Examples
+    --------
+    >>> fair_table(10, 0.5, 0.1, adjust=False).tolist()
+    [0, 0, 0, 1, 1, 1, 2, 2, 3, 3]
+    """
+    from scipy.stats import binom
+
+    if not (0 < share < 1 and 0 < significance < 1):
+        raise DeclarationError("share and significance must be between 0 and 1")
+
+    def single(level: float) -> Array:
+        return np.asarray(binom.ppf(level, np.arange(1, k + 1), share).astype(int))
+
+    def failure(least: Array) -> float:
+        law = np.ones(1)
+        for m in least:
+            law = np.append(law * (1 - share), 0.0) + np.append(0.0, law * share)
+            law[:m] = 0.0
+        return 1.0 - float(law.sum())
+
+    if not adjust or failure(single(significance)) <= significance:
+        return single(significance)
+    low, high = 0.0, significance
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if failure(single(middle)) <= significance else (low, middle)
+    return single(max(low, 1e-300))
+
+
+@FairRanking.algorithm("fa-ir", exact=False, cites="Zehlike et al. (2017), Algorithm 2")
+def fair_star(
+    problem: FairRanking, *, protected: str = "", share: float | None = None, significance: float = 0.1
+) -> Outcome:
+    """FA*IR: sort by score, but take the best protected candidate where the table asks for one.
+
+    Parameters
+    ----------
+    protected : str
+        The level of the protected candidates, such as ``"sex=f"``.
+    share : float, optional
+        The share to test; that of the candidates by default.
+    significance : float, default 0.1
+        Of the test of the whole ranking.
+    """
+    y = _scores(problem)
+    attribute, _, level = protected.partition("=")
+    if level not in problem.groups.get(attribute, ()):
+        raise DeclarationError(f"protected is {protected!r}; it must name a level such as 'sex=f'")
+    inside = np.array([v == level for v in problem.groups[attribute]])
+    k = problem.length
+    table = fair_table(k, float(inside.mean()) if share is None else share, significance)
+    order = np.argsort(-y, kind="stable")
+    queues = {True: order[inside[order]].tolist(), False: order[~inside[order]].tolist()}
+    placed: list[int] = []
+    count = 0
+    for least in table:
+        ahead = bool(queues[True]) and (not queues[False] or y[queues[True][0]] >= y[queues[False][0]])
+        take = ahead or (count < least and bool(queues[True]))
+        placed.append(queues[take].pop(0))
+        count += take
+    return Outcome(Ranking(np.array(placed)), bound=problem.best)

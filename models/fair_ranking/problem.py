@@ -1,0 +1,447 @@
+"""The declaration: candidates, their scores and groups, the weights of positions, and what is demanded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import BeforeValidator, Field, model_validator
+
+from forcopt.arrays import Array, as_numbers
+from forcopt.declaration import Numbers
+from forcopt.errors import DeclarationError
+from forcopt.fairness.ranking import (
+    Candidates,
+    CounterfactualOrder,
+    GroupLimit,
+    InGroupFairness,
+    Ranked,
+    RankingNotion,
+)
+from forcopt.models.fair_ranking.decision import Ranking, RankingLottery
+from forcopt.models.fair_ranking.measures import (
+    average_precision,
+    in_group_ratio,
+    selection_rates,
+    sensitivity,
+    utility_loss,
+)
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from forcopt.causal import FittedCausalModel
+
+__all__ = ["FairRanking"]
+
+Name = Annotated[str, BeforeValidator(str)]
+
+_MOST_COLUMNS = 300_000
+"""Larger programs of counts go by exposures."""
+
+_MOST_SHOWN = 12
+"""Of how many groups measures are listed as metrics."""
+
+
+class FairRanking(Problem):
+    """Rank candidates for the greatest expected utility within demands of fairness.
+
+    The utility is the sum of scores times the weights of positions; of a lottery, its expectation. A
+    candidate's expected weight is called the exposure.
+
+    Attributes
+    ----------
+    scores : Numbers, optional
+        What each candidate is worth at a position of weight 1, shape ``(n,)``.
+    utilities : Numbers, optional
+        Instead of scores: what each candidate is worth at each position, shape ``(n, k)``.
+    positions : int, optional
+        How many positions there are, k; n by default, or as many as the weights.
+    weights : Numbers, optional
+        Of the positions, not negative and not rising, shape ``(k,)``; ``1 / log2(1 + j)`` by default. Equal
+        weights ask for a set of k.
+    groups : Mapping[str, tuple[str, ...]]
+        The level of each candidate, by attribute.
+    constraint : RankingNotion, optional
+        The demands of fairness.
+    integer : bool, default False
+        Look for one ranking instead of a lottery.
+
+    Raises
+    ------
+    DeclarationError
+        Naming the field, the value and the rule.
+
+    References
+    ----------
+    Singh and Joachims (KDD 2018) for exposure; Celis, Straszak and Vishnoi (ICALP 2018) for quotas; Yang,
+    Loftus and Stoyanovich (FORC 2021) for counterfactual scores.
+
+    Examples
+    --------
+    >>> from forcopt.fairness import ExposureParity
+    >>> from forcopt.models import FairRanking
+    >>> p = FairRanking([4, 3, 2, 1], groups={"sex": list("mmff")}, constraint=ExposureParity())
+    >>> s = p.solve()
+    >>> round(s.objective, 6)
+    6.754142
+    >>> bool(abs(s.decision.exposures[:2].sum() - s.decision.exposures[2:].sum()) < 1e-7)
+    True
+    """
+
+    family: ClassVar[str] = "ranking"
+    sense: ClassVar[Literal["min", "max"]] = "max"
+    default_method: ClassVar[str] = "assignment"
+
+    scores: Numbers | None = None
+    utilities: Numbers | None = None
+    positions: int | None = None
+    weights: Numbers | None = None
+    groups: Mapping[str, tuple[Name, ...]] = Field(default_factory=dict)
+    constraint: RankingNotion | None = None
+    integer: bool = False
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if (self.scores is None) == (self.utilities is None):
+            raise DeclarationError("scores, utilities: just one of the two must be given")
+        if self.scores is not None and (self.scores.ndim != 1 or not len(self.scores)):
+            raise DeclarationError(f"scores has shape {self.scores.shape}; it must be (n,), n >= 1")
+        if self.utilities is not None and (self.utilities.ndim != 2 or 0 in self.utilities.shape):
+            raise DeclarationError(f"utilities has shape {self.utilities.shape}; it must be (n, k)")
+        n, k = self.size, self.length
+        if not 1 <= k <= n:
+            raise DeclarationError(f"positions is {k}; it must be from 1 to the number of candidates, {n}")
+        for name, given in (("weights", self.weights), ("utilities", self.utilities)):
+            if given is not None and given.shape[-1] != k:
+                raise DeclarationError(f"{name} has shape {given.shape} for {k} positions")
+        w = self.position_weights
+        if w.ndim != 1 or (w < 0).any() or w[0] <= 0:
+            raise DeclarationError("weights must not be negative, and the first must be positive")
+        if (np.diff(w) > 0).any():
+            at = int(np.argmax(np.diff(w) > 0))
+            raise DeclarationError(
+                f"weights rise from {w[at]:g} at position {at + 1} to {w[at + 1]:g}; they must not rise"
+            )
+        for name, levels in self.groups.items():
+            if len(levels) != n:
+                raise DeclarationError(f"groups.{name} has {len(levels)} entries for {n} candidates")
+        if self.constraint is not None:
+            self.constraint.check(self.candidates)
+            if not self.integer and any(isinstance(c, InGroupFairness) for c in self.notions):
+                raise DeclarationError(
+                    "constraint: in-group fairness is a demand on one ranking; declare integer=True"
+                )
+        return self
+
+    @classmethod
+    def from_causal(
+        cls,
+        fit: FittedCausalModel,
+        frame: DataFrame,
+        baseline: Mapping[str, Any],
+        *,
+        resolving: Mapping[str, Any] | tuple[str, ...] | list[str] = (),
+        rho: float | None = None,
+        slack: float = 0.0,
+        constraint: RankingNotion | None = None,
+        **fields: Any,
+    ) -> Self:
+        """Declare that exposure follows counterfactual scores, while utility counts the observed ones.
+
+        Parameters
+        ----------
+        fit : FittedCausalModel
+            See `forcopt.causal`.
+        frame : DataFrame
+            The candidates.
+        baseline, resolving, rho
+            See `FittedCausalModel.counterfactual`.
+        slack : float, default 0.0
+            Of the `CounterfactualOrder`.
+        constraint : RankingNotion, optional
+            Demands that hold besides.
+        fields : Any
+            Other fields of the problem.
+        """
+        found = fit.counterfactual(frame, baseline, resolving, rho=rho)
+        order: RankingNotion = CounterfactualOrder(scores=found.scores, slack=slack)
+        groups = {a: tuple(map(str, frame[a])) for a in fit.model.sensitive if a not in fit.model.knots}
+        given = {
+            "scores": found.scores - found.shifts,
+            "groups": groups,
+            "constraint": order if constraint is None else order & constraint,
+        }
+        return cls(**{**given, **fields})
+
+    # -- what follows from the fields ------------------------------------------------------------------------
+
+    @property
+    def size(self) -> int:
+        """The number of candidates, n."""
+        given = self.scores if self.scores is not None else self.utilities
+        assert given is not None
+        return len(given)
+
+    @property
+    def length(self) -> int:
+        """The number of positions, k."""
+        if self.positions is not None:
+            return self.positions
+        if self.utilities is not None:
+            return int(self.utilities.shape[1])
+        return self.size if self.weights is None else int(self.weights.shape[-1])
+
+    @cached_property
+    def position_weights(self) -> Array:
+        """The weights of the positions, shape ``(k,)``."""
+        if self.weights is not None:
+            return self.weights
+        return np.asarray(1.0 / np.log2(2.0 + np.arange(self.length)))
+
+    @cached_property
+    def candidates(self) -> Candidates:
+        """The facts that notions look at."""
+        return Candidates(self.groups, self.position_weights, self.scores, self.size)
+
+    @property
+    def notions(self) -> tuple[RankingNotion, ...]:
+        """The single demands."""
+        if self.constraint is None:
+            return ()
+        return tuple(getattr(self.constraint, "notions", (self.constraint,)))
+
+    @cached_property
+    def limits(self) -> list[GroupLimit]:
+        """The demands on groups, as bounds on sums."""
+        return [] if self.constraint is None else self.constraint.limits(self.candidates)
+
+    @property
+    def groupwise(self) -> bool:
+        """Whether demands treat the members of a cell alike, so that they are ranked by score."""
+        return self.scores is not None and all(notion.groupwise for notion in self.notions)
+
+    @cached_property
+    def cells(self) -> tuple[list[str], Array, Array]:
+        """The finest groups that the demands tell apart: names, the cell of each candidate, sizes."""
+        by = () if self.constraint is None else self.constraint.attributes(self.candidates)
+        return self.candidates.cells(by)
+
+    @cached_property
+    def kept(self) -> Array:
+        """The candidates who may get a position: of a cell the k best, by falling score.
+
+        All candidates, if the demands tell them apart. Members of a cell stand together.
+        """
+        if not self.groupwise:
+            return np.arange(self.size)
+        assert self.scores is not None
+        codes = self.cells[1]
+        order = np.lexsort((np.arange(self.size), -self.scores, codes))
+        first = np.searchsorted(codes[order], np.arange(codes.max() + 1))
+        return order[np.arange(self.size) - first[codes[order]] < self.length]
+
+    def method(self, name: str | None = None) -> Method:
+        """Give a method by name; by default an exact one that fits."""
+        if name:
+            return super().method(name)
+        prefixes = any(limit.prefix is not None for limit in self.limits)
+        drops = int((np.diff(self.position_weights, append=0.0) < 0).sum())
+        small = len(self.kept) * drops <= _MOST_COLUMNS
+        if self.groupwise and (small or prefixes or self.integer):
+            return super().method("prefix-counts")
+        if self.integer:
+            return super().method("milp")
+        return super().method("assignment" if prefixes or self.utilities is not None else "exposures")
+
+    def infeasibility_reason(self) -> str:
+        """Say which demands contradict each other, and in which prefix; empty if none is found.
+
+        Examples
+        --------
+        >>> from forcopt.fairness import PrefixQuotas
+        >>> from forcopt.models import FairRanking
+        >>> quotas = PrefixQuotas(least={"a": 1.0}, by="x") & PrefixQuotas(least={"d": 1.0}, by="y")
+        >>> p = FairRanking([3, 2, 1], groups={"x": list("aab"), "y": list("ccd")}, constraint=quotas,
+        ...                 positions=1)
+        >>> p.infeasibility_reason()
+        'no choice of the first 1 meets the quotas together'
+        """
+        from forcopt.models.fair_ranking.prefix_counts import infeasible_prefix
+
+        at = infeasible_prefix(self)
+        return "" if at is None else f"no choice of the first {at} meets the quotas together"
+
+    # -- judging ---------------------------------------------------------------------------------------------
+
+    def lottery(self, **given: Any) -> RankingLottery:
+        """The decision with ``exposures=``, ``marginals=`` or ``lottery=`` (probabilities and rankings)."""
+        return RankingLottery(
+            self.position_weights, self.size, **{f"given_{name}": value for name, value in given.items()}
+        )
+
+    def read(self, decision: Any) -> RankingLottery:
+        """A decision as a lottery.
+
+        Parameters
+        ----------
+        decision : Any
+            A `Ranking`, a `RankingLottery`, or the candidates by position.
+
+        Raises
+        ------
+        DeclarationError
+            For a ranking of another length, or that ranks somebody twice.
+        """
+        if isinstance(decision, RankingLottery):
+            if decision.count != self.size or len(decision.position_weights) != self.length:
+                raise DeclarationError(
+                    f"the lottery ranks {len(decision.position_weights)} of {decision.count}; it must rank "
+                    f"{self.length} of {self.size}"
+                )
+            return decision
+        given = decision.order if isinstance(decision, Ranking) else as_numbers(decision, "the decision")
+        order = np.asarray(given, dtype=int)
+        if order.ndim != 1 or len(order) < self.length:
+            raise DeclarationError(
+                f"the ranking has shape {order.shape}; it must have {self.length} positions"
+            )
+        order = order[: self.length]
+        if order.min() < 0 or order.max() >= self.size or len(np.unique(order)) < len(order):
+            raise DeclarationError(
+                f"a ranking must name {self.length} different candidates from 0 to {self.size - 1}"
+            )
+        return self.lottery(lottery=(np.ones(1), order[None, :]))
+
+    def evaluate(self, decision: Any) -> Evaluation:
+        """Judge a decision: its expected utility, the demands it breaks, the measures of the literature.
+
+        Parameters
+        ----------
+        decision : Any
+            A `Ranking`, a `RankingLottery`, or the candidates by position.
+
+        Returns
+        -------
+        Evaluation
+            The utility; violations by demand, ``"majorization"`` of exposures that no lottery has and
+            ``"integrality"``; as metrics the loss against the best ranking, selection rates and exposures
+            (over the mean) of groups, and for one ranking the average precision.
+        """
+        lottery = self.read(decision)
+        e, w = lottery.exposures, self.position_weights
+        if self.utilities is not None:
+            marginals = lottery.marginals.tocoo()
+            objective = float((self.utilities[marginals.row, marginals.col] * marginals.data).sum())
+        else:
+            objective = float(self.scores @ e)
+        violations: dict[str, float] = {}
+        if lottery.given_lottery is None:
+            over = np.cumsum(-np.sort(-e))[: len(w)] - np.cumsum(w)
+            worst = max(float(over.max()), abs(float(e.sum() - w.sum())), float(-e.min()))
+            violations["majorization"] = worst / float(w[0])
+            if lottery.given_marginals is not None:
+                x = lottery.given_marginals
+                sums = [np.asarray(x.sum(axis=1)) - 1.0, np.abs(np.asarray(x.sum(axis=0)) - 1.0)]
+                violations["majorization"] = max(float(s.max()) for s in sums)
+        if self.integer:
+            violations["integrality"] = 1.0 - float(lottery.probabilities.max())
+        if self.constraint is not None:
+            ranked = Ranked(self.candidates, e, _Counts(lottery), np.arange(self.size), _Chosen(lottery))
+            violations |= self.constraint.violation(ranked)
+        return Evaluation(
+            objective=objective,
+            violations={name: v for name, v in violations.items() if v > FEASIBILITY_TOLERANCE},
+            metrics=self._metrics(lottery, objective),
+        )
+
+    @cached_property
+    def best(self) -> float:
+        """The greatest utility without demands; infinite if utilities depend on positions."""
+        if self.scores is None:
+            return np.inf
+        return float(-np.sort(-self.scores)[: self.length] @ self.position_weights)
+
+    def _metrics(self, lottery: RankingLottery, objective: float) -> dict[str, float]:
+        found = {}
+        if 0 < self.best < np.inf:
+            found["loss"] = 1.0 - objective / self.best
+        names, codes, sizes = self.candidates.cells(None)
+        if self.groups and len(names) <= _MOST_SHOWN:
+            mean = np.bincount(codes, lottery.exposures, minlength=len(names)) / sizes
+            for name, value in zip(names, mean / self.candidates.mean_exposure, strict=True):
+                found[f"exposure {name}"] = float(value)
+        if lottery.given_lottery is not None and len(lottery.probabilities) == 1 and self.scores is not None:
+            order = lottery.rankings[0]
+            found["average precision"] = average_precision(
+                order, Ranking.by_score(self.scores).order, self.length
+            )
+            if self.groups and len(names) <= _MOST_SHOWN:
+                labels = [names[c] for c in codes]
+                rates = selection_rates(order, labels, self.length)
+                found |= {f"selection rate {name}": rate for name, rate in rates.items()}
+        return found
+
+    def measures(
+        self, decision: Any, k: int | None = None, offset: float | Literal["min"] | None = None
+    ) -> dict[str, Any]:
+        """The measures of the literature at k, of one ranking against the one by score.
+
+        Parameters
+        ----------
+        decision : Any
+            A `Ranking`, or the candidates by position.
+        k : int, optional
+            How many positions count; all by default.
+        offset : float or "min", optional
+            Added to all scores for the loss and the in-group ratio.
+
+        Returns
+        -------
+        dict[str, Any]
+            ``loss`` and ``average precision``; by group ``selection rates``, ``sensitivity`` and ``in-group
+            ratio``.
+        """
+        lottery = self.read(decision)
+        if len(lottery.probabilities) > 1 or self.scores is None:
+            raise DeclarationError("measures are of one ranking by scores")
+        order, k = lottery.rankings[0], k or self.length
+        ideal = Ranking.by_score(self.scores).order
+        names, codes, _ = self.candidates.cells(None)
+        labels = [names[c] for c in codes]
+        return {
+            "loss": utility_loss(order, ideal, self.scores, k, offset),
+            "average precision": average_precision(order, ideal, k),
+            "selection rates": selection_rates(order, labels, k),
+            "sensitivity": sensitivity(order, ideal, labels, k),
+            "in-group ratio": in_group_ratio(order, self.scores, labels, k, offset),
+        }
+
+
+class _Counts:
+    """The expected numbers of members of groups in prefixes."""
+
+    def __init__(self, lottery: RankingLottery) -> None:
+        self.lottery = lottery
+
+    def __call__(self, codes: Array, groups: int) -> Array:
+        x = self.lottery.marginals.tocoo()
+        k = x.shape[1]
+        flat = np.bincount(codes[x.row] * k + x.col, x.data, minlength=groups * k)
+        return np.asarray(np.cumsum(flat.reshape(groups, k), axis=1))
+
+
+class _Chosen:
+    """Whether candidates are ranked, one row for each ranking of a lottery."""
+
+    def __init__(self, lottery: RankingLottery) -> None:
+        self.lottery = lottery
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+        rankings = self.lottery.rankings
+        found = np.zeros((len(rankings), self.lottery.count))
+        np.put_along_axis(found, rankings, 1.0, axis=1)
+        return found

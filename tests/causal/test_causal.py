@@ -1,0 +1,254 @@
+import warnings
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+from forcopt.causal import CausalModel
+from forcopt.errors import DeclarationError
+
+EDGES = [("G", "X"), ("R", "X"), ("G", "Y"), ("R", "Y"), ("X", "Y")]
+M1 = CausalModel(EDGES, ["G", "R"], "Y")
+BASE = {"G": "g1", "R": "r1"}
+
+
+def people(seed, n=400, slope=0.8, correlation=0.0):
+    rng = np.random.default_rng(seed)
+    g, r = rng.integers(0, 2, n), rng.integers(0, 2, n)
+    errors = rng.multivariate_normal([0, 0], [[1, correlation], [correlation, 1]], n)
+    x = 2 - g + 0.5 * r - 0.4 * g * r + errors[:, 0]
+    y = slope * x - 0.3 * g - 0.2 * r + errors[:, 1]
+    return pd.DataFrame({"G": [f"g{v}" for v in g], "R": [f"r{v}" for v in r], "X": x, "Y": y})
+
+
+def record_by_record(fit, frame, baseline, kept):
+    """Counterfactual scores of M1 by the formulas of section 2.2.2."""
+    b, out = fit.coefficients, []
+
+    def f(v, x, g, r):
+        total = b[v]["1"] + (b[v]["X"] * x if v == "Y" else 0.0)
+        total += b[v]["G=g1"] * (g == "g1") + b[v]["R=r1"] * (r == "r1")
+        return total + b[v]["G=g1:R=r1"] * (g == "g1" and r == "r1")
+
+    for g, r, x, y in frame.itertuples(index=False):
+        ex, ey = x - f("X", 0, g, r), y - f("Y", x, g, r)
+        new = {
+            "none": f("X", 0, baseline["G"], baseline["R"]) + ex,
+            "all": x,
+            "R": f("X", 0, baseline["G"], r) + ex,
+            "G": f("X", 0, g, baseline["R"]) + ex,
+        }[kept]
+        out.append(f("Y", new, baseline["G"], baseline["R"]) + ey)
+    return np.array(out)
+
+
+@pytest.mark.parametrize(
+    ("kept", "resolving"), [("none", ()), ("all", ["X"]), ("R", {"X": ["R"]}), ("G", {"X": "G"})]
+)
+def test_shift_form_is_propagation(kept, resolving):
+    frame = people(1, 60)
+    fit = M1.fit(frame)
+    found = fit.counterfactual(frame, BASE, resolving)
+    assert np.allclose(found.scores, record_by_record(fit, frame, BASE, kept))
+    assert np.allclose(found.scores - frame["Y"], found.shifts)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_fitted_non_resolving_scores_only_need_group_means(seed):
+    """In every linear model with saturated groups, whatever the mediators (M2, M4) or a hidden cause (M3)."""
+    rng = np.random.default_rng(seed)
+    frame = people(seed, correlation=0.6)
+    frame["Z"] = frame["X"] * 0.5 + rng.normal(size=len(frame))
+    edges = [*EDGES, ("X", "Z"), ("G", "Z"), ("R", "Z"), ("Z", "Y"), ("U", "X"), ("U", "Y")]
+    for model in (
+        M1,
+        CausalModel(edges, ["G", "R"], "Y", latent=["U"]),
+        CausalModel([("G", "Y"), ("R", "Y")], ["G", "R"], "Y", interactions="saturated"),
+    ):
+        found = model.fit(frame).counterfactual(frame, BASE)
+        means = frame.groupby(["G", "R"])["Y"].transform("mean")
+        target = frame.loc[(frame["G"] == "g1") & (frame["R"] == "r1"), "Y"].mean()
+        assert np.allclose(found.scores, frame["Y"] + target - means)
+
+
+def test_equation_on_backends_agrees_with_least_squares():
+    frame = people(3)
+    free = M1.fit(frame).coefficients["Y"]
+    for backend in ("highs", "clarabel"):
+        found = M1.fit(frame, backend=backend).coefficients["Y"]
+        assert found == pytest.approx(free, abs=1e-5)
+    held = M1.fit(frame, monotone={"Y": {"X": -1}}).coefficients["Y"]
+    assert held["X"] == pytest.approx(0.0, abs=1e-7)
+    up = M1.fit(frame, monotone={"X": {"G": 1}}, backend="highs").coefficients["X"]
+    assert min(up["G=g1"], up["G=g1"] + up["G=g1:R=r1"]) >= -1e-7
+    same = M1.fit(frame, monotone={"X": {"G": -1}}).coefficients["X"]
+    assert same == pytest.approx(M1.fit(frame).coefficients["X"], abs=1e-5)
+
+
+def test_absolute_errors_agree_on_backends_and_resist_an_outlier():
+    frame = people(4)
+    frame.loc[0, "Y"] = 1e4
+    one = M1.fit(frame, loss="absolute", backend="highs")
+    other = M1.fit(frame, loss="absolute", backend="glop")
+    rest = [
+        np.abs(frame["Y"] - fit.predict("Y", {c: frame[c].to_numpy() for c in frame}, len(frame))).sum()
+        for fit in (one, other)
+    ]
+    assert rest[0] == pytest.approx(rest[1], rel=1e-7)
+    assert one.coefficients["Y"]["X"] == pytest.approx(0.8, abs=0.2)
+
+
+def test_monotone_numeric_attribute():
+    rng = np.random.default_rng(0)
+    age = rng.uniform(18, 70, 300)
+    frame = pd.DataFrame({"A": age, "G": np.where(rng.random(300) < 0.5, "m", "f")})
+    frame["Y"] = np.abs(age - 45) * 0.1 + rng.normal(size=300)
+    model = CausalModel([("A", "Y"), ("G", "Y")], ["A", "G"], "Y", knots={"A": (45.0,)})
+    fit = model.fit(frame, monotone={"Y": {"A": 1}})
+    for g in ("m", "f"):
+        grid = np.linspace(18, 70, 60)
+        line = fit.predict("Y", {"A": grid, "G": np.full(60, g)}, 60)
+        assert (np.diff(line) >= -1e-6).all()
+    assert np.allclose(
+        fit.counterfactual(frame, {"A": 40.0, "G": "f"}).shifts,
+        fit.predict("Y", {"A": np.full(300, 40.0), "G": np.full(300, "f")}, 300)
+        - fit.predict("Y", {"A": age, "G": frame["G"].to_numpy()}, 300),
+    )
+
+
+def test_sensitivity_recovers_the_truth():
+    """A hidden cause of X and Y: with the right correlation the direct effect is recovered."""
+    frame = people(0, 200_000, correlation=0.5)
+    fit = M1.fit(frame)
+    naive = fit.effects({"G": "g0", "R": "r0"}).loc[("g1", "r0")]
+    true = fit.sensitivity(0.5).effects({"G": "g0", "R": "r0"}).loc[("g1", "r0")]
+    assert abs(naive["direct"] - -0.3) > 0.3
+    assert true["direct"] == pytest.approx(-0.3, abs=0.02)
+    assert true["total"] == pytest.approx(naive["total"])
+    rho, found = 0.3, fit.counterfactual(frame, BASE, ["X"], rho=0.3)
+    delta = rho / np.sqrt(1 - rho**2) * fit.deviations["Y"] / fit.deviations["X"]
+    moved = fit.counterfactual(frame, BASE, ()).mediators["X"] - frame["X"]
+    assert np.allclose(found.shifts - fit.counterfactual(frame, BASE, ["X"]).shifts, delta * moved)
+    assert np.allclose(
+        fit.counterfactual(frame, BASE, rho=rho).scores, fit.counterfactual(frame, BASE).scores
+    )
+
+
+def test_effects_add_up_along_a_chain():
+    frame = people(2)
+    frame["Z"] = 0.5 * frame["X"] + np.random.default_rng(1).normal(size=len(frame))
+    frame["Y"] += 0.7 * frame["Z"]
+    model = CausalModel([*EDGES, ("X", "Z"), ("G", "Z"), ("Z", "Y")], ["G", "R"], "Y")
+    fit = model.fit(frame)
+    effects = fit.effects(BASE)
+    assert np.allclose(effects["total"], effects[["direct", "X", "Z"]].sum(axis=1))
+    shifts = fit.counterfactual(frame, BASE).shifts
+    of = effects["total"].loc[pd.MultiIndex.from_frame(frame[["G", "R"]])].to_numpy()
+    assert np.allclose(of, -shifts)
+    # a resolving Z blocks what X would carry through it; a resolving X keeps both
+    z = fit.counterfactual(frame, BASE, ["Z"])
+    assert np.allclose(z.mediators["Z"], frame["Z"]) and not np.allclose(z.mediators["X"], frame["X"])
+
+
+def test_dowhy_style_residuals():
+    """Abduction, action, prediction written out for a chain, against the shifts."""
+    frame = people(6)
+    fit = M1.fit(frame)
+    ones = np.full(len(frame), "g1"), np.full(len(frame), "r1")
+    seen = {c: frame[c].to_numpy() for c in frame}
+    noise = {v: seen[v] - fit.predict(v, seen, len(frame)) for v in ("X", "Y")}
+    new = {"G": ones[0], "R": ones[1]}
+    for v in ("X", "Y"):
+        new[v] = fit.predict(v, new, len(frame)) + noise[v]
+    assert np.allclose(new["Y"], fit.counterfactual(frame, BASE).scores, atol=1e-12)
+
+
+def test_no_model_without_a_dag():
+    cases = [
+        (
+            [("A", "X"), ("X", "Z"), ("Z", "X"), ("X", "Y")],
+            ["A"],
+            "Y",
+            {},
+            "cycle X -> Z -> X|cycle Z -> X -> Z",
+        ),
+        ([("A", "X")], ["A"], "Y", {}, "'Y' is no node"),
+        ([("A", "X"), ("Z", "Y")], ["A"], "Y", {}, "must descend"),
+        ([("B", "A"), ("A", "Y")], ["A"], "Y", {}, "has the cause 'B'"),
+        ([("A", "Y"), ("A", "U"), ("U", "Y")], ["A"], "Y", {"latent": ["U"]}, "has the cause 'A'"),
+        ([("A", "Y")], ["A"], "Y", {"latent": ["A"]}, "sensitive, too"),
+        ([("A", "Y")], ["A"], "Y", {"knots": {"B": (1.0,)}}, "not sensitive"),
+    ]
+    for edges, sensitive, outcome, more, message in cases:
+        with pytest.raises(DeclarationError, match=message):
+            CausalModel(nx.DiGraph(edges), sensitive, outcome, **more)
+
+
+def test_no_fit_of_bad_data():
+    frame = people(0, 40)
+    cases = [
+        (frame.drop(columns="X"), "no column 'X'"),
+        (frame.assign(X=frame["X"].where(frame.index != 3)), "misses a value in row 3"),
+        (frame.assign(X=np.inf), "finite"),
+        (frame.assign(X="high"), "must be numbers"),
+        (frame.assign(Y=(frame["Y"] > 0).astype(float)), "binary outcome"),
+        (frame[(frame["G"] == "g0") | (frame["R"] == "r0")], r"no record has G=g1, R=r1"),
+        (frame.assign(X=1.0), "coefficient of '(X|1)' is not determined"),
+        (frame[:4].assign(G=["g0", "g0", "g1", "g1"], R=["r0", "r1", "r0", "r1"]), "4 records cannot"),
+    ]
+    for bad, message in cases:
+        with pytest.raises(DeclarationError, match=message):
+            M1.fit(bad)
+    for monotone, message in (
+        ({"Z": {"X": 1}}, "no equation"),
+        ({"Y": {"Q": 1}}, "no parent"),
+        ({"Y": {"X": 2}}, "1 or -1"),
+    ):
+        with pytest.raises(DeclarationError, match=message):
+            M1.fit(frame, monotone=monotone)
+
+
+def test_no_counterfactual_of_bad_demands():
+    frame = people(0)
+    fit = M1.fit(frame)
+    for call, message in [
+        (lambda: fit.counterfactual(frame, {"G": "g9", "R": "r0"}), "baseline.G is 'g9'"),
+        (lambda: fit.counterfactual(frame, {"G": "g0"}), "'R' is missing"),
+        (lambda: fit.counterfactual(frame, {**BASE, "Z": 1}), "'Z' is not sensitive"),
+        (lambda: fit.counterfactual(frame.replace("g0", "g7"), BASE), "the level 'g7'"),
+        (lambda: fit.counterfactual(frame, BASE, ["Q"]), "'Q' is no mediator"),
+        (lambda: fit.counterfactual(frame, BASE, {"X": ["X"]}), "'X' is not sensitive"),
+        (lambda: fit.sensitivity(1.0), "between -1 and 1"),
+        (lambda: fit.sensitivity({"G": 0.1}), "no mediator"),
+        (lambda: M1.with_coefficients({"Y": {"Q": 1}}, {"G": (0, 1), "R": (0, 1)}), "no term 'Q'"),
+        (lambda: M1.with_coefficients({"Q": {}}, {"G": (0, 1), "R": (0, 1)}), "no equation"),
+        (lambda: M1.with_coefficients({}, {"G": (0, 1)}), "'R' are missing"),
+        (lambda: M1.with_coefficients({}, {"G": (0, 1), "R": (0, 1)}).sensitivity(0.1), "must be known"),
+    ]:
+        with pytest.raises(DeclarationError, match=message):
+            call()
+    chain = CausalModel([*EDGES, ("X", "Z"), ("Z", "Y")], ["G", "R"], "Y")
+    full = frame.assign(Z=frame["X"] + np.random.default_rng(0).normal(size=len(frame)))
+    with pytest.raises(DeclarationError, match="squares"):
+        chain.fit(full).sensitivity({"X": 0.8, "Z": 0.8})
+
+
+def test_hidden_cause_needs_a_correlation():
+    frame = people(0)
+    model = CausalModel([*EDGES, ("U", "X"), ("U", "Y")], ["G", "R"], "Y", latent=["U"])
+    fit = model.fit(frame)
+    with pytest.raises(DeclarationError, match=r"X <- U -> Y.*give rho"):
+        fit.counterfactual(frame, BASE, ["X"])
+    assert np.isfinite(fit.counterfactual(frame, BASE, ["X"], rho=0.2).scores).all()
+
+
+def test_a_flag_that_does_nothing_warns():
+    frame = people(0).assign(Z=np.random.default_rng(0).normal(size=400))
+    model = CausalModel([*EDGES, ("Z", "Y")], ["G", "R"], "Y")
+    fit = model.fit(frame)
+    with pytest.warns(UserWarning, match="does nothing"):
+        fit.counterfactual(frame, BASE, ["Z"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit.counterfactual(frame, BASE, ["X"])
