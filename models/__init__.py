@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from forcopt.models.adaptive_queries import AccuracyPlan, BudgetAllocation, QuerySchedule, TransferSplit
     from forcopt.models.adaptive_robustness import AdaptiveRobustClassification, RobustBayes, RobustnessRadius
     from forcopt.models.allocation import PrecisionAllocation, PrivateAllocation, StratifiedAllocation
     from forcopt.models.amplification import DPHypothesisTest, TightAmplification
@@ -33,8 +34,10 @@ if TYPE_CHECKING:
     )
 
 _LATER = {
+    "AccuracyPlan": "forcopt.models.adaptive_queries",
     "AdaptiveRobustClassification": "forcopt.models.adaptive_robustness",
     "Apportionment": "forcopt.models.fair_decisions",
+    "BudgetAllocation": "forcopt.models.adaptive_queries",
     "CalibratedEqualErrors": "forcopt.models.calibrated_errors",
     "CalibratedTransport": "forcopt.models.calibrated_errors",
     "CompetitiveRatio": "forcopt.models.fair_auctions",
@@ -61,6 +64,7 @@ _LATER = {
     "PrecisionAllocation": "forcopt.models.allocation",
     "PrivateAllocation": "forcopt.models.allocation",
     "PrivateMechanism": "forcopt.models.counting_queries",
+    "QuerySchedule": "forcopt.models.adaptive_queries",
     "RobustBayes": "forcopt.models.adaptive_robustness",
     "RobustnessRadius": "forcopt.models.adaptive_robustness",
     "ScorePostprocessing": "forcopt.models.fair_postprocessing",
@@ -73,12 +77,15 @@ _LATER = {
     "TargetDesign": "forcopt.models.strategic",
     "TargetDesign2D": "forcopt.models.strategic",
     "TightAmplification": "forcopt.models.amplification",
+    "TransferSplit": "forcopt.models.adaptive_queries",
 }
 """Problems by the package that is imported when one is first used."""
 
 __all__ = [
+    "AccuracyPlan",
     "AdaptiveRobustClassification",
     "Apportionment",
+    "BudgetAllocation",
     "CalibratedEqualErrors",
     "CalibratedTransport",
     "CompetitiveRatio",
@@ -105,6 +112,7 @@ __all__ = [
     "PrecisionAllocation",
     "PrivateAllocation",
     "PrivateMechanism",
+    "QuerySchedule",
     "RobustBayes",
     "RobustnessRadius",
     "ScorePostprocessing",
@@ -117,6 +125,7 @@ __all__ = [
     "TargetDesign",
     "TargetDesign2D",
     "TightAmplification",
+    "TransferSplit",
 ]
 
 

@@ -1,0 +1,79 @@
+"""Adaptive queries on restricted data: privacy budgets that are spent anew on every block.
+
+Du and Dwork: Improved generalization guarantees in restricted data models, FORC 2022. Private noise keeps
+adaptively chosen queries from overfitting; privacy of the records is not claimed.
+"""
+
+from forcopt.models.adaptive_queries import (  # noqa: F401  (register the methods)
+    enumeration,
+    flow,
+    ledger,
+    local_ratio,
+    packing,
+    plan_search,
+)
+from forcopt.models.adaptive_queries.data_models import (
+    DataModel,
+    DecayingCorrelation,
+    IndependentBlocks,
+    NaiveComposition,
+    StreamedBlocks,
+)
+from forcopt.models.adaptive_queries.dependence import dependence_order, run_probability
+from forcopt.models.adaptive_queries.ledger import Ledger, QueryRefusedError
+from forcopt.models.adaptive_queries.plan import AccuracyPlan, Plan
+from forcopt.models.adaptive_queries.schedule import QuerySchedule, Schedule
+from forcopt.models.adaptive_queries.sessions import (
+    AdaptiveSession,
+    Population,
+    Query,
+    Sample,
+    Thresholdout,
+    Transcript,
+    best_so_far,
+    membership,
+    sign_votes,
+)
+from forcopt.models.adaptive_queries.spending import BudgetAllocation, Spending
+from forcopt.models.adaptive_queries.theorems import (
+    Guarantee,
+    combine_labels,
+    guarantee,
+    label_split,
+    transfer,
+)
+from forcopt.models.adaptive_queries.transfer_split import Split, TransferSplit
+
+__all__ = [
+    "AccuracyPlan",
+    "AdaptiveSession",
+    "BudgetAllocation",
+    "DataModel",
+    "DecayingCorrelation",
+    "Guarantee",
+    "IndependentBlocks",
+    "Ledger",
+    "NaiveComposition",
+    "Plan",
+    "Population",
+    "Query",
+    "QueryRefusedError",
+    "QuerySchedule",
+    "Sample",
+    "Schedule",
+    "Spending",
+    "Split",
+    "StreamedBlocks",
+    "Thresholdout",
+    "Transcript",
+    "TransferSplit",
+    "best_so_far",
+    "combine_labels",
+    "dependence_order",
+    "guarantee",
+    "label_split",
+    "membership",
+    "run_probability",
+    "sign_votes",
+    "transfer",
+]

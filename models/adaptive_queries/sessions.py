@@ -1,0 +1,463 @@
+"""Sessions: an analyst asks queries, each after the last answers; the population's values are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forcopt.arrays import Array, as_numbers
+from forcopt.errors import DeclarationError
+from forcopt.models.adaptive_queries.data_models import StreamedBlocks
+from forcopt.models.adaptive_queries.ledger import QueryRefusedError
+from forcopt.models.adaptive_queries.plan import AccuracyPlan, Plan
+from forcopt.privacy import Gaussian, Laplace
+from forcopt.problem import Solution
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = [
+    "AdaptiveSession",
+    "Analyst",
+    "Population",
+    "Query",
+    "Sample",
+    "Thresholdout",
+    "Transcript",
+    "best_so_far",
+    "membership",
+    "sign_votes",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """The mean of a function of one block.
+
+    Attributes
+    ----------
+    block : int
+        From 1.
+    values : Array
+        In [0, 1], of each possible row of the block, shape ``(rows,)``.
+    """
+
+    block: int
+    values: Array = field(repr=False)
+
+    def __post_init__(self) -> None:
+        values = as_numbers(self.values, "values")
+        if values.size and (values.min() < 0 or values.max() > 1):
+            raise DeclarationError(
+                f"values of a query lie from {values.min():g} to {values.max():g}; they must be in [0, 1]"
+            )
+        object.__setattr__(self, "values", values)
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Independent blocks, each a list of possible rows with their probabilities.
+
+    Attributes
+    ----------
+    rows : tuple[Array, ...]
+        The possible rows of each block, shape ``(rows, columns)``.
+    probabilities : tuple[Array, ...]
+        Of these rows, shape ``(rows,)`` for each block.
+    """
+
+    rows: tuple[Array, ...] = field(repr=False)
+    probabilities: tuple[Array, ...] = field(repr=False)
+
+    @classmethod
+    def blockwise(cls, frame: DataFrame, blocks: Sequence[Sequence[str]]) -> Population:
+        """Rows of a real table, drawn for each block of columns by itself.
+
+        Blocks then are exactly independent, correlations within them are real, and every mean is known.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            A table.
+        blocks : sequence of sequences of str
+            The columns of each block.
+
+        Raises
+        ------
+        DeclarationError
+            For a column that is missing, or an empty table.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> table = pd.DataFrame({"a": [0, 0, 1, 1], "b": [0, 1, 1, 1], "c": [1, 1, 1, 0]})
+        >>> population = Population.blockwise(table, [["a", "b"], ["c"]])
+        >>> population.value(population.query(1, lambda rows: rows[:, 0] * rows[:, 1]))
+        0.5
+        """
+        missing = [c for columns in blocks for c in columns if c not in frame.columns]
+        if missing or not len(frame) or not all(map(len, blocks)):
+            raise DeclarationError(
+                f"column {missing[0]!r} is missing" if missing else "the table, or a block, is empty"
+            )
+        rows, probabilities = [], []
+        for columns in blocks:
+            counts = frame.value_counts(list(columns), sort=False, dropna=False)
+            rows.append(counts.index.to_frame().to_numpy())
+            probabilities.append(counts.to_numpy() / len(frame))
+        return cls(tuple(rows), tuple(probabilities))
+
+    @classmethod
+    def uniform(cls, blocks: int, rows: int) -> Population:
+        """Blocks with equally likely rows, numbered from 0."""
+        table, law = np.arange(rows)[:, None], np.full(rows, 1 / rows)
+        return cls((table,) * blocks, (law,) * blocks)
+
+    @classmethod
+    def fair_bits(cls, blocks: int, columns: int) -> Population:
+        """Blocks of independent fair bits; no column predicts another."""
+        if columns > 20:
+            raise DeclarationError(f"columns is {columns}; it must be at most 20")
+        table = (np.arange(2**columns)[:, None] >> np.arange(columns)) & 1
+        return cls((table,) * blocks, (np.full(2**columns, 0.5**columns),) * blocks)
+
+    def query(self, block: int, function: Callable[[Array], Array]) -> Query:
+        """The mean of a function of a block's rows, which takes all possible rows at once."""
+        self._check(block)
+        return Query(block, np.asarray(function(self.rows[block - 1]), dtype=float))
+
+    def value(self, query: Query) -> float:
+        """The mean over the population."""
+        self._check(query.block)
+        return float(self.probabilities[query.block - 1] @ query.values)
+
+    def sample(self, records: int, seed: int | np.random.Generator | None = None) -> Sample:
+        """Draw independent records.
+
+        Parameters
+        ----------
+        records : int
+            The size n, at least 1.
+        seed : int or Generator, optional
+            The seed.
+        """
+        if records < 1:
+            raise DeclarationError(f"records is {records}; it must be at least 1")
+        rng = np.random.default_rng(seed)
+        drawn = []
+        for law in self.probabilities:
+            edges = np.cumsum(law)
+            at = np.searchsorted(edges, rng.random(records) * edges[-1], side="right")
+            drawn.append(np.minimum(at, len(law) - 1))
+        return Sample(tuple(drawn), tuple(map(len, self.probabilities)))
+
+    def _check(self, block: int) -> None:
+        if not 1 <= block <= len(self.rows):
+            raise DeclarationError(f"block is {block}; blocks are numbered from 1 to {len(self.rows)}")
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Records: the number of the row of each block.
+
+    Attributes
+    ----------
+    drawn : tuple[Array, ...]
+        Shape ``(records,)`` for each block.
+    sizes : tuple[int, ...]
+        The number of possible rows of each block.
+    """
+
+    drawn: tuple[Array, ...] = field(repr=False)
+    sizes: tuple[int, ...]
+
+    @property
+    def records(self) -> int:
+        """The number n of records."""
+        return len(self.drawn[0])
+
+    def mean(self, query: Query, records: slice = slice(None)) -> float:
+        """The mean of a query over the sample, or over some of its records."""
+        return float(query.values[self.drawn[query.block - 1][records]].mean())
+
+
+@dataclass(frozen=True)
+class Thresholdout:
+    """The reusable holdout: answers from one half, unless the other half disagrees.
+
+    Attributes
+    ----------
+    threshold : float, default 0.04
+        How much the halves may differ.
+    scale : float, default 0.01
+        Of the Laplace noise.
+
+    References
+    ----------
+    Dwork, Feldman, Hardt, Pitassi, Reingold, Roth (2015), Thresholdout.
+    """
+
+    threshold: float = 0.04
+    scale: float = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Transcript:
+    """Queries with their answers and the population's values.
+
+    Attributes
+    ----------
+    queries : list[Query]
+        In order.
+    answers, values : Array
+        Shape ``(queries,)``.
+    """
+
+    queries: list[Query] = field(repr=False)
+    answers: Array = field(repr=False)
+    values: Array = field(repr=False)
+    _sets: Mapping[str, Callable[[Query], bool]] = field(repr=False)
+
+    @property
+    def error(self) -> float:
+        """The largest distance of an answer from the population's value."""
+        return float(np.abs(self.answers - self.values).max(initial=0.0))
+
+    def restrict(self, name: str) -> Transcript:
+        """Keep the queries of a set that the session named before it began.
+
+        Parameters
+        ----------
+        name : str
+            A key of the session's `restrictions`.
+
+        Raises
+        ------
+        DeclarationError
+            For another name: a set that is chosen after the answers has no guarantee (Definition 8).
+        """
+        if name not in self._sets:
+            raise DeclarationError(f"restriction {name!r} was not fixed before the session began")
+        keep = [j for j, q in enumerate(self.queries) if self._sets[name](q)]
+        return Transcript([self.queries[j] for j in keep], self.answers[keep], self.values[keep], self._sets)
+
+
+Analyst = Callable[[list[tuple[Query, float]]], Query | None]
+"""From the queries and answers so far to the next query, or None to end."""
+
+
+class AdaptiveSession:
+    """Answer an analyst's queries from a sample, and compare with the population.
+
+    Parameters
+    ----------
+    sample : Sample
+        The records.
+    population : Population
+        Where the records come from; it judges, and takes no part in the answers.
+    plan : Solution, Thresholdout or None
+        A solution of an `AccuracyPlan`, which says how queries are answered; None for plain sample means.
+    analyst : Analyst
+        Chooses the queries.
+    seed : int or Generator, optional
+        Of the noise.
+    restrictions : Mapping[str, Callable[[Query], bool]], optional
+        Sets of queries to which the transcript may be restricted later.
+
+    Raises
+    ------
+    DeclarationError
+        If the plan is for another number of records or blocks.
+
+    Examples
+    --------
+    >>> from forcopt.models import AccuracyPlan
+    >>> from forcopt.models.adaptive_queries import IndependentBlocks
+    >>> population = Population.fair_bits(2, columns=9)
+    >>> plan = AccuracyPlan(IndependentBlocks(2), records=20_000, queries=9, failure=0.05).solve()
+    >>> session = AdaptiveSession(population.sample(20_000, 1), population, plan, sign_votes(population), 2)
+    >>> session.run().error < plan.objective
+    True
+    """
+
+    def __init__(
+        self,
+        sample: Sample,
+        population: Population,
+        plan: Solution | Thresholdout | None,
+        analyst: Analyst,
+        seed: int | np.random.Generator | None = None,
+        restrictions: Mapping[str, Callable[[Query], bool]] | None = None,
+    ) -> None:
+        self.sample, self.population, self.plan, self.analyst = sample, population, plan, analyst
+        self.rng = np.random.default_rng(seed)
+        self.restrictions = dict(restrictions or {})
+        self._asked = np.zeros(len(population.rows), dtype=int)
+        self._furthest = 0
+        self._noisy_threshold: float | None = None
+        if isinstance(plan, Solution):
+            problem = plan.problem
+            if not isinstance(problem, AccuracyPlan) or not isinstance(plan.decision, Plan):
+                raise DeclarationError("plan must be a solution of an AccuracyPlan")
+            if problem.records != sample.records or problem.blocks != len(population.rows):
+                raise DeclarationError(
+                    f"the plan is for {problem.records} records in {problem.blocks} blocks; the sample has "
+                    f"{sample.records} in {len(population.rows)}"
+                )
+
+    def run(self) -> Transcript:
+        """Let the analyst ask until it ends.
+
+        Raises
+        ------
+        QueryRefusedError
+            If a block gets more queries than planned, or the stream has passed it.
+        """
+        history: list[tuple[Query, float]] = []
+        while (query := self.analyst(history)) is not None:
+            history.append((query, self.ask(query)))
+        queries = [q for q, _ in history]
+        values = np.array([self.population.value(q) for q in queries])
+        return Transcript(queries, np.array([a for _, a in history]), values, self.restrictions)
+
+    def ask(self, query: Query) -> float:
+        """Answer one query; see `run`."""
+        self.population._check(query.block)
+        at = query.block - 1
+        if len(query.values) != self.sample.sizes[at]:
+            raise DeclarationError(
+                f"the query has {len(query.values)} values; block {query.block} has {self.sample.sizes[at]} "
+                "rows"
+            )
+        if self.plan is None:
+            return self.sample.mean(query)
+        if isinstance(self.plan, Thresholdout):
+            return self._thresholdout(query, self.plan)
+        problem, plan = self.plan.problem, self.plan.decision
+        assert isinstance(problem, AccuracyPlan)
+        asked = int(self._asked[at])
+        if asked >= problem.queries:
+            raise QueryRefusedError(f"block {query.block} has had its {problem.queries} planned queries")
+        if isinstance(problem.data_model, StreamedBlocks) and query.block < self._furthest:
+            raise QueryRefusedError(
+                f"block {query.block}: the stream has passed it; the last query was on {self._furthest}"
+            )
+        self._furthest = max(self._furthest, query.block)
+        self._asked[at] += 1
+        if plan.kind == "split-sample":
+            return self._fold(query, problem, asked)
+        noise = Laplace(scale=plan.scale) if problem.noise == "laplace" else Gaussian(scale=plan.scale)
+        return self.sample.mean(query) + float(noise.draw((), self.rng))
+
+    def _fold(self, query: Query, problem: AccuracyPlan, asked: int) -> float:
+        folds = problem.data_model.folds(problem.queries)
+        size = self.sample.records // folds
+        kinds = folds // problem.queries  # blocks that depend on each other have folds of their own
+        fold = ((query.block - 1) % kinds) * problem.queries + asked
+        return self.sample.mean(query, slice(fold * size, (fold + 1) * size))
+
+    def _thresholdout(self, query: Query, rule: Thresholdout) -> float:
+        half = self.sample.records // 2
+        trained, held = self.sample.mean(query, slice(0, half)), self.sample.mean(query, slice(half, None))
+        if self._noisy_threshold is None:
+            self._noisy_threshold = rule.threshold + self.rng.laplace(scale=2 * rule.scale)
+        if abs(held - trained) > self._noisy_threshold + self.rng.laplace(scale=4 * rule.scale):
+            self._noisy_threshold = None
+            return held + float(self.rng.laplace(scale=rule.scale))
+        return trained
+
+
+# -- analysts ------------------------------------------------------------------------------------------------
+
+
+def sign_votes(population: Population) -> Analyst:
+    """Ask how often each column of a block agrees with its first one, then for the vote of all.
+
+    The vote weighs columns by the signs of their answers, minus one half. A block with c columns takes c
+    queries; rows must be bits. On plain sample means the vote overfits: Freedman's paradox.
+    """
+    columns = [rows.shape[1] for rows in population.rows]
+
+    def analyst(history: list[tuple[Query, float]]) -> Query | None:
+        asked = len(history)
+        for block, count in enumerate(columns, start=1):
+            if asked >= count:
+                asked -= count
+                continue
+            rows = population.rows[block - 1]
+            if asked < count - 1:
+                return Query(block, (rows[:, asked + 1] == rows[:, 0]).astype(float))
+            signs = np.sign([a - 0.5 for _, a in history[len(history) - asked :]])
+            vote = (2 * rows[:, 1:] - 1) @ signs
+            return Query(block, np.where(vote == 0, 0.5, (vote > 0) == rows[:, 0]).astype(float))
+        return None
+
+    return analyst
+
+
+def best_so_far(population: Population, queries: int, seed: int = 0) -> Analyst:
+    """Change a set of rows at random, and keep the change if the answer grew beyond the set's size.
+
+    Asks `queries` queries of each block.
+    """
+    rng = np.random.default_rng(seed)
+    best: dict[int, tuple[float, Array]] = {}
+
+    def analyst(history: list[tuple[Query, float]]) -> Query | None:
+        if history:
+            query, answer = history[-1]
+            score = answer - float(query.values.mean())
+            if query.block not in best or score > best[query.block][0]:
+                best[query.block] = (score, query.values)
+        block = len(history) // queries + 1
+        if block > len(population.rows):
+            return None
+        size = len(population.rows[block - 1])
+        if block not in best:
+            return Query(block, rng.integers(0, 2, size).astype(float))
+        values = best[block][1].copy()
+        flip = rng.random(size) < 0.1
+        return Query(block, np.where(flip, 1 - values, values))
+
+    return analyst
+
+
+def membership(population: Population, records: int, queries: int, digits: int = 40) -> Analyst:
+    """Read from the digits of answers which rows are in the sample, then ask for the share of these rows.
+
+    A query gives one row each of the values 1/2, 1/4, ...: the binary digits of its mean, times the number of
+    records, are the numbers of these rows in the sample. Exact means give them away, and noise hides them.
+
+    Parameters
+    ----------
+    population : Population
+        Its rows.
+    records : int
+        The size n of the sample.
+    queries : int
+        Asked of each block; the last one is for the rows that were found.
+    digits : int, default 40
+        Rows that one query asks about; a float has 53 binary digits.
+    """
+    values = 0.5 ** np.arange(1, digits + 1)
+
+    def analyst(history: list[tuple[Query, float]]) -> Query | None:
+        block, asked = divmod(len(history), queries)
+        if block >= len(population.rows):
+            return None
+        table = np.zeros(len(population.rows[block]))
+        if asked < queries - 1:
+            chosen = np.arange(asked * digits, min((asked + 1) * digits, len(table)))
+            table[chosen] = values[: len(chosen)]
+            return Query(block + 1, table)
+        for query, answer in history[len(history) - asked :]:
+            rows = np.flatnonzero(query.values)
+            code = int(np.clip(np.round(answer * records * 2.0 ** len(rows)), 0, 2.0**62))
+            bits = (code >> np.arange(len(rows) - 1, -1, -1)) & 1
+            table[rows[bits == 1]] = 1.0
+        return Query(block + 1, table)
+
+    return analyst

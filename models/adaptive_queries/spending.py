@@ -1,0 +1,297 @@
+"""How much of each window's budget every answered query gets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import Field, model_validator
+
+from forcopt.arrays import Array, as_numbers
+from forcopt.clock import Deadline
+from forcopt.declaration import Integers, Numbers
+from forcopt.errors import DeclarationError
+from forcopt.language.atoms import power
+from forcopt.language.model import Model
+from forcopt.language.objective import leximin
+from forcopt.loops.solution import ModelSolution
+from forcopt.models.adaptive_queries.data_models import DataModel
+from forcopt.models.adaptive_queries.packing import incidence
+from forcopt.models.adaptive_queries.schedule import check_intervals
+from forcopt.problem import Evaluation, Handles, Outcome, Problem
+from forcopt.status import Status
+
+__all__ = ["BudgetAllocation", "Spending"]
+
+
+@dataclass(frozen=True, eq=False)
+class Spending:
+    """What each query spends, and its error.
+
+    Attributes
+    ----------
+    spends : Array
+        The share of the budget of its windows, in the budget's units, shape ``(Q,)``.
+    errors : Array
+        Of the answers, up to the common factor of the noise, shape ``(Q,)``.
+    """
+
+    spends: Array = field(repr=False)
+    errors: Array = field(repr=False)
+
+    def __repr__(self) -> str:
+        low, high = self.errors.min(), self.errors.max()
+        return f"<{len(self.spends)} queries with errors from {low:.4g} to {high:.4g}>"
+
+
+class BudgetAllocation(Problem):
+    """Choose how much of the windows' budgets each query spends, for small errors.
+
+    A query of weight w that spends x has error ``w / x`` with Laplace noise and ``w / sqrt(x)`` with Gaussian
+    noise, whose budgets add up as squares of mu.
+
+    Attributes
+    ----------
+    data_model : DataModel
+        The data model.
+    intervals : Integers
+        First and last position of each query, from 1, shape ``(Q, 2)``.
+    weights : Numbers, default 1
+        What an error counts, above 0; one for all or shape ``(Q,)``.
+    epsilon : float, default 1
+        The budget of each window, above 0: the epsilon, or the square of mu.
+    objective : Literal["worst", "weighted", "leximin"], default "worst"
+        The largest weighted error; their sum; or the smallest accuracy (the inverse of the error) as large as
+        possible, then the next. The objective then is the largest error.
+    noise : Literal["laplace", "gaussian"], default "laplace"
+        Of the answers.
+
+    Raises
+    ------
+    DeclarationError
+        For a malformed interval, or a weight that is not above 0.
+
+    References
+    ----------
+    Du and Dwork (2022); Gaussian budgets, also for adaptive queries: Dong, Roth and Su (2022). Leximin by
+    progressive filling: Bertsekas and Gallager (1992), section 6.5.
+
+    Examples
+    --------
+    >>> from forcopt.models import BudgetAllocation
+    >>> from forcopt.models.adaptive_queries import DecayingCorrelation
+    >>> data = DecayingCorrelation(attributes=12, independence=0.5, width=1)
+    >>> p = BudgetAllocation(data, [[i, i] for i in range(1, 13)], objective="leximin")
+    >>> p.solve("progressive-filling").decision.spends.round(3).tolist()
+    [0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2]
+    """
+
+    family: ClassVar[str] = "queries"
+    sense: ClassVar[Literal["min", "max"]] = "min"
+    default_method: ClassVar[str] = "progressive-filling"
+
+    data_model: DataModel
+    intervals: Integers
+    weights: Numbers = Field(default=1.0, validate_default=True)
+    epsilon: float = Field(default=1.0, gt=0.0, allow_inf_nan=False)
+    objective: Literal["worst", "weighted", "leximin"] = "worst"
+    noise: Literal["laplace", "gaussian"] = "laplace"
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        check_intervals(self.data_model, self.intervals)
+        q = len(self.intervals)
+        if self.weights.shape not in ((), (q,)) or (self.weights <= 0).any():
+            raise DeclarationError(f"weights must be above 0, one for all or {q}")
+        return self
+
+    @property
+    def exponent(self) -> float:
+        """The error is the weight over the spend to this power."""
+        return 1.0 if self.noise == "laplace" else 0.5
+
+    @property
+    def query_weights(self) -> Array:
+        """The weight of each query, shape ``(Q,)``."""
+        return np.broadcast_to(self.weights, len(self.intervals))
+
+    @property
+    def needs(self) -> Array:
+        """The spend of each query for an error of 1, shape ``(Q,)``."""
+        return np.asarray(self.query_weights ** (1 / self.exponent))
+
+    def matrix(self) -> Any:
+        """Which query counts in which window, sparse, shape ``(rows, Q)``; windows that cannot bind are left
+        out."""
+        rows, columns = incidence(*self.data_model.touched(self.intervals))
+        used, row = np.unique(rows, return_inverse=True)
+        shape = (len(used), len(self.intervals))
+        return sp.csr_array((np.ones(len(rows)), (row.ravel(), columns)), shape=shape)
+
+    def spending(self, spends: Array) -> Spending:
+        """The decision with these spends."""
+        with np.errstate(divide="ignore"):
+            errors = self.query_weights / np.maximum(spends, 0.0) ** self.exponent
+        return Spending(spends, errors)
+
+    def evaluate(self, decision: Spending | Sequence[float] | Array) -> Evaluation:
+        """Compute the errors; violations are overspent windows, as a share of the budget.
+
+        Parameters
+        ----------
+        decision : Spending or array_like
+            What each query spends, shape ``(Q,)``.
+
+        Raises
+        ------
+        DeclarationError
+            For another shape.
+        """
+        given = decision.spends if isinstance(decision, Spending) else decision
+        spends = as_numbers(given, "the spends")
+        if spends.shape != (len(self.intervals),):
+            raise DeclarationError(f"the spends have shape {spends.shape}; it must be {len(self.intervals)}")
+        found = {
+            "budget": float((self.matrix() @ spends).max() / self.epsilon - 1),
+            "negative spend": float(-spends.min()),
+        }
+        errors = self.spending(spends).errors
+        value = float(errors.sum() if self.objective == "weighted" else errors.max())
+        return Evaluation(
+            value,
+            {name: v for name, v in found.items() if v > 1e-9},
+            {"worst": float(errors.max()), "sum": float(errors.sum())},
+        )
+
+
+def _refuse(problem: BudgetAllocation, method: str, *objectives: str) -> None:
+    if problem.objective not in objectives:
+        raise DeclarationError(
+            f"objective is {problem.objective!r}; method {method!r} takes {' and '.join(objectives)}"
+        )
+
+
+def _within(problem: BudgetAllocation, spends: Array) -> Spending:
+    """Without a solver's tolerance: each query shrinks by what its fullest window is overspent."""
+    spends = np.maximum(spends, 0.0)
+    matrix = problem.matrix()
+    over = np.maximum(matrix @ spends / problem.epsilon, 1.0)
+    worst = np.asarray(matrix.multiply(over[:, None]).max(axis=0).todense()).ravel()
+    return problem.spending(spends / worst)
+
+
+@BudgetAllocation.algorithm(
+    "progressive-filling", exact=True, cites="Bertsekas and Gallager (1992), section 6.5"
+)
+def progressive_filling(problem: BudgetAllocation, *, time_limit: float | None = None) -> Outcome:
+    """Raise all accuracies together; where a window is full, its queries stop and the others go on.
+
+    Exact for ``"worst"`` and ``"leximin"``. O(windows) rounds, each linear in the incidences.
+    """
+    _refuse(problem, "progressive-filling", "worst", "leximin")
+    deadline = Deadline(time_limit)
+    matrix, needs = problem.matrix(), problem.needs
+    columns = matrix.tocsc()
+    active = np.ones(len(needs), dtype=bool)
+    rate, left = matrix @ needs, np.full(matrix.shape[0], problem.epsilon)
+    level, levels, rounds, interrupted = 0.0, np.zeros(len(needs)), 0, False
+    while active.any():
+        rounds += 1
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room = np.where(rate > 1e-12 * problem.epsilon, left / rate, inf)
+        step = max(float(room.min()), 0.0)
+        level += step
+        left = left - step * rate
+        full = room <= step * (1 + 1e-12) + 1e-300
+        stop = active & (full.astype(float) @ matrix > 0)
+        interrupted = deadline.passed
+        if not stop.any() or interrupted:
+            stop = active.copy()
+        levels[stop] = level
+        active &= ~stop
+        rate = rate - columns[:, np.flatnonzero(stop)] @ needs[stop]
+    found = _within(problem, levels * needs)
+    if interrupted and problem.objective == "leximin":
+        best = problem.spending(problem.epsilon / (matrix @ needs).max() * needs).errors.max()
+        message = f"the time limit of {time_limit:g} s passed"
+        return Outcome(found, float(best), Status.FEASIBLE, rounds, message)
+    return Outcome(found, iterations=rounds)
+
+
+@BudgetAllocation.algorithm("lp", exact=True, cites="maximin accuracy as a linear program")
+def worst_lp(
+    problem: BudgetAllocation, *, backend: str = "highs", time_limit: float | None = None
+) -> Outcome:
+    """The largest smallest accuracy by a linear program, for ``"worst"``."""
+    _refuse(problem, "lp", "worst")
+    return _accuracies(problem, backend, time_limit, lexicographic=False)
+
+
+@BudgetAllocation.algorithm("leximin", exact=True, cites="leximin by linear programs")
+def leximin_lps(
+    problem: BudgetAllocation, *, backend: str = "highs", time_limit: float | None = None
+) -> Outcome:
+    """The leximin accuracies by linear programs, for ``"leximin"``."""
+    _refuse(problem, "leximin", "leximin")
+    return _accuracies(problem, backend, time_limit, lexicographic=True)
+
+
+def _accuracies(
+    problem: BudgetAllocation, backend: str, time_limit: float | None, lexicographic: bool
+) -> Outcome:
+    """Spends are shares of the needs, in units of the level that all queries can have at once."""
+    matrix, needs = problem.matrix(), problem.needs
+    unit = problem.epsilon / float((matrix @ needs).max())
+    model = Model("spending")
+    level = model.variable("level", len(needs), lower=0)
+    model.subject_to((matrix * (needs * unit / problem.epsilon)[None, :]) @ level <= 1)
+    if lexicographic:
+        model.optimize(leximin(level))
+    else:
+        least = model.variable("least", lower=0)
+        model.subject_to(level >= least)
+        model.maximize(least)
+    result = model.solve(backend, time_limit=time_limit)
+    if not result.status.has_solution:
+        return Outcome(None, status=result.status, message=result.message)
+    found = _within(problem, result[level] * needs * unit)
+    best = unit ** (-problem.exponent)  # all queries at once in the fullest window
+    return Outcome(found, bound=best, status=result.status, message=result.message)
+
+
+@BudgetAllocation.formulation("cone", exact=True, cites="reciprocals and powers as cones")
+def cone(problem: BudgetAllocation, model: Model) -> Handles:
+    """The sum of the weighted errors, for ``"weighted"``: inverses, or inverse square roots.
+
+    Returns
+    -------
+    Handles
+        ``spends``, shape ``(Q,)``.
+    """
+    _refuse(problem, "cone", "weighted")
+    matrix, weights = problem.matrix(), problem.query_weights
+    crowd = matrix.T.multiply(matrix.sum(axis=1)[None, :]).max(axis=1)
+    fair = problem.epsilon / np.asarray(crowd.todense()).ravel()  # an equal share of its fullest window
+    share = model.variable(model.unused_name("spends"), len(weights), lower=0)
+    model.subject_to((matrix * (fair / problem.epsilon)[None, :]) @ share <= 1)
+    scale = weights * fair ** (-problem.exponent)
+    unit = float(scale.sum())
+
+    def decision(result: ModelSolution) -> Spending:
+        return _within(problem, np.maximum(result[share], 1e-9) * fair)
+
+    def start(decision: Spending | Array) -> dict[Any, Array]:
+        spends = decision.spends if isinstance(decision, Spending) else np.asarray(decision, dtype=float)
+        return {share: spends / fair}
+
+    return Handles(
+        objective=(power(share, -problem.exponent) * (scale / unit)).sum(),
+        decision=decision,
+        start=start,
+        unit=unit,
+        spends=share * fair,
+    )

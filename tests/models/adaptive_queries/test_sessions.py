@@ -1,0 +1,131 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom
+
+from forcopt.errors import DeclarationError
+from forcopt.models import AccuracyPlan
+from forcopt.models.adaptive_queries import (
+    AdaptiveSession,
+    IndependentBlocks,
+    Population,
+    Query,
+    QueryRefusedError,
+    StreamedBlocks,
+    Thresholdout,
+    best_so_far,
+    membership,
+    sign_votes,
+)
+
+
+def test_plans_keep_their_error_where_sample_means_break_it():
+    """20 sessions: at a failure of .05 each, more than 4 exceed with probability below .003."""
+    n, digits, failure = 8000, 48, 0.05
+    population = Population.uniform(1, 4 * n)
+    k = -(-4 * n // digits) + 1
+    plan = AccuracyPlan(IndependentBlocks(1), n, k, failure).solve()
+    assert plan.objective < 0.45 and binom.sf(4, 20, failure) < 0.003
+    exceeded, broken = 0, 0
+    for seed in range(20):
+        sample = population.sample(n, seed)
+        analyst = membership(population, n, k, digits)
+        exceeded += AdaptiveSession(sample, population, plan, analyst, seed).run().error > plan.objective
+        if seed < 5:
+            broken += AdaptiveSession(sample, population, None, analyst).run().error > plan.objective
+    assert exceeded <= 4
+    assert broken == 5
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("method", ["search", "naive", "split-sample"])
+def test_votes_and_hill_climbing_stay_within_the_plan(noise, method):
+    n, failure = 4000, 0.1
+    population = Population.fair_bits(3, 8)
+    plan = AccuracyPlan(IndependentBlocks(3), n, 8, failure, noise).solve(method)
+    exceeded = 0
+    for seed in range(20):
+        sample = population.sample(n, seed)
+        for analyst in (sign_votes(population), best_so_far(population, 8, seed)):
+            found = AdaptiveSession(sample, population, plan, analyst, seed).run()
+            assert len(found.queries) == 24
+            exceeded += found.error > plan.objective
+    assert exceeded <= 10 and binom.sf(10, 40, failure) < 0.002
+
+
+def test_thresholdout_answers_from_both_halves():
+    population = Population.fair_bits(1, 9)
+    sample = population.sample(2000, 0)
+    session = AdaptiveSession(sample, population, Thresholdout(0.02, 0.001), sign_votes(population), 1)
+    found = session.run()
+    assert found.error < 0.1
+    half = [sample.mean(q, slice(0, 1000)) for q in found.queries]
+    assert any(a == h for a, h in zip(found.answers, half, strict=True))
+
+
+def test_a_session_repeats_with_its_seed():
+    population = Population.fair_bits(2, 5)
+    plan = AccuracyPlan(IndependentBlocks(2), 500, 5, 0.1).solve()
+    sample = population.sample(500, 3)
+    runs = [AdaptiveSession(sample, population, plan, sign_votes(population), 4).run() for _ in range(2)]
+    assert (runs[0].answers == runs[1].answers).all()
+
+
+def test_blockwise_values_are_those_of_the_table():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.integers(0, 3, (50, 4)) / 2, columns=list("abcd"))
+    population = Population.blockwise(table, [["a", "b"], ["c", "d"]])
+    q = population.query(1, lambda rows: rows[:, 0] * rows[:, 1])
+    assert population.value(q) == pytest.approx((table.a * table.b).mean())
+    sample = population.sample(200_000, 1)
+    assert sample.mean(q) == pytest.approx(population.value(q), abs=0.01)
+    first, second = (population.rows[b][sample.drawn[b]][:, 0] for b in (0, 1))
+    assert abs(np.corrcoef(first, second)[0, 1]) < 0.01  # blocks are drawn by themselves
+
+
+@pytest.mark.parametrize(("file", "columns"), [("adult.csv", 14), ("compas-scores-two-years.csv", 6)])
+def test_real_tables(shared_data, file, columns):
+    path = shared_data / "tabular" / file
+    if not path.exists():
+        pytest.skip(f"there is no {path.name}")
+    frame = pd.read_csv(path).iloc[:, :columns]
+    names = list(frame.columns)
+    population = Population.blockwise(frame, [names[: columns // 2], names[columns // 2 :]])
+    assert [p.sum() for p in population.probabilities] == pytest.approx([1, 1])
+    n = 5000
+    plan = AccuracyPlan(IndependentBlocks(2), n, 20, 0.05).solve()
+    sample = population.sample(n, 0)
+    found = AdaptiveSession(sample, population, plan, best_so_far(population, 20), 1).run()
+    assert found.error <= plan.objective
+
+
+def test_rules_of_a_session():
+    population = Population.fair_bits(2, 3)
+    sample = population.sample(100, 0)
+    ones = [Query(b, np.ones(8)) for b in (1, 2)]
+    plan = AccuracyPlan(StreamedBlocks(2), 100, 2, 0.1).solve()
+
+    def script(*queries):
+        return lambda history: queries[len(history)] if len(history) < len(queries) else None
+
+    def session(*queries, **options):
+        return AdaptiveSession(sample, population, plan, script(*queries), 0, **options)
+
+    with pytest.raises(QueryRefusedError, match="2 planned queries"):
+        session(*[ones[0]] * 3).run()
+    with pytest.raises(QueryRefusedError, match="stream has passed"):
+        session(ones[1], ones[0]).run()
+    found = session(*ones, restrictions={"first": lambda q: q.block == 1}).run()
+    assert len(found.restrict("first").queries) == 1
+    with pytest.raises(DeclarationError, match="not fixed before"):
+        found.restrict("second")
+    for make, words in (
+        (lambda: Query(1, np.array([0.0, 1.5])), r"in \[0, 1\]"),
+        (lambda: population.value(Query(3, np.ones(8))), "numbered from 1 to 2"),
+        (lambda: session(Query(1, np.ones(3))).run(), "8 rows"),
+        (lambda: population.sample(0), "records"),
+        (lambda: AdaptiveSession(population.sample(50, 0), population, plan, script()), "50 in 2"),
+        (lambda: Population.blockwise(pd.DataFrame({"a": [1]}), [["b"]]), "missing"),
+    ):
+        with pytest.raises(DeclarationError, match=words):
+            make()
