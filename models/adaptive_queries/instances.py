@@ -28,8 +28,8 @@ def random_schedule(attributes: int, queries: int, *, equal: bool = False, seed:
     rng = np.random.default_rng(seed)
     first = rng.integers(1, attributes + 1, queries)
     intervals = np.stack([first, np.minimum(first + rng.integers(0, 5, queries), attributes)], axis=1)
-    weights = rng.integers(1, 100, queries)
-    costs = 1.0 if equal else rng.integers(1, 51, queries) / 100
+    weights = rng.integers(1, 100, queries).astype(float)
+    costs = np.full(queries, 1.0) if equal else rng.integers(1, 51, queries) / 100
     return QuerySchedule(DecayingCorrelation(attributes, 0.5, 4), intervals, weights, costs)
 
 
