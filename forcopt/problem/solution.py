@@ -152,17 +152,17 @@ class Solution:
         """The reason why there is no solution; empty if there is one.
 
         For an infeasible problem this is the own reason of the problem, if it finds one: all methods explain
-        alike (see `Problem.infeasibility_reason`). Otherwise, for a formulation, it is an irreducible
-        infeasible subset of the model, or the variables of a ray, found by a few more solves; for an
-        algorithm, the message.
+        alike (see `Problem.infeasibility_reason`). For a formulation, an irreducible infeasible subset of the
+        model, or the variables of a ray, follows; a few more solves find it. For an algorithm without either,
+        it is the message.
         """
         if self.status.has_solution:
             return ""
         if "_reason" in self.__dict__:
             return str(self.__dict__["_reason"])
         found = self.problem.infeasibility_reason() if self.status is Status.INFEASIBLE else ""
-        if not found and self.model_solution is not None:
-            found = self.model_solution.reason
+        if self.model_solution is not None:
+            found = "; ".join(filter(None, [found, self.model_solution.reason]))
         return found or self.message
 
     def __getstate__(self) -> dict[str, Any]:
