@@ -1,3 +1,4 @@
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,3 +11,8 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"there is no public data at {folder}")
     return folder
+
+
+# A shell starts background jobs with interrupts ignored, which their children inherit; tests interrupt runs.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -245,7 +245,9 @@ def _ell(problem: CompetitiveRatio, ell: float | None = None) -> float:
     guarantee=_lost,
     cites="Chawla, Rezvan and Sauerberg (2022), Theorem 12",
 )
-def inverse_proportional(problem: CompetitiveRatio, *, ell: float | None = None) -> Outcome:
+def inverse_proportional(
+    problem: CompetitiveRatio, *, ell: float | None = None, time_limit: float | None = None
+) -> Outcome:
     """The inverse proportional rule on the grid.
 
     Parameters
@@ -254,6 +256,8 @@ def inverse_proportional(problem: CompetitiveRatio, *, ell: float | None = None)
         Any.
     ell : float, optional
         By default that of the stability function, or 1.
+    time_limit : float, optional
+        Accepted like that of every method; a rule in closed form needs no clock.
     """
     ell = _ell(problem, ell)
     M = give_inverse_proportional(problem.profiles, len(problem.slots), ell)
@@ -261,11 +265,16 @@ def inverse_proportional(problem: CompetitiveRatio, *, ell: float | None = None)
 
 
 @CompetitiveRatio.algorithm("two-profiles", exact=False, cites="new: see `two_profile_bound`")
-def two_profiles(problem: CompetitiveRatio) -> Outcome:
+def two_profiles(problem: CompetitiveRatio, *, time_limit: float | None = None) -> Outcome:
     """A bound in closed form for one slot, beside the inverse proportional rule.
 
     The bound is `two_profile_bound` at the best level of the grid, so that it holds for the problem on the
     grid, too.
+
+    Parameters
+    ----------
+    time_limit : float, optional
+        Accepted like that of every method; a rule in closed form needs no clock.
     """
     steps = slot_steps(problem.slots)
     if not len(steps) or steps[0] == 0 or (steps[1:] > 0).any():

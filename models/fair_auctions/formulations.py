@@ -159,8 +159,9 @@ def qp(
         goal = sum_squares(held * np.sqrt(weights)[:, :, None])
     return Handles(
         objective=minimize(goal),
-        decision=lambda said: problem.allocation(
-            np.diff(np.asarray(said[A]), axis=2, prepend=0.0), rule, ell
+        decision=lambda result: problem.allocation(
+            np.diff(np.asarray(result[A]), axis=2, prepend=0.0), rule, ell
         ),
+        restricts=True,  # the quadratic objective is that of the rule, so that its bound says nothing here
         cumulative=A,
     )

@@ -308,7 +308,9 @@ def cuts(problem: FairMechanism, model: Model) -> Handles:
     exact=False,
     cites="Chawla, Rezvan and Sauerberg (2022), Algorithm 1 and section 5",
 )
-def inverse_proportional(problem: FairMechanism, *, ell: float | None = None) -> Outcome:
+def inverse_proportional(
+    problem: FairMechanism, *, ell: float | None = None, time_limit: float | None = None
+) -> Outcome:
     """The inverse proportional rule with the largest truthful payments on the grid.
 
     A bid of the b-th value pays ``sum over c <= b of v_c (x_c - x_(c-1))``.
@@ -319,6 +321,8 @@ def inverse_proportional(problem: FairMechanism, *, ell: float | None = None) ->
         Any.
     ell : float, optional
         By default that of the stability function, or 1.
+    time_limit : float, optional
+        Accepted like that of every method; a rule in closed form needs no clock.
     """
     f = problem.stability
     ell = (f.ell if isinstance(f, PowerStability) else 1.0) if ell is None else check_ell(ell)

@@ -35,7 +35,11 @@ def _lost_proportional(problem: FairAuction, ell: float | None = None) -> float:
     "inverse-proportional", exact=False, guarantee=_lost_inverse, cites=f"{_PAPER}, Algorithms 1 and 3"
 )
 def inverse_proportional(
-    problem: FairAuction, *, ell: float | None = None, as_printed: bool = False
+    problem: FairAuction,
+    *,
+    ell: float | None = None,
+    as_printed: bool = False,
+    time_limit: float | None = None,
 ) -> Outcome:
     """The generalized inverse proportional rule, user by user.
 
@@ -49,6 +53,8 @@ def inverse_proportional(
         By default the least that the constraint names, or 1.
     as_printed : bool, default False
         Algorithm 3 as the paper has it.
+    time_limit : float, optional
+        Accepted like that of every method; a rule in closed form needs no clock.
     """
     ell = problem.ell if ell is None else check_ell(ell)
     M = give_inverse_proportional(problem.effective, len(problem.slots), ell, as_printed=as_printed)
@@ -60,7 +66,13 @@ def inverse_proportional(
 @FairAuction.algorithm(
     "proportional", exact=False, guarantee=_lost_proportional, cites=f"{_PAPER}, Algorithms 2 and 4"
 )
-def proportional(problem: FairAuction, *, ell: float | None = None, as_printed: bool = False) -> Outcome:
+def proportional(
+    problem: FairAuction,
+    *,
+    ell: float | None = None,
+    as_printed: bool = False,
+    time_limit: float | None = None,
+) -> Outcome:
     """The generalized proportional rule, user by user.
 
     It keeps ordered stability at its ell, and for one slot total variation stability.
@@ -73,6 +85,8 @@ def proportional(problem: FairAuction, *, ell: float | None = None, as_printed: 
         By default the least that the constraint names, or 1. Below 1 there is a warning.
     as_printed : bool, default False
         Algorithm 4 as the paper has it.
+    time_limit : float, optional
+        Accepted like that of every method; a rule in closed form needs no clock.
     """
     ell = problem.ell if ell is None else check_ell(ell)
     M = give_proportional(problem.effective, len(problem.slots), ell, as_printed=as_printed)
@@ -82,16 +96,27 @@ def proportional(problem: FairAuction, *, ell: float | None = None, as_printed: 
 
 
 @FairAuction.algorithm("highest-bid", exact=False, cites="Vickrey, Clarke and Groves, without fairness")
-def highest_bid(problem: FairAuction) -> Outcome:
+def highest_bid(problem: FairAuction, *, time_limit: float | None = None) -> Outcome:
     """The highest effective value gets the first slot, and so on: the largest welfare, fair or not.
 
     Its objective bounds all others.
+
+    Parameters
+    ----------
+    time_limit : float, optional
+        Accepted like that of every method; a rule in closed form needs no clock.
     """
     M = give_highest_bid(problem.effective, len(problem.slots))
     return Outcome(problem.allocation(M, "highest-bid"), bound=problem.scale)
 
 
 @FairAuction.algorithm("uniform", exact=False, cites="the baseline that every notion allows")
-def uniform(problem: FairAuction) -> Outcome:
-    """Every ad has every slot with probability 1 / n."""
+def uniform(problem: FairAuction, *, time_limit: float | None = None) -> Outcome:
+    """Every ad has every slot with probability 1 / n.
+
+    Parameters
+    ----------
+    time_limit : float, optional
+        Accepted like that of every method; a rule in closed form needs no clock.
+    """
     return Outcome(problem.allocation(give_uniform(problem.effective, len(problem.slots)), "uniform"))

@@ -24,8 +24,14 @@ def _scores(problem: FairRanking) -> Array:
 
 
 @FairRanking.algorithm("sort", exact=False, cites="the ranking without demands")
-def sort(problem: FairRanking, *, seed: int | None = None) -> Outcome:
-    """By falling score, whatever is demanded; ties by seed."""
+def sort(problem: FairRanking, *, seed: int | None = None, time_limit: float | None = None) -> Outcome:
+    """By falling score, whatever is demanded; ties by seed.
+
+    Parameters
+    ----------
+    time_limit : float, optional
+        Accepted like that of every method; a rule in closed form needs no clock.
+    """
     ranking = Ranking.by_score(_scores(problem), problem.length, seed)
     return Outcome(ranking, bound=problem.best)
 
@@ -42,11 +48,18 @@ def _loss(problem: FairRanking) -> float:
 @FairRanking.algorithm(
     "counterfactual", exact=False, guarantee=_loss, cites=f"{_YANG}, section 2.2, algorithm of the paper"
 )
-def counterfactual(problem: FairRanking, *, seed: int | None = None) -> Outcome:
+def counterfactual(
+    problem: FairRanking, *, seed: int | None = None, time_limit: float | None = None
+) -> Outcome:
     """By falling counterfactual score; ties by seed.
 
     It loses at most the largest minus the smallest shift, times the sum of the weights: the two sums of
     scores over positions differ by no more between any two rankings.
+
+    Parameters
+    ----------
+    time_limit : float, optional
+        Accepted like that of every method; a rule in closed form needs no clock.
     """
     given = [c for c in problem.notions if isinstance(c, CounterfactualOrder)]
     if not given:
@@ -58,13 +71,17 @@ def counterfactual(problem: FairRanking, *, seed: int | None = None) -> Outcome:
 
 
 @FairRanking.algorithm("quotas", exact=False, cites=f"{_YANG}, section 3, quotas")
-def quotas(problem: FairRanking, *, by: tuple[str, ...] | str | None = None) -> Outcome:
+def quotas(
+    problem: FairRanking, *, by: tuple[str, ...] | str | None = None, time_limit: float | None = None
+) -> Outcome:
     """Each group's best in proportion to its size, rounded by largest remainders; then by score.
 
     Parameters
     ----------
     by : str or tuple[str, ...], optional
         The attributes that make the groups; all by default.
+    time_limit : float, optional
+        Accepted like that of every method; a rule in closed form needs no clock.
     """
     y = _scores(problem)
     _, codes, sizes = problem.candidates.cells((by,) if isinstance(by, str) else by)
@@ -77,13 +94,17 @@ def quotas(problem: FairRanking, *, by: tuple[str, ...] | str | None = None) -> 
 @FairRanking.algorithm(
     "det-const-sort", exact=False, cites="Geyik, Ambler and Kenthapadi (2019), Algorithm 3"
 )
-def det_const_sort(problem: FairRanking, *, by: tuple[str, ...] | str | None = None) -> Outcome:
+def det_const_sort(
+    problem: FairRanking, *, by: tuple[str, ...] | str | None = None, time_limit: float | None = None
+) -> Outcome:
     """Place whoever raises a group's floor, and move better ones up as far as floors allow.
 
     Parameters
     ----------
     by : str or tuple[str, ...], optional
         The attributes that make the groups; all by default.
+    time_limit : float, optional
+        Accepted like that of every method; a rule in closed form needs no clock.
     """
     y = _scores(problem)
     _, codes, sizes = problem.candidates.cells((by,) if isinstance(by, str) else by)
@@ -165,7 +186,12 @@ def fair_table(k: int, share: float, significance: float, adjust: bool = True) -
 
 @FairRanking.algorithm("fa-ir", exact=False, cites="Zehlike et al. (2017), Algorithm 2")
 def fair_star(
-    problem: FairRanking, *, protected: str = "", share: float | None = None, significance: float = 0.1
+    problem: FairRanking,
+    *,
+    protected: str = "",
+    share: float | None = None,
+    significance: float = 0.1,
+    time_limit: float | None = None,
 ) -> Outcome:
     """FA*IR: sort by score, but take the best protected candidate where the table asks for one.
 
@@ -177,6 +203,8 @@ def fair_star(
         The share to test; that of the candidates by default.
     significance : float, default 0.1
         Of the test of the whole ranking.
+    time_limit : float, optional
+        Accepted like that of every method; a rule in closed form needs no clock.
     """
     y = _scores(problem)
     attribute, _, level = protected.partition("=")

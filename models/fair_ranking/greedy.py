@@ -15,10 +15,15 @@ __all__ = ["greedy"]
 
 
 @FairRanking.algorithm("greedy", exact=True, cites="Yang, Gkatzelis and Stoyanovich (2019), on one attribute")
-def greedy(problem: FairRanking) -> Outcome:
+def greedy(problem: FairRanking, *, time_limit: float | None = None) -> Outcome:
     """For equal weights: give each group its least number, then take the best whose group is not full.
 
     Exact for disjoint groups, since the worth of a group is concave in its number.
+
+    Parameters
+    ----------
+    time_limit : float, optional
+        Accepted like that of every method; a rule in closed form needs no clock.
 
     Notes
     -----

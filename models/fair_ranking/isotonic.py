@@ -14,8 +14,13 @@ __all__ = ["isotonic"]
 
 
 @FairRanking.algorithm("isotonic", exact=True, cites="Barlow et al. (1972); Rado (1952)")
-def isotonic(problem: FairRanking) -> Outcome:
+def isotonic(problem: FairRanking, *, time_limit: float | None = None) -> Outcome:
     """Without slack: pool candidates whose scores run against the order; each pool shares its positions.
+
+    Parameters
+    ----------
+    time_limit : float, optional
+        Accepted like that of every method; a rule in closed form needs no clock.
 
     Notes
     -----
