@@ -94,7 +94,7 @@ def verdict(case: ProblemCase, s: fo.Solution) -> str:
     -------
     str
         ``wrong`` for a false status, a claimed optimum that is none, a bound beyond the optimum, or a
-        feasible decision better than the optimum; ``no answer`` for a run without a decision that claims nothing.
+        feasible decision better than the optimum; ``no answer`` for a run that claims nothing.
     """
     status = str(s.status)
     if case.status == "infeasible":
