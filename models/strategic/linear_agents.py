@@ -22,8 +22,8 @@ from forcopt.problem import Evaluation, Problem
 __all__ = ["TOLERANCE", "Flags", "LinearAgents", "check_weights", "forbids_false_positives"]
 
 TOLERANCE = 1e-6
-"""Costs and truth scores that differ by less count as equal, since solvers are only that accurate. Costs count
-in units of the value of acceptance, truth scores in units of the gain of one such value of effort."""
+"""Costs and truth scores that differ by less count as equal, since solvers are no more accurate. Costs
+count in units of the value of acceptance, truth scores in units of the gain of one such value of effort."""
 
 
 def _flags(value: Any) -> Array:
