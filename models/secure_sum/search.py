@@ -22,6 +22,8 @@ __all__ = ["Candidate", "Search", "within"]
 STEPS_AN_OCTAVE = 8
 OCTAVES = 52
 BLOCK = 128
+LIKELY = (0.5, 0.9, 0.99, 0.999)
+"""Probabilities for lower bounds on the noise: those near 1 are best for many projections."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +59,9 @@ class Search:
 
     def __init__(self, problem: SecureSum) -> None:
         self.problem = problem
-        # With probability `likely` or more, Q is at least `_typical(k)`: delta is at least `likely` times that
-        # for this Q.
-        self.likely = 0.5 if problem.delta <= 0.25 else (1 + problem.delta) / 2
-        self.most_loss = gaussian_loss(problem.epsilon, problem.delta / self.likely) ** 2
         self.full = gaussian_loss(problem.epsilon, problem.delta) ** 2
+        self.likely = [p for p in (*LIKELY, (1 + problem.delta) / 2) if p > problem.delta]
+        self.most_loss = [gaussian_loss(problem.epsilon, problem.delta / p) ** 2 for p in self.likely]
         steps = (
             [2.0 ** (-j / STEPS_AN_OCTAVE) for j in range(STEPS_AN_OCTAVE * OCTAVES)]
             if problem.step is None
@@ -78,6 +78,7 @@ class Search:
                     self.candidates.append(Candidate(step, norm, loss, scale))
         self._high: Array = np.empty(0)
         self._low: Array = np.empty(0)
+        self._likely: Array = np.empty((len(self.likely), 0))
 
     @property
     def reason(self) -> str:
@@ -96,26 +97,26 @@ class Search:
             k = np.arange(have + 1, most + 1)
             self._high = np.append(self._high, chi2.isf(self.problem.completeness, k))
             self._low = np.append(self._low, chi2.ppf(self.problem.soundness, k))
+            exceeded = chi2.isf(np.array(self.likely)[:, None], k) / k
+            self._likely = np.append(self._likely, exceeded, axis=1)
         return self._high[:most], self._low[:most]
 
     def bound(self, candidate: Candidate, most: int) -> Array:
         """Lower bounds on the gap with 1 to `most` projections, shape ``(most,)``.
 
-        Half of chi-square's mass lies above k - 2/3: delta is at least half of that at ``Q = k - 2/3``,
-        and the noise is at least what keeps that at delta. For delta above 1/4 another quantile serves.
+        With probability p the law of Q / k exceeds its quantile: delta is at least p times that for this
+        quantile, and the noise at least what keeps that at delta. The best of several p counts.
         """
         k = np.arange(1, most + 1)
-        left = self.most_loss - candidate.loss
-        noise = candidate.norm**2 * self._typical(k) / (k * self.problem.honest * left)
-        return self._gap(candidate, k, noise)
+        return self._gap(candidate, k, self._least_squared_noise(candidate, most))
 
-    def _typical(self, k: Array) -> Array:
-        """What chi-square with k degrees of freedom exceeds with probability `likely` or more.
-
-        Divided by k it grows with k: below the median, since normalized medians grow and the laws are
-        star-ordered (van Zwet 1964).
-        """
-        return np.asarray(k - 2 / 3 if self.likely == 0.5 else chi2.ppf(1 - self.likely, k))
+    def _least_squared_noise(self, candidate: Candidate, most: int) -> Array:
+        """Lower bounds on the squared check noise with 1 to `most` projections."""
+        self.quantiles(most)
+        left = np.array(self.most_loss)[:, None] - candidate.loss
+        return np.asarray(
+            candidate.norm**2 / self.problem.honest * (self._likely[:, :most] / left).max(axis=0)
+        )
 
     def _gap(self, candidate: Candidate, k: Array, squared_noise: Array) -> Array:
         high, low = self.quantiles(int(k.max()))
@@ -126,13 +127,13 @@ class Search:
         """A lower bound on the gap with more than `most` projections.
 
         The gap's square is at least ``n^2 + S k sigma^2 (high - low) / low``. Here ``high - low`` grows with
-        k, since chi-square laws are ordered by dispersion (Saunders and Moran 1978), and ``low < k``.
+        k, since chi-square laws are ordered by dispersion (Saunders and Moran 1978), and ``low < k``. The
+        bound on the noise grows, too: quantiles of Q / k up to the median do, as the laws are star-ordered
+        and their normalized medians grow (Berg and Pedersen 2006).
         """
         high, low = self.quantiles(most)
-        left = self.most_loss - candidate.loss
-        noise = candidate.norm**2 / (self.problem.honest * left)
-        share = float(self._typical(np.array([most + 1]))[0]) / (most + 1)
-        return sqrt(candidate.norm**2 + self.problem.servers * noise * share * float(high[-1] - low[-1]))
+        noise = float(self._least_squared_noise(candidate, most)[-1])
+        return sqrt(candidate.norm**2 + self.problem.servers * noise * float(high[-1] - low[-1]))
 
     def better(self, candidate: Candidate, k: Array, gap: Any) -> Array:
         """Which numbers of projections may give a gap below this one (or these): one integral each."""

@@ -30,7 +30,7 @@ from forcopt.models.secure_sum import (
     talwar_shares,
 )
 from forcopt.models.secure_sum.accounting import gaussian_delta, gaussian_loss, joint_delta, printed_sigma
-from forcopt.models.secure_sum.search import Search
+from forcopt.models.secure_sum.search import LIKELY, Search
 from forcopt.models.secure_sum.share_methods import worst_coalition
 
 MILP = [n for n in ("highs", "scip", "gscip", "pyomo:glpk", "pyomo:cbc") if n in backends()]
@@ -55,10 +55,11 @@ def brute_force(p, steps, projections):
     s, h, t = p.servers, p.servers - p.corrupted, p.corrupted
     for step in steps:
         n = 1 + step * math.sqrt(p.dimension) / 2
+        largest = step * round(1 / step)  # number of a rounded vector
         room = (2 ** (p.bits - 1) - 0.5) * step
 
-        def fits(sd, n=n, room=room):
-            return norm.sf((room - n / s) / sd) + norm.cdf((-room - n / s) / sd) <= p.overflow
+        def fits(sd, largest=largest, room=room):
+            return norm.sf((room - largest / s) / sd) + norm.cdf((-room - largest / s) / sd) <= p.overflow
 
         low, high = 0.0, room
         for _ in range(80):
@@ -167,9 +168,68 @@ def test_the_bounds_that_end_the_search_hold():
     assert search.beyond(candidate, 59) <= gaps[60]
     assert search.beyond(candidate, 199) <= min(gaps[200], gaps[400])
     k = np.arange(1, 3000)
-    assert (chi2.sf(k - 2 / 3, k) > 0.5).all()
+    for likely in LIKELY:
+        assert (np.diff(chi2.isf(likely, k) / k) > 0).all()
     spread = chi2.isf(1e-3, k) - chi2.isf(1 - 1e-2, k)
     assert (np.diff(spread) > 0).all()
+
+
+@pytest.mark.parametrize("delta", [0.3, 0.6, 0.95])
+def test_the_search_ends_for_a_large_delta(delta):
+    p = declared(delta=delta, bits=16)
+    s = p.solve(time_limit=20)
+    assert s.status is fo.Status.OPTIMAL
+    assert p.solve("milp").objective == pytest.approx(s.objective, rel=1e-9)
+
+
+def test_the_search_ends_where_shares_take_nearly_the_whole_budget():
+    p = SecureSum(
+        servers=3,
+        dimension=2000,
+        epsilon=0.575281609917999,
+        delta=0.1,
+        corrupted=1,
+        completeness=1e-9,
+        soundness=0.45,
+        bits=10,
+        overflow=1e-12,
+        sharing="talwar",
+    )
+    s = p.solve(time_limit=20)
+    assert s.status is fo.Status.OPTIMAL
+    assert s.objective == pytest.approx(53.4324514, rel=1e-8)  # by a quadrature and a grid of their own
+
+
+def test_a_number_of_a_share_overflows_as_declared():
+    """The number that is most likely to overflow belongs to a vector along one axis."""
+    p = declared(dimension=1, epsilon=3.0, bits=6, overflow=0.05)
+    d = p.solve().decision
+    whole = np.full((40_000, 1), round(1 / d.step))
+    shares = d.share(whole, np.random.default_rng(0))
+    refused = (np.abs(shares) >= 2**5).mean(axis=(1, 2))
+    assert refused == pytest.approx([0.05, 0.05], abs=4 * math.sqrt(0.05 / 40_000))
+    assert p.evaluate(d).metrics["overflow"] == pytest.approx(0.05, rel=1e-6)
+    assert p.evaluate(d).metrics["refused_honest"] == pytest.approx(0.1, rel=1e-6)
+
+
+def test_noise_of_less_than_a_step_is_no_gaussian_noise_for_several_honest_servers():
+    """The sum of two rounded shares loses more than the sum of two real ones."""
+    shares = even_shares(3, 1)
+    deviation = 0.3  # steps
+    shares = Shares(shares.split, shares.covariance * deviation**2 / shares.variance)
+    protocol = SumProtocol(2, 10.0, 5.0, shares, 1.0, 3)
+    many = 400_000
+    rng = np.random.default_rng(0)
+    seen = [protocol.share(np.full((many, 1), x), rng)[0, :, 0] for x in (0, 1)]
+    epsilon = 0.5
+    claimed = float(gaussian_delta(epsilon, shares.loss([0])))
+    counts = np.stack([np.bincount(s + 10, minlength=21) for s in seen]) / many
+    true = np.maximum(counts[1] - math.exp(epsilon) * counts[0], 0).sum()
+    assert true > claimed + 10 / math.sqrt(many)
+    p = SecureSum(servers=3, dimension=1, epsilon=20.0, delta=0.1, corrupted=1, bits=3, step=1.0, whole=True)
+    assert "rounding" in p.evaluate(protocol).violations
+    assert p.solve().status is fo.Status.INFEASIBLE
+    assert "rounding" not in p.replace(corrupted=2).evaluate(protocol).violations
 
 
 def test_caps_on_traffic():
