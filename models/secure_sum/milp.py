@@ -52,7 +52,8 @@ def milp(problem: SecureSum, model: Model, slack: float = 0.001) -> Handles:
     few = within(64, cap)
     hopeful = sorted(search.candidates, key=lambda c: float(search.bound(c, few).min()))[:8]
     without, plain = search.without_projection()
-    made = [found for c in hopeful if (found := search.protocol(c, max(1, few - 8)))]
+    promising = [(c, 1 + int(np.argmin(search.bound(c, few)))) for c in hopeful]
+    made = [found for c, k in promising if (found := search.protocol(c, k))]
     near = min([plain, *(gap for _, gap in made)]) * (1 + slack)
     if near == inf:
         return _infeasible(model)

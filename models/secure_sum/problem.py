@@ -231,7 +231,7 @@ class SecureSum(Problem):
         return max(shares.loss(range(t)), shares.loss(range(1, t + 1))) ** 2
 
     def losses(self, decision: SumProtocol) -> tuple[float, float]:
-        """The squared parameters mu of shares and check, for an honest vector whose projection keeps its norm."""
+        """The squared parameters mu of shares and check, for an honest vector and its mean projection."""
         square = self.honest_norm(decision.step) ** 2
         noise = self.honest * decision.check_noise**2
         return square * self.share_loss(decision.shares), square / noise if noise else inf

@@ -261,11 +261,14 @@ class Search:
         chosen, gap = self.without_projection()
         roots = 0
 
+        def least() -> float:
+            return gap
+
         def may(candidate: Candidate) -> bool:
-            return next(self.promising(candidate, lambda: gap, deadline), None) is not None
+            return next(self.promising(candidate, least, deadline), None) is not None
 
         for candidate in self.branch(may):
-            for k in self.promising(candidate, lambda: gap, deadline):
+            for k in self.promising(candidate, least, deadline):
                 found, roots = self.protocol(candidate, k), roots + 1
                 if found is not None and found[1] < gap:
                     chosen, gap = found

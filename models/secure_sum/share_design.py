@@ -150,8 +150,14 @@ class ShareDesign(Problem):
         """Shares that keep every condition, next to those that a solver got right up to its tolerance.
 
         The split is shifted to sum 1, the noises are projected on sum 0 and negative eigenvalues dropped;
-        then all noise is scaled up until the worst coalition learns just as much as it may.
+        then all noise is scaled up until the worst coalition learns just as much as it may. If servers
+        outside all coalitions can hold the whole vector, they do, and no noise is needed.
         """
+        outside = np.ones(self.servers, dtype=bool)
+        outside[[i for group in self.groups for i in group]] = False
+        if outside.any() and (self.split is None or not self.split[~outside].any()):
+            a = outside / outside.sum() if self.split is None else self.split
+            return Shares(a, np.zeros((self.servers, self.servers)))
         a = np.asarray(split, dtype=float) if self.split is None else self.split
         a = a + (1 - a.sum()) / self.servers
         keep = np.eye(self.servers) - 1 / self.servers

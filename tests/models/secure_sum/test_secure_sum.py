@@ -245,6 +245,22 @@ def test_caps_on_traffic():
     assert set(p.evaluate(free.decision).violations) == {"projections"}
 
 
+def test_the_program_leaves_out_numbers_of_projections_that_are_far_from_the_best():
+    p = SecureSum(
+        servers=3,
+        dimension=100_000,
+        epsilon=0.165,
+        delta=1e-3,
+        corrupted=1,
+        completeness=0.45,
+        soundness=1e-9,
+        bits=15,
+        overflow=0.01,
+        server_reals=14,
+    )
+    assert p.solve("milp").objective == pytest.approx(p.solve().objective, rel=1e-9)
+
+
 def test_violations_are_named():
     p = declared(dimension=500, bits=14)
     d = p.solve().decision
@@ -580,6 +596,18 @@ def test_a_path_of_coalitions(backend):
     assert s.objective == pytest.approx(0.105469, abs=1e-6)
     assert s.decision.split == pytest.approx([0.3125, 0.1875, 0.1875, 0.3125], abs=1e-3)
     assert not s.evaluation.violations
+
+
+@pytest.mark.parametrize("backend", CONES)
+@pytest.mark.parametrize("split", [None, [0.0, 0.0, 1.0]])
+def test_a_server_outside_all_coalitions_holds_the_vector(backend, split):
+    p = ShareDesign(servers=3, coalitions=((0,), (0, 1)), loss=0.1, split=split)
+    s = p.solve(backend=backend)
+    assert s.status is fo.Status.OPTIMAL
+    assert s.objective == 0.0
+    assert not s.evaluation.violations
+    assert s.decision.split == pytest.approx([0, 0, 1])
+    assert p.replace(split=[0.5, 0.0, 0.5]).solve(backend=backend).objective > 1.0
 
 
 def test_share_designs_are_judged():
