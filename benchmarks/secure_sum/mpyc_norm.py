@@ -1,4 +1,4 @@
-"""The exact norm check of one client's vector by MPyC; run by three parties: ``python mpyc_norm.py -M3 D CLIENTS``."""
+"""The exact norm check of vectors by MPyC among three parties: ``python mpyc_norm.py -M3 D CLIENTS``."""
 
 import json
 import sys

@@ -23,6 +23,8 @@ from forcopt.models.secure_sum.faults import (
     WrongProjection,
     WrongSums,
 )
+from forcopt.models.secure_sum.noise import shared_noise
+from forcopt.models.secure_sum.poisoning import poisoned_disparity, poisoned_rate
 from forcopt.models.secure_sum.problem import SecureSum
 from forcopt.models.secure_sum.protocol import SumProtocol, Transcript
 from forcopt.models.secure_sum.share_design import ShareDesign
@@ -45,5 +47,8 @@ __all__ = [
     "WrongProjection",
     "WrongSums",
     "even_shares",
+    "poisoned_disparity",
+    "poisoned_rate",
+    "shared_noise",
     "talwar_shares",
 ]

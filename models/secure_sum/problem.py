@@ -203,7 +203,7 @@ class SecureSum(Problem):
         noisy = shares.variances[shares.variances > 0]
         if self.honest == 1 or not noisy.size:
             return 0.0
-        return max(0.0, 1 - float(noisy.min()) ** 0.5 / step)
+        return max(0.0, 1 - sqrt(float(noisy.min())) / step)
 
     def _overflows(self, shares: Shares, step: float, bits: int) -> Array:
         """For each server, the largest probability that a number of an honest share does not fit."""

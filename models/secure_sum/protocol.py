@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.secure_sum.faults import Fault, LostServer, Message, ServerFault, WrongProjection
 from forcopt.models.secure_sum.shares import Shares
@@ -134,6 +134,7 @@ class SumProtocol:
         seed: int | np.random.Generator | None = None,
         *,
         least_accepted: int = 0,
+        server_noise: Any = None,
     ) -> Transcript:
         """Sum vectors.
 
@@ -148,6 +149,9 @@ class SumProtocol:
             None draws the noise from the system's randomness; a seed makes a simulation.
         least_accepted : int, default 0
             Abort if fewer clients are accepted.
+        server_noise : array_like of int, optional
+            Whole steps that each server adds to its sums, shape ``(servers, dimension)``: see `shared_noise`.
+            The total then is the sum and this noise.
 
         Returns
         -------
@@ -180,7 +184,9 @@ class SumProtocol:
         run = _Run(self, generator, by_client)
         for names, batch in _batches(vectors):
             run.take(names, batch)
-        return run.finish([f for f in faults if isinstance(f, ServerFault)], least_accepted, rng.simulated)
+        return run.finish(
+            [f for f in faults if isinstance(f, ServerFault)], least_accepted, server_noise, rng.simulated
+        )
 
     def share(self, whole: Array, generator: np.random.Generator) -> Array:
         """Split whole vectors of shape ``(clients, dimension)``, in steps; shape ``(servers, ...)``."""
@@ -359,7 +365,9 @@ class _Run:
                 total += protocol.check_noise * self.generator.standard_normal((rows, k))
         return np.asarray(np.sqrt(np.einsum("ij,ij->i", total, total)))
 
-    def finish(self, faults: Sequence[ServerFault], least_accepted: int, simulated: bool) -> Transcript:
+    def finish(
+        self, faults: Sequence[ServerFault], least_accepted: int, server_noise: Any, simulated: bool
+    ) -> Transcript:
         """Add up the servers' sums, or say why not."""
         protocol, n = self.protocol, len(self.accepted)
         sums = np.zeros((protocol.servers, 0), dtype=np.int64) if self.sums is None else self.sums
@@ -388,6 +396,8 @@ class _Run:
             return Transcript(
                 None, None, self.accepted, self.rejected, aborted, messages, tuple(warnings), simulated
             )
+        if server_noise is not None:
+            sums = sums + _whole_noise(server_noise, sums.shape)
         for fault in faults:
             sums = fault.sums(sums)
         whole = sums.sum(axis=0)
@@ -401,6 +411,16 @@ class _Run:
             tuple(warnings),
             simulated,
         )
+
+
+def _whole_noise(noise: Any, shape: tuple[int, ...]) -> Array:
+    """Check the noise of the servers."""
+    given = as_numbers(noise, "server_noise")
+    if given.shape != shape or (given != np.rint(given)).any() or (abs(given) >= 2**53).any():
+        raise DeclarationError(
+            f"server_noise has shape {given.shape}; it must be whole numbers below 2^53 of shape {shape}"
+        )
+    return given.astype(np.int64)
 
 
 def _batches(vectors: Any) -> Iterator[tuple[Sequence[Any], Array]]:
