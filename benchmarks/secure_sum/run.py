@@ -171,10 +171,10 @@ def peers(quick: bool) -> tuple[str, list[Row]]:
     for line in lines:
         progress(*line)
     note = (
-        f"d = {d}. Milliseconds a client are of all parties in one process for this protocol; of three "
-        "processes that share the machine, by the clock, for MPyC; of the client's own code in all four stages "
-        "for SecAgg+. Bytes are those that the client sends; for MPyC, that the party with the vector sends, "
-        "its part of the comparison included. MPyC compares the exact squared norm: it has no gap, and it "
+        f"d = {d}. Milliseconds a client: of all parties in one process for this protocol; by the clock, of "
+        "three processes that share the machine, for MPyC; of the client's own code in all four stages for "
+        "SecAgg+. Bytes are those that the client sends; for MPyC, that the party with the vector sends, its "
+        "part of the comparison included. MPyC compares the exact squared norm: it has no gap, and it "
         "rejects a vector whose squared norm in steps is too large by 1.\n\n"
     )
     return note + table(["protocol", "ms a client", "bytes a client", "longest accepted"], lines), [
@@ -266,8 +266,8 @@ def gradients(quick: bool) -> tuple[str, list[Row]]:
     head = ["r", "norm", "accepted", "P(accept)", "sum moved by", "without a check"]
     note = (
         f"{n:,} gradients of {d} numbers at 0, clipped to norm 1; {len(liars)} attackers send r times the "
-        f"direction against the honest sum. rho is {s.objective:.1f}. The sum moves by so many times the norm "
-        "of the honest sum.\n\n"
+        f"direction against the honest sum. rho is {s.objective:.1f}. The last two columns are in units of "
+        "the norm of the honest sum.\n\n"
     )
     return note + table(head, lines), [
         row(

@@ -162,7 +162,8 @@ class SumProtocol:
         Raises
         ------
         DeclarationError
-            For vectors that are no matrix of finite numbers. A fault is no error: it is in the transcript.
+            For vectors that are no matrix of finite numbers, or a fault of a client that is not there. A fault
+        itself is no error: it is in the transcript.
 
         Notes
         -----
@@ -182,8 +183,13 @@ class SumProtocol:
             if isinstance(fault, Fault):
                 by_client.setdefault(fault.client, []).append(fault)
         run = _Run(self, generator, by_client)
+        absent = set(by_client)
         for names, batch in _batches(vectors):
             run.take(names, batch)
+            if absent:
+                absent.difference_update(names)
+        if absent:
+            raise DeclarationError(f"faults: there is no client {min(absent, key=str)!r}")
         return run.finish(
             [f for f in faults if isinstance(f, ServerFault)], least_accepted, server_noise, rng.simulated
         )
@@ -459,5 +465,7 @@ def _matrix(vectors: Any) -> Array:
 
 def _pieces(names: Sequence[Any], matrix: Array) -> Iterator[tuple[Sequence[Any], Array]]:
     size = max(1, BATCH_NUMBERS // max(1, matrix.shape[1]))
+    if matrix.shape[1] and not len(matrix):  # nobody, but of a known dimension
+        yield names, matrix
     for first in range(0, len(matrix), size):
         yield names[first : first + size], matrix[first : first + size]

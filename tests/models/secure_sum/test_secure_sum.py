@@ -532,7 +532,9 @@ def test_what_is_said_and_not_hidden():
     assert "norm above 1" in long.warnings[0]
     assert np.array_equal(long.total, 1.5 * x[long.accepted].sum(axis=0))
     assert not protocol.run(x).simulated
-    assert protocol.run(np.zeros((0, 6)), seed=1).total.shape == (6,) or True
+    nobody = protocol.run(np.zeros((0, 6)), seed=1)
+    assert np.array_equal(nobody.total, np.zeros(6))
+    assert "empty" in nobody.warnings[0]
     empty = protocol.run({}, seed=1)
     assert empty.accepted == []
     assert "empty" in empty.warnings[0]
@@ -554,6 +556,9 @@ def test_names_batches_and_seeds():
         protocol.run([1.0, 2.0], seed=1)
     with pytest.raises(DeclarationError, match="server"):
         protocol.run(x, [DropShare(0, 2)], seed=1)
+    with pytest.raises(DeclarationError, match="no client 6"):
+        protocol.run(x, [DropShare(6, 1)], seed=1)
+    assert np.array_equal(protocol.run(iter([[], x]), seed=1).total, np.ones(6))
 
 
 @given(st.integers(2, 6), st.integers(0, 2**32 - 1))
