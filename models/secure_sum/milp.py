@@ -100,13 +100,13 @@ def milp(problem: SecureSum, model: Model, slack: float = 0.001) -> Handles:
         ),
         # The root by its tangent at the least gap of the choice, which lies above the root elsewhere.
         implies(chosen, rho * every - r2 * (0.5 / roots) >= 0.5 * roots),
-        # What the indicators say at whole points, for the relaxation.
+        # The indicators imply these at whole points; they tighten the relaxation.
         s2 >= (chosen * (least / unit_s)).sum(),
         rho >= (chosen * roots).sum(),
     )
 
-    def decision(said: ModelSolution) -> SumProtocol:
-        return protocols[int(np.argmax(said[chosen]))]
+    def decision(solution: ModelSolution) -> SumProtocol:
+        return protocols[int(np.argmax(solution[chosen]))]
 
     def start(protocol: SumProtocol) -> dict[Variable, Any]:
         at = [
@@ -146,4 +146,4 @@ def _infeasible(model: Model) -> Handles:
     """A program without a solution."""
     nothing = model.variable(model.unused_name("gap"), lower=0, upper=1)
     model.subject_to(nothing >= 2)
-    return Handles(objective=nothing * 1.0, decision=lambda said: None)
+    return Handles(objective=nothing * 1.0, decision=lambda solution: None)

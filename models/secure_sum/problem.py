@@ -43,7 +43,7 @@ class SecureSum(Problem):
     dimension : int
         Of the vectors.
     epsilon, delta : float
-        What any `corrupted` servers together may learn of a vector beside the sum and its acceptance.
+        The privacy of a vector against any `corrupted` servers together, given the sum and its acceptance.
     corrupted : int, optional
         The size of the coalitions, S - 1 by default.
     completeness : float
@@ -51,7 +51,7 @@ class SecureSum(Problem):
     soundness : float
         The largest probability that a vector of norm rho is accepted.
     bits : int, optional
-        Of a number of a share, from 2 to 48. By default 32, or what `client_bits` allows.
+        Of a number of a share, from 2 to 48. By default 32, or fewer if `client_bits` allows no more.
     step : float, optional
         Vectors and shares are whole multiples of it. By default the method chooses a power of ``2^(1/8)``.
     overflow : float
@@ -286,10 +286,10 @@ class SecureSum(Problem):
         )
         return float(found.x), -float(found.fun)
 
-    # -- the judge -------------------------------------------------------------------------------------------
+    # -- evaluation ------------------------------------------------------------------------------------------
 
     def read(self, decision: Any) -> SumProtocol:
-        """Check that this is a protocol for so many servers."""
+        """Check that the decision is a protocol for S servers."""
         if not isinstance(decision, SumProtocol):
             raise DeclarationError(f"the decision is {decision!r}; it must be a SumProtocol")
         if decision.servers != self.servers:
@@ -299,7 +299,7 @@ class SecureSum(Problem):
         return decision
 
     def evaluate(self, decision: SumProtocol | Any) -> Evaluation:
-        """Judge a protocol.
+        """Evaluate a protocol.
 
         Parameters
         ----------
@@ -310,9 +310,9 @@ class SecureSum(Problem):
         -------
         Evaluation
             The gap rho. Violations: ``privacy`` (the exact delta above `delta`, relatively), ``completeness``
-            and ``overflow`` (the probabilities above what is allowed, relatively), ``rounding`` (noise of
+            and ``overflow`` (the probabilities above the allowed ones, relatively), ``rounding`` (noise of
             less than a step for shares of several honest servers), ``bits``, ``step`` and ``projections``
-            (above what is declared). Metrics: ``delta``; ``epsilon``, ``epsilon_shares`` and
+            (above the declared ones). Metrics: ``delta``; ``epsilon``, ``epsilon_shares`` and
             ``epsilon_check`` at `delta` (the check for its mean loss); ``rejected_honest`` (by the check);
             ``overflow`` (of one number) and ``refused_honest`` (a bound on the probability that any number of
             an honest client overflows); ``client_bits``, ``server_reals``; ``attack_norm`` and

@@ -55,9 +55,9 @@ class Transcript:
     simulated: bool = False
 
     def __repr__(self) -> str:
-        said = "simulated with a seed, not private" if self.simulated else "drawn securely"
+        source = "simulated with a seed, not private" if self.simulated else "drawn securely"
         end = f"aborted: {self.aborted}" if self.aborted else f"{len(self.accepted)} accepted"
-        return f"<Transcript: {end}, {len(self.rejected)} rejected; {said}>"
+        return f"<Transcript: {end}, {len(self.rejected)} rejected; {source}>"
 
 
 @dataclass(frozen=True, eq=False)

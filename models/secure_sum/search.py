@@ -105,7 +105,7 @@ class Search:
         """Lower bounds on the gap with 1 to `most` projections, shape ``(most,)``.
 
         With probability p the law of Q / k exceeds its quantile: delta is at least p times that for this
-        quantile, and the noise at least what keeps that at delta. The best of several p counts.
+        quantile. The noise is at least the one that keeps this product at delta. The best of several p counts.
         """
         k = np.arange(1, most + 1)
         return self._gap(candidate, k, self._least_squared_noise(candidate, most))
@@ -143,12 +143,12 @@ class Search:
         out = squared > 0
         if out.any():
             loss = candidate.norm**2 / (self.problem.honest * squared[out])
-            told = joint_delta(self.problem.epsilon, k[out], candidate.loss, loss)
-            out[out] = told <= self.problem.delta
+            delta = joint_delta(self.problem.epsilon, k[out], candidate.loss, loss)
+            out[out] = delta <= self.problem.delta
         return np.asarray(out)
 
     def protocol(self, candidate: Candidate, k: int) -> tuple[SumProtocol, float] | None:
-        """The best protocol with this step and so many projections, and its gap."""
+        """The best protocol with this step and k projections, and its gap."""
         p = self.problem
         # In units of the honest norm, since noise and vector scale together.
         noise = least_check_noise(p.epsilon, p.delta, k, candidate.loss, p.honest) * candidate.norm

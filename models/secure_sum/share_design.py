@@ -1,4 +1,4 @@
-"""The declaration of share designs: coalitions, and what each of them may learn."""
+"""The declaration of share designs: coalitions, and a limit on the privacy loss of each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["ShareDesign"]
 
 
 class ShareDesign(Problem):
-    """The Gaussian shares of least variance from which no coalition of servers learns much.
+    """The Gaussian shares of least variance that keep a vector private against coalitions of servers.
 
     Server i gets ``a_i x`` plus noise, with ``sum(a) = 1`` and noises that sum to 0. The objective is the
     largest variance of a share, for a vector of norm at most 1: its root says how many bits a share needs.
@@ -29,9 +29,9 @@ class ShareDesign(Problem):
     servers : int
         S, at least 2.
     coalitions : int or tuple of tuples of int
-        All coalitions of so many servers, or the coalitions themselves, none of them with all servers.
+        The size of all coalitions, or the coalitions themselves, none of them with all servers.
     epsilon, delta : float, optional
-        What a coalition may learn; both, or `loss`.
+        The privacy of a vector against a coalition; both, or `loss`.
     loss : float, optional
         The parameter mu of Gaussian privacy that a coalition may learn.
     split : Numbers, optional
@@ -97,7 +97,7 @@ class ShareDesign(Problem):
 
     @cached_property
     def groups(self) -> list[tuple[int, ...]]:
-        """The coalitions that are not part of another one: what others see, they see too."""
+        """The coalitions that are not part of another one, which sees all that they see."""
         if isinstance(self.coalitions, int):
             return list(combinations(range(self.servers), self.coalitions))
         sets = [frozenset(c) for c in self.coalitions if c]
@@ -112,7 +112,7 @@ class ShareDesign(Problem):
         return gaussian_loss(self.epsilon, self.delta)
 
     def evaluate(self, decision: Shares | Any) -> Evaluation:
-        """Judge shares.
+        """Evaluate shares.
 
         Parameters
         ----------
@@ -122,7 +122,7 @@ class ShareDesign(Problem):
         Returns
         -------
         Evaluation
-            The largest variance. Violations: ``privacy`` (the worst coalition's mu above what it may be,
+            The largest variance. Violations: ``privacy`` (the worst coalition's mu above its limit,
             relatively), ``sum`` (of the split from 1, and of the noises from 0 relatively), ``covariance``
             (negative eigenvalues, relatively), ``split`` (from the given one). Metric: ``loss``, the worst
             mu.

@@ -74,7 +74,7 @@ def brute_force(p, steps, projections):
             def density(q):
                 return math.exp(scale + (k / 2 - 1) * math.log(q) - q / 2) if q > 0 else 0.0
 
-            def told(q):
+            def density_times_delta(q):
                 mu = math.sqrt(share + n**2 * q / k / (h * noise**2))
                 e = p.epsilon
                 return ndtr(mu / 2 - e / mu) - math.exp(e) * ndtr(-mu / 2 - e / mu)
@@ -82,7 +82,9 @@ def brute_force(p, steps, projections):
             # Quadrature in the quantile would miss the tail: the plain density, piece by piece.
             ends = [0.0, k / 2, k, 2 * k, 4 * k + 40, 8 * k + 200]
             pieces = pairwise(ends)
-            return sum(quad(lambda q: told(q) * density(q), a, b, limit=200)[0] for a, b in pieces)
+            return sum(
+                quad(lambda q: density_times_delta(q) * density(q), a, b, limit=200)[0] for a, b in pieces
+            )
 
         for k in projections:
             low, high = 1e-3, 1e4
@@ -265,16 +267,16 @@ def test_violations_are_named():
     p = declared(dimension=500, bits=14)
     d = p.solve().decision
 
-    def judged(**changes):
+    def violations(**changes):
         fields = {n: getattr(d, n) for n in d.__dataclass_fields__} | changes
         return set(p.evaluate(SumProtocol(**fields)).violations)
 
-    assert judged() == set()
-    assert judged(check_noise=d.check_noise * 0.9) == {"privacy"}
-    assert judged(threshold=d.threshold * 0.9) == {"completeness"}
-    assert judged(shares=Shares(d.shares.split, d.shares.covariance * 1.1)) == {"overflow"}
-    assert judged(bits=15) == {"bits"}
-    assert "privacy" in judged(shares=Shares(d.shares.split, d.shares.covariance * 1e-3))
+    assert violations() == set()
+    assert violations(check_noise=d.check_noise * 0.9) == {"privacy"}
+    assert violations(threshold=d.threshold * 0.9) == {"completeness"}
+    assert violations(shares=Shares(d.shares.split, d.shares.covariance * 1.1)) == {"overflow"}
+    assert violations(bits=15) == {"bits"}
+    assert "privacy" in violations(shares=Shares(d.shares.split, d.shares.covariance * 1e-3))
 
 
 def test_the_threshold_is_that_of_the_best_acceptance_rule():
@@ -398,12 +400,12 @@ def test_views_have_the_law_of_runs():
 @given(epsilon=st.floats(0.05, 5), share=st.floats(0, 1), check=st.floats(1e-3, 1), k=st.integers(1, 60))
 @settings(max_examples=40, deadline=None)
 def test_the_integral(epsilon, share, check, k):
-    def told(q):
+    def density_times_delta(q):
         return float(gaussian_delta(epsilon, math.sqrt(share + check * q / k))) * chi2.pdf(q, k)
 
     ends = [0.0, 0.01, k / 3, k, 2 * k, 4 * k + 40, 8 * k + 300]
     pieces = pairwise(ends)
-    expected = sum(quad(told, a, b, limit=300, epsabs=1e-15)[0] for a, b in pieces)
+    expected = sum(quad(density_times_delta, a, b, limit=300, epsabs=1e-15)[0] for a, b in pieces)
     assert float(joint_delta(epsilon, k, share, check)) == pytest.approx(expected, rel=1e-6, abs=1e-13)
 
 
@@ -615,7 +617,7 @@ def test_a_server_outside_all_coalitions_holds_the_vector(backend, split):
     assert p.replace(split=[0.5, 0.0, 0.5]).solve(backend=backend).objective > 1.0
 
 
-def test_share_designs_are_judged():
+def test_share_designs_are_violations():
     p = ShareDesign(servers=3, coalitions=2, epsilon=1.0, delta=1e-6)
     even = p.solve("even").decision
     assert set(p.evaluate(Shares(even.split, even.covariance / 2)).violations) == {"privacy"}
