@@ -76,7 +76,7 @@ def sweep(
 
 
 def _steps(problem: PrivateAllocation) -> tuple[Array, Array]:
-    """Return the stratum that grows in each step, shape ``(n,)``, and the noise scales, shape ``(n + 1,)``."""
+    """Return the growing stratum of each step, shape ``(n,)``, and the noise scales, ``(n + 1,)``."""
     floors, caps = problem.floors.astype(float), problem.sizes
     spare = int(np.floor(problem.sample_size + 1e-9 - floors.sum()))
     needs = [(-float(s), i) for i, s in enumerate(problem.scales(floors))]
