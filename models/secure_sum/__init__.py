@@ -28,6 +28,7 @@ from forcopt.models.secure_sum.poisoning import poisoned_disparity, poisoned_rat
 from forcopt.models.secure_sum.problem import SecureSum
 from forcopt.models.secure_sum.protocol import SumProtocol, Transcript
 from forcopt.models.secure_sum.share_design import ShareDesign
+from forcopt.models.secure_sum.share_methods import worst_coalition
 from forcopt.models.secure_sum.shares import Shares, even_shares, talwar_shares
 from forcopt.models.secure_sum.views import View
 
@@ -51,4 +52,5 @@ __all__ = [
     "poisoned_rate",
     "shared_noise",
     "talwar_shares",
+    "worst_coalition",
 ]

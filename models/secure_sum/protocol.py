@@ -162,8 +162,8 @@ class SumProtocol:
         Raises
         ------
         DeclarationError
-            For vectors that are no matrix of finite numbers, or a fault of a client that is not there. A fault
-        itself is no error: it is in the transcript.
+            For vectors that are no matrix of finite numbers, or a fault of an unknown client. Other faults are
+            no errors: the transcript names them.
 
         Notes
         -----

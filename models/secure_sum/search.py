@@ -105,7 +105,8 @@ class Search:
         """Lower bounds on the gap with 1 to `most` projections, shape ``(most,)``.
 
         With probability p the law of Q / k exceeds its quantile: delta is at least p times that for this
-        quantile. The noise is at least the one that keeps this product at delta. The best of several p counts.
+        quantile. The noise is at least the one that keeps this product at delta. The best of several p
+        counts.
         """
         k = np.arange(1, most + 1)
         return self._gap(candidate, k, self._least_squared_noise(candidate, most))
