@@ -29,6 +29,8 @@ from forcopt.models import SecureSum
 from forcopt.models.secure_sum import Attack, DropShare
 
 BATCH = 500
+REPEATS = 3
+"""Of a measurement whose least time counts."""
 PEERS = {"mpyc": "0.11", "flwr": "1.41.0"}
 
 
@@ -141,15 +143,14 @@ def peer(script: str, *words: object) -> dict[str, float]:
 def peers(quick: bool) -> tuple[str, list[Row]]:
     clients, d = 1000 if quick else 10_000, 1000
     s = design(2, d).solve()
-    start = time.perf_counter()
-    for _ in vectors(clients, d):
-        pass
-    drawing = time.perf_counter() - start
-    start = time.perf_counter()
-    run = s.decision.run(vectors(clients, d), seed=1)
-    own = (time.perf_counter() - start - drawing) / clients
-    sent = run.messages["clients"] / 8 / clients
-    exact = peer("mpyc_norm.py", "-M3", "--no-log", d, 10 if quick else 40)
+    people, times = list(vectors(clients, d)), []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        run = s.decision.run(iter(people), seed=1)
+        times.append((time.perf_counter() - start) / clients)
+    own, sent = min(times), run.messages["clients"] / 8 / clients
+    checks = [peer("mpyc_norm.py", "-M3", "--no-log", d, 10 if quick else 40) for _ in range(REPEATS)]
+    exact = min(checks, key=lambda found: found["seconds"])
     assert exact["accepted"] == [True, False] * (len(exact["accepted"]) // 2)
     masks = peer("secaggplus.py", d)
     lines = [
@@ -171,7 +172,7 @@ def peers(quick: bool) -> tuple[str, list[Row]]:
     for line in lines:
         progress(*line)
     note = (
-        f"d = {d}. Milliseconds a client: of all parties in one process for this protocol; by the clock, of "
+        f"d = {d}. Milliseconds a client, the least of {REPEATS} runs: of all parties in one process for this protocol; by the clock, of "
         "three processes that share the machine, for MPyC; of the client's own code in all four stages for "
         "SecAgg+. Bytes are those that the client sends; for MPyC, that the party with the vector sends, its "
         "part of the comparison included. MPyC compares the exact squared norm: it has no gap, and it "

@@ -82,7 +82,7 @@ class SumProtocol:
     Raises
     ------
     DeclarationError
-        For numbers out of range.
+        For numbers out of range, or shares that do not sum to the vector.
 
     Examples
     --------
@@ -112,6 +112,12 @@ class SumProtocol:
             raise DeclarationError(f"step is {self.step!r}; it must be above 0")
         if isinstance(self.bits, bool) or self.bits != int(self.bits) or not 2 <= self.bits <= 48:
             raise DeclarationError(f"bits is {self.bits!r}; it must be a whole number from 2 to 48")
+        wrong = {name: value for name, value in self.shares.errors().items() if value > 1e-7}
+        for name, value in wrong.items():
+            raise DeclarationError(
+                f"shares: the error of {name} is {value:.3g}; the split must have sum 1, and the covariance "
+                "must be symmetric, positive semidefinite and with rows of sum 0"
+            )
 
     @property
     def servers(self) -> int:
@@ -162,8 +168,8 @@ class SumProtocol:
         Raises
         ------
         DeclarationError
-            For vectors that are no matrix of finite numbers, or a fault of an unknown client. Other faults are
-            no errors: the transcript names them.
+            For vectors that are no matrix of finite numbers, or for a fault of an unknown client. Other
+            faults are no errors: the transcript names them.
 
         Notes
         -----

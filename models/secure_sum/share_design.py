@@ -131,16 +131,8 @@ class ShareDesign(Problem):
             raise DeclarationError(
                 f"the decision is {decision!r}; it must be Shares for {self.servers} servers"
             )
-        covariance, scale = decision.covariance, max(decision.variance, 1e-300)
         worst = max(decision.loss(c) for c in self.groups)
-        limits = {
-            "privacy": worst / self.mu - 1,
-            "sum": max(abs(decision.split.sum() - 1), float(np.abs(covariance.sum(axis=1)).max()) / scale),
-            "covariance": max(
-                -float(np.linalg.eigvalsh(covariance)[0]), float(np.abs(covariance - covariance.T).max())
-            )
-            / scale,
-        }
+        limits = {"privacy": worst / self.mu - 1, **decision.errors()}
         if self.split is not None:
             limits["split"] = float(np.abs(decision.split - self.split).max())
         violations = {name: value for name, value in limits.items() if value > FEASIBILITY_TOLERANCE}

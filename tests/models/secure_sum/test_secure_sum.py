@@ -353,6 +353,19 @@ def test_bad_protocols(field, value):
         SumProtocol(**{**good, field: value}, shares=even_shares(2, 1))
 
 
+@pytest.mark.parametrize(
+    ("split", "covariance"),
+    [
+        ([1 / 3] * 3, 100 * np.eye(3)),  # the noises do not cancel: another law than that of a run
+        ([0.5, 0.5, 0.5], 100 * (np.eye(3) - 1 / 3)),
+        ([1 / 3] * 3, -(np.eye(3) - 1 / 3)),
+    ],
+)
+def test_shares_that_do_not_sum_to_the_vector_make_no_protocol(split, covariance):
+    with pytest.raises(DeclarationError, match="shares"):
+        SumProtocol(3, 1.0, 1.0, Shares(np.array(split), covariance), 1.0, 8)
+
+
 # -- privacy -----------------------------------------------------------------------------------------------
 
 
