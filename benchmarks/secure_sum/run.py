@@ -172,11 +172,12 @@ def peers(quick: bool) -> tuple[str, list[Row]]:
     for line in lines:
         progress(*line)
     note = (
-        f"d = {d}. Milliseconds a client, the least of {REPEATS} runs: of all parties in one process for this protocol; by the clock, of "
-        "three processes that share the machine, for MPyC; of the client's own code in all four stages for "
-        "SecAgg+. Bytes are those that the client sends; for MPyC, that the party with the vector sends, its "
-        "part of the comparison included. MPyC compares the exact squared norm: it has no gap, and it "
-        "rejects a vector whose squared norm in steps is too large by 1.\n\n"
+        f"d = {d}. Milliseconds a client, the least of {REPEATS} runs: of all parties in one process for "
+        "this protocol; by the clock, of three processes that share the machine, for MPyC; of the client's own "
+        "code in all four stages, run once, for SecAgg+. Bytes are those that the client sends; for MPyC, that "
+        "the party with the vector sends, its part of the comparison included. MPyC compares the exact "
+        "squared norm: it has no gap, and it rejects a vector whose squared norm in steps is too large by "
+        "1.\n\n"
     )
     return note + table(["protocol", "ms a client", "bytes a client", "longest accepted"], lines), [
         row(

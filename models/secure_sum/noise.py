@@ -29,7 +29,7 @@ def shared_noise(
     size : int
         The dimension of the sum.
     seed : int or Generator, optional
-        None draws from the system's randomness.
+        None seeds the draws with the system's randomness; see `SumProtocol.run`.
 
     Returns
     -------

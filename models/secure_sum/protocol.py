@@ -55,7 +55,7 @@ class Transcript:
     simulated: bool = False
 
     def __repr__(self) -> str:
-        source = "simulated with a seed, not private" if self.simulated else "drawn securely"
+        source = "simulated with a seed, not private" if self.simulated else "seeded by the system"
         end = f"aborted: {self.aborted}" if self.aborted else f"{len(self.accepted)} accepted"
         return f"<Transcript: {end}, {len(self.rejected)} rejected; {source}>"
 
@@ -152,7 +152,7 @@ class SumProtocol:
         faults : sequence
             What goes wrong; see `forcopt.models.secure_sum.faults`.
         seed : int or Generator, optional
-            None draws the noise from the system's randomness; a seed makes a simulation.
+            None seeds the draws with the system's randomness; a seed repeats them.
         least_accepted : int, default 0
             Abort if fewer clients are accepted.
         server_noise : array_like of int, optional
@@ -173,6 +173,9 @@ class SumProtocol:
 
         Notes
         -----
+        All parties play in one process, to rehearse and to measure. In a deployment every client and server
+        draws its own noise, by a generator for cryptography; numpy's is none.
+
         O(S k d) operations for each client. Robust against clients; a server that does not follow the
         protocol can spoil the sum, and `WrongSums` shows it.
         """
