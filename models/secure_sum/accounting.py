@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from math import exp, log, sqrt
+from math import exp, inf, log, sqrt
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ def gaussian_delta(epsilon: float, mu: Any) -> Array:
     mu = np.maximum(np.asarray(mu, dtype=float), 1e-150)
     with np.errstate(over="ignore"):
         ratio = epsilon / mu
-    delta = ndtr(mu / 2 - ratio) - np.exp(epsilon + log_ndtr(-mu / 2 - ratio))
+    delta = ndtr(mu / 2 - ratio) - np.exp(np.minimum(epsilon + log_ndtr(-mu / 2 - ratio), 0.0))
     return np.asarray(np.maximum(delta, 0.0))
 
 
@@ -62,7 +62,11 @@ def gaussian_loss(epsilon: float, delta: float) -> float:
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
     """The epsilon of a Gaussian mechanism with parameter mu; 0 for mu = 0."""
-    return Profile.of(GaussianLoss(mu)).epsilon(delta) if mu > 0 else 0.0
+    if 0.4 * mu <= delta:  # at epsilon 0 delta is at most mu / sqrt(2 pi)
+        return 0.0
+    if mu > 1e100:
+        return inf
+    return Profile.of(GaussianLoss(mu)).epsilon(delta)
 
 
 def printed_sigma(epsilon: float, delta: float) -> float:

@@ -15,7 +15,7 @@ from scipy.stats import chi2, ncx2
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.models.secure_sum.accounting import gaussian_delta, gaussian_epsilon, joint_delta
-from forcopt.models.secure_sum.gap import acceptance
+from forcopt.models.secure_sum.gap import FAR, acceptance, noncentral
 from forcopt.models.secure_sum.protocol import SumProtocol
 from forcopt.models.secure_sum.shares import Shares, even_shares, talwar_shares
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
@@ -212,7 +212,8 @@ class SecureSum(Problem):
         mean = abs(shares.split) * self.honest_number(step)
         deviations = np.maximum(shares.variances**0.5, 1e-300)
         limits = _limits(shares, step, bits)
-        return np.asarray(ndtr((mean - limits) / deviations) + ndtr((-mean - limits) / deviations))
+        with np.errstate(over="ignore"):
+            return np.asarray(ndtr((mean - limits) / deviations) + ndtr((-mean - limits) / deviations))
 
     def share_loss(self, shares: Shares) -> float:
         """The squared parameter mu of the shares of the worst coalition, for a vector of norm 1.
@@ -263,10 +264,12 @@ class SecureSum(Problem):
             k = decision.projections
             low = float(chi2.ppf(self.soundness, k))
             return sqrt(max(k * (decision.threshold**2 / low - noise), 0.0)) if low > 0 else inf
+        if noise == 0:
+            return decision.threshold
         square = decision.threshold**2 / noise
 
         def over(norm: float) -> float:
-            return float(ncx2.cdf(square, self.dimension, norm**2 / noise)) - self.soundness
+            return noncentral(square, self.dimension, norm**2 / noise) - self.soundness
 
         if over(0.0) <= 0:
             return 0.0
@@ -396,9 +399,11 @@ def _widest(limit: float, mean: float, tail: float) -> float:
 
 
 def _complement(chosen: SumProtocol, norm: float, problem: SecureSum) -> float:
-    """The probability that a vector of this norm is rejected."""
-    noise = problem.servers * chosen.check_noise**2
+    """The probability that a vector of this norm is rejected; small ones by tails of their own."""
+    accepted = problem.acceptance(chosen, norm)
+    noise, square = problem.servers * chosen.check_noise**2, chosen.threshold**2
+    if accepted < 0.5 or noise == 0 or norm**2 / noise > FAR:
+        return 1 - accepted
     if chosen.projections is None:
-        return float(ncx2.sf(chosen.threshold**2 / noise, problem.dimension, norm**2 / noise))
-    variance = norm**2 / chosen.projections + noise
-    return float(chi2.sf(chosen.threshold**2 / variance, chosen.projections))
+        return float(ncx2.sf(square / noise, problem.dimension, norm**2 / noise))
+    return float(chi2.sf(square / (norm**2 / chosen.projections + noise), chosen.projections))

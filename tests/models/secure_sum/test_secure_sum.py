@@ -353,6 +353,22 @@ def test_bad_protocols(field, value):
         SumProtocol(**{**good, field: value}, shares=even_shares(2, 1))
 
 
+@pytest.mark.parametrize("projections", [None, 1, 50])
+@pytest.mark.parametrize("noise", [0.0, 1e-200, 1e-9, 1.0, 1e12])
+@pytest.mark.parametrize("threshold", [1e-6, 2.0, 1e9])
+def test_protocols_far_from_any_use_are_evaluated(projections, noise, threshold):
+    """No exception and no NaN; without noise nothing is private, and the norm itself is checked."""
+    p = declared(dimension=5, bits=20)
+    protocol = SumProtocol(projections, threshold, noise, even_shares(2, 1, 0.01), 2.0**-8, 20)
+    e = p.evaluate(protocol)
+    numbers = [e.objective, *e.violations.values(), *e.metrics.values()]
+    assert not np.isnan(numbers).any()
+    assert ("privacy" in e.violations) == (noise < 1e12)
+    if projections is None and noise < 1.0:
+        assert e.objective == pytest.approx(threshold, rel=1e-2)
+        assert e.metrics["rejected_honest"] == float(threshold < 1)
+
+
 @pytest.mark.parametrize(
     ("split", "covariance"),
     [
