@@ -52,10 +52,12 @@ class RowBlock:
         return len(self.lower)
 
     def matrix(self, columns: int) -> sp.csr_array:
-        """Give A as a scipy matrix; shares memory, and is made once."""
+        """Give A as a scipy matrix; is made once, and shares memory if the columns of each row rise."""
         found = self._matrices.get(columns)
         if found is None:
             found = sp.csr_array((self.data, self.indices, self.indptr), shape=(self.count, columns))
+            if not found.has_canonical_format:  # scipy sorts in place, other blocks may share the indices
+                found = found.copy()
             self._matrices[columns] = found
         return found
 

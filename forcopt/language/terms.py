@@ -109,7 +109,9 @@ class Rows:
         if columns is None:
             columns = int(self.indices.max()) + 1 if self.indices.size else 1
         shape = (len(self.indptr) - 1, columns)
-        return sp.csr_array((self.data, self.indices, self.indptr), shape=shape)
+        found = sp.csr_array((self.data, self.indices, self.indptr), shape=shape)
+        # Scipy sorts and merges in place, as in `abs`, and other rows may share the indices.
+        return found if found.has_canonical_format else found.copy()
 
     @classmethod
     def of(cls, matrix: sp.csr_array) -> Rows:

@@ -89,10 +89,12 @@ class ModelSolution:
     row_dual: Array | None = field(default=None, repr=False)
     reduced_costs: Array | None = field(default=None, repr=False)
     points: list[Array] = field(default_factory=list, repr=False)
+    solved: tuple[Any, ...] = field(default=(), repr=False)  # `Model.marks` and parameters' values then
 
     def __post_init__(self) -> None:
+        self.solved = self.solved or (self.model.marks(), [p._value for p in self.model.parameters])
         # `Model.remove` makes new lists, so that this one keeps the order of the rows that were solved.
-        self._constraints = self.model.constraints
+        self._constraints = self.solved[0][1]
 
     @property
     def levels(self) -> Array:
@@ -199,6 +201,8 @@ class ModelSolution:
         self.model.lift(variable)
         if self.reduced_costs is None:
             raise DeclarationError(f"backend {self.backend!r} gave no reduced costs (status {self.status})")
+        if variable.start + variable.size > len(self.reduced_costs):
+            raise DeclarationError(f"{variable.name} was added after this solution was found; solve again")
         return self.reduced_costs[variable.start : variable.start + variable.size].reshape(variable.shape)
 
     def to_pandas(self, expression: Expression | str | None = None) -> Any:
@@ -232,7 +236,7 @@ class ModelSolution:
         import pandas as pd
 
         if expression is None:
-            return {v.name: self.to_pandas(v) for v in self.model.variables if v.ndim <= 2}
+            return {v.name: self.to_pandas(v) for v in self._variables() if v.ndim <= 2}
         if isinstance(expression, str):
             expression = self.model[expression]
         values, axes = self[expression], getattr(expression, "axes", None)
@@ -247,7 +251,12 @@ class ModelSolution:
 
     def values(self) -> dict[str, Any]:
         """The value of every variable by its name."""
-        return {v.name: self[v] for v in self.model.variables}
+        return {v.name: self[v] for v in self._variables()}
+
+    def _variables(self) -> list[Variable]:
+        """The model's variables, without those that were added after this solution was found."""
+        end = np.inf if self.point is None else len(self.point)
+        return [v for v in self.model.variables if v.start + v.size <= end]
 
     def certify(self, rounding: float | None = None) -> Certificate:
         """Check the solution in exact rational arithmetic; see `forcopt.loops.certify.certify_model`."""
