@@ -258,7 +258,7 @@ def test_scipy_sorts_no_array_that_rows_share():
         matrix.sort_indices()
     np.testing.assert_array_equal(rows.matrix(4).toarray(), before)
     block = RowBlock(
-        np.array([0, 2], np.int32), np.array([2, 0], np.int32), np.ones(2) + [0, 1], np.zeros(1), np.ones(1)
+        np.array([0, 2], np.int32), np.array([2, 0], np.int32), np.array([1.0, 2.0]), np.zeros(1), np.ones(1)
     )
     other = RowBlock(block.indptr, block.indices, 2 * block.data, block.lower, block.upper)
     abs(other.matrix(3))
