@@ -61,6 +61,14 @@ class RowBlock:
             self._matrices[columns] = found
         return found
 
+    def weighted_sum(self, y: Array, columns: int) -> Array:
+        """The sum of the rows of A times the entries of `y`."""
+        found = self._matrices.get(~columns)
+        if found is None:
+            found = self._matrices[~columns] = self.matrix(columns).T
+        out: Array = found @ y
+        return out
+
     def excess(self, x: Array) -> Array:
         """By how much each row is violated at a point, relative to its bounds where they are above 1."""
         return _excess(self.matrix(len(x)) @ x, self.lower, self.upper)

@@ -190,6 +190,35 @@ class ModelSolution:
         rows = self.row_dual[start : start + constraint.expression.size]
         return rows.reshape(constraint.shape)
 
+    def slack(self, constraint: Constraint) -> Array:
+        """The distance of each row of a constraint from its nearer bound; negative where it is violated.
+
+        Parameters
+        ----------
+        constraint : Constraint
+            A result of `Model.subject_to`; it may have been removed since.
+
+        Raises
+        ------
+        DeclarationError
+            If there is no point, for a condition such as `implies`, and for a constraint of another model.
+
+        Examples
+        --------
+        >>> from forcopt import Model
+        >>> m = Model()
+        >>> x = m.variable("x", 2, lower=0, upper=3)
+        >>> need = m.subject_to(x.sum() >= 4)
+        >>> m.minimize(x[0] + 2 * x[1])
+        >>> s = m.solve()
+        >>> s.slack(need).item(), s.slack(m.subject_to(x <= 5)).tolist()
+        (0.0, [2.0, 4.0])
+        """
+        if not isinstance(constraint, Constraint):
+            raise DeclarationError(f"slack needs a constraint of rows, not {constraint!r}")
+        value = self[constraint.expression]
+        return np.asarray(np.minimum(value - constraint.lower, constraint.upper - value))
+
     def reduced_cost(self, variable: Variable) -> Array:
         """The change of the optimum per unit of a variable that is held at its bound.
 

@@ -486,3 +486,23 @@ def test_a_certificate_of_infeasibility_is_about_the_parameters_that_were_solved
     p.value = 10
     with pytest.raises(fo.DeclarationError, match=r"p has changed .* set it to 9"):
         s.certify()
+
+
+@pytest.mark.parametrize("backend", ["highs", "glop", "clarabel", "scip"])
+def test_slacks(backend):
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=3)
+    need, band = m.subject_to(x.sum() >= 4, (x[0] - x[1]).between(-5, 2))
+    switch = m.subject_to(fo.implies(m.variable("b", binary=True), x[0] <= 1)) if backend != "glop" else None
+    if backend == "clarabel":
+        m.remove(switch)
+        m.remove(m["b"])
+    m.minimize(x[0] + 2 * x[1])
+    s = m.solve(backend)
+    assert s.slack(need) == pytest.approx(0, abs=1e-6) and s.slack(band) == pytest.approx(0, abs=1e-6)
+    late = x <= [4, 0]
+    assert s.slack(late) == pytest.approx([1, -1], abs=1e-6)
+    with pytest.raises(fo.DeclarationError, match="slack needs a constraint of rows"):
+        s.slack(switch)
+    with pytest.raises(fo.DeclarationError, match="belongs to model"):
+        s.slack(fo.Model("other").variable("z") <= 1)
