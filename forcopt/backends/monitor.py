@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from forcopt.backends.base import SolveOptions
-from forcopt.clock import Deadline, Improvement
+from forcopt.clock import Deadline, Improvement, interrupted
 from forcopt.compile.program import Program
 
 if TYPE_CHECKING:
@@ -28,15 +28,13 @@ class SolveMonitor:
         What the solver printed.
     trace
         Improvements in minimised terms.
-    stop
-        The run should end as soon as it can.
     """
 
     def __init__(self, program: Program, options: SolveOptions) -> None:
         self.sign, self.options = program.stages[0].sign, options
         self.log = ""
         self.trace: list[Improvement] = []
-        self.stop = False
+        self._stop = False
         self.deadline = Deadline(options.time_limit)
         self._error: BaseException | None = None
 
@@ -54,7 +52,12 @@ class SolveMonitor:
         self.trace.append(step)
         if self.options.on_improvement is not None:
             shown = Improvement(step.seconds, self.sign * objective, self.sign * bound)
-            self.stop = bool(self.options.on_improvement(shown)) or self.stop
+            self._stop = bool(self.options.on_improvement(shown)) or self._stop
+
+    @property
+    def stop(self) -> bool:
+        """Whether the run should end as soon as it can."""
+        return self._stop or interrupted()
 
     @contextmanager
     def capture(self, interrupt: Callable[[], object] | None = None) -> Iterator[None]:
@@ -63,7 +66,7 @@ class SolveMonitor:
             yield
         except BaseException as error:  # raised again by `reraise`, once the solver has returned
             self._error = self._error or error
-            self.stop = True
+            self._stop = True
         if self.stop and interrupt is not None:
             interrupt()
 

@@ -83,9 +83,12 @@ def _root(
         ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars and no warnings.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show each improvement of 'solve' on the error output.")
+    ] = False,
 ) -> None:
     """Optimization for responsible computing: declare a problem, solve it, compare the methods."""
-    Screen.quiet = quiet
+    Screen.quiet, Screen.verbose = quiet, verbose
     for module in modules or []:
         _import(module)
 
@@ -121,4 +124,6 @@ app.add_typer(instances.app, name="instances")
 
 def main() -> None:
     """Run the command line."""
+    if os.environ.get("NO_COLOR"):
+        typer.rich_utils.COLOR_SYSTEM = None  # no bold or dim text in the help either
     app(prog_name="forcopt")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from forcopt.cli.completion import complete_spec
 from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ SpecArgument = Annotated[
         metavar="SPEC",
         help="A declaration (JSON or TOML, - for standard input), an .mps or .lp file, or the name of an "
         "example or instance.",
+        autocompletion=complete_spec,
     ),
 ]
 TimeLimitOption = Annotated[
@@ -94,9 +96,12 @@ class Screen:
     ----------
     quiet : bool
         No progress bars and no warnings.
+    verbose : bool
+        Every improvement of a search, on the error output.
     """
 
     quiet = False
+    verbose = False
 
 
 def progress_wanted() -> bool | None:
@@ -143,8 +148,14 @@ def table(*headings: str, title: str | None = None) -> Table:
 
 
 def print_table(content: Table) -> None:
-    """Write a table; without a terminal it takes the width of its content."""
-    console(piped_width=10_000).print(content, markup=False)
+    """Write a table; without a terminal it takes the width of its content, and no line ends in spaces."""
+    screen = console(piped_width=10_000)
+    if screen.is_terminal:
+        screen.print(content, markup=False)
+        return
+    with screen.capture() as written:
+        screen.print(content, markup=False)
+    print("\n".join(line.rstrip() for line in written.get().strip("\n").splitlines()))
 
 
 def print_json(data: Any) -> None:
