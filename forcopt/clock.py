@@ -139,7 +139,7 @@ class Deadline:
 
     @property
     def left(self) -> float | None:
-        """Seconds until the limit, at least 0, and 0 after Ctrl-C; None without a limit. Fits every `time_limit` argument."""
+        """Seconds until the limit, 0 after Ctrl-C, None without a limit; fits every `time_limit` argument."""
         if _Interruption.asked:
             return 0.0
         return None if self.limit is None else max(self.limit - self.seconds, 0.0)

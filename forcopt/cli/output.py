@@ -155,7 +155,7 @@ def print_table(content: Table) -> None:
         return
     with screen.capture() as written:
         screen.print(content, markup=False)
-    print("\n".join(line.rstrip() for line in written.get().strip("\n").splitlines()))
+    print("\n".join(line.rstrip() for line in written.get().splitlines()).strip("\n"))
 
 
 def print_json(data: Any) -> None:

@@ -112,7 +112,7 @@ def solve(
     else:
         _show(known)
     if plot is not None and solution.status.has_solution:
-        _draw(known["decision"], plot)
+        solution.plot(plot)  # type: ignore[union-attr]  # a bare model was refused above
     if stopped:
         print("stopped by Ctrl-C; this is the best that was found", file=sys.stderr)
         raise typer.Exit(130)
@@ -189,12 +189,6 @@ def _values(s: ModelSolution) -> dict[str, float]:
     columns = (c for v in s.model.variables for c in range(v.start, v.start + v.size))
     assert s.point is not None
     return {s.model.column_name(c): float(s.point[c]) for c in columns}
-
-
-def _draw(decision: Any, path: Path) -> None:
-    if not hasattr(decision, "plot"):
-        raise DeclarationError(f"--plot: a {type(decision).__name__} cannot be drawn")
-    decision.plot(path)
 
 
 def _show(known: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
 from forcopt.language.objective import Sorted
+from forcopt.notebook import facts_html
 from forcopt.status import Status
 
 if TYPE_CHECKING:
@@ -236,6 +237,14 @@ class ModelSolution:
         from forcopt.loops.certify import certify_model
 
         return certify_model(self, rounding)
+
+    def _repr_html_(self) -> str:
+        facts = {"status": self.status, "objective": f"{self.objective:.8g}", "bound": f"{self.bound:.8g}"}
+        facts |= {"gap": f"{self.gap:.2%}"} if self.status is Status.FEASIBLE else {}
+        facts |= {"backend": self.backend, "seconds": f"{self.seconds:.3g}"}
+        facts |= {"bridges": ", ".join(self.bridges)} if self.bridges else {}
+        facts |= {"reason": self.reason} if not self.status.has_solution and self.reason else {}
+        return facts_html(f"solution of {self.model.name}", facts)
 
     def __repr__(self) -> str:
         gap = f", gap {self.gap:.2g}" if self.status is Status.FEASIBLE else ""

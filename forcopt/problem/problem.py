@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -17,6 +17,7 @@ from forcopt.errors import DeclarationError, unknown
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
 from forcopt.language.objective import maximize, minimize
+from forcopt.notebook import brief, facts_html
 from forcopt.problem.method import Handles, Method, Outcome
 from forcopt.problem.progress import ProgressLine, show_progress
 from forcopt.problem.solution import FEASIBILITY_TOLERANCE, Evaluation, Solution, disagreement
@@ -26,6 +27,15 @@ if TYPE_CHECKING:
     from forcopt.loops.certify import Certificate
 
 __all__ = ["Problem"]
+
+
+class _Text(str):
+    """A text that is shown without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 class _RegisteredMethods:
@@ -173,6 +183,15 @@ class Problem(Declared):
             Objective, violations and metrics.
         """
         raise NotImplementedError(f"{type(self).__name__} must define evaluate")
+
+    def __repr_args__(self) -> Iterator[tuple[str, str]]:
+        for name in type(self).model_fields:
+            yield name, _Text(brief(getattr(self, name)))
+
+    def _repr_html_(self) -> str:
+        fields = {name: brief(getattr(self, name)) for name in type(self).model_fields}
+        methods = ", ".join(f"{n} (default)" if n == self.method().name else n for n in self.methods)
+        return facts_html(f"problem {type(self).__name__}", fields | {"methods": methods})
 
     def infeasibility_reason(self) -> str:
         """Give a reason why no decision is feasible, if the data show one at once; else an empty text."""

@@ -52,7 +52,7 @@ def test_an_interrupt_shows_the_incumbent_and_its_gap(spec, method):
     assert process.returncode == 130
     assert "stopped by Ctrl-C; this is the best that was found" in err
     found = json.loads(out)
-    assert found["status"] == "feasible" and found["violations"] == {}
+    assert found["status"] in ("feasible", "approximate") and found["violations"] == {}
     problem = instances()[spec].make()
     if problem.sense == "max":
         assert found["objective"] <= found["bound"]
@@ -169,4 +169,3 @@ def test_the_shell_completes(line, word):
         _FORCOPT_COMPLETE="complete_bash", COMP_WORDS=line, COMP_CWORD=str(len(words) - 1)
     ).stdout.split()
     assert word in found and all(w.startswith(words[-1]) for w in found)
-    assert "complete_bash" in forcopt("--show-completion", "bash").stdout

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from forcopt.errors import DeclarationError
 from forcopt.problem import Problem
+from forcopt.problem.drawing import COLOURS
 from forcopt.study.charts import CHARTS
 from forcopt.study.charts.chart import methods, tests
-from forcopt.study.charts.draw import COLOURS
 from forcopt.study.store import declaration
 
 if TYPE_CHECKING:
