@@ -116,7 +116,7 @@ def homes() -> dict[str, str]:
     out = {}
     for entries in places.values():
         defined = getattr(entries[0].value, "__module__", None) or ""
-        best = max(entries, key=lambda e: (len(e.module) if f"{defined}.".startswith(f"{e.module}.") else 0))
+        best = max(entries, key=lambda e: len(e.module) if f"{defined}.".startswith(f"{e.module}.") else 0)
         out |= {entry.path: best.path for entry in entries}
     return out
 
@@ -179,7 +179,9 @@ def pages() -> dict[str, tuple[str, str]]:
     for module, title in modules().items():
         slug = module.removeprefix("forcopt").removeprefix(".").replace(".", "/") or "forcopt"
         where = f"`{module}`" if module != "forcopt" else "`import forcopt as fo`"
-        text = " ".join((inspect.getdoc(import_module(module)) or "").partition(">>>")[0].split("\n\n")[0].split())
+        text = " ".join(
+            (inspect.getdoc(import_module(module)) or "").partition(">>>")[0].split("\n\n")[0].split()
+        )
         entries = exported(module)
         if module == "forcopt.language":
             for part, names in PARTS.items():
@@ -223,11 +225,15 @@ def _entries(path: str) -> list[Entry]:
 def on_config(config):
     """Put the pages into the navigation."""
     made = pages()
-    problems = [{title.removesuffix(" (reference)"): path} for path, (title, _) in made.items() if "/models/" in path]
+    problems = [
+        {title.removesuffix(" (reference)"): path} for path, (title, _) in made.items() if "/models/" in path
+    ]
     engine = [{title: path} for path, (title, _) in made.items() if "/models/" not in path]
     for at, item in enumerate(config.nav):
         if item == {"Reference": "reference/index.md"}:
-            config.nav[at] = {"Reference": [engine[0]["Reference"], *engine[1:], {"Fields of problems": problems}]}
+            config.nav[at] = {
+                "Reference": [engine[0]["Reference"], *engine[1:], {"Fields of problems": problems}]
+            }
     return config
 
 
