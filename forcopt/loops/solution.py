@@ -11,7 +11,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Improvement
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, unknown
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
@@ -144,8 +144,13 @@ class ModelSolution:
             return np.round(value)
         return value
 
-    def dual(self, constraint: Constraint) -> Array:
+    def dual(self, constraint: Constraint | str) -> Array:
         """The shadow prices of a constraint's rows: the change of the optimum per unit of right-hand side.
+
+        Parameters
+        ----------
+        constraint : Constraint or str
+            The constraint, or its name.
 
         Raises
         ------
@@ -157,6 +162,11 @@ class ModelSolution:
                 f"backend {self.backend!r} gave no duals for this model (status {self.status}); they exist "
                 "for continuous models with one objective, if the backend reports them"
             )
+        if isinstance(constraint, str):
+            named = {c.name: c for c in self.model.constraints if c.name}
+            if constraint not in named:
+                raise unknown("constraint", constraint, list(named))
+            constraint = named[constraint]
         if constraint.start < 0 or constraint.model is not self.model:
             raise DeclarationError(f"the constraint {constraint.name!r} is not in model {self.model.name!r}")
         start = constraint.start

@@ -223,7 +223,7 @@ def test_parentheses_stretch_in_formulas(site, browser):
     tab = browser.new_page(viewport={"width": 1400, "height": 900})
     tab.goto(f"file://{site / 'problems/allocation/index.html'}")
     tab.evaluate("document.fonts.ready")
-    assert tab.evaluate("document.fonts.check('16px \\"forcopt formulas\\"', '(')")
+    assert tab.evaluate("""document.fonts.check('16px "forcopt formulas"', '(')""")
     heights = tab.evaluate(
         """() => [...document.querySelectorAll(".formula mo")].filter(n => n.textContent === "(")
         .map(n => n.getBoundingClientRect().height / parseFloat(getComputedStyle(n).fontSize))"""

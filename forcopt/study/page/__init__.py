@@ -5,9 +5,12 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections import Counter
+from datetime import date
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from forcopt import __version__
 from forcopt.errors import DeclarationError
 from forcopt.problem import Problem
 from forcopt.problem.drawing import COLOURS
@@ -39,6 +42,8 @@ def page(comparison: Comparison, table: str, notes: str) -> str:
     """
     parts = {
         "title": html.escape(_title(comparison)),
+        "summary": html.escape(summary(comparison)),
+        "made": f"Made on {date.today().isoformat()} with forcopt {__version__}.",
         "table": table,
         "notes": notes,
         "style": _own("style.css"),
@@ -47,6 +52,31 @@ def page(comparison: Comparison, table: str, notes: str) -> str:
         "data": json.dumps(_data(comparison), allow_nan=False, ensure_ascii=False).replace("<", "\\u003c"),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _own("page.html"))
+
+
+def summary(comparison: Comparison) -> str:
+    """Say in a sentence or two how many runs there are, how they ended, and who was best.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> c = fo.compare("postprocessing/compas", ["lp@highs", "as-predicted"], isolate=False, progress=False)
+    >>> summary(c)
+    '2 runs of 2 methods on 1 instance: 1 optimal, 1 approximate.'
+    """
+    rows = comparison.rows
+    counts = {
+        "run": len(rows),
+        "method": len(methods(comparison)),
+        "instance": len({r.instance for r in rows}),
+    }
+    runs, ways, instances = (f"{n} {name}{'' if n == 1 else 's'}" for name, n in counts.items())
+    ends = Counter(str(row.status or "not run") for row in rows)
+    how = ", ".join(f"{n} {name}" for name, n in ends.most_common())
+    parts = [f"{runs} of {ways} on {instances}: {how}."]
+    if comparison.disagreements:
+        parts.append(f"Exact methods disagree on {len(comparison.disagreements)} points; see the notes.")
+    return " ".join(parts)
 
 
 def _title(comparison: Comparison) -> str:
