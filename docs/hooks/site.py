@@ -78,7 +78,8 @@ def on_page_markdown(markdown, page, config, files):
         page.meta.setdefault("search", {})["boost"] = 0.2
     if "<!-- backends -->" in markdown:
         markdown = markdown.replace("<!-- backends -->", backend_table())
-    return re.sub(r"\]\((\.\./)+benchmarks/", lambda m: m[0].replace("../", "", 1), markdown)
+    up = "../" * page.file.src_uri.count("/")
+    return re.sub(r"\]\((\.\./)+benchmarks/", f"]({up}benchmarks/", markdown)
 
 
 def backend_table() -> str:

@@ -152,11 +152,11 @@ class Lexifair(Problem):
     ----------
     labels : Numbers
         Of the n records.
-    groups : Annotated[tuple[tuple[int, ...], ...], BeforeValidator(_members)]
+    groups : tuple[tuple[int, ...], ...]
         For each of the K groups its records, counted from 0; groups may overlap.
-    names : tuple[Annotated[str, BeforeValidator(str)], ...], optional
+    names : tuple[str, ...], optional
         Of the groups; ``"0"``, ``"1"``, ... by default.
-    levels : Annotated[int, Field(ge=1)], optional
+    levels : int, optional
         How many of the largest losses matter, ℓ; all K by default.
     """
 
