@@ -145,6 +145,17 @@ class Deadline:
         return None if self.limit is None else max(self.limit - self.seconds, 0.0)
 
     @property
+    def end(self) -> str:
+        """The reason of the end, for messages.
+
+        Examples
+        --------
+        >>> Deadline(2.0).end
+        'the time limit of 2 s passed'
+        """
+        return "Ctrl-C asked to stop" if self.limit is None else f"the time limit of {self.limit:g} s passed"
+
+    @property
     def passed(self) -> bool:
         """Whether the limit is reached, or Ctrl-C asked to stop."""
         return _Interruption.asked or (self.limit is not None and self.seconds >= self.limit)

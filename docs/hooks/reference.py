@@ -226,7 +226,9 @@ def on_config(config):
     """Put the pages into the navigation."""
     made = pages()
     problems = [
-        {title.replace(" (reference)", ": fields"): path} for path, (title, _) in made.items() if "/models/" in path
+        {title.replace(" (reference)", ": fields"): path}
+        for path, (title, _) in made.items()
+        if "/models/" in path
     ]
     engine = [{title: path} for path, (title, _) in made.items() if "/models/" not in path]
     for at, item in enumerate(config.nav):

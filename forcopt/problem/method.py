@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from types import SimpleNamespace
 from typing import Any, Literal
 
 from forcopt.clock import Deadline, Improvement
-from forcopt.errors import DeclarationError, unknown
+from forcopt.errors import DeclarationError, UnknownNameError, unknown
 from forcopt.language.expression import Expression
 from forcopt.language.model import Variable
 from forcopt.language.objective import Objective
@@ -219,6 +220,11 @@ class Method:
         """
         for name in options:
             if name not in self.options:
+                near = get_close_matches(name, [*self.options, *self.common], n=1)
+                if near and near[0] not in self.options:
+                    raise UnknownNameError(
+                        f"unknown option of method {self.name!r} {name!r}; did you mean {near[0]!r}?"
+                    )
                 raise unknown(f"option of method {self.name!r}", name, list(self.options))
         return dict(options)
 

@@ -38,6 +38,11 @@ class _Text(str):
         return str(self)
 
 
+def _named(value: object) -> str:
+    """A value by its type, for messages."""
+    return "None" if value is None else f"an object of type {type(value).__name__}"
+
+
 class _RegisteredMethods:
     """The methods of a problem class and of its bases by name, read from the class or an instance.
 
@@ -87,6 +92,8 @@ class Problem(Declared):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        if cls.sense not in ("min", "max"):
+            raise DeclarationError(f"{cls.__name__}: sense is {cls.sense!r}; it must be 'min' or 'max'")
         super().__pydantic_init_subclass__(**kwargs)
         cls._own_methods = {}
 
@@ -163,6 +170,11 @@ class Problem(Declared):
         """
         wanted = name or self.default_method
         known = self.methods
+        if not wanted:
+            raise DeclarationError(
+                f'{type(self).__name__} has no default method: write default_method = "NAME" in the class, or '
+                f'name a method: solve("NAME"); known: {", ".join(known) or "none"}'
+            )
         if wanted not in known:
             raise unknown(f"method of {type(self).__name__}", wanted, list(known))
         return known[wanted]
@@ -226,7 +238,11 @@ class Problem(Declared):
                 f"method {chosen.name!r} is no formulation; there are: {', '.join(names) or 'none'}"
             )
         handles = chosen.function(self, model, **chosen.check_own(options))
-        assert isinstance(handles, Handles)
+        if not isinstance(handles, Handles):
+            raise DeclarationError(
+                f"the formulation {chosen.name!r} of {type(self).__name__} returned {_named(handles)}; "
+                "it must return Handles(objective=..., decision=...)"
+            )
         return handles
 
     def to_model(self, method: str | None = None, **options: Any) -> Model:
@@ -343,10 +359,25 @@ class Problem(Declared):
             if chosen.kind == "formulation":
                 return self._solve_model(chosen, own, common, deadline)
             outcome = chosen.function(self, **own, **common)
+            if not isinstance(outcome, Outcome):
+                raise DeclarationError(
+                    f"the algorithm {chosen.name!r} of {type(self).__name__} returned {_named(outcome)}; "
+                    "it must return Outcome(decision), or Outcome(decision, bound=...)"
+                )
             return self._from_outcome(chosen, outcome, common.get("backend", ""), deadline)
 
+    def _evaluated(self, decision: Any) -> Evaluation:
+        """Evaluate a decision, and check that `evaluate` keeps its contract."""
+        found: object = self.evaluate(decision)
+        if not isinstance(found, Evaluation):
+            raise DeclarationError(
+                f"{type(self).__name__}.evaluate returned {_named(found)}; it must return "
+                "Evaluation(objective), or Evaluation(objective, violations)"
+            )
+        return found
+
     def _from_outcome(self, method: Method, outcome: Outcome, backend: str, deadline: Deadline) -> Solution:
-        evaluation = None if outcome.decision is None else self.evaluate(outcome.decision)
+        evaluation = None if outcome.decision is None else self._evaluated(outcome.decision)
         status = outcome.status
         if status is None:
             found = Status.OPTIMAL if method.exact else Status.APPROXIMATE
@@ -379,7 +410,7 @@ class Problem(Declared):
 
         backend = common.pop("backend", None) or default_backend(model)
         if deadline.passed:
-            message = f"the time limit of {deadline.limit:g} s passed while the model was built"
+            message = f"{deadline.end} while the model was built"
             outcome = Outcome(None, status=Status.LIMIT, message=message)
             return self._from_outcome(method, outcome, backend, deadline)
         if "start" in common:
@@ -395,7 +426,7 @@ class Problem(Declared):
                 decision = handles.decision(result)
         except TimeoutError as error:
             status, message = Status.LIMIT, str(error)
-        evaluation = None if decision is None else self.evaluate(decision)
+        evaluation = None if decision is None else self._evaluated(decision)
         if evaluation is not None and not method.exact:
             status = Status.APPROXIMATE
         elif evaluation is not None:
