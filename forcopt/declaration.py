@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from inspect import isabstract
-from typing import Annotated, Any, ClassVar, Self, dataclass_transform, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, dataclass_transform, get_args
 
 import numpy as np
 from pydantic import (
@@ -72,7 +72,13 @@ Integers = Annotated[
 """A field of integers of any shape, read-only; it accepts floats with integer values."""
 
 
-class _Named(type(BaseModel)):  # type: ignore[misc]
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
+else:
+    ModelMetaclass = type(BaseModel)
+
+
+class _Named(ModelMetaclass):
     """Leaves pydantic's own names out of `dir`, so that tab completion and `help` show ours."""
 
     def __dir__(cls) -> list[str]:

@@ -129,7 +129,7 @@ def _identity(entry: Entry) -> object:
 def members(value: type) -> list[str]:
     """The methods and properties of a class that are its own and documented.
 
-    Fields stand in the docstring. What every declaration, exception or tuple has is described with their bases.
+    Fields stand in the docstring. The reference of the bases has the members of every declaration.
     """
     import forcopt.declaration
     import forcopt.problem
@@ -198,8 +198,8 @@ def pages() -> dict[str, tuple[str, str]]:
 def _index(made: dict[str, tuple[str, str]]) -> str:
     lines = [
         "---\nsearch:\n  boost: 0.6\n---\n# Reference\n",
-        "Every public name stands on the page of its module. `forcopt describe NAME` shows the fields, methods and "
-        "options of a problem in a terminal.\n",
+        "Every public name stands on the page of its module. `forcopt describe NAME` shows the "
+        "fields, methods and options of a problem in a terminal.\n",
         "| page | names |",
         "|---|---|",
     ]
@@ -247,7 +247,7 @@ def on_files(files, config):
 
 
 class Plain(griffe.Extension):
-    """Drops pydantic's validators from the types of fields: ``Annotated[Numbers, ...]`` is shown as ``Numbers``."""
+    """Drops pydantic's validators from the types of fields: ``Annotated[Numbers, ...]`` is ``Numbers``."""
 
     def on_attribute(self, *, attr, **kwargs):
         """Shorten the annotation of an attribute."""

@@ -1,4 +1,4 @@
-"""The site's additions to MkDocs: formulas without a foreign script, pictures of the gallery, notebooks as pages."""
+"""The site's additions to MkDocs: formulas without a script, pictures of the gallery, notebooks as pages."""
 
 import json
 import logging
@@ -73,7 +73,7 @@ def releases() -> str:
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Point links to benchmarks/ at their copies on the site; let the guide come before tables in a search."""
+    """Point links to benchmarks/ at their copies on the site; rank the guide before tables in a search."""
     if page.file.src_uri.startswith("benchmarks/"):
         page.meta.setdefault("search", {})["boost"] = 0.2
     if "<!-- backends -->" in markdown:

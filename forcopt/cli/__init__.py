@@ -125,5 +125,7 @@ app.add_typer(instances.app, name="instances")
 def main() -> None:
     """Run the command line."""
     if os.environ.get("NO_COLOR"):
-        typer.rich_utils.COLOR_SYSTEM = None  # no bold or dim text in the help either
+        from typer import rich_utils
+
+        rich_utils.COLOR_SYSTEM = None  # no bold or dim text in the help either
     app(prog_name="forcopt")

@@ -32,7 +32,7 @@ def models(as_json: JsonOption = False) -> None:
     """List the models: the classes of problems that can be declared."""
     from forcopt.problem import registry
 
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"model": name, "summary": _documentation(cls)[0], "methods": list(cls.methods)}
         for name, cls in sorted(registry.problem_classes().items())
     ]

@@ -45,7 +45,7 @@ def panel(ax: Any, size: tuple[float, float]) -> tuple[Figure, Any]:
     """
     from matplotlib.figure import Figure
 
-    axes = Figure(figsize=size, layout="constrained").subplots() if ax is None else ax
+    axes: Any = Figure(figsize=size, layout="constrained").subplots() if ax is None else ax
     axes.set_prop_cycle(color=COLOURS)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_axisbelow(True)

@@ -172,8 +172,8 @@ class Problem(Declared):
         known = self.methods
         if not wanted:
             raise DeclarationError(
-                f'{type(self).__name__} has no default method: write default_method = "NAME" in the class, or '
-                f'name a method: solve("NAME"); known: {", ".join(known) or "none"}'
+                f'{type(self).__name__} has no default method: write default_method = "NAME" in the '
+                f'class, or name a method: solve("NAME"); known: {", ".join(known) or "none"}'
             )
         if wanted not in known:
             raise unknown(f"method of {type(self).__name__}", wanted, list(known))

@@ -172,8 +172,8 @@ class Plan:
         from matplotlib.lines import Line2D
 
         problem, graph = self.problem, self.problem.graph
-        axes = Figure(layout="constrained").add_subplot() if ax is None else ax
-        figure = axes.figure
+        axes: Any = Figure(layout="constrained").add_subplot() if ax is None else ax
+        figure: Any = axes.figure
         few = len(self.parts) <= len(_COLOURS)
         palette = to_rgba_array(_COLOURS) if few else colormaps["tab20"](np.arange(20))
         of_district = palette[np.arange(len(self.parts)) % len(palette)]
