@@ -92,7 +92,7 @@ class Problem(Declared):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        if cls.sense not in ("min", "max"):
+        if isinstance(cls.sense, str) and cls.sense not in ("min", "max"):  # it may be a property
             raise DeclarationError(f"{cls.__name__}: sense is {cls.sense!r}; it must be 'min' or 'max'")
         super().__pydantic_init_subclass__(**kwargs)
         cls._own_methods = {}

@@ -130,7 +130,7 @@ class Allocation:
         Parameters
         ----------
         path : str or Path, optional
-            Where to save the picture, if given; the ending says in which format.
+            The file to save the picture to; its ending gives the format.
         ax : matplotlib.axes.Axes, optional
             The axes to draw on; a new figure if left out.
         """

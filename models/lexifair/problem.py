@@ -1,4 +1,4 @@
-"""What both problems share: records, overlapping groups, levels, the judge, and proofs of optimality."""
+"""The common part of both problems: records, overlapping groups, levels, evaluation and proofs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def groups_of(**columns: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class GroupModel:
-    """A model and what it loses in each group.
+    """A model and its loss in each group.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class GroupModel:
     names : tuple[str, ...]
         Of the groups.
     levels : tuple[Level, ...], optional
-        What the method that found it proved; empty if it proved nothing.
+        The proof of its method; empty if there is none.
     """
 
     losses: Array
@@ -101,12 +101,12 @@ class GroupModel:
         others: dict[str, GroupModel] | None = None,
         ax: Any = None,
     ) -> Figure:
-        """Draw the group losses from the largest to the smallest, beside those of other models.
+        """Draw the group losses from the largest to the smallest, beside the losses of other models.
 
         Parameters
         ----------
         path : str or Path, optional
-            Where to save the picture, if given; the ending says in which format.
+            The file to save the picture to; its ending gives the format.
         ax : matplotlib.axes.Axes, optional
             The axes to draw on; a new figure if left out.
         label : str, default "this model"
@@ -117,18 +117,9 @@ class GroupModel:
         figure, axes = panel(ax, (6.0, 3.6))
         place = np.arange(1, len(self.losses) + 1)
         style: dict[str, Any] = {"drawstyle": "steps-mid"}
-        for at, (name, model) in enumerate(
-            (others or {}).items(), 1
-        ):  # dashed and above, to show what they cover
-            axes.plot(
-                place,
-                model.sorted_losses,
-                label=name,
-                linestyle="dashed",
-                marker=MARKERS[at % 8],
-                zorder=3,
-                **style,
-            )
+        for at, (name, model) in enumerate((others or {}).items(), 1):  # dashed and above: both stay visible
+            style["marker"] = MARKERS[at % len(MARKERS)]
+            axes.plot(place, model.sorted_losses, label=name, linestyle="dashed", zorder=3, **style)
         style["marker"] = MARKERS[0]
         axes.plot(place, self.sorted_losses, label=label, linewidth=3.0, zorder=2, **style)
         axes.set(xlabel="rank of the group", ylabel="mean loss in the group", xticks=place)
@@ -146,7 +137,7 @@ def _members(value: Any) -> Any:
 class Lexifair(Problem):
     """The base of lexicographically fair learning: the largest group loss first, then the next.
 
-    A group's loss is the mean over its records, so that small groups count as much as large ones.
+    A group's loss is the mean over its records, so that small groups weigh the same as large ones.
 
     Attributes
     ----------
@@ -219,7 +210,7 @@ class Lexifair(Problem):
         """The loss that formulations count as 1, since solvers' tolerances are absolute."""
         return 1.0
 
-    # -- what a problem of this family knows of its models ---------------------------------------------------
+    # -- models of this family -------------------------------------------------------------------------------
 
     @abstractmethod
     def group_losses(self, decision: Any) -> Array:
@@ -254,10 +245,10 @@ class Lexifair(Problem):
             Naming the methods for other classes.
         """
 
-    # -- the judge -----------------------------------------------------------------------------------------
+    # -- evaluation ----------------------------------------------------------------------------------------
 
     def evaluate(self, decision: Any) -> Evaluation:
-        """Judge a model by its group losses.
+        """Evaluate a model by its group losses.
 
         Parameters
         ----------
