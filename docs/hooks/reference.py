@@ -234,7 +234,11 @@ def on_config(config):
     for at, item in enumerate(config.nav):
         if item == {"Reference": "reference/index.md"}:
             config.nav[at] = {
-                "Reference": [engine[0]["Reference"], *engine[1:], {"Fields of problems": problems}]
+                "Reference": [
+                    {"All names": engine[0]["Reference"]},
+                    *engine[1:],
+                    {"Fields of problems": problems},
+                ]
             }
     return config
 
@@ -251,7 +255,11 @@ class Plain(griffe.Extension):
 
     def on_attribute(self, *, attr, **kwargs):
         """Shorten the annotation of an attribute."""
-        annotation = attr.annotation
-        if isinstance(annotation, griffe.ExprSubscript) and str(annotation.left).endswith("Annotated"):
-            inner = annotation.slice
-            attr.annotation = inner.elements[0] if isinstance(inner, griffe.ExprTuple) else inner
+        attr.annotation, attr.value = _plain(attr.annotation), _plain(attr.value)
+
+
+def _plain(expression):
+    if isinstance(expression, griffe.ExprSubscript) and str(expression.left).endswith("Annotated"):
+        inner = expression.slice
+        return inner.elements[0] if isinstance(inner, griffe.ExprTuple) else inner
+    return expression

@@ -25,8 +25,19 @@ from forcopt.errors import BackendError, DeclarationError, ForcoptError
 __all__ = ["app", "main"]
 
 
+_ANYWHERE = ("-q", "--quiet", "-v", "--verbose")
+"""Options of the root that may also stand behind a command."""
+
+
 class _Commands(TyperGroup):
     """Says in one line what is wrong with the input, instead of a traceback."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take ``-q`` and ``-v`` after the command as well as before it."""
+        end = args.index("--") if "--" in args else len(args)
+        flags = [word for word in args[:end] if word in _ANYWHERE]
+        rest = [word for word in args[:end] if word not in _ANYWHERE]
+        return super().parse_args(ctx, [*flags, *rest, *args[end:]])
 
     def invoke(self, ctx: Any) -> Any:
         try:

@@ -169,3 +169,14 @@ def test_the_shell_completes(line, word):
         _FORCOPT_COMPLETE="complete_bash", COMP_WORDS=line, COMP_CWORD=str(len(words) - 1)
     ).stdout.split()
     assert word in found and all(w.startswith(words[-1]) for w in found)
+
+
+def test_quiet_and_verbose_stand_before_or_behind_the_command():
+    run = CliRunner()
+    for words in (
+        ["-v", "solve", "strategic/max-cover", "-m", "milp"],
+        ["solve", "strategic/max-cover", "-v"],
+    ):
+        result = run.invoke(app, words)
+        assert result.exit_code == 0, result.stderr
+    assert run.invoke(app, ["models", "-q", "--json"]).exit_code == 0
