@@ -197,8 +197,8 @@ def conic(problem: LevelBudget, model: Model) -> Handles:
             model.subject_to(losses <= top)
             objective = top
 
-    def read(said: ModelSolution) -> Array:
-        found = np.maximum(said[shares], 0.0)
+    def read(result: ModelSolution) -> Array:
+        found = np.maximum(result[shares], 0.0)
         return np.asarray(found / found.sum())
 
     return Handles(objective=objective, decision=read, unit=unit, shares=shares, variances=losses)
@@ -238,8 +238,8 @@ def elfving(problem: LevelBudget, model: Model) -> Handles:
     for level in range(d):
         model.subject_to(norm(concatenate([z[level] for z in vectors])) <= norms[level])
 
-    def read(said: ModelSolution) -> Array:
-        found = np.maximum(said[norms], 0.0)
+    def read(result: ModelSolution) -> Array:
+        found = np.maximum(result[norms], 0.0)
         return np.asarray(found / found.sum())
 
     total = sum_squares(norms.sum().reshape(1))

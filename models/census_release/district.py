@@ -287,7 +287,7 @@ def district_miqp(problem: StableDistrict, model: Model) -> Handles:
     terms.append(sum_squares(weight * float(np.sqrt(noise[0] / unit))))
     return Handles(
         objective=sum(terms[1:], terms[0]),
-        decision=lambda said: Region(h, np.flatnonzero(said[member] > 0.5)),
+        decision=lambda result: Region(h, np.flatnonzero(result[member] > 0.5)),
         start=lambda decision: {member: Region(h, getattr(decision, "leaves", decision)).indicator},
         unit=unit,
         member=member,

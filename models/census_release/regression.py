@@ -224,7 +224,7 @@ def regression_qp(problem: EcologicalRegression, model: Model) -> Handles:
     fitted = rates[0] * x[used] + rates[1] * (1 - x[used])
     return Handles(
         objective=sum_squares((fitted - problem.outcomes[used]) * np.sqrt(w[used] / unit)),
-        decision=lambda said: Rates(*map(float, said[rates])),
+        decision=lambda result: Rates(*map(float, result[rates])),
         start=lambda decision: {rates: np.array(problem.line(decision))},
         unit=unit,
         rates=rates,
