@@ -242,7 +242,8 @@ def elfving(problem: LevelBudget, model: Model) -> Handles:
         found = np.maximum(result[norms], 0.0)
         return np.asarray(found / found.sum())
 
-    total = sum_squares(norms.sum().reshape(1))
+    # A cone, not a quadratic objective, which conic solvers are less precise with.
+    total = quad_over_lin(norms.sum().reshape(1), 1.0)
     return Handles(objective=total, decision=read, unit=1 / (problem.rho * count), norms=norms)
 
 
