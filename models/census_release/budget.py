@@ -13,7 +13,7 @@ from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Integers
 from forcopt.errors import DeclarationError
 from forcopt.language import concatenate, stack
-from forcopt.language.atoms import inverse, norm, power, quad_over_lin, sum_squares
+from forcopt.language.atoms import inverse, norm, power, quad_over_lin
 from forcopt.language.model import Model
 from forcopt.language.objective import leximax
 from forcopt.loops.solution import ModelSolution
