@@ -160,8 +160,8 @@ def balanced(quick: bool) -> tuple[str, list[Row]]:
             progress(*rows[-1])
     note = (
         "Maine's 16 counties have one plan of two districts within 0.5 % of the mean. Epsilon is split "
-        "equally over state and counties. *Found*: a plan whose noisy counts keep a margin of z standard deviations "
-        "within the bounds; *valid*: it truly balances.\n\n"
+        "equally over state and counties. *Found*: a plan whose noisy counts keep a margin of z standard "
+        "deviations within the bounds; *valid*: it truly balances.\n\n"
     )
     first = rows[0]
     return note + table(["z", "epsilon", "releases", "found", "valid"], rows), [
@@ -227,7 +227,7 @@ def zero_balance(quick: bool) -> tuple[str, list[Row]]:
         progress(*rows[-1])
     note = (
         "The largest minus the smallest district of the most balanced plan that local search finds; epsilon "
-        "0.2 for county and for tracts. A plan balanced on noisy counts misses by the noise of its districts.\n\n"
+        "0.2 for county and tracts. A plan balanced on noisy counts misses by the noise of its districts.\n\n"
     )
     head = ["county", "tracts", "people a district"]
     head += [f"drawn on {a}, counted on {b}" for a in ("true", "noisy") for b in ("true", "noisy")]

@@ -13,7 +13,7 @@ from forcopt.models.census_release.problem import ConsistentRelease, Invariant
 
 __all__ = ["INSTANCES", "nested_release"]
 
-_SIZES = ((1, 5, 40), (1, 8, 50, 300), (1, 15, 80, 300, 2000), (1, 30, 120, 500, 8000))
+_SIZES = ((1, 5, 40), (1, 15, 80, 300, 2000), (1, 30, 120, 500, 8000))
 
 
 def nested_release(children: int, types: int, *, seed: int = 0) -> ConsistentRelease:
@@ -61,7 +61,7 @@ INSTANCES = by_name(
                 partial(random_release, sizes, types=types, seed=sizes[-1], integer=True, order="joint"),
                 "network-lp",
             )
-            for types, sizes in ((7, (1, 5, 40)), (7, (1, 8, 50, 300)))
+            for types, sizes in ((7, (1, 8, 50, 300)),)
         ),
         *(
             Instance(
@@ -69,7 +69,7 @@ INSTANCES = by_name(
                 partial(nested_release, children, types, seed=children),
                 "network-lp",
             )
-            for children, types in ((3, 8), (20, 8), (100, 8))
+            for children, types in ((3, 8), (20, 8))
         ),
     ]
 )
