@@ -1,4 +1,4 @@
-"""Seeded instances: whole releases as linear programs of unit steps, of growing size."""
+"""Seeded instances: whole releases by linear programs of unit steps; level problems with nested queries."""
 
 from __future__ import annotations
 
@@ -62,14 +62,6 @@ INSTANCES = by_name(
                 "network-lp",
             )
             for types, sizes in ((7, (1, 8, 50, 300)),)
-        ),
-        *(
-            Instance(
-                f"census/nested-{children}-{types}",
-                partial(nested_release, children, types, seed=children),
-                "network-lp",
-            )
-            for children, types in ((3, 8), (20, 8))
         ),
     ]
 )
