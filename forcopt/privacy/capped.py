@@ -10,7 +10,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.privacy.contour import contour
-from forcopt.privacy.losses import AtomLoss, Loss, NoiseLoss
+from forcopt.privacy.losses import AtomLoss, Loss, NoiseLoss, log_moment
 
 __all__ = ["CappedLoss", "can_cap", "capped_contour"]
 
@@ -82,14 +82,8 @@ class CappedLoss(Loss):
     def log_moment(self, z: Array) -> Array:
         """``log E[e^(z L); L <= cap]``, by quadrature of ``f (e^(z L) - 1)``."""
         losses, mass = self._nodes
-        z = np.asarray(z, dtype=complex)
-        out = np.empty(z.shape, dtype=complex)
-        flat = z.ravel()
-        for start in range(0, len(flat), 64):
-            with np.errstate(over="ignore", invalid="ignore"):
-                terms = np.expm1(flat[start : start + 64, None] * losses) @ mass
-            out.ravel()[start : start + 64] = np.log1p(terms - self.beyond)
-        return out
+        with np.errstate(divide="ignore"):
+            return log_moment(z, losses, np.log(mass), self.beyond)
 
 
 def can_cap(loss: Loss) -> bool:

@@ -11,7 +11,7 @@ from pydantic import Field
 from scipy.special import gammaincc, gammainccinv, gammaln
 
 from forcopt.arrays import Array
-from forcopt.privacy.losses import GaussianLoss, Loss, NoiseLoss
+from forcopt.privacy.losses import GaussianLoss, Loss, NoiseLoss, log_moment
 from forcopt.privacy.noises.base import Noise
 from forcopt.privacy.noises.laplace import Laplace
 
@@ -166,22 +166,7 @@ class GeneralizedGaussian(Noise):
         nodes, weights = _panels(left, right, s, 0 if p == round(p) and p % 2 == 0 else 24)
         losses = self._loss_at(nodes, s)
         logs = -(np.abs(nodes) ** p) + log(p / 2) - lgamma(1 / p)
-        out = np.empty(z.shape, dtype=complex)
-        flat = z.ravel()
-        for start in range(0, len(flat), 256):
-            part = flat[start : start + 256, None]
-            tilts = part * losses
-            top = (logs + tilts.real).max(axis=1, keepdims=True)
-            top = np.where(top > 600, top, 0.0)  # so that no exponential overflows
-            with np.errstate(over="ignore", invalid="ignore"):
-                terms = np.where(
-                    np.abs(tilts) < 1,
-                    np.exp(logs - top) * np.expm1(tilts),
-                    np.exp(logs + tilts - top) - np.exp(logs - top),
-                )
-            top = top.ravel()
-            out.ravel()[start : start + 256] = top + np.log1p(terms @ weights + np.expm1(-top))
-        return out
+        return log_moment(z, losses, logs + np.log(weights))
 
 
 def _panels(left: float, right: float, s: float, graded: int) -> tuple[Array, Array]:
