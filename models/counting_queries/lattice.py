@@ -261,7 +261,7 @@ def _write(problem: LatticeNoise, model: Model, outside: bool) -> tuple[Any, Any
         total, cost = total + problem.beyond[0] * here * level, cost + problem.beyond[1] * here * level
     model.subject_to(total == MASS)
     factor = exp(-problem.epsilon)
-    root = exp(-problem.epsilon / 2)  # a solver's error in a row counts 1 / root fold
+    grow = exp(max(0.0, problem.epsilon - 4) / 2)  # a solver's error in a row counts e^epsilon / grow fold
     for moved in range(1, problem.queries + 1):
         x, y, many = problem.changes(moved)
         inside = y >= 0
@@ -277,8 +277,8 @@ def _write(problem: LatticeNoise, model: Model, outside: bool) -> tuple[Any, Any
         to_x = sp.csr_array((many * unit[x], (rows, x)), shape=(len(x), n))
         to_y = sp.csr_array(((many * unit[y])[inside], (rows[inside], y[inside])), shape=(len(x), n))
         excess = model.variable(model.unused_name("excess"), len(x), lower=0)
-        private = (root * to_x - to_y / root) @ weight
-        model.subject_to(private <= root * excess, excess.sum() <= MASS * problem.delta)
+        private = grow * (factor * to_x - to_y) @ weight
+        model.subject_to(private <= grow * factor * excess, excess.sum() <= MASS * problem.delta)
     return weight, cost
 
 
