@@ -111,11 +111,11 @@ def _cuts(loss: NoiseLoss, panels: int) -> Array:
     end = -float(noise.quantile(0.0))
     reach = end if np.isfinite(end) else -float(noise.quantile(1e-25))
     graded = shift * 4.0 ** -np.arange(1, 7)
-    ends = [np.linspace(-reach, reach, panels + 1), [0.0, shift], graded, -graded]
+    ends = [np.linspace(-reach, reach, panels + 1), np.array([0.0, shift]), graded, -graded]
     ends += [shift - graded, shift + graded]
     if np.isfinite(end):  # the loss is infinite beyond shift - end, and falls to -infinity at end
         near = (end - shift / 2) * 4.0 ** -np.arange(0, 21)
-        ends += [[shift - end], near - end, shift - end - near, shift - end + near, end - near]
+        ends += [np.array([shift - end]), near - end, shift - end - near, shift - end + near, end - near]
     return np.unique(np.clip(np.concatenate(ends), -reach, reach))
 
 

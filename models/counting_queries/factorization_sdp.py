@@ -50,7 +50,7 @@ def sdp(problem: LinearQueries, model: Model) -> Handles:
     w = problem.workload
     if max(w.shape) > LARGE:
         warn(
-            f"the cone of sdp has order {sum(w.shape)}; beyond {LARGE} queries or counts fixed-point is faster",
+            f"sdp has a cone of order {sum(w.shape)}; beyond {LARGE} queries or counts say fixed-point",
             stacklevel=2,
         )
     moving = problem.neighbours == "substitute"

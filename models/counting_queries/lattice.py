@@ -228,9 +228,7 @@ class LatticeNoise(Problem):
                 excess = max(excess, float(ratio.max()) - 1, float(back.max()) - 1)
         wrong = max(abs(mass - 1), float(-decision.probabilities.min()))
         found = {"probabilities": wrong, "privacy": excess}
-        return Evaluation(
-            cost, {n: v for n, v in found.items() if v > FEASIBILITY_TOLERANCE}, {"mass": mass}
-        )
+        return Evaluation(cost, {n: v for n, v in found.items() if v > FEASIBILITY_TOLERANCE}, {"mass": mass})
 
 
 def _size(values: tuple[int, ...]) -> int:
