@@ -132,6 +132,21 @@ def test_plans_that_break_a_rule_are_infeasible():
     assert "width" in wide.evaluate(moved).violations
 
 
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("method", ["search", "half-target", "naive"])
+@pytest.mark.parametrize(("model", "n", "k"), [(IndependentBlocks(2362), 2, 3), (NaiveComposition(6187), 64, 921)])
+def test_hopeless_plans_are_vacuous(model, n, k, method, noise):
+    s = AccuracyPlan(model, n, k, 1e-4, noise).solve(method)
+    assert s.objective > 1 and s.evaluation.feasible and "vacuous" in s.message
+
+
+@pytest.mark.parametrize("method", ["search", "half-target", "naive"])
+def test_plans_keep_the_time_limit(method):
+    p = AccuracyPlan(IndependentBlocks(20), 100_000, 10, 0.05)
+    s = p.solve(method, time_limit=0.0)
+    assert s.evaluation.feasible and s.objective < 1.5 * p.solve(method).objective
+
+
 def test_laws_of_the_guarantee():
     model = IndependentBlocks(7)
     base = {"alpha": 0.1, "beta": 1e-4, "epsilon": 0.2, "delta": 1e-6, "c": 0.01, "d": 0.01}
