@@ -1,9 +1,9 @@
-"""Check by arithmetic of our own what a solver claims of a linear or convex quadratic program.
+"""Check by independent arithmetic the claims of a solver on a linear or convex quadratic program.
 
 OPTIMAL needs multipliers of the rows that bound the optimum near the value; INFEASIBLE needs multipliers
 that prove that no point exists (Farkas); UNBOUNDED needs a ray and a point. The checks read every
-coefficient, also those that the solver dropped. They are in floating point, with bounds on the rounding
-errors of Farkas proofs; `forcopt.loops.certify` proves the same in rational arithmetic.
+coefficient, including the ones that the solver dropped. They are in floating point, with bounds on the
+rounding errors of Farkas proofs; `forcopt.loops.certify` proves the same in rational arithmetic.
 
 References
 ----------
@@ -86,7 +86,7 @@ def dual_bound(program: Program, y: Array, cost: Array) -> tuple[float, float]:
 
 
 def optimality_doubt(program: Program, result: RawResult, tolerance: float) -> str:
-    """Say why the multipliers of an optimum do not prove it; empty if they do, or if there are none.
+    """Give the reason why the multipliers do not prove the optimum; empty if they do, or if there are none.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def optimality_doubt(program: Program, result: RawResult, tolerance: float) -> s
 
 
 def infeasibility_doubt(program: Program, options: SolveOptions, accuracy: float) -> str:
-    """Say why a linear program does not seem infeasible; empty if it is, or if integers decide.
+    """Give the reason why a linear program does not seem infeasible; empty if it is, or if integers decide.
 
     First rows that contradict the column bounds are looked for; then HiGHS minimizes the sum of what the rows
     miss, and its multipliers must prove that this is positive.
@@ -132,7 +132,7 @@ def infeasibility_doubt(program: Program, options: SolveOptions, accuracy: float
     options : SolveOptions
         Its time limit is kept; a check that runs out leaves no doubt.
     accuracy : float
-        What a row may miss.
+        The tolerance of a row.
     """
     if (program.lower > program.upper).any() or _contradicted(program):
         return ""
@@ -159,7 +159,7 @@ def infeasibility_doubt(program: Program, options: SolveOptions, accuracy: float
 def integer_infeasibility_doubt(
     program: Program, backend: str, options: SolveOptions, seconds: float, accuracy: float
 ) -> str:
-    """Say why an integer program does not seem infeasible: another solver finds a point; else empty.
+    """Return a reason if another solver finds a point of an integer program; else empty.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def integer_infeasibility_doubt(
     seconds : float
         What the claim took; the search may take a twentieth of it, or half a second if that is more.
     accuracy : float
-        What a row may miss.
+        The tolerance of a row.
     """
     if not program.is_integer or program.cones:
         return ""
@@ -215,7 +215,7 @@ def _contradicted(program: Program) -> bool:
 
 
 def _elastic(program: Program) -> Program:
-    """Minimize the sum of what the rows miss, each scaled to its largest entry."""
+    """Minimize the sum of the rows' violations, each row scaled to its largest entry."""
     rows, n = program.rows, program.columns
     lacking, excess = np.flatnonzero(np.isfinite(rows.lower)), np.flatnonzero(np.isfinite(rows.upper))
     at, signs = np.concatenate([lacking, excess]), np.repeat([1.0, -1.0], [len(lacking), len(excess)])

@@ -27,7 +27,7 @@ _PROBE_SECONDS = 10.0
 
 
 def explain(solution: ModelSolution) -> str:
-    """Say in a sentence why there is no optimum; empty if there is nothing to say."""
+    """Give in a sentence the reason why there is no optimum; empty if none is known."""
     if solution.status is Status.INFEASIBLE:
         names = irreducible_subset(solution.model, solution.backend)
         if names:
@@ -45,7 +45,7 @@ def explain(solution: ModelSolution) -> str:
 def irreducible_subset(model: Model, backend: str = "highs") -> list[str] | None:
     """Names of constraints that cannot hold together, while leaving out any one of them they can.
 
-    Of a constraint with several rows only those that matter are named, such as ``need[2]``, if there are at
+    Of a constraint with several rows only the relevant ones are named, such as ``need[2]``, if there are at
     most 2,000 rows to look at; else the constraint as a whole.
 
     Empty if the variables' bounds and integrality alone cannot be met; None if no such subset is found: if

@@ -26,7 +26,7 @@ def sweep(
 ) -> Outcome:
     """Lower the scale of the noise step by step; for each scale, the least variance is greedy's.
 
-    A scale asks for a least size of each stratum's sample, and what is left of the sample goes where it
+    A scale asks for a least size of each stratum's sample, and the rest of the sample goes where it
     lowers the variance most. The scale is the largest that a stratum needs, so that to lower it, that stratum
     gets one record more: at most `sample_size` steps. Since the variance only grows along them and the noise
     only falls, whole stretches of steps are ruled out by their ends; the others take O(k log k) each.

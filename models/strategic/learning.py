@@ -1,4 +1,4 @@
-"""What both ways of learning criteria share: populations to draw from, and what is learned."""
+"""The common part of both ways to learn criteria: populations to draw from, and the learned criteria."""
 
 from __future__ import annotations
 
