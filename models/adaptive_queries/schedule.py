@@ -104,7 +104,8 @@ class QuerySchedule(Problem):
 
     Notes
     -----
-    Sums are exact: five queries of cost .2, or six of cost 1 / 6, fit a budget of 1; see `whole_units`. A query that costs more than the budget is never answered: see `unanswerable`.
+    Sums are exact: five queries of cost .2, or six of cost 1 / 6, fit a budget of 1; see `whole_units`.
+    A query that costs more than the budget is never answered: see `unanswerable`.
 
     References
     ----------

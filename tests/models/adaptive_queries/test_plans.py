@@ -134,7 +134,9 @@ def test_plans_that_break_a_rule_are_infeasible():
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 @pytest.mark.parametrize("method", ["search", "half-target", "naive"])
-@pytest.mark.parametrize(("model", "n", "k"), [(IndependentBlocks(2362), 2, 3), (NaiveComposition(6187), 64, 921)])
+@pytest.mark.parametrize(
+    ("model", "n", "k"), [(IndependentBlocks(2362), 2, 3), (NaiveComposition(6187), 64, 921)]
+)
 def test_hopeless_plans_are_vacuous(model, n, k, method, noise):
     s = AccuracyPlan(model, n, k, 1e-4, noise).solve(method)
     assert s.objective > 1 and s.evaluation.feasible and "vacuous" in s.message
