@@ -554,8 +554,7 @@ def across_blocks(population: Population, records: int) -> Analyst:
             counts = np.array([code >> (bits * (groups - 1 - g)) & (2**bits - 1) for g in range(groups)])
             group = member[b][table[b]]
             score += (counts / records - np.bincount(group, minlength=groups) / len(group))[group]
-        values = np.zeros(len(population.rows[block]))
-        values[table[block][score > 0]] = 1.0
-        return Query(block + 1, values)
+        total = np.bincount(table[block], score, len(population.rows[block]))
+        return Query(block + 1, (total > 0).astype(float))
 
     return analyst
