@@ -268,7 +268,7 @@ class NeighborAnds(BitPopulation):
 
     def _words(self, records: int, rng: np.random.Generator) -> Array:
         hidden = np.stack([_random(rng, records) for _ in range(self.blocks + 1)])
-        return hidden[:-1] & hidden[1:]
+        return np.asarray(hidden[:-1] & hidden[1:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,15 +312,15 @@ class Haplotypes(BitPopulation):
     def law(self, bits: Sequence[int]) -> Array:
         """See `BitPopulation`."""
         out = np.ones((2,) * len(bits))
-        which = np.asarray(bits)
-        groups = np.stack([self.position[which], which % 2], axis=1)
-        for block, copy in np.unique(groups, axis=0).tolist():
-            members = np.flatnonzero((groups == [block, copy]).all(axis=1))
-            table = np.zeros((2,) * len(members))
-            for founder, share in enumerate(self.shares[block - 1]):
-                table[tuple(self.patterns[founder, which[members] // 2].astype(int))] += share
-            shape = [2 if j in members else 1 for j in range(len(bits))]
-            out = out * table.reshape(shape)
+        alike: dict[tuple[int, int], list[int]] = {}  # bits that one founder gives
+        for j, bit in enumerate(bits):
+            alike.setdefault((int(self.position[bit]), bit % 2), []).append(j)
+        for (block, _), members in alike.items():
+            codes = np.zeros(len(self.patterns), dtype=np.int64)
+            for j in members:
+                codes = 2 * codes + self.patterns[:, bits[j] // 2]
+            table = np.bincount(codes, self.shares[block - 1], 2 ** len(members))
+            out = out * table.reshape([2 if j in members else 1 for j in range(len(bits))])
         return out
 
     def _words(self, records: int, rng: np.random.Generator) -> Array:

@@ -49,8 +49,8 @@ def local_ratio(problem: QuerySchedule, *, time_limit: float | None = None) -> O
     cheap = np.flatnonzero(allowed & (2 * costs[0] <= budgets[0]))
     exact = expensive[heaviest_disjoint(first[expensive], last[expensive], weights[expensive])]
     group = problem.group_of_each
-    parts = (values[cheap] for values in (first, last, weights, share, group))
-    pushed, twice, complete = _charge(*parts, deadline)
+    at = first[cheap], last[cheap]
+    pushed, twice, complete = _charge(*at, weights[cheap], share[cheap], group[cheap], deadline)
     stack = cheap[pushed]
     found = np.flatnonzero(fitted(problem, stack[::-1]))
     bound = float(weights[exact].sum()) + twice
@@ -84,7 +84,7 @@ def _charge(
     before = np.searchsorted(ends, first[order], side="left")  # those that end before the query begins
     charged = np.zeros(len(order) + 1)
     alike: dict[int, tuple[float, float]] = {}  # the charge of a group, and its part in `charged`
-    pushed = []
+    pushed: list[int] = []
     total = 0.0
     left = weights[order].astype(float).tolist()
     for k, j in enumerate(order.tolist()):

@@ -109,7 +109,7 @@ def schedule(rng: np.random.Generator) -> ProblemCase:
         )
         if fits and has_order(kind, d, [pairs[j] for j in chosen]):
             value = total
-    p = QuerySchedule(model, pairs, weights, costs, float(budget), delta)
+    p = QuerySchedule(model, np.array(pairs), np.array(weights), np.array(costs), float(budget), delta)
     return ProblemCase(p, "optimal", value, tolerance=1e-6 * min(1.0, scale))
 
 
@@ -145,7 +145,7 @@ def allocation(rng: np.random.Generator) -> ProblemCase:
         same = objective == "worst" or np.allclose(found, wanted, rtol=1e-4)
         return "" if same else f"errors {found}, true {wanted}"
 
-    p = BudgetAllocation(model, pairs, weights, budget, objective, noise)  # type: ignore[arg-type]
+    p = BudgetAllocation(model, np.array(pairs), weights, budget, objective, noise)  # type: ignore[arg-type]
     return ProblemCase(p, "optimal", float(levels.min() ** (-1 / power)), check=check)
 
 
