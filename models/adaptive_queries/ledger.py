@@ -76,7 +76,7 @@ class Ledger:
 
     @property
     def spent(self) -> Array:
-        """What each window has spent, shape ``(windows,)``."""
+        """The spent budget of each window, shape ``(windows,)``."""
         return np.asarray(self._loads.loads()[0] / _UNITS * self.epsilon)
 
     def ask(self, interval: Any, cost: float) -> None:
@@ -119,7 +119,7 @@ class Ledger:
         self._accepted.append((int(pair[0, 0]), int(pair[0, 1]), float(cost)))
 
     def ask_many(self, intervals: Any, costs: Any) -> Array:
-        """Enter queries one after the other; those that a rule or a window refuses are left out.
+        """Enter queries one after the other, without the queries that a rule or a window refuses.
 
         Parameters
         ----------

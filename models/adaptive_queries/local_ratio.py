@@ -31,10 +31,11 @@ def local_ratio(problem: QuerySchedule, *, time_limit: float | None = None) -> O
     """The better of the expensive queries and of the cheap ones: at least a third of the optimum.
 
     Queries that cost more than half of the budget exclude each other wherever they meet: their best choice is
-    exact. The cheap ones go by local ratio, which gives at least half of their optimum. O(Q log Q). What fits
-    besides is added, in the order of density. The bound adds the optimum of the expensive queries to the
-    bound of local ratio. Of queries that exclude each other in the stream's order (`QuerySchedule.groups`),
-    the cheaper are charged first, and charge the others in full: both shares of the optimum stay.
+    exact. The cheap ones go by local ratio, which gives at least half of their optimum. O(Q log Q). Other
+    queries that fit are added, in the order of density. The bound adds the optimum of the expensive queries
+    to the bound of local ratio. Of queries that exclude each other in the stream's order
+    (`QuerySchedule.groups`), the cheaper are charged first, and charge the others in full: both shares of the
+    optimum stay.
     """
     costs, budgets = problem.units
     if len(costs) > 1:
@@ -73,7 +74,7 @@ def local_ratio(problem: QuerySchedule, *, time_limit: float | None = None) -> O
 def _charge(
     first: Array, last: Array, weights: Array, share: Array, group: Array, deadline: Deadline
 ) -> tuple[Array, float, bool]:
-    """Charge each query, by its last window, to those that end later and meet it.
+    """Charge each query, by its last window, to the queries that end later and meet it.
 
     Returns the queries whose weight is left, in the order of their last windows; twice the sum of these
     weights, which bounds the weight of every choice; and whether the time sufficed. If not, the weights of
@@ -81,7 +82,7 @@ def _charge(
     """
     order = np.lexsort((share, last))
     ends = last[order]
-    before = np.searchsorted(ends, first[order], side="left")  # those that end before the query begins
+    before = np.searchsorted(ends, first[order], side="left")  # queries that end before this one begins
     charged = np.zeros(len(order) + 1)
     alike: dict[int, tuple[float, float]] = {}  # the charge of a group, and its part in `charged`
     pushed: list[int] = []

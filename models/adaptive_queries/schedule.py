@@ -218,7 +218,7 @@ class QuerySchedule(Problem):
         return keep
 
     def loads(self, queries: Array) -> Array:
-        """What each window spends on queries, in the units of `units`, shape ``(R, windows)``."""
+        """The spent budget of each window, in the units of `units`, shape ``(R, windows)``."""
         costs, _ = self.units
         first, last = (ends[queries] for ends in self.touched)
         out = np.zeros((len(costs), self.data_model.windows + 1), dtype=np.int64)
@@ -275,9 +275,9 @@ class QuerySchedule(Problem):
         over = (self.loads(queries) - budgets[:, None]) / budgets[:, None]
         if (over > 0).any():
             r, window = np.unravel_index(int(np.argmax(over)), over.shape)
-            what = ("epsilon", "delta")[int(r)]
+            name = ("epsilon", "delta")[int(r)]
             # a unit is the least amount: it may be below the tolerance for rounding
-            violations[f"{what} of window {int(window) + 1}"] = max(float(over.max()), 1e-5)
+            violations[f"{name} of window {int(window) + 1}"] = max(float(over.max()), 1e-5)
         late = int(self.data_model.late(self.intervals[queries]).sum())
         if late:
             violations["order"] = float(late)

@@ -291,7 +291,7 @@ class AdaptiveSession:
     sample : Sample or BitSample
         The records.
     population : Population or BitPopulation
-        Where the records come from; it judges, and takes no part in the answers.
+        The source of the records. It gives the true values, and takes no part in the answers.
     plan : Solution, Thresholdout or None
         A solution of an `AccuracyPlan`, which says how queries are answered; None for plain sample means.
     analyst : Analyst
@@ -387,9 +387,9 @@ class AdaptiveSession:
 
 
 class _Gate:
-    """Refuses what the plan of a session does not cover, and numbers the folds.
+    """Refuses queries that the plan of a session does not cover, and numbers the folds.
 
-    A plan counts the queries on each block, or those that touch each window of a `DecayingCorrelation`;
+    A plan counts the queries on each block, or the queries that touch each window of a `DecayingCorrelation`;
     without a restriction of the data it counts all together.
     """
 

@@ -30,7 +30,7 @@ __all__ = ["BudgetAllocation", "Spending", "bottlenecked"]
 
 @dataclass(frozen=True, eq=False)
 class Spending:
-    """What each query spends, and its error.
+    """The spend of each query, and its error.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class BudgetAllocation(Problem):
     intervals : Integers
         First and last position of each query, from 1, shape ``(Q, 2)``.
     weights : Numbers, default 1
-        What an error counts, above 0; one for all or shape ``(Q,)``.
+        The factors of the errors, above 0; one for all or shape ``(Q,)``.
     epsilon : float, default 1
         The budget of each window, above 0: the epsilon, or the square of mu.
     objective : Literal["worst", "weighted", "leximin"], default "worst"
@@ -144,7 +144,7 @@ class BudgetAllocation(Problem):
         Parameters
         ----------
         decision : Spending or array_like
-            What each query spends, shape ``(Q,)``.
+            The spend of each query, shape ``(Q,)``.
 
         Raises
         ------
@@ -176,7 +176,7 @@ def _refuse(problem: BudgetAllocation, method: str, *objectives: str) -> None:
 
 
 def _within(problem: BudgetAllocation, spends: Array) -> Spending:
-    """Without a solver's tolerance: each query shrinks by what its fullest window is overspent."""
+    """Without a solver's tolerance: each spend shrinks by the excess of its fullest window."""
     spends = np.maximum(spends, 0.0)
     matrix = problem.matrix()
     over = np.maximum(matrix @ spends / problem.epsilon, 1.0)

@@ -271,6 +271,7 @@ N, FAILURE = 100_000, 0.05
         (IndependentBlocks, 20, "gaussian", 200, 0.1087),
         (IndependentBlocks, 20, "gaussian", 1000, 0.1662),
         (IndependentBlocks, 20, "laplace", 100, 0.264),
+        (IndependentBlocks, 20, "laplace", 200, 0.382),
         (IndependentBlocks, 20, "laplace", 1000, 0.917),
     ],
 )
