@@ -19,7 +19,7 @@ def open_session(backend: Backend, program: Program) -> Session:
     """Translate a program to a solver so that it reads every coefficient.
 
     Rounding dust is dropped, and rows and columns are scaled by powers of two where a coefficient is below
-    the solver's threshold. The answers are those of the program as given.
+    the solver's threshold. The results hold for the program as given.
 
     Raises
     ------

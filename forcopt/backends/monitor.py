@@ -1,4 +1,4 @@
-"""What a backend hears from its solver while it runs: lines of its log, and improvements."""
+"""The messages of a solver to its backend during a run: lines of its log, and improvements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["SolveMonitor"]
 
 
 class SolveMonitor:
-    """Collects a run's log and improvements, tells the caller, and remembers whether to stop.
+    """Collect a run's log and improvements, pass them to the caller, and remember whether to stop.
 
     Solvers call back from their own code, which often cannot carry a Python exception: what is raised within
     `capture` is kept, stops the run, and is raised again by `reraise`.
@@ -25,7 +25,7 @@ class SolveMonitor:
     Attributes
     ----------
     log
-        What the solver printed.
+        The output that the solver printed.
     trace
         Improvements in minimised terms.
     stop
@@ -47,7 +47,7 @@ class SolveMonitor:
             print(text, end="")
 
     def improved(self, objective: float, bound: float) -> None:
-        """Note a point of this (minimised) value, if it is the best so far."""
+        """Note a point of this (minimized) value, if it is the best yet."""
         if self.trace and objective >= self.trace[-1].objective:
             return
         step = Improvement(self.deadline.seconds, objective, bound)
@@ -68,6 +68,6 @@ class SolveMonitor:
             interrupt()
 
     def reraise(self) -> None:
-        """Raise what was kept."""
+        """Raise the exception that was kept, if there is one."""
         if self._error is not None:
             raise self._error

@@ -1,4 +1,4 @@
-"""What a solver said about a model."""
+"""The solution of a model."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def relative_gap(objective: float, bound: float) -> float:
 
 @dataclass(eq=False)
 class ModelSolution:
-    """What a solver said about a model; ``s[x]`` gives the value of a variable or any expression.
+    """The solution of a model; ``s[x]`` gives the value of a variable or any expression.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class ModelSolution:
                 if self.point is None:
                     raise DeclarationError(f"there are no levels to read: the status is {self.status}")
                 return stage.levels(self.point)
-        raise DeclarationError("levels are those of a leximin or leximax objective; there is none")
+        raise DeclarationError("levels belong to a leximin or leximax objective; there is none")
 
     @property
     def gap(self) -> float:

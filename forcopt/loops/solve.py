@@ -56,7 +56,7 @@ def solve_model(
         With an objective; without one any feasible point will do.
     backend : str, optional
         A name that ``forcopt backends`` lists. By default HiGHS for linear models, with integers or not;
-        Clarabel for convex ones; SCIP for convex ones with integers. ``s.backend`` says which was taken.
+        Clarabel for convex ones; SCIP for convex ones with integers. ``s.backend`` names it.
     time_limit : float, optional
         Seconds for everything together.
     gap : float, optional
@@ -108,7 +108,7 @@ def solve_model(
         pad = np.full(program.columns - model.column_count, np.nan)
         settings = replace(settings, start=np.concatenate([settings.start, pad]))
     if program.is_staged and gap is None:
-        settings = replace(settings, gap=0.0)  # later stages would use up what a gap leaves
+        settings = replace(settings, gap=0.0)  # later stages would use up the slack of a gap
     native_lazy, begun = "lazy" in chosen.capabilities.kinds, False
 
     def run(current: Session, last: bool) -> RawResult:
@@ -121,7 +121,7 @@ def solve_model(
         else:
             result = current.solve(settings.within(deadline.seconds))
         if result.x is not None and program.is_integer and program.is_staged:
-            # The integers are feasible in the next stage; what it adds has other values.
+            # The integers are feasible in the next stage; its new columns have other values.
             settings = replace(settings, start=np.where(program.integer == 1, result.x, np.nan))
         return result
 
@@ -171,7 +171,7 @@ _PROOF = 1e-4
 """The largest distance, relative, of an optimum from the bound that its multipliers prove."""
 
 _FAR = 1e15
-"""Values this large are beyond what solvers compute with: a ray explains them, or nothing does."""
+"""Solvers do not compute with values this large: they show a ray, or a numerical failure."""
 
 
 def _confirmed(
@@ -241,7 +241,7 @@ def _doubt(
     options: SolveOptions,
     deadline: Deadline,
 ) -> str:
-    """Say why a program does not have the status that a solver claims; empty if it has."""
+    """Give the reason why a program does not have the status that a solver claims; empty if it has."""
     left = options.within(deadline.seconds)
     if result.status is Status.INFEASIBLE:
         doubt = infeasibility_doubt(program, left, backend.accuracy)
@@ -298,12 +298,12 @@ _APART = 1e-3
 
 
 def _disambiguate(backend: Backend, program: Program, options: SolveOptions, deadline: Deadline) -> Status:
-    """Tell infeasible from unbounded by solving without an objective."""
+    """Distinguish infeasible from unbounded by a solve without an objective."""
     empty = StageCost(np.zeros(program.columns), 0.0, False)
     result = open_session(backend, program.with_stage(empty)).solve(options.within(deadline.seconds))
     if result.status.has_solution:
         return Status.UNBOUNDED
-    # Nothing is unbounded without an objective, so a solver that still says so found no feasible point.
+    # Nothing is unbounded without an objective, so a solver that still reports it found no feasible point.
     return Status.INFEASIBLE if result.ambiguous or result.status is Status.UNBOUNDED else result.status
 
 
@@ -355,7 +355,7 @@ def postsolve(
         off = np.abs(point - np.round(point)).max(initial=0.0, where=integer)
         if off > 100 * backend.accuracy:
             raise BackendError(
-                f"{backend.name} claims a point with an integer off by {off:.3g}; it said: {result.message}"
+                f"{backend.name} claims a point with an integer off by {off:.3g}; message: {result.message}"
             )
         point[integer] = np.round(point[integer])
         held = model.parametric_columns()
@@ -368,7 +368,7 @@ def postsolve(
         if violation > 100 * backend.accuracy:
             raise BackendError(
                 f"{backend.name} claims a point that violates {worst!r} by {violation:.3g}; "
-                f"it said: {result.message}"
+                f"message: {result.message}"
             )
         objective = model.objective
         stages = tuple(v for s in objective.stages for v in s.values(point)) if objective else (0.0,)
