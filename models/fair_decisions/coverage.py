@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Declared, Numbers
-from forcopt.errors import DeclarationError, BackendError
+from forcopt.errors import BackendError, DeclarationError
 from forcopt.language.atoms import sum_squares
 from forcopt.language.model import Model
 from forcopt.models.fair_decisions.grants import laplace_scale
@@ -339,8 +339,8 @@ class CoverageDecision(Problem):
 
     Notes
     -----
-    The noisy margins are the true ones plus noise whose law does not depend on the counts. So the rate under a
-    monotone table never falls in any margin, and its infimum over all covered counts is the limit at one of
+    The noisy margins are the true ones plus noise whose law does not depend on the counts. So the rate under
+    a monotone table never falls in any margin, and its infimum over all covered counts is the limit at one of
     two corners of the covered region, `corners`: all thresholds are met exactly, but for the weaker one of
     the two on limited speakers, which is missed by far. Rates at the corners are continuous; a monotone table
     with `least_rate` there has it for every covered jurisdiction.
@@ -374,12 +374,8 @@ class CoverageDecision(Problem):
     rule: CoverageRule = Field(default_factory=CoverageRule)
     least_rate: float = Field(default=0.8, ge=0.0, lt=1.0)
     holds_for: Literal["every", "given"] = "every"
-    first_cuts: Numbers = Field(
-        default=_CUTS, validate_default=True
-    )
-    second_cuts: Numbers = Field(
-        default=_CUTS, validate_default=True
-    )
+    first_cuts: Numbers = Field(default=_CUTS, validate_default=True)
+    second_cuts: Numbers = Field(default=_CUTS, validate_default=True)
     confidential: bool = False
 
     @model_validator(mode="after")
@@ -440,7 +436,7 @@ class CoverageDecision(Problem):
 
     @cached_property
     def corners(self) -> Array:
-        """Counts at which the rate of a monotone table has its infimum over all covered ones, shape ``(2, 3)``.
+        """Where the rate of a monotone table has its infimum over all covered counts, shape ``(2, 3)``.
 
         They lie on the boundary of the covered region: the first meets the threshold in percent with counts
         of 0, the second the absolute one among very many citizens.
@@ -448,9 +444,7 @@ class CoverageDecision(Problem):
         rule = self.rule
         far = 2 * _REACH * self.scale / rule.percent
         limited = rule.absolute
-        return np.array(
-            [[0.0, 0.0, 0.0], [limited / rule.percent + far, limited, rule.literacy * limited]]
-        )
+        return np.array([[0.0, 0.0, 0.0], [limited / rule.percent + far, limited, rule.literacy * limited]])
 
     @property
     def guarded(self) -> Array:
@@ -466,7 +460,7 @@ class CoverageDecision(Problem):
         return DecisionTable(f.copy(), s.copy(), np.clip(v, 0.0, 1.0))
 
     def cell_probabilities(self, first: Any, second: Any, counts: Any = None) -> Array:
-        """Exact probabilities of each cell of a table, shape ``(k, m + 1, n + 1)``; by default for `counts`."""
+        """Exact probabilities of each cell of a table, shape ``(k, m + 1, n + 1)``; default `counts`."""
         x = self.counts if counts is None else as_numbers(counts, "counts")
         cuts = [np.r_[-np.inf, np.asarray(c, dtype=float)] for c in (first, second)]
         above = np.zeros((len(x), len(cuts[0]) + 1, len(cuts[1]) + 1))
@@ -480,7 +474,7 @@ class CoverageDecision(Problem):
         return self.cell_probabilities(self.first_cuts, self.second_cuts)
 
     def rates(self, decision: DecisionTable, counts: Any = None) -> Array:
-        """The exact probability that each jurisdiction is covered, shape ``(k,)``; by default for `counts`."""
+        """The exact probability that each jurisdiction is covered, shape ``(k,)``; of `counts` by default."""
         own = (
             counts is None
             and np.array_equal(decision.first, self.first_cuts)

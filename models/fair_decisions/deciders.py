@@ -108,9 +108,7 @@ def decision_table(problem: CoverageDecision, model: Model, *, deterministic: bo
 
 
 @CoverageDecision.algorithm("posterior", exact=False, cites="Pujol et al. (2020), section 4.3")
-def posterior(
-    problem: CoverageDecision, *, cuts: int = 16, time_limit: float | None = None
-) -> Outcome:
+def posterior(problem: CoverageDecision, *, cuts: int = 16, time_limit: float | None = None) -> Outcome:
     """Cover where the posterior probability of coverage, under a flat prior, exceeds a threshold.
 
     The largest threshold is taken that reaches the least rate. The posterior depends on the noisy margins; it

@@ -16,7 +16,7 @@ _STEP, _REACH, _TILT = 0.05, 12.0, 0.5
 
 
 def laplace_sum_tail(value: float, scales: Any, *, positive: bool = False) -> float:
-    """Give the probability that independent Laplace variables, or their positive parts, sum to more than a value.
+    """Give the probability that independent Laplace variables sum to more than a value.
 
     Parameters
     ----------
@@ -40,7 +40,8 @@ def laplace_sum_tail(value: float, scales: Any, *, positive: bool = False) -> fl
     Notes
     -----
     The tail is the integral of ``exp(-z v) / z * prod_i 1 / (1 - s_i^2 z^2)`` along any path from infinity to
-    infinity around the poles ``1 / s_i``; for positive parts the factors are ``(1 + 1 / (1 - s_i z)) / 2``. It is taken on the hyperbola ``x^2 = c^2 + y^2 / 4``
+    infinity around the poles ``1 / s_i``; for positive parts they are ``(1 + 1 / (1 - s_i z)) / 2``. It
+    is taken on the hyperbola ``x^2 = c^2 + y^2 / 4``
     through the saddle point c on the real axis: no factor of the product is larger on it than at c, the
     product of many falls as a Gaussian, and ``exp(-z v)`` falls too. There the trapezoidal rule converges
     geometrically.

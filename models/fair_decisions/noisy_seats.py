@@ -23,7 +23,7 @@ _NODES_AT_ONCE = 64
 
 
 def seat_probabilities(problem: Apportionment, mechanism: AdditiveMechanism) -> Array:
-    """Give the probability of each number of seats under the problem's divisor method, applied to noisy counts.
+    """Give the probability of each number of seats by a divisor method on noisy populations.
 
     Parameters
     ----------
@@ -35,8 +35,8 @@ def seat_probabilities(problem: Apportionment, mechanism: AdditiveMechanism) -> 
     Returns
     -------
     Array
-        Shape ``(k, seats + 1)``: entry ``(a, s)`` is the probability that state a has s seats. Where all noisy
-        populations are 0, each state has its minimum only.
+        Shape ``(k, seats + 1)``: entry ``(a, s)`` is the probability that state a has s seats. Where all
+        noisy populations are 0, each state has its minimum only.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def seat_probabilities(problem: Apportionment, mechanism: AdditiveMechanism) -> 
     wins[:, 1:-1][np.arange(seats) < least[:, None]] = 1.0
     free = np.arange(seats) >= least[:, None]
     held = int((~free).sum())
-    posts = np.maximum(posts, 1e-300)  # a first seat of infinite priority goes to all noisy populations above 0
+    posts = np.maximum(posts, 1e-300)  # first seats of infinite priority go to positive populations
     at, away = p[:, None] / posts, np.broadcast_to(_REACH / posts, free.shape)
     # Above `high` at most all seats can be taken, below `low` more than all are.
     high = _largest(np.where(free, at + away, 0.0), seats - held + 1)
@@ -129,13 +129,13 @@ class _Claims:
         x = t[:, None, None] * self.posts[np.minimum(slots, self.seats - 1)] - self.p[active, None]
         above = np.where(inside, _tail(x), 0.0)  # P(at least slot + 1 seats)
         length = next_fast_len(1 + int(sizes.sum()), real=True)
-        chances = -np.diff(above, axis=2, prepend=1.0, append=0.0)
-        return active, sure, np.array(spare), slots, inside, x, rfft(chances, length, axis=2), np.array(length)
+        found = rfft(-np.diff(above, axis=2, prepend=1.0, append=0.0), length, axis=2)
+        return active, sure, np.array(spare), slots, inside, x, found, np.array(length)
 
     def uncertain(self, low: float, high: float) -> tuple[float, float]:
         """Shorten an interval of t to where the priority of the last seat lies but for 1e-13."""
         ends = []
-        for below, tail in ((True, low), (False, high)):
+        for below in (True, False):
             inner, outer = (high, low) if below else (low, high)
             for _ in range(60):
                 if abs(inner - outer) < 0.02 * abs(high - low):
