@@ -68,11 +68,12 @@ def margins(problem: CoverageDecision, *, directions: int = 5, time_limit: float
     return Outcome(best[1])
 
 
-@CoverageDecision.formulation("decision-table", exact=True, cites="linear program over monotone tables")
+@CoverageDecision.formulation("decision-table", exact=False, cites="linear program over monotone tables")
 def decision_table(problem: CoverageDecision, model: Model, *, deterministic: bool = False) -> Handles:
     """Choose the probability of coverage in each cell of a table of the two margins, monotone in both.
 
-    Exact among the monotone tables with the problem's cuts. Without monotonicity a table with fine cells
+    It is the best of the monotone tables with the problem's cuts, which bounds no other table. Without
+    monotonicity a table with fine cells
     would memorise where the true counts are.
 
     Parameters
@@ -94,14 +95,14 @@ def decision_table(problem: CoverageDecision, model: Model, *, deterministic: bo
     d = model.variable(model.unused_name("values"), shape, lower=0, upper=1, integer=deterministic)
     model.subject_to(d[1:, :] >= d[:-1, :], d[:, 1:] >= d[:, :-1], name=model.unused_name("monotone"))
     guarded = problem.cell_probabilities(problem.first_cuts, problem.second_cuts, problem.guarded)
-    rates = np.where(guarded < _DUST, 0.0, guarded).reshape(len(guarded), -1) @ d.reshape(-1)
+    rates = np.where(guarded < _DUST, 0.0, guarded).reshape(len(guarded), d.size) @ d.reshape(-1)
     if len(guarded):
         model.subject_to(rates >= problem.least_rate, name=model.unused_name("least_rate"))
     return Handles(
         objective=(d * cells[~problem.covered].sum(axis=0)).sum(),
         decision=lambda result: problem.table(problem.first_cuts, problem.second_cuts, _sorted(result[d])),
         start=lambda table: {d: table.values},
-        restricts=False,
+        restricts=True,
         values=d,
         rates=rates,
     )

@@ -4,7 +4,7 @@ import pytest
 from forcopt.errors import DeclarationError
 from forcopt.models import Apportionment
 from forcopt.models.fair_decisions import seat_probabilities
-from forcopt.numeric.apportionment import apportion
+from forcopt.numeric.apportionment import apportion, signpost
 from forcopt.privacy import AdditiveMechanism, Gaussian, Laplace
 
 CRITERIA = ["hill", "webster", "jefferson", "adams", "dean"]
@@ -62,17 +62,14 @@ def test_two_states_are_those_of_an_enumerated_lattice(criterion):
     points = (np.arange(-240, 241)) * step * scale
     mass = np.exp(-np.abs(points) / scale)
     mass /= mass.sum()
-    law = np.zeros((2, 6))
-    found = {}
-    for a, pa in zip(points + 30, mass, strict=True):
-        for b, pb in zip(points + 50, mass, strict=True):
-            x, y = max(a, 0.0), max(b, 0.0)
-            ratio = round(x / (x + y), 12) if x + y else None
-            if ratio not in found:
-                found[ratio] = seats_of(np.array([x, y]), p)
-            s = found[ratio]
-            law[0, s[0]] += pa * pb
-            law[1, s[1]] += pa * pb
+    x, y = (np.maximum(v, 0.0) for v in np.meshgrid(points + 30, points + 50, indexing="ij"))
+    weight = np.outer(mass, mass)
+    first = np.ones(x.shape, dtype=int)
+    second = np.ones(x.shape, dtype=int)
+    for _ in range(3):  # one seat after the other, to the larger priority
+        wins = x / signpost(first, criterion) > y / signpost(second, criterion)
+        first, second = first + wins, second + ~wins
+    law = np.stack([[weight[s == n].sum() for n in range(6)] for s in (first, second)])
     assert seat_probabilities(p, laplace(scale)) == pytest.approx(law, abs=0.02)
 
 
