@@ -89,7 +89,8 @@ def by_rank(values: Array, slots: int, units: Callable[[Array, Array, int], Arra
     order = np.argsort(-values, axis=1, kind="stable")
     ranked = np.take_along_axis(values, order, axis=1)
     positive = (ranked > 0).sum(axis=1)
-    shares = by_units(lambda h: units(ranked, positive, h), *values.shape, slots)
+    users, ads = values.shape
+    shares = by_units(lambda h: units(ranked, positive, h), users, ads, slots)
     out = np.empty_like(shares)
     np.put_along_axis(out, order[:, :, None], shares, axis=1)
     return out

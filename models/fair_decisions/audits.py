@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from forcopt.models.fair_decisions.clipped_laplace import expected_shares
 from forcopt.models.fair_decisions.coverage import CoverageRule, Nested
 from forcopt.models.fair_decisions.grants import GrantRule, laplace_scale
 from forcopt.models.fair_decisions.noisy_seats import seat_probabilities
-from forcopt.numeric.apportionment import apportion
+from forcopt.numeric.apportionment import DivisorMethod, apportion
 from forcopt.privacy.mechanism import AdditiveMechanism, Mechanism
 from forcopt.privacy.randomness import Simulated
 
@@ -142,7 +142,8 @@ def _seats(rule: Apportionment, populations: Array) -> Array:
         return np.asarray(rule.replace(populations=populations).solve().decision.seats)
     if rule.criterion in ("hill", "adams", "dean"):
         least = np.maximum(least, populations > 0)
-    return apportion(populations, rule.seats, rule.criterion, minimum=least).seats
+    method = cast(DivisorMethod, rule.criterion)
+    return apportion(populations, rule.seats, method, minimum=least).seats
 
 
 def _exact(rule: Rule, x: Array, mechanism: Mechanism) -> tuple[Array, Array]:

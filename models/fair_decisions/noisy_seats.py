@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
 
@@ -9,7 +11,7 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.models.fair_decisions.apportionment import DIVISORS, Apportionment
 from forcopt.models.fair_decisions.grants import laplace_scale
-from forcopt.numeric.apportionment import signpost
+from forcopt.numeric.apportionment import DivisorMethod, signpost
 from forcopt.privacy.mechanism import AdditiveMechanism
 
 __all__ = ["seat_probabilities"]
@@ -76,7 +78,7 @@ def seat_probabilities(problem: Apportionment, mechanism: AdditiveMechanism) -> 
     scale, seats = laplace_scale(mechanism), problem.seats
     p = problem.populations / scale
     least = np.broadcast_to(problem.minimum, p.shape)
-    posts = signpost(np.arange(seats), problem.criterion)
+    posts = signpost(np.arange(seats), cast(DivisorMethod, problem.criterion))
     if int(np.maximum(least, int(posts[0] == 0)).sum()) > seats:
         raise DeclarationError(f"seats is {seats}; the minimums need more")
     wins = np.zeros((len(p), seats + 2))  # P(at least s seats)

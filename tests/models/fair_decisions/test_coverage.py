@@ -164,7 +164,7 @@ def test_the_corners_are_the_least_favourable_covered_counts():
         assert len(counts) > 100
         least = p.evaluate(table).metrics["least rate"]
         assert p.rates(table, counts).min() >= least - 1e-9
-        near = p.corners + [[0, 0, 1e-6], [0, 1e-3, 1]]
+        near = p.corners + np.array([[0, 0, 1e-6], [0, 1e-3, 1]])
         assert p.rates(table, near).min() == pytest.approx(least, abs=1e-3)
 
 
