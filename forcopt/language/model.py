@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from forcopt.language.atoms import Atom
     from forcopt.loops.diagnose import IrreducibleSubset
     from forcopt.loops.feasibility_relaxation import FeasibilityRelaxation
+    from forcopt.loops.ranging import Ranging
     from forcopt.loops.solution import ModelSolution
 
 __all__ = ["Model", "Variable"]
@@ -1090,6 +1091,12 @@ class Model:
         from forcopt.loops.feasibility_relaxation import feasibility_relaxation
 
         return feasibility_relaxation(self, **options)
+
+    def ranging(self) -> Ranging:
+        """Compute sensitivity ranges of a linear model; see `forcopt.loops.ranging.ranging`."""
+        from forcopt.loops.ranging import ranging
+
+        return ranging(self)
 
     def write(self, path: str | Path) -> None:
         """Write an ``.mps`` or ``.lp`` file."""
