@@ -1,18 +1,14 @@
-"""Seeded instances: states of very different sizes, ordered counts with steps, and jurisdictions."""
+"""Seeded instances: states of very different sizes, and ordered counts with steps."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal
 
 import numpy as np
 
 from forcopt.instance import Instance, by_name
 from forcopt.models.fair_decisions.apportionment import Apportionment, Criterion
-from forcopt.models.fair_decisions.coverage import CoverageDecision, Nested
-from forcopt.models.fair_decisions.generators import random_jurisdictions
 from forcopt.models.fair_decisions.partition import IntervalPartition
-from forcopt.privacy import AdditiveMechanism, Laplace
 
 __all__ = ["INSTANCES"]
 
@@ -30,15 +26,7 @@ def _steps(counts: int) -> IntervalPartition:
     return IntervalPartition(rng.poisson(rng.gamma(2.0, 20.0, counts)[levels]).astype(float), penalty=20.0)
 
 
-def _jurisdictions(covered: int, holds_for: Literal["every", "given"]) -> CoverageDecision:
-    """Five times as many are not covered; epsilon is 1."""
-    noise = Nested(mechanism=AdditiveMechanism(Laplace(epsilon=1.0)))
-    counts = random_jurisdictions(covered, 5 * covered, seed=covered)
-    return CoverageDecision(counts, mechanism=noise, holds_for=holds_for)
-
-
 _SHIPPED: tuple[Criterion, ...] = ("hill", "total", "range")
-_HOLDS_FOR: tuple[Literal["every", "given"], ...] = ("every", "given")
 
 INSTANCES = by_name(
     [
@@ -47,9 +35,4 @@ INSTANCES = by_name(
         for states in (10, 50)
     ]
     + [Instance(f"decisions/partition-{n}", partial(_steps, n), "lp") for n in (30, 100)]
-    + [
-        Instance(f"decisions/coverage-{each}-{n}", partial(_jurisdictions, n, each), "decision-table")
-        for each in _HOLDS_FOR
-        for n in (10, 40)
-    ]
 )
