@@ -93,7 +93,9 @@ def test_permutahedron_of_a_point_with_rounding_errors(noise: float) -> None:
         weights = np.zeros(n)
         weights[:k] = 1.0 if rng.random() < 0.5 else np.sort(rng.random(k))[::-1]
         shares = rng.dirichlet(np.ones(int(rng.integers(1, 5))))
-        point = sum(share * rng.permutation(weights) for share in shares) + noise * rng.normal(size=n)
+        point = sum(
+            share * rng.permutation(weights) for share in shares
+        ) + noise * weights.sum() * rng.uniform(-1, 1, n)
         lottery = decompose_permutahedron(point, weights[:k])
         mean = np.zeros(n)
         for share, order in zip(lottery.weights, lottery.rankings, strict=True):
