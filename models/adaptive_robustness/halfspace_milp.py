@@ -16,8 +16,12 @@ from forcopt.problem import Handles
 
 __all__ = ["milp", "misocp"]
 
+_STRICT = 10 * TOLERANCE
+"""The room that points of label 0 need at least, in units of the extent: the border belongs to label 1."""
+
 _PREMISE = (
-    "points whose ball is empty are counted right only if they are off the border by 1e-5 of the extent"
+    "points of label 0 whose ball is smaller than 1e-5 of the extent are counted right only if they are off "
+    "the border by as much"
 )
 
 
@@ -61,8 +65,8 @@ def _write(problem: AdaptiveRobustClassification, model: Model) -> Handles:
     unit = problem.extent
     X = (problem.features - problem.center) / unit
     balls = problem.balls / unit
-    # strictly right where the ball is empty, as the border belongs to label 1
-    asked = np.maximum(balls, 10 * TOLERANCE)
+    tiny = (problem.labels == 0) & (balls < _STRICT)
+    asked = np.where(tiny, _STRICT, balls)
     name = model.unused_name
     w = model.variable(name("w"), d, lower=-1, upper=1)
     farthest = float(length(X, problem.norm).max())
@@ -85,6 +89,7 @@ def _write(problem: AdaptiveRobustClassification, model: Model) -> Handles:
         length_ = dual_length(found, problem.norm)
         if length_ <= 10 * TOLERANCE:  # constant over the points
             return Halfspace(np.zeros(d), 1.0 if shift >= 0 else -1.0)
+        shift += TOLERANCE / 2 * length_  # points of label 1 on the border are on its side in spite of rounding
         return Halfspace(found / unit, shift - float(found @ problem.center) / unit)
 
     def start(decision: Halfspace) -> dict[Variable, Array]:
@@ -101,7 +106,7 @@ def _write(problem: AdaptiveRobustClassification, model: Model) -> Handles:
         decision,
         start,
         unit=1.0 / n,
-        premise=_PREMISE if (problem.balls == 0).any() else "",
+        premise=_PREMISE if tiny.any() else "",
         lost=lost,
         w=w,
         b=b,
