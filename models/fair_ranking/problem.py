@@ -40,7 +40,7 @@ __all__ = ["FairRanking"]
 Name = Annotated[str, BeforeValidator(str)]
 
 _MOST_COLUMNS = 300_000
-"""Larger programs of counts go by exposures."""
+"""Larger linear programs give way to column generation."""
 
 _MOST_SHOWN = 12
 """Of how many groups measures are listed as metrics."""
@@ -248,6 +248,8 @@ class FairRanking(Problem):
         """Give a method by name; by default an exact one that fits."""
         if name:
             return super().method(name)
+        from forcopt.models.fair_ranking.column_generation import generates
+
         prefixes = any(limit.prefix is not None for limit in self.limits)
         drops = int((np.diff(self.position_weights, append=0.0) < 0).sum())
         small = len(self.kept) * drops <= _MOST_COLUMNS
@@ -255,6 +257,10 @@ class FairRanking(Problem):
             return super().method("prefix-counts")
         if self.integer:
             return super().method("milp")
+        if len(self.notions) == 1 and isinstance(self.notions[0], CounterfactualOrder) and self.utilities is None:
+            return super().method("isotonic")
+        if generates(self) and not (self.utilities is not None and self.size * self.length <= _MOST_COLUMNS):
+            return super().method("column-generation")
         return super().method("assignment" if prefixes or self.utilities is not None else "exposures")
 
     def infeasibility_reason(self) -> str:
