@@ -34,8 +34,8 @@ def generate_rankings(
 ) -> Outcome:
     """Mix rankings. The best ranking at given prices of demands is a sort, or an assignment.
 
-    An assignment is needed for demands on prefixes and for utilities by position. With a `CounterfactualOrder`
-    the columns are lotteries that keep it, and the oracle is an isotonic regression.
+    An assignment is needed for demands on prefixes and for utilities by position. With a
+    `CounterfactualOrder` the columns are lotteries that keep it, and the oracle is an isotonic regression.
 
     Notes
     -----
@@ -211,6 +211,4 @@ class _Ordered:
             start += len(limit.factor)
             values = values - price[limit.codes]
         w = self.problem.position_weights
-        return pooled_exposures(
-            regression_on_semiorder(values, self.order.scores, self.order.slack, w), w
-        )
+        return pooled_exposures(regression_on_semiorder(values, self.order.scores, self.order.slack, w), w)

@@ -257,11 +257,13 @@ class FairRanking(Problem):
             return super().method("prefix-counts")
         if self.integer:
             return super().method("milp")
-        if len(self.notions) == 1 and isinstance(self.notions[0], CounterfactualOrder) and self.utilities is None:
+        if self.scores is None and self.size * self.length <= _MOST_COLUMNS:
+            return super().method("assignment")
+        if self.scores is not None and [type(notion) for notion in self.notions] == [CounterfactualOrder]:
             return super().method("isotonic")
-        if generates(self) and not (self.utilities is not None and self.size * self.length <= _MOST_COLUMNS):
+        if generates(self):
             return super().method("column-generation")
-        return super().method("assignment" if prefixes or self.utilities is not None else "exposures")
+        return super().method("assignment" if prefixes or self.scores is None else "exposures")
 
     def infeasibility_reason(self) -> str:
         """Say which demands contradict each other, and in which prefix; empty if none is found.
