@@ -89,7 +89,9 @@ def _write(problem: AdaptiveRobustClassification, model: Model) -> Handles:
         length_ = dual_length(found, problem.norm)
         if length_ <= 10 * TOLERANCE:  # constant over the points
             return Halfspace(np.zeros(d), 1.0 if shift >= 0 else -1.0)
-        shift += TOLERANCE / 2 * length_  # points of label 1 on the border are on its side in spite of rounding
+        shift += (
+            TOLERANCE / 2 * length_
+        )  # points of label 1 on the border are on its side in spite of rounding
         return Halfspace(found / unit, shift - float(found @ problem.center) / unit)
 
     def start(decision: Halfspace) -> dict[Variable, Array]:

@@ -74,7 +74,7 @@ def _write(problem: FairRanking, model: Model, reduce: bool) -> Handles:
         model.subject_to(x.sum(axis=1) <= 1, name=model.unused_name("once"))
     w = problem.position_weights
     e: Any = x @ w
-    split = problem.scores is not None and not problem.integer
+    split = not problem.integer
     if split:
         # columns of their own: rounded products of weights and scores would break ties between lotteries
         e = model.variable(model.unused_name("exposure"), n, lower=0.0, upper=float(w[0]))
