@@ -242,3 +242,21 @@ def test_the_wrong_program_or_dimension():
     with pytest.warns(UserWarning, match="above 1/2"):
         AdaptiveRobustClassification([[0.0], [1.0]], [0, 1], 0.7)
     assert AdaptiveRobustClassification.from_dict(p.to_dict()) == p
+
+
+def test_augmented_keeps_its_time_limit():
+    from sklearn.svm import SVC
+
+    from forcopt.models.adaptive_robustness.generators import draw_curves
+
+    x, y = draw_curves("sines", 1500, seed=0)
+    p = AdaptiveRobustClassification(x, y, 0.5)
+    whole = p.solve("augmented", seed=1)
+    limited = p.solve("augmented", seed=1, time_limit=60)
+    assert limited.objective == whole.objective and not limited.message
+    assert p.solve("augmented", seed=1, time_limit=0.0).decision.w.tolist() == [0, 0]
+    slow = SVC(kernel="linear", C=1e5, tol=1e-9)  # minutes
+    s = p.solve("augmented", seed=1, learner=slow, time_limit=0.5)
+    assert s.seconds < 5 and "not end in time" in s.message and s.objective <= 1
+    with pytest.raises(ValueError, match="C"):
+        p.solve("augmented", seed=1, learner=SVC(kernel="linear", C=-1.0), time_limit=30)
