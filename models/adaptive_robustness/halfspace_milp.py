@@ -70,15 +70,16 @@ def _write(problem: AdaptiveRobustClassification, model: Model) -> Handles:
     name = model.unused_name
     w = model.variable(name("w"), d, lower=-1, upper=1)
     farthest = float(length(X, problem.norm).max())
-    b = model.variable(name("b"), lower=-(farthest + asked.max()), upper=farthest + asked.max())
+    # if points of both labels are kept, the border passes between them; else a constant is as good
+    shift_most = max(farthest, float(asked.max()))
+    b = model.variable(name("b"), lower=-shift_most, upper=shift_most)
     lost = model.variable(name("lost"), n, binary=True)
     if problem.norm == "l2":
         model.subject_to(norm_of(w) <= 1)
     else:
         size = model.variable(name("size"), d, lower=0, upper=1)
         model.subject_to(w <= size, -w <= size, size.sum() <= 1)
-    # a score is at least -|x| - |b|: past |b| = farthest + radius the classifier is constant
-    big = asked + length(X, problem.norm) + farthest + asked.max()
+    big = asked + _reach(problem, X, asked)
     signs = problem.signs
     model.subject_to((X * signs[:, None]) @ w + signs * b >= asked - big * lost)
     for i, j in _overlapping(problem):
@@ -96,12 +97,14 @@ def _write(problem: AdaptiveRobustClassification, model: Model) -> Handles:
 
     def start(decision: Halfspace) -> dict[Variable, Array]:
         size = dual_length(decision.w, problem.norm)
-        if size == 0:
-            constant = np.sign(decision.b or 1.0) * (farthest + asked.max())
-            return {w: np.zeros(d), b: np.array(constant), lost: problem.lossy(decision).astype(float)}
+        lossy = problem.lossy(decision)
+        kept = problem.labels[~lossy]
+        if size == 0 or not len(kept) or (kept == kept[0]).all():
+            side = kept[0] if len(kept) else int(decision.b >= 0)
+            constant = float(asked.max()) * (1.0 if side == 1 else -1.0)
+            return {w: np.zeros(d), b: np.array(constant), lost: lossy.astype(float)}
         shift = (decision.b + decision.w @ problem.center) / size / unit
-        shift = np.clip(shift, -(farthest + asked.max()), farthest + asked.max())
-        return {w: decision.w / size, b: np.array(shift), lost: problem.lossy(decision).astype(float)}
+        return {w: decision.w / size, b: np.array(shift), lost: lossy.astype(float)}
 
     return Handles(
         lost.sum() * 1.0,
@@ -113,6 +116,20 @@ def _write(problem: AdaptiveRobustClassification, model: Model) -> Handles:
         w=w,
         b=b,
     )
+
+
+def _reach(problem: AdaptiveRobustClassification, X: Array, asked: Array) -> Array:
+    """How far each point can be on the wrong side, shape ``(n,)``.
+
+    If some point of its label is kept, it is no farther than from that point, less the room kept there. If
+    none is, a constant classifier is as good, whose scores are the largest radius.
+    """
+    reach = np.full(len(X), float(asked.max()))
+    for i in range(len(X)):
+        same = problem.labels == problem.labels[i]
+        away = length(X[same] - X[i], problem.norm) - asked[same]
+        reach[i] = max(reach[i], float(away.max()))
+    return reach
 
 
 def _overlapping(problem: AdaptiveRobustClassification) -> list[tuple[int, int]]:

@@ -219,8 +219,8 @@ def exact_radii(
         s = p.solve(method, **options)
         no_move = s.status == "infeasible"
         runs = [s]
-        if s.status in ("feasible", "limit") and "gradient" in classifier.methods:
-            runs.append(p.solve("gradient"))  # a solver that ran out of time may know less than an attack
+        if s.status not in ("optimal", "infeasible") and "gradient" in classifier.methods:
+            runs.append(p.solve("gradient"))  # a solver that stopped early may know less than an attack
         found = [r.objective for r in runs if r.evaluation is not None and r.evaluation.feasible]
         upper.append(min(found, default=np.inf))
         lower.append(np.inf if no_move else max(0.0, min(s.bound, upper[-1])))
