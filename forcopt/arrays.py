@@ -38,7 +38,7 @@ def as_numbers(data: Any, what: str, *, infinite: bool = False) -> Array:
     data : Any
         Anything numpy reads as an array of numbers.
     what : str
-        What to call it in an error.
+        The name of the array in an error.
     infinite : bool, default False
         Whether infinite entries are allowed.
 

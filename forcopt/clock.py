@@ -13,7 +13,7 @@ __all__ = ["Deadline", "Improvement", "OnImprovement", "Trace"]
 
 @dataclass(frozen=True, slots=True)
 class Improvement:
-    """One step of a search: what was known after how many seconds.
+    """One step of a search: objective and bound after a number of seconds.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Trace:
     Attributes
     ----------
     steps : list of Improvement
-        All improvements so far.
+        All improvements until now.
     stopped : bool
         Whether the caller asked to stop.
 

@@ -5,7 +5,7 @@
 Campaigns: linear programs (oracle: rational simplex with Farkas proofs and rays), integer programs (all
 points of the box), convex quadratic programs (all faces of the box, in fractions), balls and halfspaces,
 largest eigenvalues (closed forms), lexicographic and leximin objectives and lazy families over integers (all
-points).
+points); and of every problem that has a file in ``campaigns``, by all its methods.
 A status OPTIMAL, INFEASIBLE or UNBOUNDED that is not true, or an optimum off by more than the backend's
 accuracy allows, is wrong; a failure that says so is counted apart. A wrong answer is printed with its seed:
 ``--only CAMPAIGN:SEED`` repeats it. ``--quick`` runs ten seconds.
@@ -13,10 +13,13 @@ accuracy allows, is wrong; a failure that says so is counted apart. A wrong answ
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import sys
 import time
+import zlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -28,6 +31,8 @@ import numpy as np
 from flint import fmpq
 
 import forcopt as fo
+from benchmarks.fuzz import campaigns
+from benchmarks.fuzz.case import ProblemCase, answers
 from benchmarks.report import Page, parser, progress, row, table
 from forcopt.backends import backends
 from forcopt.compile import compile_model
@@ -225,7 +230,12 @@ def eigenvalue(rng: Random) -> Case:
     return Case(m, ("clarabel", "scs"), "optimal", min(values))
 
 
-CAMPAIGNS: dict[str, Callable[[Random], Case]] = {
+PROBLEMS: dict[str, Callable[[Random], ProblemCase]] = {
+    name: make
+    for module in pkgutil.iter_modules(campaigns.__path__)
+    for name, make in importlib.import_module(f"{campaigns.__name__}.{module.name}").CAMPAIGNS.items()
+}
+CAMPAIGNS: dict[str, Callable[[Random], Case | ProblemCase]] = {
     "linear": linear,
     "integer": integer,
     "quadratic": quadratic,
@@ -233,6 +243,7 @@ CAMPAIGNS: dict[str, Callable[[Random], Case]] = {
     "eigenvalue": eigenvalue,
     "lexicographic": lexicographic,
     "lazy": lazy,
+    **PROBLEMS,
 }
 TOLERANCE = {"scs": 2e-3, "osqp": 1e-3}
 """Relative to the larger of 1 and the optimum; 1e-4 for other backends."""
@@ -259,17 +270,25 @@ def verdict(case: Case, backend: str) -> tuple[str, str]:
     return "right", words
 
 
-def campaign(name: str, seeds: list[int], counts: Counter[tuple[str, str, str]]) -> None:
-    """Run the models of some seeds on every backend that is there."""
-    for seed in seeds:
-        case = CAMPAIGNS[name](np.random.default_rng([list(CAMPAIGNS).index(name), seed]))
+def runs(case: Case | ProblemCase) -> Iterator[tuple[str, str, str]]:
+    """Every run of a case, its verdict and the answers in words."""
+    if isinstance(case, ProblemCase):
+        yield from answers(case)
+    else:
         for backend in case.takers:
-            if backend not in READY:
-                continue
-            answer, words = verdict(case, backend)
-            counts[name, backend, answer] += 1
+            if backend in READY:
+                yield backend, *verdict(case, backend)
+
+
+def campaign(name: str, seeds: list[int], counts: Counter[tuple[str, str, str]]) -> None:
+    """Run the models or problems of some seeds by every backend or method that is there."""
+    for seed in seeds:
+        key = zlib.crc32(name.encode())
+        case = CAMPAIGNS[name](np.random.default_rng([key, seed]))
+        for run, answer, words in runs(case):
+            counts[name, run, answer] += 1
             if answer == "wrong":
-                progress(f"WRONG {name}:{seed} on {backend}: {words}")
+                progress(f"WRONG {name}:{seed} by {run}: {words}")
         counts[name, "models", ""] += 1
 
 
@@ -283,7 +302,7 @@ def report(counts: Counter[tuple[str, str, str]]) -> str:
         for backend in sorted({b for c, b, _ in counts if c == name and b != "models"}):
             cells = [counts[name, backend, a] for a in ("right", "wrong", "no answer", "not decided")]
             rows.append((name, counts[name, "models", ""], backend, *cells))
-    return table(["campaign", "models", "backend", "right", "wrong", "no answer", "not decided"], rows)
+    return table(["campaign", "models", "run", "right", "wrong", "no answer", "not decided"], rows)
 
 
 def main() -> None:
@@ -292,6 +311,7 @@ def main() -> None:
     options.add_argument("--seconds", type=float, default=600.0)
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--only", help="CAMPAIGN:SEED, to repeat one model")
+    options.add_argument("--campaigns", default=",".join(CAMPAIGNS), help="names, with commas between")
     given = options.parse_args()
     counts: Counter[tuple[str, str, str]] = Counter()
     if given.only:
@@ -303,7 +323,7 @@ def main() -> None:
     page = Page("Random models against exact oracles", given.out, "forcopt", "highspy", "ortools", "cvxpy")
     while time.monotonic() - began < seconds:
         first = 1_000_003 * given.seed + batch * turn
-        for name in CAMPAIGNS:
+        for name in given.campaigns.split(","):
             campaign(name, list(range(first, first + batch)), counts)
         turn += 1
     models = sum(n for (_, b, _), n in counts.items() if b == "models")

@@ -1,4 +1,4 @@
-"""What every backend offers: capabilities, sessions, one spelling of options, one form of answer."""
+"""The interface of every backend: capabilities, sessions, one spelling of options, one form of result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Backend", "RawResult", "Session", "SolveOptions", "without_solver"]
 
 
 _LARGEST_SEED = 2**31 - 1
-"""What every solver takes."""
+"""The options that every solver takes."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,8 @@ class SolveOptions:
         A point (all columns) to start from; NaN where unknown.
     on_improvement : Callable[[Improvement], bool | None], optional
         Called with each `Improvement` where the solver reports them; stop by returning True.
+    pool : int, default 0
+        The number of points of the search to keep.
     extra : Mapping[str, Any], optional
         Options of the solver by its own names.
     """
@@ -58,12 +60,13 @@ class SolveOptions:
     log: bool = False
     start: Array | None = None
     on_improvement: Callable[[Improvement], bool | None] | None = None
+    pool: int = 0
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name, low in (("time_limit", 0.0), ("gap", 0.0), ("threads", 1), ("seed", 0)):
+        for name, low in (("time_limit", 0.0), ("gap", 0.0), ("threads", 1), ("seed", 0), ("pool", 0)):
             value = getattr(self, name)
-            whole = name in ("threads", "seed")
+            whole = name in ("threads", "seed", "pool")
             if value is None or (isinstance(value, Integral if whole else Real) and float(value) >= low):
                 continue
             raise DeclarationError(
@@ -75,7 +78,7 @@ class SolveOptions:
             raise DeclarationError(f"seed is {self.seed}; it must be at most {_LARGEST_SEED}")
 
     def within(self, seconds: float) -> SolveOptions:
-        """The same with what is left of the time limit after `seconds`."""
+        """Return the options with the time limit less `seconds`."""
         if self.time_limit is None:
             return self
         return replace(self, time_limit=max(self.time_limit - seconds, 0.0))
@@ -83,7 +86,7 @@ class SolveOptions:
 
 @dataclass
 class RawResult:
-    """What a solver said of a program, in the program's terms (everything is minimised).
+    """The result of a solver on a program, in the program's terms (every objective is minimized).
 
     Attributes
     ----------
@@ -101,9 +104,9 @@ class RawResult:
         For each column likewise, or None.
     cone_duals : list[Array], optional
         For each block of second-order or semidefinite cones multipliers of its entries, in the dual cones;
-        None where the backend tells none, or the program has other cones.
+        None if the backend reports none, or if the program has other cones.
     ambiguous : bool, default False
-        The solver only said "infeasible or unbounded".
+        The solver reported "infeasible or unbounded" without deciding between them.
     loose : bool, default False
         It got stuck before the tolerance for programs that are solved in stages, but not before the usual
         one.
@@ -112,9 +115,11 @@ class RawResult:
     iterations, nodes : int, default 0
         As the solver counts them.
     log : str, default ""
-        What the solver printed.
+        The output that the solver printed.
     trace : list[Improvement], optional
-        Its improvements, in minimised terms.
+        Its improvements, in minimized terms.
+    pool : list[Array], optional
+        Points that a search found, if `SolveOptions.pool` asks for them; some may be equal.
     """
 
     status: Status
@@ -131,6 +136,7 @@ class RawResult:
     nodes: int = 0
     log: str = ""
     trace: list[Improvement] = field(default_factory=list)
+    pool: list[Array] = field(default_factory=list)
 
 
 class Session(ABC):
@@ -193,7 +199,7 @@ class Session(ABC):
 
 
 def without_solver(program: Program, accuracy: float) -> RawResult | None:
-    """Decide what other libraries stumble over: rows without columns that cannot hold, and nothing to decide.
+    """Decide degenerate programs without a solver: false rows without columns, and programs without columns.
 
     Parameters
     ----------
@@ -256,13 +262,13 @@ class Backend(ABC):
     Attributes
     ----------
     name : str
-        What ``solve(...)`` takes.
+        The options of ``solve(...)``.
     through : str
         The package that it is called through.
     install : str
         The command that installs it.
     capabilities : Capabilities
-        What it takes.
+        The capabilities of the backend.
     accuracy : float, default 1e-06
         The violation of a constraint, relative to its size, that its answers may have.
     """
@@ -277,7 +283,7 @@ class Backend(ABC):
 
     @abstractmethod
     def missing(self) -> str | None:
-        """What it lacks to run here, or None if it is ready; must be quick and import nothing heavy."""
+        """Name the missing package; None if the backend is ready. It is quick and imports no solver."""
 
     @abstractmethod
     def version(self) -> str:
@@ -288,7 +294,7 @@ class Backend(ABC):
         """Translate a program to the solver."""
 
     native_capabilities: Capabilities | None = None
-    """What the library's own model object can hold; None if there is no such object."""
+    """The capabilities of the library's own model object; None if there is no such object."""
 
     def native(self, program: Program) -> Any:
         """Give a program's first stage as the library's own model object, in the model's own sense.

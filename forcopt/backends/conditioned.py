@@ -19,7 +19,7 @@ def open_session(backend: Backend, program: Program) -> Session:
     """Translate a program to a solver so that it reads every coefficient.
 
     Rounding dust is dropped, and rows and columns are scaled by powers of two where a coefficient is below
-    the solver's threshold. The answers are those of the program as given.
+    the solver's threshold. The results hold for the program as given.
 
     Raises
     ------
@@ -59,6 +59,7 @@ class ScaledSession(Session):
         if result.x is not None:
             result.x = result.x * columns
             result.objective = self.program.stages[0].value(result.x)
+        result.pool = [point * columns for point in result.pool]
         if result.row_dual is not None:
             result.row_dual = result.row_dual * self._factors
         if result.reduced_cost is not None:

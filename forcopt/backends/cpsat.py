@@ -2,7 +2,7 @@
 
 CP-SAT takes integers only. Each row is multiplied by the least common multiple of its coefficients'
 denominators, where a coefficient is read as the decimal it prints as (up to nine places) or as a ratio of
-small integers, whichever gives back the very same float; what is neither is refused, never rounded. A row's
+small integers, whichever gives back the very same float; any other number is refused, never rounded. A row's
 bounds need no such form: since its scaled activity is an integer, they are rounded inwards, after being
 loosened by 1e-9 of their size for the rounding errors in computing them.
 """
@@ -63,7 +63,7 @@ def _scaled(values: list[float], name: Callable[[], str]) -> tuple[list[int], in
     Raises
     ------
     UnsupportedError
-        If one is not rational; `name` says whose it is.
+        If one is not rational; `name` names its owner in the message.
     """
     ratios = [rational(v) for v in values]
     known = [r for r in ratios if r is not None]
@@ -77,7 +77,7 @@ def _scaled(values: list[float], name: Callable[[], str]) -> tuple[list[int], in
 
 
 def _check_size(size: float, scale: int, name: Callable[[], str]) -> None:
-    """Refuse what may not fit into CP-SAT's integers."""
+    """Refuse a row whose activity may not fit into CP-SAT's integers."""
     if size * scale >= _LARGEST:
         raise UnsupportedError(
             f"{name()}: scaled by {scale} to integers, it could reach {size * scale:.3g} within the bounds "
@@ -166,7 +166,7 @@ def _add_rows(
         else:
             whole, scale = [int(v) for v in data[part]], 1
         _check_size(sizes[i], scale, called)
-        far = int(1.001 * sizes[i] * scale) + 1  # beyond what the row can be: stands for an infinite bound
+        far = int(1.001 * sizes[i] * scale) + 1  # no activity is larger: an infinite bound
         first = math.ceil(Fraction(low[i]) * scale) if low[i] * scale > -far else -far
         last = math.floor(Fraction(high[i]) * scale) if high[i] * scale < far else far
         constraint = proto.constraints.add()
@@ -199,7 +199,7 @@ def _set_options(solver: cp_model.CpSolver, options: SolveOptions) -> None:
 
 
 class _Run:
-    """What CP-SAT is asked to call back, and its answer."""
+    """The callback of CP-SAT, and its result."""
 
     def __init__(
         self, program: Program, options: SolveOptions, solver: cp_model.CpSolver, scale: int
@@ -215,6 +215,7 @@ class _Run:
             def on_solution_callback(self) -> None:
                 with monitor.capture(self.stop_search):
                     monitor.improved(unscaled(self.objective_value), unscaled(self.best_objective_bound))
+                    monitor.found(lambda: np.array(self.response_proto.solution, dtype=float))
 
         def logged(line: str) -> None:
             with monitor.capture():
@@ -250,6 +251,7 @@ class _Run:
         if result.status.has_solution:
             result.x = np.array(answer.solution, dtype=float)
             result.objective = self.program.stages[0].value(result.x)
+            result.pool = self.monitor.pool
             # Only with a point is the bound in the answer more than a number that was never set.
             result.bound = self._unscaled(answer.best_objective_bound)
         return result

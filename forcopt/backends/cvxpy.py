@@ -35,23 +35,23 @@ if TYPE_CHECKING:
 
 __all__ = ["CONVEX", "Cvxpy", "CvxpySession"]
 
-# cvxpy tells at every import of solvers that it cannot load, also of those nobody asked for.
+# At import, cvxpy prints a line for every solver that it cannot load, wanted or not.
 logging.getLogger("__cvxpy__").addFilter(lambda record: "importing solver" not in record.getMessage())
 
 _CONES = frozenset({"second_order", "exponential", "power_cone", "semidefinite_cone"})
 
 CONVEX = Capabilities(frozenset({"rows", "integer", "quadratic"}) | _CONES)
-"""What a `cvxpy.Problem` can hold, whoever solves it."""
+"""The capabilities of a `cvxpy.Problem`, for any solver."""
 
 
 @dataclass(frozen=True)
 class _Traits:
-    """What cvxpy does not know about a solver.
+    """Facts about a solver that cvxpy does not report.
 
     Attributes
     ----------
     package : str
-        What brings it, as pip and Python call it.
+        The package of the solver, as pip and Python name it.
     accuracy : float, default 1e-06
         See `Backend`.
     own : Mapping[str, str], optional
@@ -62,13 +62,13 @@ class _Traits:
         Further ones for programs that are solved in stages: later stages build on the rounding of earlier
         ones. If they tell of two tolerances, it may end at the second, and says so by `loose`.
     loose : str, default ""
-        What it says then.
+        The solver's message in this case.
     printed : bool, default False
         It prints through Python, where its words can be kept.
     warm : bool, default False
         It starts from the last point of a program that has changed.
     duals : bool, default True
-        Those that cvxpy reads from it can be trusted.
+        Whether the values that cvxpy reads from the solver can be trusted.
     """
 
     package: str
@@ -103,7 +103,7 @@ _SOLVERS = {
         "osqp",
         1e-5,
         {"time_limit": "time_limit"},
-        # OSQP 1.1 adapts its step every 50 iterations unless told; on linear programs that ends in cycles.
+        # OSQP 1.1 adapts its step every 50 iterations by default; on linear programs it then cycles.
         {**_EPS, "max_iter": 100_000, "adaptive_rho_interval": 500},
         printed=True,
         warm=True,
@@ -343,7 +343,7 @@ def _words(raw: Any) -> str:
 
 
 def _bound(program: Program, raw: Any, optimum: float) -> float:
-    """The bound that a search proved, or the dual objective, plus the constant that the solver was not told.
+    """The bound that a search proved, or the dual objective, plus the constant that the solver did not get.
 
     Parameters
     ----------
@@ -352,7 +352,7 @@ def _bound(program: Program, raw: Any, optimum: float) -> float:
     raw : Any
         The solver's answer.
     optimum : float
-        Infinite if none is proved; the bound where the solver tells none.
+        The bound; infinite if the solver proves none.
     """
     if program.is_integer:
         bounds = [_dig(raw, "info.mip_dual_bound"), _dig(raw, "mip_dual_bound")]
@@ -367,7 +367,7 @@ def _bound(program: Program, raw: Any, optimum: float) -> float:
 
 
 class _Tee:
-    """Stands in for standard output: keeps what one thread writes and passes on what others do."""
+    """A stand-in for standard output: it keeps the output of one thread and passes on that of the others."""
 
     def __init__(self, stream: TextIO, show: bool) -> None:
         self.stream, self.show, self.thread = stream, show, get_ident()
@@ -385,7 +385,7 @@ class _Tee:
 
 @contextmanager
 def _printed(show: bool) -> Iterator[list[str]]:
-    """Collect what is printed through Python."""
+    """Collect the output that is printed through Python."""
     tee = _Tee(sys.stdout, show)
     sys.stdout = tee
     try:
@@ -440,7 +440,7 @@ class Cvxpy(Backend):
         return _build(program, natural=True).problem
 
     def settings(self, options: SolveOptions, staged: bool = False) -> dict[str, Any]:
-        """Spell the options as the solver does, with those for programs in stages if it is one.
+        """Give the options under the solver's names, with those for stages if there are several.
 
         A gap, a seed or a thread count that changes nothing in a known solver is left out.
 
@@ -469,14 +469,14 @@ class Cvxpy(Backend):
 
 
 def _installed() -> list[str]:
-    """What cvxpy found when it was loaded; asking it again would import, and complain, again."""
+    """The solvers that cvxpy found when it was loaded. Another query would import them, and warn, again."""
     from cvxpy.reductions.solvers.defines import INSTALLED_SOLVERS
 
     return list(INSTALLED_SOLVERS)
 
 
 def _capabilities(solver: str) -> Capabilities:
-    """Read from cvxpy what a solver takes."""
+    """Read the capabilities of a solver from cvxpy."""
     if find_spec("cvxpy") is None:
         return Capabilities(frozenset({"rows"}))
     from cvxpy import constraints as kinds

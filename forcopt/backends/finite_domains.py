@@ -28,7 +28,7 @@ _SUM_NOISE = 1e-12
 
 
 def loosened(bound: Array, sign: float, scale: float = 1.0) -> Array:
-    """Move bounds outwards (up for sign 1) by what rounding errors may have cost them, not to another
+    """Move bounds outwards (up for sign 1) by the possible rounding error, not to another
     integer.
 
     Parameters
@@ -46,7 +46,7 @@ def loosened(bound: Array, sign: float, scale: float = 1.0) -> Array:
 
 @dataclass(frozen=True)
 class _Entries:
-    """The coefficients of all rows, those of indicators last, and how many rows always hold."""
+    """Return the coefficients of all rows, indicator rows last, and the number of rows that always hold."""
 
     row: Array
     column: Array

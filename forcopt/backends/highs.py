@@ -208,9 +208,9 @@ def _set_options(highs: highspy.Highs, options: SolveOptions, integer: bool) -> 
     limit = float("inf") if options.time_limit is None else spent + options.time_limit
     values: dict[str, Any] = {"time_limit": limit, "output_flag": True, "log_to_console": False}
     values["log_file"] = os.devnull  # HiGHS calls back with its log only if it also writes it somewhere
-    # The QP solver does not look at the clock in every loop; iterations end those that cycle.
+    # The QP solver does not check the clock in every loop; a limit on iterations ends a run that cycles.
     values["qp_iteration_limit"] = 100_000 + 100 * (highs.getNumCol() + highs.getNumRow())
-    values["mip_rel_gap"] = options.gap or 0.0  # by itself HiGHS calls optimal what may be 1e-4 off
+    values["mip_rel_gap"] = options.gap or 0.0  # the default of HiGHS accepts a gap of 1e-4 as optimal
     if options.seed is not None:
         values["random_seed"] = options.seed
     if options.threads is not None:
@@ -254,6 +254,10 @@ def _attach(highs: highspy.Highs, monitor: SolveMonitor) -> None:
 
     highs.cbLogging.subscribe(lambda event: monitor.log_text(event.message))
     highs.cbMipImprovingSolution.subscribe(improved)
+    if monitor.options.pool:
+        highs.cbMipSolution.subscribe(
+            lambda event: monitor.found(lambda: np.array(event.data_out.mip_solution))
+        )
     if monitor.options.on_improvement is not None:
         highs.cbMipInterrupt.subscribe(interrupt)
 
@@ -297,6 +301,7 @@ def _read(highs: highspy.Highs, program: Program, monitor: SolveMonitor) -> RawR
         nodes=max(int(info.mip_node_count), 0),
         log=monitor.log,
         trace=monitor.trace,
+        pool=monitor.pool,
     )
     if status.has_solution:
         solution = highs.getSolution()
@@ -387,7 +392,7 @@ class Highs(Backend):
 
     @property
     def native_capabilities(self) -> Capabilities:  # type: ignore[override]
-        """What HiGHS takes."""
+        """The capabilities of HiGHS."""
         return self.capabilities
 
     def native(self, program: Program) -> highspy.Highs:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["NATIVE", "MathOpt", "MathOptSession", "model_proto"]
 
 NATIVE = Capabilities(frozenset({"rows", "integer", "quadratic", "indicator"}))
-"""What a MathOpt model can hold, whichever solver may take it then."""
+"""The capabilities of a MathOpt model, for any solver."""
 
 
 def model_proto(program: Program, natural: bool = False) -> ModelProto:
@@ -156,12 +156,12 @@ class MathOptSession(Session):
 
 
 _NOISE = ("scip_event.c:", "gscip_event_handler.cc:")
-"""What SCIP says on standard error, past everything, whenever MathOpt makes it call back; harmless."""
+"""The harmless line that SCIP writes to standard error at every callback of MathOpt."""
 
 
 @contextmanager
 def _without_noise() -> Iterator[None]:
-    """Hold back what the process writes to standard error; then pass on all but the known noise."""
+    """Hold back the process's standard error, then pass on every line but the known harmless ones."""
     sys.stderr.flush()
     with tempfile.TemporaryFile() as held:
         original = os.dup(2)
@@ -227,7 +227,7 @@ def _read(answer: SolveResultProto, program: Program, monitor: SolveMonitor, sol
         "INFEASIBLE_OR_UNBOUNDED": Status.INFEASIBLE,
         "NO_SOLUTION_FOUND": Status.LIMIT,
     }
-    # What is left stopped early (FEASIBLE), is not sure of its tolerances (IMPRECISE), or broke down.
+    # The other ends: stopped early (FEASIBLE), unsure of its tolerances (IMPRECISE), or broken down.
     status = settled.get(reason) or (Status.FEASIBLE if feasible else Status.FAILED)
     limit = "" if not end.limit else " " + result_pb2.LimitProto.Name(end.limit)
     result = RawResult(

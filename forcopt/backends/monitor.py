@@ -1,4 +1,4 @@
-"""What a backend hears from its solver while it runs: lines of its log, and improvements."""
+"""The messages of a solver to its backend during a run: lines of its log, and improvements."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from forcopt.arrays import Array
 from forcopt.backends.base import SolveOptions
 from forcopt.clock import Deadline, Improvement
 from forcopt.compile.program import Program
@@ -15,9 +16,12 @@ if TYPE_CHECKING:
 
 __all__ = ["SolveMonitor"]
 
+_KEPT = 10
+"""Points that are kept during a search for each place in the pool."""
+
 
 class SolveMonitor:
-    """Collects a run's log and improvements, tells the caller, and remembers whether to stop.
+    """Collect a run's log and improvements, pass them to the caller, and remember whether to stop.
 
     Solvers call back from their own code, which often cannot carry a Python exception: what is raised within
     `capture` is kept, stops the run, and is raised again by `reraise`.
@@ -25,11 +29,13 @@ class SolveMonitor:
     Attributes
     ----------
     log
-        What the solver printed.
+        The output that the solver printed.
     trace
         Improvements in minimised terms.
     stop
         The run should end as soon as it can.
+    pool
+        Points for `RawResult.pool`.
     """
 
     def __init__(self, program: Program, options: SolveOptions) -> None:
@@ -37,6 +43,7 @@ class SolveMonitor:
         self.log = ""
         self.trace: list[Improvement] = []
         self.stop = False
+        self.pool: list[Array] = []
         self.deadline = Deadline(options.time_limit)
         self._error: BaseException | None = None
 
@@ -47,7 +54,7 @@ class SolveMonitor:
             print(text, end="")
 
     def improved(self, objective: float, bound: float) -> None:
-        """Note a point of this (minimised) value, if it is the best so far."""
+        """Note a point of this (minimized) value, if it is the best yet."""
         if self.trace and objective >= self.trace[-1].objective:
             return
         step = Improvement(self.deadline.seconds, objective, bound)
@@ -55,6 +62,11 @@ class SolveMonitor:
         if self.options.on_improvement is not None:
             shown = Improvement(step.seconds, self.sign * objective, self.sign * bound)
             self.stop = bool(self.options.on_improvement(shown)) or self.stop
+
+    def found(self, read: Callable[[], Array]) -> None:
+        """Keep a point for the pool, if one is wanted; `read` gives its values. Old points make room."""
+        if self.options.pool:
+            self.pool = [*self.pool, read()][-_KEPT * self.options.pool :]
 
     @contextmanager
     def capture(self, interrupt: Callable[[], object] | None = None) -> Iterator[None]:
@@ -68,6 +80,6 @@ class SolveMonitor:
             interrupt()
 
     def reraise(self) -> None:
-        """Raise what was kept."""
+        """Raise the exception that was kept, if there is one."""
         if self._error is not None:
             raise self._error

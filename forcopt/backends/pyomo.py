@@ -36,12 +36,12 @@ __all__ = ["SMOOTH", "Pyomo", "PyomoSession"]
 SMOOTH = Capabilities(
     frozenset({"rows", "integer", "quadratic", "second_order", "exponential", "power_cone"})
 )
-"""What a `ConcreteModel` can hold, whoever solves it."""
+"""The capabilities of a `ConcreteModel`, for any solver."""
 
 
 @dataclass(frozen=True)
 class _Traits:
-    """What Pyomo does not know about a solver.
+    """Facts about a solver that Pyomo does not report.
 
     Attributes
     ----------
@@ -60,11 +60,11 @@ class _Traits:
     whole_seconds : bool, default False
         It counts time in integers.
     ends : Mapping[str, str], optional
-        Lines of its log that tell better than Pyomo how it ended: `TerminationCondition` by text.
+        Lines of its log that show its end more precisely than Pyomo: `TerminationCondition` by text.
     bound : str, default ""
         Finds in its log the bounds that a search proved; the last one counts.
     refuses : str, default ""
-        What it says of an option that it does not know, and then goes on without.
+        The warning of the solver for an unknown option, which it then ignores.
     local : bool, default False
         It proves things near its last point only; of linear rows that is enough.
     """
@@ -88,7 +88,7 @@ _SOLVERS = {
         install="apt-get install glpk-utils",
         own={"gap": "mipgap", "seed": "seed"},
         whole_seconds=True,
-        # Pyomo says "optimal" of any feasible basis, "unbounded" of some infeasible models, or just "other".
+        # Pyomo reports "optimal" for any feasible basis, "unbounded" for some infeasible models, or "other".
         ends={
             "LIMIT EXCEEDED": "maxTimeLimit",
             "HAS NO PRIMAL FEASIBLE SOLUTION": "infeasible",
@@ -262,7 +262,7 @@ _SHAPES: dict[str, tuple[tuple[float | None, ...], tuple[float, ...]]] = {
 
 
 def _quadratic(entries: Sequence[Any], _: float) -> list[Any]:
-    """``|v|^2 <= t^2`` with ``t >= 0``: what other solvers know a cone by."""
+    """Write a cone as ``|v|^2 <= t^2`` with ``t >= 0``, the form that other solvers recognize."""
     t, *v = entries
     return [sum(e * e for e in v) <= t * t]
 
@@ -363,7 +363,7 @@ class PyomoSession(Session):
 
 
 def _log(solver: Any) -> str:
-    """What a solver run as a program printed."""
+    """The output of a solver that ran as a program."""
     return getattr(solver, "_log", None) or ""
 
 
@@ -434,7 +434,7 @@ def _bound(program: Program, traits: _Traits, answer: Any, log: str, optimum: fl
     answer : Any
         Pyomo's.
     log : str
-        What the solver printed.
+        The output that the solver printed.
     optimum : float
         Infinite if none is proved; the bound of a convex program.
     """
@@ -447,7 +447,7 @@ def _bound(program: Program, traits: _Traits, answer: Any, log: str, optimum: fl
 
 
 def _duals(program: Program, built: _Built, x: Array) -> tuple[Array | None, Array | None]:
-    """The duals of the rows, and what they leave of the objective's gradient: the reduced costs."""
+    """Return the duals of the rows, and the reduced costs: the objective's gradient less the rows' share."""
     dual = built.model.dual
     if not len(dual):
         return None, None

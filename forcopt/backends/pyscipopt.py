@@ -59,7 +59,7 @@ class ScipSession(Session):
         monitor.reraise()
         if run.scip.getStatus() == "userinterrupt" and not monitor.stop:
             raise KeyboardInterrupt  # SCIP catches it itself
-        for cuts in run.cuts:  # what the oracles said proves what SCIP says
+        for cuts in run.cuts:  # SCIP's claims rest on these cuts of the oracles
             self.add_rows(cuts)
         return run.read()
 
@@ -87,7 +87,7 @@ class _Run:
         self._add_constraints()
         self._set_options(options)
         self._give_start(options.start)
-        scip.includeEventhdlr(_best_point_handler(self), "improvements", "tells of every better point")
+        scip.includeEventhdlr(_best_point_handler(self), "improvements", "reports every better point")
         if program.lazies:
             self._add_lazies()
 
@@ -223,6 +223,8 @@ class _Run:
         )
         if status.has_solution:
             result.x, result.objective = x, program.stages[0].value(x)
+            if self.monitor.options.pool:
+                result.pool = [self.point(solution) for solution in scip.getSols()]
         return result
 
 

@@ -1,4 +1,4 @@
-"""Find a backend by name; list those there are."""
+"""Find a backend by name; list all backends."""
 
 from __future__ import annotations
 
@@ -84,5 +84,5 @@ def get_backend(name: str) -> Backend:
 
 
 def all_capabilities() -> Mapping[str, Capabilities]:
-    """What each backend takes, for refusals that name those that could."""
+    """Return the capabilities of each backend, for refusals that name capable backends."""
     return {name: backend.capabilities for name, backend in backends().items()}

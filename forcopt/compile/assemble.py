@@ -26,12 +26,12 @@ _MOVED = -1
 
 
 def _repeats(gathers: Sequence[Gather]) -> bool:
-    """Whether a row might repeat a column, judged without looking at every entry."""
+    """Return whether a row might repeat a column, by a test that does not read every entry."""
     return any(not g.distinct and g.width > 1 for g in gathers) or not apart(gathers)
 
 
 def _merge_singles(columns: Array, values: Array, singles: Sequence[int]) -> bool:
-    """Merge single-column terms into equal columns of their rows, in place; say whether there were any.
+    """Merge single-column terms into equal columns of their rows, in place; return whether there were any.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ _EXACT = 2.0**53
 """Sums of whole numbers up to this size are not rounded."""
 
 _FINE = 2.0**20
-"""Nor are those of multiples of its inverse, to as much smaller a size."""
+"""Sums of multiples of its inverse are exact, too, up to an accordingly smaller size."""
 
 
 def adds_exactly(*numbers: Array) -> bool:
@@ -74,7 +74,7 @@ def _rounding(expression: Expression, lower: Array, upper: Array) -> Array:
 
 
 def _widened(constraint: Constraint) -> Constraint:
-    """The rows with their bounds moved apart by what may have been rounded in their constants and sums."""
+    """Return the rows with bounds moved apart by the possible rounding error of constants and sums."""
     expression = constraint.expression
     rows, constant = expression.linear_rows(), np.abs(expression.constant).reshape(-1)
     owner = np.repeat(np.arange(len(constant)), np.diff(rows.indptr))
@@ -85,7 +85,7 @@ def _widened(constraint: Constraint) -> Constraint:
 
 
 class BridgeContext:
-    """What bridges write to.
+    """The partial program that bridges write to.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ class BridgeContext:
         integer : bool, default False
             Only integers.
         implied_integer : bool, default False
-            Integer at some optimum without being told.
+            Integer at some optimum, without the demand (an implied integer).
         """
         full = (shape,) if isinstance(shape, int) else shape
         start = len(self.lower)
@@ -193,7 +193,7 @@ class BridgeContext:
         return Expression(self.model, full, (consecutive(start, full),), np.zeros(()))
 
     def row(self, constraint: Constraint, rounded: bool = False) -> None:
-        """Add rows; say if their constants were computed, so that they may be off by rounding."""
+        """Add rows. With `computed` their constants may be off by rounding."""
         self.rows.append(_widened(constraint) if rounded and self.outward else constraint)
 
     def relation(self, relation: Any) -> None:
@@ -209,7 +209,7 @@ class BridgeContext:
         return low - slack, high + slack
 
     def reach(self, expression: Expression) -> tuple[Array, Array]:
-        """Bounds worth giving to helper columns: those of the expression in a search, else infinite ones.
+        """Return bounds for helper columns: the expression's in a search, else infinite ones.
 
         A search needs them; in a continuous program they would only take over the variables' reduced costs.
         """
@@ -238,7 +238,7 @@ class BridgeContext:
     def _unbounded(self, element: Expression) -> tuple[int, str]:
         """The first column that lets a scalar grow without limit, and the bound that it lacks.
 
-        For the result of an atom or a product it is a column of its operands, if one of those is unbounded.
+        For the result of an atom or a product it is an unbounded column of its operands, if there is one.
         """
         rows = element.linear_rows()
         bounds = np.where(rows.data > 0, self.upper[rows.indices], self.lower[rows.indices])

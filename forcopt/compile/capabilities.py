@@ -1,4 +1,4 @@
-"""What a backend takes."""
+"""The capabilities of a backend."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Capabilities"]
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a backend takes; the compiler rewrites the rest, or refuses.
+    """The constraints and objectives that a backend takes; the compiler rewrites others, or refuses.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Capabilities:
         return next((pair for pair in self.conflicts if pair <= used), None)
 
     def describe(self) -> str:
-        """Say in a few words what class of model it takes, such as ``LP, MILP, QP``.
+        """Name the classes of models that the backend takes, such as ``LP, MILP, QP``.
 
         Examples
         --------

@@ -48,7 +48,7 @@ def compile_model(
 ) -> Program:
     """Rewrite `model` until only kinds that the backend takes are left, and fill its arrays.
 
-    Takes what `compile_parametric` takes; the values of parameters are put in.
+    It takes the arguments of `compile_parametric` and substitutes the values of parameters.
     """
     if not model.parameters:
         return _compile(model, capabilities, backend, others, sorted_by, only, outward)[0]
@@ -75,13 +75,13 @@ def compile_parametric(
     backend : str, default ""
         Its name, for messages.
     others : Callable[[], Mapping[str, Capabilities]], optional
-        Gives the capabilities of all backends, so that a refusal can name those that would do.
+        Gives the capabilities of all backends, so that a refusal can name capable ones.
     sorted_by : str, optional
         The method for leximin objectives, instead of their own.
     only : Collection[Constraint or Condition], optional
         Compile these alone, without objective and lazy families, to ask whether they can hold together.
     outward : bool, default False
-        Round what bridges compute so that no point of the model is lost; for proofs.
+        Round the constants of bridges outward, so that no point of the model is lost; for proofs.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def fits(model: Model, capabilities: Capabilities) -> bool:
 
 
 def _plan(capabilities: Capabilities) -> dict[str, tuple[float, Bridge | None]]:
-    """For each kind the cost of the cheapest chain of bridges to what the backend takes, and its first."""
+    """Return for each kind the first bridge and the cost of the cheapest chain to the backend's kinds."""
     best: dict[str, tuple[float, Bridge | None]] = dict.fromkeys(capabilities.kinds, (0.0, None))
     changed = True
     while changed:

@@ -59,7 +59,7 @@ class LeximinStages:
     targets : list of Expression
         The scalar that each stage maximizes.
     rows : list of list of Constraint
-        The rows that each stage adds; those of the first are in the program already.
+        The rows that each stage adds; the first stage's rows are in the program already.
     utilities : Expression, optional
         The sorted expression; `write_leximin` fills it in.
     """

@@ -33,7 +33,7 @@ class ParametricProgram:
     model : Model
         Holds the values.
     products : Sequence of ParameterProduct
-        Those that the program reads, each after those that it reads.
+        The parameters that the program reads, in an order where each stands after the ones it reads.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class ParametricProgram:
     def at_values(self) -> Program:
         """The program for the values that the parameters have now.
 
-        Arrays that the values do not change are those of the last program.
+        Arrays that the values do not change are shared with the last program.
         """
         program, width = self.program, self.program.columns
         columns, values = self.model.parameter_values()
@@ -146,7 +146,7 @@ class ParametricProgram:
 
 
 class _Part:
-    """Rows apart from what they read of parameters and products."""
+    """Rows without their terms in parameters and products."""
 
     def __init__(self, rows: RowBlock, kept: RowBlock, given: sp.csr_array, made: sp.csr_array) -> None:
         self.rows, self.kept, self.given, self.made = rows, kept, given, made

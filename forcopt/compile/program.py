@@ -1,4 +1,4 @@
-"""The program: what a backend is given, as immutable sparse arrays."""
+"""The program: the input of a backend, as immutable sparse arrays."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class StageCost:
     quadratic : sp.csc_array, optional
         If any, adds ``x' Q x / 2`` (symmetric, positive semidefinite, CSC).
     rows : RowBlock, optional
-        Those that this stage and later ones need.
+        The rows that this stage and later ones need.
     leximin : LeximinLayout, optional
         If it is a stage of a leximin objective.
     rank : int, default 0
@@ -208,13 +208,13 @@ class Program:
     integer : Array
         int8; 1 integer, 2 implied integer (see `forcopt.language.columns.Columns`).
     rows : RowBlock
-        The model's own rows first, then those that bridges added.
+        The model's own rows first, then the rows of bridges.
     stages : tuple[StageCost, ...]
         Objectives in order of priority; at least one.
     tolerance : float, default 1e-07
         By how much later stages may worsen earlier ones, relative to max(1, value).
     cones, indicators, lazies
-        What else constrains the columns.
+        The other constraints on the columns.
     bridges : tuple[str, ...], optional
         Names of the rewritings applied.
     column_name, row_name : Callable[[int], str]

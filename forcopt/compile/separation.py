@@ -12,14 +12,14 @@ __all__ = ["violated_constraints"]
 
 
 def violated_constraints(model: Model, x: Array, tolerance: float) -> list[Constraint]:
-    """Ask all lazy families of a model for what a point violates.
+    """Ask all lazy families of a model for the constraints that a point violates.
 
     Parameters
     ----------
     model : Model
         Its lazy families are asked in order.
     x : Array
-        The values of all columns (those of bridges may follow).
+        The values of all columns (the columns of bridges may follow).
     tolerance : float
         A constraint violated by no more than this, relative to the larger of 1 and its bound, is left out: a
         solver of that accuracy could give the same point again.

@@ -1,4 +1,4 @@
-"""What a modeller writes: models, variables, expressions, atoms, constraints and objectives."""
+"""The modelling language: models, variables, expressions, atoms, constraints and objectives."""
 
 from forcopt.language.affine import cumsum, diag, trace
 from forcopt.language.atoms import (

@@ -63,7 +63,7 @@ class Growing:
 
     @property
     def view(self) -> Array:
-        """The elements so far; shares memory, but never changes."""
+        """The elements that were added until now. The view shares memory, but never changes."""
         return self._room[: self._size]
 
     def extend(self, shape: tuple[int, ...], values: Any) -> None:
@@ -86,7 +86,7 @@ class Columns:
     lower, upper : Array
         Float bounds.
     integer : Array
-        int8; 0 continuous, 1 integer, 2 integer at some optimum without being told (an implied integer:
+        int8; 0 continuous, 1 integer, 2 integer at some optimum without a demand (an implied integer:
         backends that only take integers may declare it so, others need not).
     curvature : Array
         int8; 1 where only convex uses are exact, -1 for concave, 0 for any.
@@ -124,7 +124,7 @@ class ColumnStore:
         self.count = 0
         self.has_integer = False
         self.revision = 0
-        self._declared: dict[int, Block] = {}  # what changed blocks were, by position
+        self._declared: dict[int, Block] = {}  # changed blocks as first declared, by position
         self._grown = {f: Growing(np.empty(0, t)) for f, t in _FIELDS.items()}
         self._ranges = Growing(np.empty(0)), Growing(np.empty(0))
 
@@ -134,7 +134,7 @@ class ColumnStore:
         Raises
         ------
         DeclarationError
-            For more columns than 32-bit indices can tell apart.
+            For more columns than 32-bit indices can number.
         """
         if self.count + block.size > np.iinfo(np.int32).max:
             raise DeclarationError(f"{block.name}: a model holds at most {np.iinfo(np.int32).max} columns")
@@ -162,7 +162,7 @@ class ColumnStore:
         return Columns(**{field: grown.view for field, grown in self._grown.items()})
 
     def declared_ranges(self, atoms: Mapping[int, AtomRelation]) -> tuple[Array, Array]:
-        """Give the bounds that were declared, those on atoms' results derived from their arguments.
+        """Give the declared bounds; bounds on atoms' results follow from their arguments.
 
         Parameters
         ----------
@@ -208,7 +208,7 @@ class ColumnStore:
         """Give a block other bounds or another integrality; arrays that were given out stay as they are."""
         self.revision += 1
         block = self.blocks[position]
-        self.arrays()  # so that what follows changes arrays that hold every block
+        self.arrays()  # the arrays below must hold every block
         self._declared.setdefault(position, block)
         changed = replace(block, **fields)
         self.blocks[position] = changed

@@ -162,7 +162,7 @@ class GatheredRows(Constraint):
 
 
 def gathered(constraints: Sequence[Constraint]) -> Iterator[GatheredRows]:
-    """Join every run of single rows into one constraint, so that many of them cost what an array costs.
+    """Join every run of single rows into one constraint, so that many rows cost as little as an array.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Changes to a model that exists: what is removed, held at values, or relaxed."""
+"""Changes to a model: remove variables and constraints, fix values, relax integers."""
 
 from __future__ import annotations
 

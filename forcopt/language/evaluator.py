@@ -30,14 +30,14 @@ def read_values(model: Model, values: Mapping[Any, Any], what: str = "start", un
         For each variable, or part of one such as ``x[0]``, finite numbers that broadcast to its shape (or a
         series or frame with its labels); NaN where unknown.
     what : str, default "start"
-        What the values are for, in messages.
+        The purpose of the values, in messages.
     unknown : bool, default True
         Whether NaN may stand for an unknown value.
 
     Raises
     ------
     DeclarationError
-        For what is no variable of the model, is infinite, or does not broadcast.
+        For a key that is no variable of the model, and a value that is infinite or does not broadcast.
     """
     out = np.full(model.column_count, np.nan)
     for variable, value in values.items():
@@ -67,7 +67,7 @@ def read_values(model: Model, values: Mapping[Any, Any], what: str = "start", un
 
 
 def point(model: Model, values: Mapping[Any, Any]) -> Array:
-    """Give all columns' values from those of the variables, see `Model.point`."""
+    """Compute the values of all columns from the variables' values, see `Model.point`."""
     given = read_values(model, values, "a point", unknown=False)
     return complete(model, np.where(np.isnan(given), 0.0, given))
 
@@ -87,7 +87,7 @@ def complete(model: Model, values: Array) -> Array:
 
 
 def violations(model: Model, values: Array) -> dict[str, float]:
-    """By how much a completed point violates what the model demands, see `Model.violations`."""
+    """Compute by how much a completed point violates the model, see `Model.violations`."""
     found: dict[str, float] = {}
 
     def note(name: str, amount: Array | float) -> None:

@@ -1,4 +1,4 @@
-"""Interval arithmetic: what values an affine expression can take, given bounds on the columns."""
+"""Interval arithmetic: the range of an affine expression, given bounds on the columns."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Axis:
     labels : Sequence[Any]
         One for each position; no two are equal.
     name : str
-        What the axis is called in frames; empty if it has no name.
+        The name of the axis in frames; empty if it has no name.
     """
 
     __slots__ = ("_place", "labels", "name")
@@ -142,10 +142,10 @@ def read_axes(index: Any, what: str) -> Axes:
     Parameters
     ----------
     index : Any
-        The labels of one axis (a list, a `pandas.Index`), a tuple with those of each axis (an int for an axis
-        without labels), or a mapping from the name of each axis to its labels.
+        The labels of one axis (a list, a `pandas.Index`), a tuple with the labels of each axis (an int for an
+        axis without labels), or a mapping from the name of each axis to its labels.
     what : str
-        What to call it in messages.
+        The name of the labels in messages.
 
     Raises
     ------
@@ -249,7 +249,7 @@ def combine(left: Axes | None, right: Axes | None, ndim: int, what: str) -> tupl
 
 
 def fitting(axes: Axes | None, shape: tuple[int, ...]) -> Axes | None:
-    """The axes that have as many labels as the shape says; None if there are none."""
+    """Return the axes whose labels fit the shape; None if there are none."""
     if axes is None:
         return None
     kept = tuple(a if a is not None and len(a) == n else None for a, n in zip(axes, shape, strict=True))

@@ -157,7 +157,7 @@ def iff(b: Expression, other: Expression | Constraint) -> Any:
     Returns
     -------
     Any
-        For `Model.subject_to`: a constraint, or the conditions that together say it.
+        For `Model.subject_to`: a constraint, or several conditions that together are equivalent.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def iff(b: Expression, other: Expression | Constraint) -> Any:
     b._same_model(e)
     if not e.model.is_integral(e - e.constant).all():
         raise DeclarationError(
-            f"iff: {e._short()} takes values between the integers, where no constraint says 'just violated'; "
+            f"iff: {e._short()} takes values between the integers, where no row expresses 'just violated'; "
             "use implies(b, ...) and implies(1 - b, ...) with a margin"
         )
     e = Expression(e.model, e.shape, e.terms, np.zeros(()), e.axes)

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forcopt.language.atoms import Atom
+    from forcopt.loops.diagnose import IrreducibleSubset
+    from forcopt.loops.feasibility_relaxation import FeasibilityRelaxation
+    from forcopt.loops.ranging import Ranging
     from forcopt.loops.solution import ModelSolution
 
 __all__ = ["Model", "Variable"]
@@ -124,7 +127,7 @@ class Model:
 
     @property
     def column_count(self) -> int:
-        """The number of columns, with those of removed variables and unused atoms."""
+        """The number of columns, with the columns of removed variables and unused atoms."""
         return self._store.count
 
     # -- variables -----------------------------------------------------------------------------------------
@@ -457,7 +460,7 @@ class Model:
         Parameters
         ----------
         label : str
-            What the user called.
+            The function that the user called.
         atom : Atom
             Which function.
         shape : tuple[int, ...]
@@ -487,7 +490,7 @@ class Model:
         return self._store.arrays()
 
     def ranges(self) -> tuple[Array, Array]:
-        """Give bounds on all columns, those on atoms' results derived from their arguments.
+        """Give bounds on all columns; bounds on atoms' results follow from their arguments.
 
         They hold for the values of the atoms, not for every number that a program may give a result column.
         """
@@ -553,7 +556,7 @@ class Model:
         return constraint.name + describe_labels(axes, constraint.shape, row - constraint.start)
 
     def __getitem__(self, name: str) -> Any:
-        """Give what has a name: a variable, a constraint, or one element of a variable.
+        """Find by name a variable, a constraint, or one element of a variable.
 
         Parameters
         ----------
@@ -602,7 +605,7 @@ class Model:
             self._column_names = {self._store.name(j): j for j in range(self.column_count)}
         return self._column_names.get(name)
 
-    # -- what expressions ask ------------------------------------------------------------------------------
+    # -- queries of expressions ----------------------------------------------------------------------------
 
     def lift(self, value: Any, what: str = "the array") -> Expression:
         """Give an expression of this model: `value` itself, or a constant."""
@@ -633,7 +636,7 @@ class Model:
 
     @property
     def is_linear(self) -> bool:
-        """Whether no atom was used so far."""
+        """Whether no atom was used until now."""
         return not self._atoms
 
     def is_affine(self, expression: Expression) -> bool:
@@ -842,12 +845,12 @@ class Model:
         Parameters
         ----------
         things : Variable or Constraint or Condition or Lazy or str
-            What `variable`, `subject_to` and `lazy` gave, or their names.
+            Results of `variable`, `subject_to` and `lazy`, or their names.
 
         Raises
         ------
         DeclarationError
-            For what is not in the model, and for a variable in use, naming a user.
+            For an object that is not in the model, and for a variable in use, naming a user.
 
         Examples
         --------
@@ -1008,7 +1011,7 @@ class Model:
     # -- evaluation ----------------------------------------------------------------------------------------
 
     def point(self, values: Mapping[Any, Any]) -> Array:
-        """Give all columns' values from those of the variables; atoms and products are computed.
+        """Compute the values of all columns, atoms and products included, from the variables' values.
 
         Parameters
         ----------
@@ -1030,7 +1033,7 @@ class Model:
         return evaluator.complete(self, point)
 
     def violations(self, point: Array) -> dict[str, float]:
-        """By how much a point violates what the model demands; nothing that holds is listed.
+        """Compute by how much a point violates the model; satisfied constraints are not listed.
 
         Parameters
         ----------
@@ -1071,6 +1074,30 @@ class Model:
                 raise unknown("option", option, known)
         return solve_model(self, backend, **options)
 
+    def irreducible_subset(self, backend: str = "highs") -> IrreducibleSubset | None:
+        """Find constraints and bounds that contradict each other.
+
+        See `forcopt.loops.diagnose.irreducible_subset`.
+        """
+        from forcopt.loops.diagnose import irreducible_subset
+
+        return irreducible_subset(self, backend)
+
+    def feasibility_relaxation(self, **options: Any) -> FeasibilityRelaxation:
+        """Find the least changes of right-hand sides that make the model feasible.
+
+        See `forcopt.loops.feasibility_relaxation.feasibility_relaxation` for the options.
+        """
+        from forcopt.loops.feasibility_relaxation import feasibility_relaxation
+
+        return feasibility_relaxation(self, **options)
+
+    def ranging(self) -> Ranging:
+        """Compute sensitivity ranges of a linear model; see `forcopt.loops.ranging.ranging`."""
+        from forcopt.loops.ranging import ranging
+
+        return ranging(self)
+
     def write(self, path: str | Path) -> None:
         """Write an ``.mps`` or ``.lp`` file."""
         from forcopt.loops.exchange import write
@@ -1104,7 +1131,7 @@ class Model:
     # -- reading -------------------------------------------------------------------------------------------
 
     def summary(self) -> str:
-        """Say in a few lines what the model holds: rows, columns, nonzeros, relations, coefficient range."""
+        """Describe the model in a few lines: rows, columns, nonzeros, relations, coefficient range."""
         from forcopt.language.display import model_summary
 
         return model_summary(self)

@@ -63,13 +63,13 @@ class Sorted(Stage):
         return found if self.maximize else found[::-1]
 
     def values(self, point: Array) -> tuple[float, ...]:
-        """The sums of the one, two, ... worst elements: what is optimised in turn."""
+        """The sums of the one, two, ... worst elements, which are optimized in turn."""
         return tuple(np.cumsum(self.levels(point)).tolist())
 
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """Stages in order of priority: each is optimised among the optima of those before it.
+    """Stages in order of priority: each is optimized among the optima of the earlier ones.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Objective:
         By how much (relative to the larger of 1 and the value) a later stage may worsen an earlier one; the
         slack that floating-point solvers need.
     kind : str
-        What was asked for, such as ``"minimize"`` or ``"leximin"``.
+        The kind of the objective, such as ``"minimize"`` or ``"leximin"``.
     """
 
     stages: tuple[Stage, ...]
@@ -180,7 +180,7 @@ def leximin(
     tolerance : float, default 0.0
         See `Objective`; none by default, since later levels may gain 10,000 times what earlier ones give
         away. A stage that fails on rounding all the same is solved again with 1e-10 more, then ten times as
-        much, and so on; the solution's message then says so.
+        much, and so on; the solution's message then reports it.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Checks of what stands beside an expression: numbers, arrays, sparse matrices, axes and indices."""
+"""Checks of the operands of an expression: numbers, arrays, sparse matrices, axes and indices."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def normalized_axes(axes: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def repeats_nothing(key: Any) -> bool:
-    """Whether an index picks no element twice, judged by its type."""
+    """Whether the type of an index shows that it picks no element twice."""
     return isinstance(key, int | np.integer | slice | EllipsisType | None) or (
         isinstance(key, np.ndarray) and key.dtype == bool
     )

@@ -1,6 +1,6 @@
-"""Relations between expressions that are not rows: what atoms and conditions leave for bridges.
+"""Relations between expressions that are not rows; atoms and conditions state them, bridges rewrite them.
 
-Each has a ``kind``; a backend says which kinds it takes, a bridge which kind it rewrites into which others.
+Each has a ``kind``. A backend names the kinds that it takes, a bridge the kinds of its input and output.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ def merged(terms: Sequence[Term], count: int) -> Rows:
 
 
 def apart(gathers: Sequence[Gather]) -> bool:
-    """Whether the columns of no two gathers are the same, judged by the least and the greatest of each."""
+    """Whether the least and greatest columns of the gathers show that no two share a column."""
     spans = sorted((int(g.columns.min()), int(g.columns.max())) for g in gathers if g.columns.size)
     return all(left[1] < right[0] for left, right in pairwise(spans))
 

@@ -1,4 +1,4 @@
-"""What runs around a backend: lexicographic objectives, cutting planes, column generation, certificates."""
+"""Loops around a backend: lexicographic objectives, cutting planes, column generation, certificates."""
 
 from forcopt.loops.solution import ModelSolution
 from forcopt.loops.solve import solve_model

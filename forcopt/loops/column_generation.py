@@ -41,12 +41,12 @@ class Column:
     cost : float
         In the objective, in the model's own sense.
     coefficients : Mapping[Constraint, Any]
-        For each constraint that it enters, what it adds to the left-hand side: numbers that broadcast to the
+        For each constraint that it enters, its addition to the left-hand side: numbers that broadcast to the
         constraint's shape.
     upper : float, default np.inf
         How large its value may be; its least value is 0.
     data : Any, optional
-        What it stands for, at your choice (a pattern, a district, a classifier).
+        The object that it stands for, at your choice (a pattern, a district, a classifier).
     """
 
     cost: float
@@ -71,7 +71,7 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Pricing:
-    """What an oracle may return instead of mere columns.
+    """The result of an oracle that returns more than columns.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Pricing:
 
 
 class Duals:
-    """What a pricing oracle is told: the shadow prices at the master's optimum, in the model's own sense.
+    """The input of a pricing oracle: the shadow prices at the master's optimum, in the model's own sense.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class GeneratedSolution:
     variable : Variable
         The generated columns in the model, shape ``(len(columns),)``.
     columns : list[Column]
-        What they stand for, in the same order.
+        The objects that they stand for, in the same order.
     rounds : int
         How often the master was solved.
     """
@@ -186,7 +186,7 @@ def column_generation(
     time_limit : float, optional
         Seconds for everything together; the oracle is not interrupted.
     rounds : int, optional
-        Stop after so many, as feasible.
+        Stop after this number, as feasible.
     on_improvement : Callable[[Improvement], bool | None], optional
         Called after every round with a feasible master; stops the loop by returning True.
 
@@ -389,7 +389,7 @@ class _Master:
         rows = self.program.rows
         sides = np.concatenate([rows.lower, rows.upper])
         self.scale = max(1.0, float(np.abs(sides[np.isfinite(sides)]).max(initial=0.0)))
-        """The largest right-hand side: what a sum of missing activity is compared with."""
+        """Return the largest right-hand side; a sum of missing activity is compared with it."""
 
     def costs(self) -> Array:
         generated = np.array([self.sign * c.cost for c in self.columns])
@@ -404,7 +404,7 @@ class _Master:
         self.columns.extend(columns)
 
     def make_elastic(self) -> None:
-        """Let artificial columns supply or absorb what rows miss, and minimise their sum."""
+        """Let artificial columns repair the rows, and minimize their sum."""
         rows = self.program.rows
         lack, excess = np.flatnonzero(np.isfinite(rows.lower)), np.flatnonzero(np.isfinite(rows.upper))
         at, signs = np.concatenate([lack, excess]), np.repeat([1.0, -1.0], [len(lack), len(excess)])

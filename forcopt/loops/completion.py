@@ -26,7 +26,7 @@ def completed(
     Parameters
     ----------
     model : Model
-        With an objective, which tells the better completion.
+        With an objective, by which completions are compared.
     values : Mapping[Variable, Any]
         Of some variables, see `read_values`; they are kept as they are.
     again : Callable[[], Model]

@@ -1,4 +1,4 @@
-"""Families of constraints too large to list: solve, ask the oracle, add what is violated, repeat."""
+"""Families of constraints too large to list: solve, ask the oracle, add violated constraints, repeat."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def cutting_planes(
     tolerance : float
         Violations up to this, relative, are accepted; the session's solver may not get below.
     rounds : int, default 100000
-        Give up after so many.
+        Stop without an optimum after this number.
 
     Raises
     ------

@@ -147,7 +147,7 @@ class LinearProgram:
     def bound(self, y: Sequence[Rational]) -> Rational | None:
         """The lower bound on the optimum that any multipliers of the rows prove, or None if it is infinite.
 
-        Rows enter with their multipliers, columns with what is left of their costs, each at the worse of its
+        Rows enter with their multipliers, columns with their reduced costs, each at the worse of its
         bounds (Neumaier and Shcherbina, 2004).
         """
         total = self.offset
@@ -164,12 +164,12 @@ class LinearProgram:
 
 @dataclass(eq=False)
 class Exact:
-    """What is known exactly of a linear program.
+    """The exact facts about a linear program.
 
     Attributes
     ----------
     status : str, default "unknown"
-        What floating-point simplex known: ``optimal``, ``infeasible``, ``unbounded`` or ``unknown``.
+        The status of floating-point simplex: ``optimal``, ``infeasible``, ``unbounded`` or ``unknown``.
     point : list[Rational], optional
         One that satisfies everything exactly, or None.
     value : Rational, optional
@@ -192,7 +192,7 @@ class Exact:
         return self.point is not None and bool(self.value == self.bound)
 
     def offer(self, lp: LinearProgram, x: list[Rational], y: list[Rational]) -> None:
-        """Keep a point and multipliers if they are better than those known."""
+        """Keep a point and multipliers if they are better than the known ones."""
         value, bound = lp.value(x), lp.bound(y)
         if (self.value is None or value < self.value) and lp.holds(x):
             self.point, self.value = x, value
@@ -205,7 +205,7 @@ _BASIC, _LOWER, _UPPER, _FREE = range(4)
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """What floating-point simplex proposes: values, multipliers, and the place of each column and row."""
+    """The proposal of floating-point simplex: values, multipliers, and the place of each column and row."""
 
     x: list[float]
     y: list[float]
@@ -240,7 +240,7 @@ class _Simplex:
         primal_scale: Rational,
         dual_scale: Rational,
     ) -> tuple[str, _Step | None]:
-        """Solve for what is missing beyond `x` and `y`, magnified by the scales."""
+        """Solve for the correction of `x` and `y`, magnified by the scales."""
         import highspy
 
         highs, kind = self.highs, highspy.HighsModelStatus
@@ -401,7 +401,7 @@ class _Order:
 
 
 def _triangular(matrix: list[dict[int, Rational]]) -> _Order | None:
-    """Take out rows, then columns, with a single entry; None if what is left is singular or too large."""
+    """Take out rows, then columns, with a single entry; None if the remainder is singular or too large."""
     by_row = [set(row) for row in matrix]
     by_column: list[set[int]] = [set() for _ in matrix]
     for i, row in enumerate(by_row):
@@ -462,7 +462,7 @@ def _solve(matrix: list[dict[int, Rational]], target: list[Rational], order: _Or
 def farkas(lp: LinearProgram) -> list[Rational] | None:
     """Multipliers of the rows that prove that no point satisfies a program, or None if none were found.
 
-    They prove a positive lower bound on the sum of what the rows miss.
+    They prove a positive lower bound on the sum of the rows' violations.
     """
     n, m, zero, one = len(lp.cost), len(lp.rows), fmpq(0), fmpq(1)
     missing = LinearProgram(

@@ -110,7 +110,7 @@ def _cut(lp: LinearProgram, column: int, low: Rational | None, high: Rational | 
 
 
 def _grain(lp: LinearProgram, integer: Sequence[int]) -> Rational:
-    """The objective of an integral point is a multiple of this (0 if that says nothing), plus the offset."""
+    """Return a step: integral points have objectives of offset plus multiples of it; 0 if unknown."""
     used = {j for j, c in enumerate(lp.cost) if c}
     if not used <= set(integer):
         return fmpq(0)

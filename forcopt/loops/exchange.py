@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["read", "read_into", "to_native", "write"]
 
 _FILE = Capabilities(frozenset({"rows", "integer", "quadratic"}))
-"""What the formats hold; unlike HiGHS itself they take integers and squares together."""
+"""The capabilities of the formats; unlike HiGHS itself they take integers and squares together."""
 
 _LP_NAME = re.compile(r"[A-Za-df-z_#@(].*|[eE]([^0-9eE].*)?")
 """How a name may begin in an LP file: not as a number, nor as the exponent of one."""
@@ -44,7 +44,7 @@ _LP_WORD = re.compile(
     r"semis?|sec|sin|sos|end|free|inf(inity)?|nan",
     re.IGNORECASE,
 )
-"""What means something else in an LP file."""
+"""Words with a meaning of their own in an LP file."""
 
 
 _LP_NUMBER = re.compile(r"inf|nan", re.IGNORECASE)
@@ -69,7 +69,7 @@ def to_native(model: Model, library: str, *, first_stage: bool = False) -> Any:
     Raises
     ------
     UnsupportedError
-        For what the object cannot hold.
+        If the object cannot hold the model.
     """
     backend = backends()[_NATIVE[library]]
     _refuse_losses(model, f"hand {model.name!r} over to {library}", first_stage)
@@ -78,7 +78,7 @@ def to_native(model: Model, library: str, *, first_stage: bool = False) -> Any:
 
 
 def _refuse_losses(model: Model, doing: str, first_stage: bool = False) -> None:
-    """Refuse what an object or a file would lose: later objectives and lazy families.
+    """Refuse models of which an object or a file would lose parts: later objectives and lazy families.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def write(model: Model, path: str | Path) -> None:
     model : Model
         Linear or convex quadratic, with or without integers; one objective at most.
     path : str or Path
-        Ends in ``.mps`` or ``.lp``.
+        Ends in ``.mps`` or ``.lp``; with ``.gz`` after that it is compressed.
 
     Raises
     ------
@@ -146,14 +146,20 @@ def write(model: Model, path: str | Path) -> None:
     (6.0, 6.0)
     """
     path = Path(path)
+    if path.suffix == ".gz" and path.with_suffix("").suffix in (".mps", ".lp"):
+        with TemporaryDirectory() as folder:
+            plain = Path(folder) / path.with_suffix("").name
+            write(model, plain)
+            path.write_bytes(gzip.compress(plain.read_bytes()))
+        return
     if path.suffix not in (".mps", ".lp"):
-        raise DeclarationError(f"cannot write {path}: the name must end in .mps or .lp")
+        raise DeclarationError(f"cannot write {path}: the name must end in .mps or .lp, .gz may follow")
     _refuse_losses(model, f"write {path}")
     try:
         program = _compiled(model, _FILE, f"a {path.suffix} file")
     except UnsupportedError as error:
         raise UnsupportedError(f"cannot write {path}: {error}") from None
-    path.open("w").close()  # HiGHS crashes on a file that it cannot open; Python says why
+    path.open("w").close()  # HiGHS crashes on a file that it cannot open; Python gives the reason
     out = silent_highs()
     pass_program(out, program, natural=True)
     twice = np.isfinite(program.rows.lower) & np.isfinite(program.rows.upper)
@@ -168,7 +174,7 @@ def write(model: Model, path: str | Path) -> None:
 
 
 def _spell(names: Iterable[str], suffix: str, twice: Any = None) -> list[str]:
-    """Spell names as the format allows, each once; where `twice`, also those of the two LP rows are free."""
+    """Spell names as the format allows, each once; where `twice`, both LP rows get unused names."""
     taken: set[str] = set()
     out = []
     for position, name in enumerate(names):
@@ -229,7 +235,7 @@ def read(path: str | Path) -> Model:
 
 
 def read_into(model: Model, path: str | Path) -> tuple[Expression, Expression, bool]:
-    """Write what a file holds into a model, as `read` does, but for the objective.
+    """Write the content of a file into a model, as `read` does, but for the objective.
 
     Returns
     -------
@@ -330,7 +336,7 @@ _NAME = re.compile(r"(?<![\w.])[^\W\d][\w.!\"#$%&(),;?@`'{}~|\[\]]*")
 
 
 def _refuse_repeated_costs(path: Path) -> None:
-    """HiGHS's reader of LP files keeps one of several coefficients in the objective, and does not say so."""
+    """HiGHS's reader of LP files silently keeps one of several coefficients in the objective."""
     text = re.sub(r"\\.*", "", path.read_text(errors="replace"))  # without comments
     found = _OBJECTIVE.search(text)
     if found is None:

@@ -41,7 +41,7 @@ def lexicographic(
         The last result with a point, or the first failure. It is FEASIBLE, not OPTIMAL, if a stage ended
         without proof; no stage follows that one.
     results : list of RawResult
-        Those of all solves. The bound of the first is that on the first objective.
+        The results of all solves. The first one's bound is a bound on the first objective.
     """
     results: list[RawResult] = []
     last = False

@@ -20,7 +20,7 @@ __all__ = ["prepared"]
 
 @dataclass(eq=False)
 class _Prepared:
-    """What is kept of the last solve on a backend."""
+    """The state that is kept after the last solve on a backend."""
 
     marks: tuple[Any, ...]
     compiled: ParametricProgram
@@ -117,7 +117,7 @@ class _TrimmedSession(Session):
 
 
 def _marks(model: Model) -> tuple[Any, ...]:
-    """What changes with the model: the objects that hold it, and their sizes."""
+    """Return the objects that hold the model, and their sizes; they change with it."""
     return (
         model.objective,
         model.constraints,

@@ -1,4 +1,4 @@
-"""Rewritings of what a backend lacks, one a file; each says what it takes and gives, and when it is exact."""
+"""Rewritings of constraints that a backend lacks, one a file, each with input, output and exactness."""
 
 from forcopt.compile.bridges import (
     absolute,

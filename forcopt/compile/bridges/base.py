@@ -21,7 +21,7 @@ class Bridge:
     Attributes
     ----------
     name : str
-        What ``s.bridges`` shows.
+        The name that ``s.bridges`` shows.
     takes : str
         The kind it rewrites.
     gives : tuple[str, ...]

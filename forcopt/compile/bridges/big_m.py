@@ -35,7 +35,7 @@ def big_m(relation: Indicator, draft: BridgeContext) -> None:
                 worst = int(constant.argmax())
                 raise UnboundedExpressionError(
                     f"big_m needs the constant {constant[worst]:g} for {row[worst]._short()}, too large for "
-                    "solvers to tell from its neighbours; tighten the bounds of its variables, or use a "
+                    "solvers to resolve; tighten the bounds of its variables, or use a "
                     "backend that takes the constraint as it is, such as scip"
                 )
             draft.row(

@@ -1,7 +1,7 @@
 """A connected set of nodes, as a single-commodity flow from one root among them.
 
 One chosen node may be the root; it sends one unit to every chosen node, through chosen nodes only: flow into
-a node, plus what it is given as root, equals its membership plus what flows out, and arcs that touch a node
+a node, plus its supply as the root, equals its membership plus the outflow, and arcs that touch a node
 not chosen carry nothing. For n nodes and m edges: takes ``connected``, gives 2 n + 4 m + 1 rows with n new
 binaries and n + 2 m other new columns. Exact; a weak relaxation (each arc's capacity is n - 1).
 """

@@ -2,7 +2,7 @@
 
 Every number of the model and of the point is a float, and is taken for exactly the rational number that it
 is: 0.1 is 3602879701896397/36028797018963968 here, and an optimum that is 31/100 on paper comes out as 31/100
-if the data are integers. The rows are those of the compiled program, in which like terms are merged.
+if the data are integers. The rows are the compiled program's, in which like terms are merged.
 
 It proves:
 

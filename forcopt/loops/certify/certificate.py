@@ -1,4 +1,4 @@
-"""A certificate: what is proved of a solution, in exact rational arithmetic."""
+"""A certificate: the facts that are proved of a solution, in exact rational arithmetic."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Certificate", "as_text", "certificate_of"]
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """What is proved of a solution; ``c[x]`` gives the exact values of an expression.
+    """The facts that are proved of a solution; ``c[x]`` gives the exact values of an expression.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Certificate:
     how : str
         How far things are proved, in words.
     point : tuple[Fraction, ...], optional
-        The values of all columns: those given, or an exact point that they are a rounding of.
+        The values of all columns: the given ones, or an exact point whose rounding they are.
     moved : Fraction, default Fraction(0)
         The largest difference between them, over the variables.
     stages : tuple[Fraction, ...], optional
@@ -81,7 +81,7 @@ class Certificate:
         )
 
     def assuming(self, premise: str) -> Certificate:
-        """The same with a premise added to what it says."""
+        """Return the certificate with a further premise."""
         return replace(self, how=f"{self.how}; taking for granted that {premise}") if premise else self
 
     def __str__(self) -> str:

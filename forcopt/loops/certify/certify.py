@@ -35,10 +35,10 @@ CONIC = Capabilities(frozenset({"rows", "second_order", "semidefinite_cone"}))
 
 
 def certify_model(solution: ModelSolution, rounding: float | None = None) -> Certificate:
-    """Check a solution in exact rational arithmetic; see `forcopt.loops.certify` for what that proves.
+    """Check a solution in exact rational arithmetic; see `forcopt.loops.certify` for the meaning.
 
-    The solver's answer is only a hint: the proof rests on the model, the point and rational arithmetic. What
-    it takes for granted, the certificate says.
+    The solver's answer is only a hint: the proof rests on the model, the point and rational arithmetic. The
+    certificate lists its premises.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def _program(model: Model) -> Program | None:
 
 
 def _with_cuts(model: Model, program: Program) -> Program:
-    """The program with those constraints of its lazy families that floating-point cutting planes need."""
+    """Return the program with the lazy constraints that floating-point cutting planes need."""
     highs = get_backend("highs")
     session = open_session(highs, program)
     cutting_planes(session, model, SolveOptions(), Deadline(), highs.accuracy)

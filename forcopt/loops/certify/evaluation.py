@@ -29,14 +29,14 @@ ROUGH = 1e-6
 
 
 class ExactPoint:
-    """The values of a model's columns as rationals, and what they violate.
+    """The values of a model's columns as rationals, and the violated constraints.
 
     Attributes
     ----------
     given
         The columns that are not computed.
     x
-        Of all columns; those of atoms and products are computed from the others.
+        Of all columns; values of atoms and products are computed from the others.
     violations
         For each violated thing by how much.
     values : Sequence[Any] | Array
@@ -185,7 +185,7 @@ class ExactPoint:
             self.violations[relation.name] = least
 
     def _rows(self, name: str, constraint: Constraint, on: Array | None = None) -> None:
-        """Check the rows of a constraint, or those that are `on`."""
+        """Check the rows of a constraint; with `on`, only the marked ones."""
         low, high = constraint.row_bounds()
         if on is not None:
             low, high = np.where(on, low, -np.inf), np.where(on, high, np.inf)

@@ -69,7 +69,7 @@ def certify_linear(program: Program, own: ExactPoint, tolerance: Rational) -> Ce
 
 
 def _first_gain(better: ExactPoint, point: ExactPoint) -> str:
-    """What a better point is worth in the first stage in which it differs."""
+    """Return the least gain of a better point in the first stage in which it differs."""
     differ = (i for i, pair in enumerate(zip(better.values, point.values, strict=True)) if pair[0] != pair[1])
     stage = next(differ, 0)
     worth = as_text(fraction(better.signs[stage] * better.values[stage]))
@@ -94,7 +94,7 @@ def fixed(lp: LinearProgram, columns: Sequence[int], x: Sequence[Rational]) -> L
 
 
 def _stagewise(lp: LinearProgram, stages: Sequence[StageCost]) -> tuple[LinearProgram, list[Exact]]:
-    """Solve the stages in order, each among the optima of those before; also give the last optimal face."""
+    """Solve the stages in order, each on the optimal face of the earlier ones; also give the last face."""
     found = []
     for stage in stages:
         lp = lp.aiming(stage)

@@ -1,4 +1,4 @@
-"""What the proof of a model takes for granted: what was rounded before exact arithmetic began."""
+"""The premises of a proof: roundings before exact arithmetic began."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LARGEST = 60
 
 
 def premises(model: Model) -> Iterator[str]:
-    """Say what was rounded: forms into sums of squares, slopes into numbers, parameters into products."""
+    """List the roundings: forms into sums of squares, slopes into numbers, parameters into products."""
     relations = model.needed_relations()
     for relation in relations:
         if not isinstance(relation, AtomRelation):
@@ -36,7 +36,7 @@ def premises(model: Model) -> Iterator[str]:
         elif relation.kind == "piecewise_linear":
             yield f"{name} has the slopes that its points have in floating point"
     if any(isinstance(r, ParameterProduct) for r in relations):
-        yield "products with parameters are those of floating point"
+        yield "products with parameters are computed in floating point"
 
 
 def _is_convex(form: object) -> bool:

@@ -1,6 +1,6 @@
 """Strategies for leximin objectives, one a file: each writes its stages and runs them.
 
-`forcopt.leximin` says how they differ. A leximax of losses is a leximin of the losses with their signs
+`forcopt.leximin` compares them. A leximax of losses is a leximin of the losses with their signs
 changed.
 """
 

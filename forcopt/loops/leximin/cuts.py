@@ -32,7 +32,7 @@ _LEAST_CUT = 1e-11
 """Subset sums violated by less than this give no row; later stages multiply what earlier ones miss."""
 
 _ROUNDING = 1e-14
-"""Nor do those violated by less than this, relative."""
+"""Nor do sums violated by less than this, relative."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +62,7 @@ class CutsLayout(SumsLayout):
             run.session.add_rows(rows)
 
     def conclude(self, program: Program, run: StageRun, results: list[RawResult]) -> None:
-        """Say how many subsets became rows."""
+        """Report the number of subsets that became rows."""
         if run.best is not None and id(self) in run.memory:
             run.best.message += f"; {len(run.memory[id(self)].pool)} of 2**{len(self.values)} - 1 subsets"
 
@@ -121,7 +121,7 @@ class SubsetCuts:
         return [order[:k] for k in sizes.tolist()]
 
     def rows(self, sets: list[Array]) -> RowBlock | None:
-        """Rows for those sets that have none yet; None if all have one."""
+        """Return rows for the sets without one; None if all have one."""
         fresh = [s for s in sets if frozenset(s.tolist()) not in self.pool]
         if not fresh:
             return None

@@ -1,8 +1,8 @@
 """Hold columns at values that a point attains.
 
-The values are those of the point, not those that the solver claims, and they are held as lower bounds on
+The values are computed from the point, not taken from the solver, and they are held as lower bounds on
 columns. The point therefore satisfies the next solve's bounds up to rounding. Where a solver still finds
-none, all floors are lowered together, ten times as much each time, and the answer says so.
+none, all floors are lowered together, ten times as much each time, and the message reports it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Floors:
         self._apply(spare)
 
     def relax(self) -> bool:
-        """Lower the floors ten times as much as before; False if that is too much."""
+        """Lower the floors ten times as much as before; False beyond the limit."""
         slack = 10 * max(self.slack, _LEAST_SLACK)
         if not self._held or slack > _MOST_SLACK:
             return False

@@ -26,7 +26,7 @@ class StageRun:
     session : Session
         Holds the program at the current stage.
     floors : Floors
-        Hold what earlier stages reached.
+        Hold the values that earlier stages reached.
     solve : callable
         Solves the session and keeps the result.
     accuracy : float
@@ -57,12 +57,12 @@ class Layout(LeximinLayout):
         return run.solve()
 
     def hold(self, stage: StageCost, run: StageRun, x: Array, last: bool) -> None:
-        """Hold what the stage reached at the point `x`; `last` if no stage follows."""
+        """Hold the values of the stage at the point `x`; `last` if no stage follows."""
         if not last:
             run.session.add_rows(hold_objective(stage, stage.value(x), run.tolerance))
 
     def conclude(self, program: Program, run: StageRun, results: list[RawResult]) -> None:
-        """Correct the best result once all stages are done; `results` are those of all solves."""
+        """Correct the best result once all stages are done; `results` holds the results of all solves."""
 
 
 def hold_objective(stage: StageCost, value: float, tolerance: float) -> RowBlock:
@@ -79,7 +79,7 @@ def hold_objective(stage: StageCost, value: float, tolerance: float) -> RowBlock
 
 
 def realized(layout: LeximinLayout, program: Program, x: Array) -> Array:
-    """The utilities at a point; in an integer program the smaller of those before and after rounding it."""
+    """Return the utilities at a point; in an integer program the smaller ones before and after rounding."""
     found = layout.at(x)
     if program.is_integer:
         found = np.minimum(found, layout.at(np.where(program.integer == 1, np.round(x), x)))

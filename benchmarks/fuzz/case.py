@@ -1,0 +1,120 @@
+"""One random problem with its true optimum, and the check of every answer of every method to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import forcopt as fo
+
+__all__ = ["ProblemCase", "answers"]
+
+BACKENDS = ("highs", "glop", "clarabel", "scip", "cp-sat")
+"""The backends on which every formulation is tried; one that refuses the model is left out."""
+
+
+@dataclass(frozen=True)
+class ProblemCase:
+    """A declared problem, and the truth by an oracle that shares no code with the library.
+
+    Attributes
+    ----------
+    problem : Problem
+        A small instance.
+    status : str
+        ``optimal`` or ``infeasible``; ``unknown`` if the oracle gives a bound only.
+    value : float
+        The optimum, in the problem's units.
+    options : Mapping[str, Mapping[str, Any]], optional
+        The options of `Problem.solve` for methods that need some, by method; ``seed=0`` is given to all that
+        take one.
+    skip : tuple[str, ...], default ()
+        Methods that do not take this instance, or solve another problem.
+    tolerance : float, default 1e-5
+        Relative to the larger of 1 and the optimum.
+    check : Callable[[Solution], str], optional
+        Finds an error in an optimal solution beyond its objective; empty if there is none.
+    """
+
+    problem: fo.Problem
+    status: str
+    value: float = float("nan")
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    skip: tuple[str, ...] = ()
+    tolerance: float = 1e-5
+    check: Callable[[fo.Solution], str] = lambda s: ""
+
+
+def answers(case: ProblemCase, limit: float = 10.0) -> Iterator[tuple[str, str, str]]:
+    """Solve by every method, each formulation on every backend that takes it.
+
+    Parameters
+    ----------
+    case : ProblemCase
+        The problem and the truth.
+    limit : float, default 10.0
+        Seconds for each run that takes a limit.
+
+    Yields
+    ------
+    tuple[str, str, str]
+        The run as ``method@backend``, its verdict (right, wrong, no answer), and the two answers in words.
+    """
+    p = case.problem
+    for name, method in p.methods.items():
+        if name in case.skip:
+            continue
+        options = dict(case.options.get(name, {}))
+        if "seed" in method.common:
+            options.setdefault("seed", 0)
+        if "time_limit" in method.common:
+            options.setdefault("time_limit", limit)
+        for backend in BACKENDS if method.kind == "formulation" else (None,):
+            run = f"{name}@{backend}" if backend else name
+            try:
+                s = p.solve(name, backend=backend, **options)
+            except (fo.UnsupportedError, fo.DeclarationError):
+                continue
+            except Exception as error:
+                yield run, "wrong", f"raised {type(error).__name__}: {error}"
+                continue
+            words = f"{s.status} {s.objective:.9g}, bound {s.bound:.9g} ({s.message}); "
+            yield run, verdict(case, s), words + f"true: {case.status} {case.value:.9g}"
+
+
+def verdict(case: ProblemCase, s: fo.Solution) -> str:
+    """Judge a solution by the true status and optimum.
+
+    Parameters
+    ----------
+    case : ProblemCase
+        The problem and the truth.
+    s : Solution
+        A solution of any method.
+
+    Returns
+    -------
+    str
+        ``wrong`` for a false status, a claimed optimum that is none, a bound beyond the optimum, or a
+        feasible decision better than the optimum; ``no answer`` for a run that claims nothing.
+    """
+    status = str(s.status)
+    if case.status == "infeasible":
+        claims = s.status.has_solution and s.evaluation is not None and s.evaluation.feasible
+        return "wrong" if claims else "right" if status == "infeasible" else "no answer"
+    if status in ("infeasible", "unbounded"):
+        return "wrong" if case.status == "optimal" else "not decided"
+    if case.status != "optimal":
+        return "not decided"
+    sign = 1.0 if s.problem.sense == "min" else -1.0
+    slack = case.tolerance * max(1.0, abs(case.value))
+    if sign * (s.bound - case.value) > slack:
+        return "wrong"
+    if s.evaluation is None:
+        return "wrong" if status == "optimal" else "no answer"
+    excess = sign * (s.objective - case.value)
+    if status == "optimal":
+        correct = abs(excess) <= slack and s.evaluation.feasible and not case.check(s)
+        return "right" if correct else "wrong"
+    return "wrong" if s.evaluation.feasible and excess < -slack else "right"
