@@ -241,9 +241,9 @@ def tree(rng: Random) -> ProblemCase:
 
 
 CAMPAIGNS = {
-    "robust bayes": robust_bayes,
-    "radius of a network": network,
-    "radius of neighbours": neighbours,
-    "radius of a tree": tree,
-    "robust halfspace": halfspace,
+    "robust-bayes": robust_bayes,
+    "radius-of-a-network": network,
+    "radius-of-neighbours": neighbours,
+    "radius-of-a-tree": tree,
+    "robust-halfspace": halfspace,
 }

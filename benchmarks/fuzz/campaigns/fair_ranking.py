@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from benchmarks.fuzz.case import ProblemCase
+from forcopt.errors import DeclarationError
 from forcopt.fairness import (
     CounterfactualOrder,
     ExposureParity,
@@ -151,9 +152,12 @@ def instance(rng: Random, integer: bool, by_position: bool = False) -> ProblemCa
     for d in notions:
         constraint = d if constraint is None else constraint & d  # type: ignore[operator]
     given = {"utilities": utilities} if by_position else {"scores": scores}
-    problem = FairRanking(
-        **given, positions=k, weights=weights, groups=groups, constraint=constraint, integer=integer
-    )
+    try:
+        problem = FairRanking(
+            **given, positions=k, weights=weights, groups=groups, constraint=constraint, integer=integer
+        )
+    except DeclarationError:  # quotas that contradict each other are refused: draw again
+        return instance(rng, integer, by_position)
     orders = np.array(list(permutations(range(n), k)))
     table = exposures(orders, weights, n)
     values = utilities[orders, np.arange(k)].sum(axis=1) if by_position else table @ scores
@@ -198,7 +202,7 @@ def one_ranking(rng: Random) -> ProblemCase:
 
 
 CAMPAIGNS = {
-    "ranking lottery": lottery,
-    "ranking lottery by position": lottery_by_position,
-    "one ranking": one_ranking,
+    "ranking-lottery": lottery,
+    "ranking-lottery-by-position": lottery_by_position,
+    "one-ranking": one_ranking,
 }
