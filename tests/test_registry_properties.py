@@ -22,8 +22,8 @@ from forcopt.study.library import instances, known
 from forcopt.study.run import warm_up
 from forcopt.study.store import metadata
 
-NO_TIME_LIMIT = {"AdaptiveRobustClassification": "augmented"}
-"""For each class the algorithms that refuse a time limit, since a learner's fit has no clock."""
+NO_TIME_LIMIT: dict[str, str] = {}
+"""For each class the algorithms that refuse a time limit."""
 
 KNOWN = {(f"{c}.{m}", "takes a time limit") for c, names in NO_TIME_LIMIT.items() for m in names.split()} | {
     ("Districting.multicommodity", "time limit"),  # building the model takes longer
