@@ -17,7 +17,8 @@ from numba import njit
 from forcopt.arrays import Array
 from forcopt.graphs.residues import primes as largest_primes
 from forcopt.graphs.residues import whole
-from forcopt.graphs.states import COUNT, LEAST, NEVER, empty_store, index, index_size
+from forcopt.errors import DeclarationError
+from forcopt.graphs.states import COUNT, LEAST, NEVER, empty_store, index, index_size, unpacked
 from forcopt.graphs.weighted import WeightedGraph
 
 __all__ = ["BUDGET", "Bound", "Filling", "Piece", "Program", "Table", "arcs_into"]
@@ -167,6 +168,8 @@ class Program(ABC):
         The number of parts.
     cannot_link, must_link : sequence of tuple of int, optional
         Pairs of vertices that must not, or must, share a part.
+    limit : int, optional
+        The largest number of edges between parts; relaxations leave it out.
 
     Attributes
     ----------
@@ -189,7 +192,11 @@ class Program(ABC):
         parts: int,
         cannot_link: Sequence[tuple[int, int]] = (),
         must_link: Sequence[tuple[int, int]] = (),
+        limit: int | None = None,
     ) -> None:
+        self.limit = -1 if limit is None else min(limit, len(graph.edges))
+        if (int(graph.costs.sum()) + 1) * (self.limit + 1) >= NEVER:
+            raise DeclarationError("the costs are too large beside a limit on the number of cut edges")
         self.graph, self.low, self.high, self.parts = graph, low, high, parts
         self.cannot_link, self.must_link = tuple(cannot_link), tuple(must_link)
         self.states = 0
@@ -380,18 +387,23 @@ class Program(ABC):
         if len(tables[-1].rows) == 0:
             return None
         picks = {}
-        stack = [(len(tables) - 1, 0)]
+        best = int(np.argmin(tables[-1].values[:, 0]))  # states differ in the number of cut edges
+        stack = [(len(tables) - 1, best)]
         while stack:
             t, state = stack.pop()
             came = tables[t].back[state].tolist()
             picks[t] = came[1]
             stack += zip(self.feeds[t], came, strict=False)
-        return int(tables[-1].values[0, 0]), self.parts_of(picks)
+        return int(tables[-1].values[best, 0]), self.parts_of(picks)
 
     def histogram(self, most: int | None = None, bound: Bound | None = None) -> dict[int, int]:
         """The number of partitions of each cost."""
         last = self.run(COUNT, most, bound)[-1]
-        return dict(sorted(zip(last.rows[:, 3].tolist(), map(whole, last.values), strict=True)))
+        found: dict[int, int] = {}
+        for entry, count in zip(last.rows[:, 3].tolist(), map(whole, last.values), strict=True):
+            cost = int(unpacked(entry, COUNT, self.limit)[0])
+            found[cost] = found.get(cost, 0) + count
+        return dict(sorted(found.items()))
 
     def ranked(
         self, tables: list[Table], into: list[tuple[Array, Array]], cost: int, rank: int
@@ -411,7 +423,14 @@ class Program(ABC):
             Of a partition that exists.
         """
         picks = {}
-        stack = [(len(tables) - 1, int(np.flatnonzero(tables[-1].rows[:, 3] == cost)[0]), rank)]
+        last, state = tables[-1], -1
+        for state, entry in enumerate(last.rows[:, 3].tolist()):
+            if unpacked(entry, COUNT, self.limit)[0] == cost:
+                count = whole(last.values[state])
+                if rank < count:
+                    break
+                rank -= count
+        stack = [(len(tables) - 1, state, rank)]
         while stack:
             t, state, rank = stack.pop()
             arcs, starts = into[t]

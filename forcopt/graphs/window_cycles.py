@@ -408,6 +408,7 @@ class WindowCycles:
         *,
         every: bool = False,
         separator: Sequence[int] = (),
+        accept: Callable[[Array], bool] | None = None,
         pause: Callable[[], None] | None = None,
     ) -> Iterator[tuple[int, Array]]:
         """Give the cycles that cost at most a limit.
@@ -421,6 +422,8 @@ class WindowCycles:
             last is the cheapest of all.
         separator : sequence of int, optional
             Edges; their faces are the first starts. A balanced cycle leaves few further starts.
+        accept : callable, optional
+            Called with the edges of a cycle; only cycles for which it returns True are given.
         pause : callable, optional
             Called many times a second; it may raise an exception, which ends the search.
 
@@ -440,7 +443,7 @@ class WindowCycles:
         cost = self._links[4]
         space = _Space(self.dual.faces)
         for start, gone in self._starts(separator):
-            for found in self._through(start, gone, most, every, space, pause):
+            for found in self._through(start, gone, most, every or accept is not None, space, pause):
                 parent, via = space.labels[-2:]
                 for i, d, j in found.tolist():
                     crossed = [d >> 1]
@@ -451,6 +454,8 @@ class WindowCycles:
                     edges = np.array(sorted(crossed), np.int64)
                     paid = int(cost[edges].sum())
                     if paid > most or not self._separates(edges):
+                        continue
+                    if accept is not None and not accept(edges):
                         continue
                     if not every:
                         most = paid // self._factor * self._factor - 1

@@ -24,15 +24,15 @@ def tables_of(problem: Districting) -> SphereCut:
     Raises
     ------
     DeclarationError
-        For another objective, a `CutLimit` with costs other than 1, or a width over 16.
+        For another objective, for a feature that the method does not take, or a width over 16.
     """
-    problem.require_cut("sphere-cut")
+    problem.require("sphere-cut", "cut")
     cached = problem.__dict__.get("_tables")
     if cached is None:
         low, high = problem.population_bounds
         chained = [(a, b) for group in problem.must_link for a, b in pairwise(group)]
         decomposition = BranchDecomposition.of(problem.arrays, [*problem.cannot_link, *chained])
-        cached = SphereCut(decomposition, low, high, problem.districts, problem.cannot_link, chained)
+        cached = SphereCut(decomposition, low, high, problem.districts, problem.cannot_link, chained, problem.pair_limit)
         problem.__dict__["_tables"] = cached
     assert isinstance(cached, SphereCut)
     return cached
@@ -59,7 +59,7 @@ def sphere_cut(
     Parameters
     ----------
     problem : Districting
-        With the objective ``cut``; a `CutLimit` only if every edge costs 1.
+        With the objective ``cut``, equal seats, and side constraints other than `Share` and `SplitLimit`.
     start : Plan, optional
         A feasible plan; only cheaper ones are sought. A local search gives one by default.
     time_limit : float, optional
