@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.graphs.cut_bound import largest_boundary
 from forcopt.graphs.planar_dual import PlanarDual
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.graphs.window_cycles import WindowCycles
@@ -66,6 +67,7 @@ class CycleDistricts:
     def __init__(self, graph: WeightedGraph, low: int, high: int, parts: int) -> None:
         self.graph, self.low, self.high, self.parts = graph, low, high, parts
         dual, total = PlanarDual.of(graph), graph.total
+        self.usual = 10 * float(graph.costs.mean()) if len(graph.costs) else 0.0
         self.simple = WindowCycles(
             dual, max(low, total - (parts - 1) * high), min(high, total - (parts - 1) * low)
         )
@@ -211,4 +213,7 @@ class CycleDistricts:
 
     def _most(self, threshold: float, prizes: Array) -> int:
         """The greatest cost of a district of a reduced cost of at most a threshold."""
-        return int(np.floor(threshold + _most_prizes(prizes, self.graph.weights, self.high) + 1e-6))
+        first = threshold + _most_prizes(prizes, self.graph.weights, self.high)
+        if first > self.usual:
+            first = largest_boundary(self.graph, prizes, threshold, self.low, self.high, first)
+        return int(np.floor(first + 1e-6))
