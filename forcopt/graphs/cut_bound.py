@@ -1,4 +1,4 @@
-"""An upper bound on the boundary cost of the vertex sets of small reduced cost, by minimum cuts."""
+"""Bounds on the boundary costs and prices of vertex sets within weight bounds, by minimum cuts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import maximum_flow
 from forcopt.arrays import Array
 from forcopt.graphs.weighted import WeightedGraph
 
-__all__ = ["largest_boundary"]
+__all__ = ["largest_boundary", "least_value"]
 
 _SHARES = (0.35, 0.6, 0.8)
 """The shares of the boundary cost that are charged in the relaxation, beside 0."""
@@ -122,3 +122,50 @@ def largest_boundary(
                 at_b = bound(b)
             best = min(best, at_a, at_b)
     return best
+
+
+def least_value(graph: WeightedGraph, prices: Array, low: int) -> float:
+    """Bound ``cost(S) + prices(S)`` from below over the vertex sets S of at least a weight.
+
+    Parameters
+    ----------
+    graph : WeightedGraph
+        With n vertices, weights and costs.
+    prices : ndarray, shape (n,)
+        One for each vertex, of any sign.
+    low : int
+        The least weight.
+
+    Returns
+    -------
+    float
+        See `largest_boundary`: the weight is relaxed by a multiplier, and the rest is a minimum cut.
+
+    Examples
+    --------
+    >>> path = WeightedGraph.of([1] * 4, [(0, 1), (1, 2), (2, 3)], [1, 1, 1])
+    >>> bound = least_value(path, np.array([1.0, 2, 3, 4]), 2)
+    >>> bool(3.99 < bound <= 4)  # {0, 1} attains 4
+    True
+    """
+    best_sets = _BestSets(graph)
+
+    def bound(y: float) -> float:
+        return y * low - best_sets.value(y * graph.weights - prices, 1.0)
+
+    rates = prices[graph.weights > 0] / graph.weights[graph.weights > 0]
+    best, left, right = bound(0.0), 0.0, 2 * max(float(np.abs(rates).max(initial=0.0)), 1e-9)
+    golden = (np.sqrt(5) - 1) / 2
+    a, b = right - golden * (right - left), left + golden * (right - left)
+    at_a, at_b = bound(a), bound(b)
+    for _ in range(_STEPS):
+        best = max(best, at_a, at_b)
+        if at_a > at_b:
+            right, b, at_b = b, a, at_a
+            a = right - golden * (right - left)
+            at_a = bound(a)
+        else:
+            left, a, at_a = a, b, at_b
+            b = left + golden * (right - left)
+            at_b = bound(b)
+    return max(best, at_a, at_b)

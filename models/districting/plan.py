@@ -277,6 +277,20 @@ def _matched(
         price[i] = (people < low) | (people > high)
         for d in {fixed[v] for v in part if v in fixed}:
             price[i] += np.arange(k) != d
+    if problem.objective == "deviation":  # the largest deviation is as small as possible
+        people = np.array([problem.arrays.weights[list(part)].sum() for part in parts])
+        apart = np.abs(people[:, None] - problem.means)
+        levels = np.unique(apart)
+        least, most = 0, len(levels) - 1
+        best = price[linear_sum_assignment(price)].sum()
+        while least < most:
+            middle = (least + most) // 2
+            tried = price + 2 * k * (apart > levels[middle])
+            if tried[linear_sum_assignment(tried)].sum() <= best:
+                most = middle
+            else:
+                least = middle + 1
+        price += 2 * k * (apart > levels[least])
     # Of equal seats the part with the smaller first node gets the smaller number.
     price += -1e-9 * np.outer(np.arange(k), np.arange(k)) / k**2
     _, district = linear_sum_assignment(price)

@@ -74,6 +74,7 @@ def sphere_cut(
     Outcome
         With the bound of the last relaxation, if the time limit ends the method.
     """
+    problem.require("sphere-cut", "cut")
     if len(problem.nodes) == 1 and not problem.infeasibility_reason():
         return Outcome(Plan.of(problem, [[0]]))
     return decide(problem, lambda: tables_of(problem), start, time_limit, seed, on_improvement)
