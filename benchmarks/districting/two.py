@@ -1,0 +1,40 @@
+"""All French departments in two districts: dual cycles against set partitioning and the frontier, counts too."""
+
+import time
+from pathlib import Path
+
+from benchmarks.districting.journal import Journal
+from benchmarks.report import data
+from forcopt.data import load_graph
+from forcopt.models import Districting
+
+TOLERANCES = (0.2, 0.1, 0.05)
+QUICK = ("01", "72")
+
+
+def measured(name, graph, tolerance):
+    seconds, answers = {}, {}
+    for method in ("dual-cycles", "set-partitioning", "frontier"):
+        p = Districting(graph, 2, tolerance=tolerance)
+        began = time.process_time()
+        s = p.solve(method)
+        seconds[f"{method} cpu s"] = f"{time.process_time() - began:.4f}"
+        answers[method] = (str(s.status), str(s.objective))
+    assert len(set(answers.values())) == 1, (name, tolerance, answers)
+    counts = p.count()
+    assert p.count(method="dual-cycles").histogram == counts.histogram, (name, tolerance)
+    status, optimum = answers["dual-cycles"]
+    row = {"department": name, "tolerance": tolerance, "nodes": len(p.nodes), "status": status}
+    return row | {"optimum": optimum, "plans": counts.total} | seconds
+
+
+def main(folder: Path, quick: bool) -> list[Journal]:
+    journal = Journal(folder, "two", "department", "tolerance")
+    for path in sorted(data("france").glob("*.json")):
+        graph = load_graph(path)
+        if len(graph) < 2 or (quick and path.stem not in QUICK):
+            continue
+        for tolerance in TOLERANCES:
+            if (path.stem, tolerance) not in journal:
+                journal.add(measured(path.stem, graph, tolerance))
+    return [journal]
