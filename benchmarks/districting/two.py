@@ -1,4 +1,4 @@
-"""All French departments in two districts: dual cycles against set partitioning and the frontier, counts too."""
+"""All French departments in two districts: dual cycles against set partitioning and the frontier; counts."""
 
 import time
 from pathlib import Path
@@ -9,6 +9,8 @@ from forcopt.data import load_graph
 from forcopt.models import Districting
 
 TOLERANCES = (0.2, 0.1, 0.05)
+_MORE = 2.0
+"""Plans are counted up to this cost above the optimum."""
 QUICK = ("01", "72")
 
 
@@ -21,11 +23,12 @@ def measured(name, graph, tolerance):
         seconds[f"{method} cpu s"] = f"{time.process_time() - began:.4f}"
         answers[method] = (str(s.status), str(s.objective))
     assert len(set(answers.values())) == 1, (name, tolerance, answers)
-    counts = p.count()
-    assert p.count(method="dual-cycles").histogram == counts.histogram, (name, tolerance)
     status, optimum = answers["dual-cycles"]
+    most = _MORE + (float(optimum) if status == "optimal" else 0.0)
+    counts = p.count(most)
+    assert p.count(most, method="dual-cycles").histogram == counts.histogram, (name, tolerance)
     row = {"department": name, "tolerance": tolerance, "nodes": len(p.nodes), "status": status}
-    return row | {"optimum": optimum, "plans": counts.total} | seconds
+    return row | {"optimum": optimum, "plans near the optimum": counts.total} | seconds
 
 
 def main(folder: Path, quick: bool) -> list[Journal]:

@@ -37,14 +37,18 @@ class _BestSets:
     def value(self, gains: Array, share: float) -> float:
         """The maximum; rounding only makes it larger."""
         n = self.graph.size
-        largest = max(float(np.abs(gains).max(initial=0.0)), share * float(self.graph.costs.max(initial=0)), 1e-9)
+        largest = max(
+            float(np.abs(gains).max(initial=0.0)), share * float(self.graph.costs.max(initial=0)), 1e-9
+        )
         # A flow of all units at once must stay below 2**31.
         scale = min(_UNIT, 2**30 / n) / largest
         up = np.ceil(gains * scale).astype(np.int64)
         paid = np.floor(share * self.graph.costs * scale).astype(np.int64)
         capacities = np.concatenate([up.clip(min=0), (-up).clip(min=0), paid, paid])
         starts, columns = self.frame
-        network = sp.csr_array((capacities[self.order].astype(np.int32), columns, starts), shape=(n + 2, n + 2))
+        network = sp.csr_array(
+            (capacities[self.order].astype(np.int32), columns, starts), shape=(n + 2, n + 2)
+        )
         cut = int(maximum_flow(network, n, n + 1).flow_value)
         return (int(up.clip(min=0).sum()) - cut) / scale
 

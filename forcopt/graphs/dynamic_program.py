@@ -1,7 +1,7 @@
 """Dynamic programs over connected partitions: the sweep over tables, bounds, counts, partitions by rank.
 
-What a state is, and how a table takes it up, is in `forcopt.graphs.states`. A program says which pieces of
-the graph are decided in turn, and how the table of a piece follows from those of smaller ones.
+The module `forcopt.graphs.states` defines the states and how tables store them. A program defines the
+order in which pieces of the graph are decided, and how the table of a piece follows from smaller ones.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 from numba import njit
 
 from forcopt.arrays import Array
+from forcopt.errors import DeclarationError
 from forcopt.graphs.residues import primes as largest_primes
 from forcopt.graphs.residues import whole
-from forcopt.errors import DeclarationError
 from forcopt.graphs.states import COUNT, LEAST, NEVER, empty_store, index, index_size, unpacked
 from forcopt.graphs.weighted import WeightedGraph
 
@@ -32,12 +32,12 @@ BUDGET = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """What is decided after a step.
+    """The part of the graph that is decided after a step.
 
     Attributes
     ----------
     boundary : tuple[int, ...]
-        Its vertices with edges to what is left.
+        Its vertices with edges to the rest.
     outside : Array
         Bool, shape (n,): vertices whose weight is still to come.
     coming : int
@@ -102,7 +102,7 @@ class Table:
     estimate : Array
         Counts as floats.
     back : Array
-        Where a least cost comes from: the two numbers of an arc.
+        The arc of each least cost: its two numbers.
     arcs : Array
         If tracked, all ways into the states: a state of the first table that feeds this one; the choice made,
         or a state of the second; the state.
@@ -117,7 +117,7 @@ class Table:
 
 @dataclass(eq=False)
 class Bound:
-    """For every state of a relaxed program, by table, the least cost of what is left.
+    """For every state of a relaxed program, by table, the least cost of the rest.
 
     Attributes
     ----------
@@ -207,9 +207,9 @@ class Program(ABC):
 
     @abstractmethod
     def begin(self, t: int, fed: list[Table], weights: tuple[Array, Array]) -> Callable[[Filling, int], int]:
-        """Prepare table t: the result fills it from a position on, for a while, and says how far it got.
+        """Prepare table t: the result fills it from a position on, for a while, and returns how far it got.
 
-        A negative position says that the table is complete. `weights` are exact and rounded ones.
+        A negative position means that the table is complete. `weights` are exact and rounded ones.
         """
 
     @abstractmethod
@@ -264,7 +264,7 @@ class Program(ABC):
         Raises
         ------
         TimeoutError
-            If `stop` said so.
+            If `stop` returns True.
         MemoryError
             If a table would hold more than 30 million states.
         """
@@ -331,7 +331,7 @@ class Program(ABC):
         Raises
         ------
         TimeoutError
-            If `stop` said so.
+            If `stop` returns True.
         MemoryError
             See `run`.
         """
@@ -379,7 +379,7 @@ class Program(ABC):
         Raises
         ------
         TimeoutError
-            If `stop` said so.
+            If `stop` returns True.
         MemoryError
             See `run`.
         """

@@ -225,9 +225,9 @@ class Sweep(Program):
                 estimate = np.ones((1, 1))
             at, f.store, f.arcs, f.count, f.arc_count = _step(
                 rows, values, estimate, length, weight, layer.near, layer.costs, layer.cannot_link,
-                layer.must_link, layer.kept, piece.distance, piece.coming, f.mode, f.most, self.limit, f.room, f.primes,
-                f.bound, f.exact, f.coarse, self.parts, f.store, f.arcs, f.count, f.arc_count, at, BUDGET,
-                len(f.arcs) > 0,
+                layer.must_link, layer.kept, piece.distance, piece.coming, f.mode, f.most, self.limit,
+                f.room, f.primes, f.bound, f.exact, f.coarse, self.parts, f.store, f.arcs, f.count,
+                f.arc_count, at, BUDGET, len(f.arcs) > 0,
             )  # fmt: skip
             return int(at)
 

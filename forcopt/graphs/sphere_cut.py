@@ -324,8 +324,8 @@ class SphereCut(Program):
             end = np.searchsorted(code2[order2], code1[order1], "right")
             at, f.store, f.arcs, f.count, f.arc_count = _join(
                 *tables, order1, order2, begin, end, len(first), len(second), *spots, piece.distance,
-                piece.coming, f.mode, f.most, self.limit, f.room, f.primes, f.bound, f.exact, f.coarse, self.parts,
-                f.store, f.arcs, f.count, f.arc_count, at, BUDGET, len(f.arcs) > 0,
+                piece.coming, f.mode, f.most, self.limit, f.room, f.primes, f.bound, f.exact, f.coarse,
+                self.parts, f.store, f.arcs, f.count, f.arc_count, at, BUDGET, len(f.arcs) > 0,
             )  # fmt: skip
             return int(at)
 
@@ -344,8 +344,8 @@ class SphereCut(Program):
             at, f.store, f.arcs, f.count, f.arc_count = _leaf(
                 np.array(ways, np.int64), np.array(weight, np.int64),
                 int(self.graph.cost_matrix[ends]) if real else 0, real, np.array(kept, np.int64),
-                piece.distance, piece.coming, f.mode, f.most, self.limit, f.room, f.primes, f.bound, f.exact, f.coarse,
-                self.parts, f.store, f.arcs, f.count, f.arc_count, len(f.arcs) > 0,
+                piece.distance, piece.coming, f.mode, f.most, self.limit, f.room, f.primes, f.bound,
+                f.exact, f.coarse, self.parts, f.store, f.arcs, f.count, f.arc_count, len(f.arcs) > 0,
             )  # fmt: skip
             return int(at)
 

@@ -6,8 +6,8 @@ components that still have to meet), the weight of each open part, and how many 
 table of Cohen-Addad, Klein, Marx, Wheeler and Wolfram (FORC 2021), section 5, with the pair (inner
 partition, inner join outer) as its key. A row of a table holds components and parts (4 bits for each
 boundary vertex), the number of finished parts, the cost (if counted by cost) with the number of cut edges (if
-limited), and the weights of the open parts, followed by rounded weights if there is a bound; parts and components are numbered in order of first
-appearance.
+limited), and the weights of the open parts, followed by rounded weights if there is a bound; parts and
+components are numbered in order of first appearance.
 """
 
 from __future__ import annotations
@@ -121,8 +121,8 @@ def settle(  # type: ignore[no-untyped-def]
     """Close what leaves the boundary, and write the state's key, unless nothing can come of it.
 
     `comp` and `part` label `size` vertices, of which those at `kept` stay on the boundary; `total` and
-    `rough` are the weights of the `opened` parts, to be judged by `exact` and `coarse`: what is left, the
-    bounds.
+    `rough` are the weights of the `opened` parts, to be compared with `exact` and `coarse`: the weight that
+    is left, and the bounds.
     """
     new_comp, new_part, home, lost, stays = work
     new_comp[:] = -1

@@ -511,9 +511,7 @@ class WindowCycles:
         space = _Space(self.dual.faces)
         order, above = self._tree
         for start, gone in self._starts(()):
-            for found in self._through(
-                start, gone, most, True, space, pause, gains, rooms
-            ):
+            for found in self._through(start, gone, most, True, space, pause, gains, rooms):
                 if not len(found):
                     continue
                 _, _, total, *_, parent, via = space.labels

@@ -112,7 +112,9 @@ class Ensemble:
         if plan is not None:
             own = self._score(score, plan)
             share = self.share_at_most(score, plan)
-            axes.axvline(own, color="#D55E00", label=f"the plan: {own:g}, at least {share:.1%} of the ensemble")
+            axes.axvline(
+                own, color="#D55E00", label=f"the plan: {own:g}, at least {share:.1%} of the ensemble"
+            )
             axes.legend(frameon=False)
         axes.set_xlabel(name.replace("_", " "))
         axes.set_ylabel("plans")
@@ -163,7 +165,9 @@ def _uniform(
 
     counts = problem.count(max_cost, count_with)
     if counts.total == 0:
-        raise DeclarationError("the problem has no plan" + ("" if max_cost is None else f" of cost {max_cost:g}"))
+        raise DeclarationError(
+            "the problem has no plan" + ("" if max_cost is None else f" of cost {max_cost:g}")
+        )
     for _ in range(size):
         rank = below(counts.total, rng)
         for cost, number in counts.histogram.items():

@@ -46,7 +46,7 @@ _VB = "Validi and Buchanan (2022), Political districting to minimize cut edges"
 
 @dataclass(frozen=True)
 class _Base:
-    """What a base wrote: the binaries, the cut indicators, and the population of each column's district."""
+    """The variables of a base: binaries, cut indicators, and the population of each column's district."""
 
     problem: Districting
     model: Model
@@ -105,7 +105,7 @@ class _Base:
 
 
 def _rows(model: Model, name: str, rows: Any) -> None:
-    """Add rows under a name in the problem's words: reasons for infeasibility are told in them."""
+    """Add rows under a name in the problem's words: reasons for infeasibility name them."""
     model.subject_to(rows, name=model.unused_name(name))
 
 
@@ -176,7 +176,9 @@ def _label_base(problem: Districting, model: Model, canonical: bool) -> _Base:
 
 
 def _root_base(problem: Districting, model: Model, canonical: bool) -> _Base:
-    problem.require("a formulation with roots", "cut", "inertia", "deviation", "splits", takes=("Share", "SplitLimit"))
+    problem.require(
+        "a formulation with roots", "cut", "inertia", "deviation", "splits", takes=("Share", "SplitLimit")
+    )
     g, k = problem.arrays, problem.districts
     n = g.size
     low, high = problem.population_bounds

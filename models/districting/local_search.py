@@ -81,7 +81,7 @@ def _stays_connected(v, label, start, ends, seen, queue):  # type: ignore[no-unt
 
 @njit(cache=True)
 def _lacking(sums, least, unit):  # type: ignore[no-untyped-def]
-    """By how much shares are missed, in units: the districts nearest to a share are those that must meet it."""
+    """By how much shares are missed, in units; the districts nearest to a share must meet it."""
     out = 0.0
     for i in range(len(least)):
         need = least[i] - np.sum(sums[i] >= 0)

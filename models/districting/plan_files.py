@@ -106,7 +106,9 @@ def to_csv(plan: Plan, path: str | Path, columns: tuple[str, str] = ("GEOID", "D
         writer.writerows((node, district + 1) for node, district in plan.assignment.items())
 
 
-def from_geojson(problem: Districting, path: str | Path, node: str = "id", district: str = "district") -> Plan:
+def from_geojson(
+    problem: Districting, path: str | Path, node: str = "id", district: str = "district"
+) -> Plan:
     """Read a plan from a GeoJSON file with a feature for each node.
 
     Parameters

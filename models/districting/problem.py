@@ -457,10 +457,18 @@ class Districting(Problem):
                 return f"no integer lies within the tolerance: the bounds are {least} and {most}"
         fewest, most = self.windows.sum(axis=0).tolist() if self.unequal_seats else (k * low, k * high)
         if g.total < fewest:
-            times = f"{fewest} in {sum(self.seats or ())} seats" if self.unequal_seats else f"{k} districts times {low}"
+            times = (
+                f"{fewest} in {sum(self.seats or ())} seats"
+                if self.unequal_seats
+                else f"{k} districts times {low}"
+            )
             return f"the total population {g.total} is below {times}"
         if g.total > most:
-            times = f"{most} in {sum(self.seats or ())} seats" if self.unequal_seats else f"{k} districts times {high}"
+            times = (
+                f"{most} in {sum(self.seats or ())} seats"
+                if self.unequal_seats
+                else f"{k} districts times {high}"
+            )
             return f"the total population {g.total} is above {times}"
         heavy = int(np.argmax(g.weights))
         if g.weights[heavy] > high:

@@ -32,7 +32,9 @@ def tables_of(problem: Districting) -> SphereCut:
         low, high = problem.population_bounds
         chained = [(a, b) for group in problem.must_link for a, b in pairwise(group)]
         decomposition = BranchDecomposition.of(problem.arrays, [*problem.cannot_link, *chained])
-        cached = SphereCut(decomposition, low, high, problem.districts, problem.cannot_link, chained, problem.pair_limit)
+        cached = SphereCut(
+            decomposition, low, high, problem.districts, problem.cannot_link, chained, problem.pair_limit
+        )
         problem.__dict__["_tables"] = cached
     assert isinstance(cached, SphereCut)
     return cached

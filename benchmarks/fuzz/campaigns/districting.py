@@ -110,6 +110,21 @@ def side_constraints(rng: np.random.Generator, n: int, parts: int) -> list[Any]:
     return found
 
 
+def inertia(part: list[int], data: list[dict[str, Any]]) -> float:
+    """The sum of population times squared distance to the best center node of a part."""
+
+    def about(c: int) -> float:
+        return float(
+            sum(
+                data[v]["population"]
+                * ((data[v]["x"] - data[c]["x"]) ** 2 + (data[v]["y"] - data[c]["y"]) ** 2)
+                for v in part
+            )
+        )
+
+    return min(about(c) for c in part)
+
+
 def instance(rng: np.random.Generator) -> ProblemCase:
     """A graph with all features, and the least objective of all its plans."""
     graph = random_graph(rng)
@@ -165,7 +180,10 @@ def instance(rng: np.random.Generator) -> ProblemCase:
                 good &= splits <= item.limit
             elif isinstance(item, Share):
                 sums = [
-                    sum(Fraction(str(data[v]["black"])) - Fraction(str(item.at_least)) * data[v]["vap"] for v in part)
+                    sum(
+                        Fraction(str(data[v]["black"])) - Fraction(str(item.at_least)) * data[v]["vap"]
+                        for v in part
+                    )
                     for part in members
                 ]
                 good &= sum(x >= 0 for x in sums) >= item.districts
@@ -177,18 +195,14 @@ def instance(rng: np.random.Generator) -> ProblemCase:
         ]
         if not good or not orders:
             continue
-        value = {
-            "cut": lambda: sum(cost[e] for e in cut),
-            "splits": lambda: splits,
-            "deviation": lambda: min(max(abs(held[d] - means[o[d]]) for d in range(k)) for o in orders),
-            "inertia": lambda: sum(
-                min(
-                    sum(people[v] * ((data[v]["x"] - data[c]["x"]) ** 2 + (data[v]["y"] - data[c]["y"]) ** 2) for v in part)
-                    for c in part
-                )
-                for part in members
-            ),
-        }[objective]()
+        if objective == "cut":
+            value = sum(cost[e] for e in cut)
+        elif objective == "splits":
+            value = splits
+        elif objective == "deviation":
+            value = min(max(abs(held[d] - means[o[d]]) for d in range(k)) for o in orders)
+        else:
+            value = sum(inertia(part, data) for part in members)
         best = min(best, float(value))
     status = "infeasible" if best == float("inf") else "optimal"
     return ProblemCase(problem, status, best, {"recom": {"steps": 20}, "local-search": {"restarts": 2}})

@@ -1,4 +1,4 @@
-"""Shares of groups, splits of counties, seats, compactness, plan files and ensembles, on cases made by hand."""
+"""Shares of groups, splits of counties, seats, compactness, plan files and ensembles on handmade cases."""
 
 import json
 import math
@@ -58,7 +58,9 @@ def test_a_share_moves_the_cut(method):
 
 def test_a_share_is_compared_exactly():
     graph = path([1, 1], vap=[30, 1], black=[9.99, 1])
-    p = Districting(graph, 2, tolerance=0, side_constraints=[Share(attribute="black", total="vap", at_least=0.333)])
+    p = Districting(
+        graph, 2, tolerance=0, side_constraints=[Share(attribute="black", total="vap", at_least=0.333)]
+    )
     assert p.evaluate({0: 0, 1: 1}).feasible
     q = p.replace(side_constraints=[Share(attribute="black", total="vap", at_least=0.333, districts=2)])
     assert q.evaluate({0: 0, 1: 1}).feasible  # 9.99 is 0.333 times 30
@@ -168,7 +170,9 @@ def test_features_together_agree_with_all_labels(seed):
     if least is not None:
         found = {tuple(sorted(map(tuple, plan.parts))) for plan in p.count(method="dual-cycles").iterate()}
         labels = [np.array(x) for x, _ in every_plan(p)]
-        assert found == {tuple(sorted(tuple(np.flatnonzero(x == d).tolist()) for d in (0, 1))) for x in labels}
+        assert found == {
+            tuple(sorted(tuple(np.flatnonzero(x == d).tolist()) for d in (0, 1))) for x in labels
+        }
 
 
 # -- cut limits --------------------------------------------------------------------------------------------
@@ -205,7 +209,9 @@ def squares():
     for v in graph:
         x, y = v % 2, -(v // 2)
         ring = [(x, y), (x + 1, y), (x + 1, y + 1), (x, y + 1), (x, y)]
-        graph.nodes[v].update(area=1.0, boundary_perim=2.0, geometry={"type": "Polygon", "coordinates": [ring]})
+        graph.nodes[v].update(
+            area=1.0, boundary_perim=2.0, geometry={"type": "Polygon", "coordinates": [ring]}
+        )
     for e in graph.edges:
         graph.edges[e]["shared_perim"] = 1.0
     return graph
@@ -220,11 +226,13 @@ def test_compactness_of_two_by_one_rectangles():
     assert metrics["polsby_popper_min"] == pytest.approx(8 * math.pi / 36)
     assert metrics["reock_mean"] == pytest.approx(2 / (math.pi * 1.25)) and metrics["cut_edges"] == 2
     whole = Districting(squares(), 1, tolerance=0)
-    assert whole.evaluate(dict.fromkeys(range(4), 0)).metrics["polsby_popper_min"] == pytest.approx(math.pi / 4)
+    assert whole.evaluate(dict.fromkeys(range(4), 0)).metrics["polsby_popper_min"] == pytest.approx(
+        math.pi / 4
+    )
     assert "polsby_popper_min" not in Districting(grid(2, 2), 2, tolerance=0).evaluate(plan).metrics
 
 
-def test_the_smallest_circle_of_random_points(rng=None):
+def test_the_smallest_circle_of_random_points():
     rng = np.random.default_rng(3)
     for n in (1, 2, 3, 10, 40):
         points = rng.normal(size=(n, 2))
@@ -246,10 +254,8 @@ def test_attributes_survive_a_file(tmp_path):
     graph = squares()
     for v in graph:
         graph.nodes[v].update(county="A", vap=2, black=1)
-    p = Districting(
-        graph, 2, tolerance=0, seats=(1, 1),
-        side_constraints=[Share(attribute="black", total="vap", at_least=0.5, districts=2), SplitLimit(limit=1)],
-    )  # fmt: skip
+    share = Share(attribute="black", total="vap", at_least=0.5, districts=2)
+    p = Districting(graph, 2, tolerance=0, seats=(1, 1), side_constraints=[share, SplitLimit(limit=1)])
     p.save(tmp_path / "p.json")
     q = fo.load(tmp_path / "p.json")
     plan = p.solve().decision
