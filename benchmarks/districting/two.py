@@ -35,7 +35,7 @@ def main(folder: Path, quick: bool) -> list[Journal]:
     journal = Journal(folder, "two", "department", "tolerance")
     for path in sorted(data("france").glob("*.json")):
         graph = load_graph(path)
-        if len(graph) < 2 or (quick and path.stem not in QUICK):
+        if graph.graph["districts"] < 2 or (quick and path.stem not in QUICK):
             continue
         for tolerance in TOLERANCES:
             if (path.stem, tolerance) not in journal:

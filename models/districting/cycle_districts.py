@@ -129,9 +129,9 @@ class CycleDistricts:
         below = float(prizes.clip(max=0).sum())
         # Beside a bond of j districts and S, the other bonds hold the rest of the weight.
         total, limits = self.graph.total, np.full(len(self.unions.bounds), -np.inf)
-        for i, (least, heaviest) in enumerate(self.unions.bounds):
+        for i, (lightest, heaviest) in enumerate(self.unions.bounds):
             for j in range(1, self.parts - 1):
-                if least <= j * self.high and j * self.low <= heaviest:
+                if lightest <= j * self.high and j * self.low <= heaviest:
                     rest = max(self.low, total - (j + 1) * self.high)
                     limits[i] = max(limits[i], budget - least_value(self.graph, prizes, rest))
         cheapest = min(

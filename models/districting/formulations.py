@@ -100,8 +100,9 @@ class _Base:
         if problem.objective == "splits":
             return _splits(self, problem.county)
         target = problem.means if self.roots is None else problem.mean * self.roots
-        worst: Expression = maximum(absolute(self.population - target), axis=0)
-        return worst
+        unit = max(1.0, problem.mean)  # large coefficients beside small ones mislead solvers
+        worst: Expression = maximum(absolute((self.population - target) * (1 / unit)), axis=0)
+        return worst * unit
 
 
 def _rows(model: Model, name: str, rows: Any) -> None:
