@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,8 @@ class ProblemCase:
         Methods that do not take this instance, or solve another problem.
     tolerance : float, default 1e-5
         Relative to the larger of 1 and the optimum.
+    check : Callable[[Solution], str], optional
+        Finds an error in an optimal solution beyond its objective; empty if there is none.
     """
 
     problem: fo.Problem
@@ -41,6 +43,7 @@ class ProblemCase:
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     skip: tuple[str, ...] = ()
     tolerance: float = 1e-5
+    check: Callable[[fo.Solution], str] = lambda s: ""
 
 
 def answers(case: ProblemCase, limit: float = 10.0) -> Iterator[tuple[str, str, str]]:
@@ -112,5 +115,6 @@ def verdict(case: ProblemCase, s: fo.Solution) -> str:
         return "wrong" if status == "optimal" else "no answer"
     excess = sign * (s.objective - case.value)
     if status == "optimal":
-        return "right" if abs(excess) <= slack and s.evaluation.feasible else "wrong"
+        correct = abs(excess) <= slack and s.evaluation.feasible and not case.check(s)
+        return "right" if correct else "wrong"
     return "wrong" if s.evaluation.feasible and excess < -slack else "right"

@@ -47,6 +47,8 @@ class SolveOptions:
         A point (all columns) to start from; NaN where unknown.
     on_improvement : Callable[[Improvement], bool | None], optional
         Called with each `Improvement` where the solver reports them; stop by returning True.
+    pool : int, default 0
+        The number of points of the search to keep.
     extra : Mapping[str, Any], optional
         Options of the solver by its own names.
     """
@@ -58,12 +60,13 @@ class SolveOptions:
     log: bool = False
     start: Array | None = None
     on_improvement: Callable[[Improvement], bool | None] | None = None
+    pool: int = 0
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name, low in (("time_limit", 0.0), ("gap", 0.0), ("threads", 1), ("seed", 0)):
+        for name, low in (("time_limit", 0.0), ("gap", 0.0), ("threads", 1), ("seed", 0), ("pool", 0)):
             value = getattr(self, name)
-            whole = name in ("threads", "seed")
+            whole = name in ("threads", "seed", "pool")
             if value is None or (isinstance(value, Integral if whole else Real) and float(value) >= low):
                 continue
             raise DeclarationError(
@@ -114,7 +117,9 @@ class RawResult:
     log : str, default ""
         The output that the solver printed.
     trace : list[Improvement], optional
-        Its improvements, in minimised terms.
+        Its improvements, in minimized terms.
+    pool : list[Array], optional
+        Points that a search found, if `SolveOptions.pool` asks for them; some may be equal.
     """
 
     status: Status
@@ -131,6 +136,7 @@ class RawResult:
     nodes: int = 0
     log: str = ""
     trace: list[Improvement] = field(default_factory=list)
+    pool: list[Array] = field(default_factory=list)
 
 
 class Session(ABC):

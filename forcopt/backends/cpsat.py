@@ -215,6 +215,7 @@ class _Run:
             def on_solution_callback(self) -> None:
                 with monitor.capture(self.stop_search):
                     monitor.improved(unscaled(self.objective_value), unscaled(self.best_objective_bound))
+                    monitor.found(lambda: np.array(self.response_proto.solution, dtype=float))
 
         def logged(line: str) -> None:
             with monitor.capture():
@@ -250,6 +251,7 @@ class _Run:
         if result.status.has_solution:
             result.x = np.array(answer.solution, dtype=float)
             result.objective = self.program.stages[0].value(result.x)
+            result.pool = self.monitor.pool
             # Only with a point is the bound in the answer more than a number that was never set.
             result.bound = self._unscaled(answer.best_objective_bound)
         return result

@@ -254,6 +254,10 @@ def _attach(highs: highspy.Highs, monitor: SolveMonitor) -> None:
 
     highs.cbLogging.subscribe(lambda event: monitor.log_text(event.message))
     highs.cbMipImprovingSolution.subscribe(improved)
+    if monitor.options.pool:
+        highs.cbMipSolution.subscribe(
+            lambda event: monitor.found(lambda: np.array(event.data_out.mip_solution))
+        )
     if monitor.options.on_improvement is not None:
         highs.cbMipInterrupt.subscribe(interrupt)
 
@@ -297,6 +301,7 @@ def _read(highs: highspy.Highs, program: Program, monitor: SolveMonitor) -> RawR
         nodes=max(int(info.mip_node_count), 0),
         log=monitor.log,
         trace=monitor.trace,
+        pool=monitor.pool,
     )
     if status.has_solution:
         solution = highs.getSolution()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from forcopt.arrays import Array
 from forcopt.backends.base import SolveOptions
 from forcopt.clock import Deadline, Improvement
 from forcopt.compile.program import Program
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["SolveMonitor"]
+
+_KEPT = 10
+"""Points that are kept during a search for each place in the pool."""
 
 
 class SolveMonitor:
@@ -30,6 +34,8 @@ class SolveMonitor:
         Improvements in minimised terms.
     stop
         The run should end as soon as it can.
+    pool
+        Points for `RawResult.pool`.
     """
 
     def __init__(self, program: Program, options: SolveOptions) -> None:
@@ -37,6 +43,7 @@ class SolveMonitor:
         self.log = ""
         self.trace: list[Improvement] = []
         self.stop = False
+        self.pool: list[Array] = []
         self.deadline = Deadline(options.time_limit)
         self._error: BaseException | None = None
 
@@ -55,6 +62,11 @@ class SolveMonitor:
         if self.options.on_improvement is not None:
             shown = Improvement(step.seconds, self.sign * objective, self.sign * bound)
             self.stop = bool(self.options.on_improvement(shown)) or self.stop
+
+    def found(self, read: Callable[[], Array]) -> None:
+        """Keep a point for the pool, if one is wanted; `read` gives its values. Old points make room."""
+        if self.options.pool:
+            self.pool = [*self.pool, read()][-_KEPT * self.options.pool :]
 
     @contextmanager
     def capture(self, interrupt: Callable[[], object] | None = None) -> Iterator[None]:

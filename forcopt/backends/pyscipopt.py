@@ -223,6 +223,8 @@ class _Run:
         )
         if status.has_solution:
             result.x, result.objective = x, program.stages[0].value(x)
+            if self.monitor.options.pool:
+                result.pool = [self.point(solution) for solution in scip.getSols()]
         return result
 
 

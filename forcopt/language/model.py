@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forcopt.language.atoms import Atom
+    from forcopt.loops.diagnose import IrreducibleSubset
+    from forcopt.loops.feasibility_relaxation import FeasibilityRelaxation
+    from forcopt.loops.ranging import Ranging
     from forcopt.loops.solution import ModelSolution
 
 __all__ = ["Model", "Variable"]
@@ -1070,6 +1073,30 @@ class Model:
             if option not in known:
                 raise unknown("option", option, known)
         return solve_model(self, backend, **options)
+
+    def irreducible_subset(self, backend: str = "highs") -> IrreducibleSubset | None:
+        """Find constraints and bounds that contradict each other.
+
+        See `forcopt.loops.diagnose.irreducible_subset`.
+        """
+        from forcopt.loops.diagnose import irreducible_subset
+
+        return irreducible_subset(self, backend)
+
+    def feasibility_relaxation(self, **options: Any) -> FeasibilityRelaxation:
+        """Find the least changes of right-hand sides that make the model feasible.
+
+        See `forcopt.loops.feasibility_relaxation.feasibility_relaxation` for the options.
+        """
+        from forcopt.loops.feasibility_relaxation import feasibility_relaxation
+
+        return feasibility_relaxation(self, **options)
+
+    def ranging(self) -> Ranging:
+        """Compute sensitivity ranges of a linear model; see `forcopt.loops.ranging.ranging`."""
+        from forcopt.loops.ranging import ranging
+
+        return ranging(self)
 
     def write(self, path: str | Path) -> None:
         """Write an ``.mps`` or ``.lp`` file."""

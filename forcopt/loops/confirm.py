@@ -16,13 +16,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
 
 from forcopt.arrays import Array
 from forcopt.backends.base import RawResult, SolveOptions
 from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import backends, get_backend
-from forcopt.compile.program import Program, RowBlock, StageCost
+from forcopt.compile.elastic import elastic, row_scales
+from forcopt.compile.program import Program, StageCost
 from forcopt.errors import BackendError, UnsupportedError
 from forcopt.status import Status
 
@@ -122,8 +122,8 @@ def optimality_doubt(program: Program, result: RawResult, tolerance: float) -> s
 def infeasibility_doubt(program: Program, options: SolveOptions, accuracy: float) -> str:
     """Give the reason why a linear program does not seem infeasible; empty if it is, or if integers decide.
 
-    First rows that contradict the column bounds are looked for; then HiGHS minimizes the sum of what the rows
-    miss, and its multipliers must prove that this is positive.
+    First rows that contradict the column bounds are looked for; then HiGHS minimizes the sum of the rows'
+    violations, and its multipliers must prove that this is positive.
 
     Parameters
     ----------
@@ -136,11 +136,12 @@ def infeasibility_doubt(program: Program, options: SolveOptions, accuracy: float
     """
     if (program.lower > program.upper).any() or _contradicted(program):
         return ""
-    elastic = _elastic(program)
+    relaxed = replace(program, integer=np.zeros_like(program.integer))
+    softened, *_ = elastic(relaxed, row_scales(program.rows), np.ones(program.rows.count))
     highs, plain = get_backend("highs"), SolveOptions(time_limit=options.time_limit)
     zero = np.zeros(program.columns)
     for extra in ({}, {"presolve": "off"}):
-        result = open_session(highs, elastic).solve(replace(plain, extra=extra))
+        result = open_session(highs, softened).solve(replace(plain, extra=extra))
         if result.status is Status.LIMIT:
             return ""
         if result.x is None:
@@ -150,7 +151,6 @@ def infeasibility_doubt(program: Program, options: SolveOptions, accuracy: float
             if bound > error:
                 return ""
         x = result.x[: program.columns]
-        relaxed = replace(program, integer=np.zeros_like(program.integer))
         if relaxed.violation(x) <= accuracy:
             return "" if program.is_integer else "a point satisfies all rows and bounds"
     return "" if program.is_integer else "no multipliers of the rows prove it"
@@ -212,30 +212,3 @@ def _contradicted(program: Program) -> bool:
     with np.errstate(invalid="ignore"):
         short = (program.rows.lower - most > _NOISE * size) | (least - program.rows.upper > _NOISE * size)
     return bool(short.any())
-
-
-def _elastic(program: Program) -> Program:
-    """Minimize the sum of the rows' violations, each row scaled to its largest entry."""
-    rows, n = program.rows, program.columns
-    lacking, excess = np.flatnonzero(np.isfinite(rows.lower)), np.flatnonzero(np.isfinite(rows.upper))
-    at, signs = np.concatenate([lacking, excess]), np.repeat([1.0, -1.0], [len(lacking), len(excess)])
-    count = len(at)
-    size = np.ones(rows.count)
-    filled = np.flatnonzero(np.diff(rows.indptr))
-    if filled.size:
-        size[filled] = np.maximum.reduceat(np.abs(rows.data), rows.indptr[filled])
-    size = np.exp2(np.round(np.log2(np.where(size > 0, size, 1.0))))
-    slack = sp.csr_array((signs * size[at], (at, np.arange(count))), shape=(rows.count, count))
-    wide = sp.csr_array(sp.hstack([program.matrix(), slack], format="csr"))
-    block = RowBlock(
-        wide.indptr.astype(np.int32), wide.indices.astype(np.int32), wide.data, rows.lower, rows.upper
-    )
-    return replace(
-        program,
-        lower=np.concatenate([program.lower, np.zeros(count)]),
-        upper=np.concatenate([program.upper, np.full(count, np.inf)]),
-        integer=np.zeros(n + count, dtype=np.int8),
-        rows=block,
-        stages=(StageCost(np.concatenate([np.zeros(n), np.ones(count)]), 0.0, False),),
-        lazies=(),
-    )

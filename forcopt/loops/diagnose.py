@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     from forcopt.loops.solution import ModelSolution
 
-__all__ = ["explain", "irreducible_subset", "ray"]
+__all__ = ["IrreducibleSubset", "explain", "irreducible_subset", "ray"]
 
 _PROBE_SECONDS = 10.0
 """The time limit of each feasibility check; a check that runs out counts as feasible."""
@@ -29,11 +30,9 @@ _PROBE_SECONDS = 10.0
 def explain(solution: ModelSolution) -> str:
     """Give in a sentence the reason why there is no optimum; empty if none is known."""
     if solution.status is Status.INFEASIBLE:
-        names = irreducible_subset(solution.model, solution.backend)
-        if names:
-            return "these constraints cannot hold together: " + ", ".join(names)
-        if names is not None:
-            return "the bounds and integrality of the variables alone cannot be met"
+        found = irreducible_subset(solution.model, solution.backend)
+        if found is not None:
+            return found.describe()
         families = ", ".join(family.name for family in solution.model.lazies)
         return f"the constraints cannot hold together with the lazy families {families}" if families else ""
     if solution.status is Status.UNBOUNDED:
@@ -42,17 +41,42 @@ def explain(solution: ModelSolution) -> str:
     return ""
 
 
-def irreducible_subset(model: Model, backend: str = "highs") -> list[str] | None:
-    """Names of constraints that cannot hold together, while leaving out any one of them they can.
+@dataclass(frozen=True)
+class IrreducibleSubset:
+    """Constraints and bounds that cannot hold together; without any one of the constraints they can.
 
-    Of a constraint with several rows only the relevant ones are named, such as ``need[2]``, if there are at
-    most 2,000 rows to look at; else the constraint as a whole.
+    Attributes
+    ----------
+    constraints : tuple[Constraint or Condition, ...]
+        Of a constraint with several rows only the relevant ones stand here, each as a constraint of one row
+        with a name such as ``need[2]``, if there are at most 2,000 rows to try; else the whole constraint.
+    bounds : tuple[str, ...], default ()
+        The bounds of variables that take part, such as ``"x[1] <= 3"``; without any one of them the others
+        can hold, too. Empty if the subset has conditions or nonlinear constraints, for which it is not known.
 
-    Empty if the variables' bounds and integrality alone cannot be met; None if no such subset is found: if
-    the constraints only contradict a lazy family, or the checks take too long.
+    Notes
+    -----
+    The integrality of variables holds throughout.
+    """
 
-    QuickXplain (Junker, 2004): for k names among n constraints O(k log(n / k)) feasibility checks. Bounds and
-    integrality of the variables always hold.
+    constraints: tuple[Any, ...]
+    bounds: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the constraints."""
+        return [c.name for c in self.constraints]
+
+    def describe(self) -> str:
+        """Give the subset as a sentence."""
+        if not self.constraints:
+            return "the bounds and integrality of the variables alone cannot be met"
+        with_bounds = f" (with {', '.join(self.bounds)})" if 0 < len(self.bounds) <= _MOST_NAMED else ""
+        return "these constraints cannot hold together: " + ", ".join(self.names) + with_bounds
+
+
+def irreducible_subset(model: Model, backend: str = "highs") -> IrreducibleSubset | None:
+    """Find constraints and bounds that cannot hold together, while without any one of them the others can.
 
     Parameters
     ----------
@@ -60,23 +84,74 @@ def irreducible_subset(model: Model, backend: str = "highs") -> list[str] | None
         Infeasible.
     backend : str, default "highs"
         Solves the checks.
+
+    Returns
+    -------
+    IrreducibleSubset or None
+        Without constraints if bounds and integrality alone cannot be met. None if there is no such subset:
+        if the constraints only contradict a lazy family, or if the checks take too long.
+
+    Notes
+    -----
+    QuickXplain: for k names among n constraints O(k log(n / k)) feasibility checks, then as many for bounds.
+
+    References
+    ----------
+    U. Junker, "QuickXplain: preferred explanations and relaxations for over-constrained problems", AAAI 2004.
+
+    Examples
+    --------
+    >>> from forcopt import Model
+    >>> m = Model()
+    >>> x = m.variable("x", 2, lower=0, upper=[1, 5])
+    >>> need = m.subject_to(x[0] >= 2, name="need")
+    >>> m.irreducible_subset().names, m.irreducible_subset().bounds
+    (['need'], ('x[0] <= 1',))
     """
     items: list[Any] = [*model.constraints]
     items += [r for r in model.relations if isinstance(r, Condition)]
 
     def infeasible(chosen: list[Any]) -> bool:
-        return _subset_status(model, chosen, backend) is Status.INFEASIBLE
+        return _status(_subset(model, chosen, backend), backend) is Status.INFEASIBLE
 
     if infeasible([]):
-        return []
+        return IrreducibleSubset(())
     if not infeasible(items):
         return None
     found = _quick_explain([], items, True, infeasible)
     rows = [row for item in found for row in _rows(item)]
     if len(rows) <= _MOST_ROWS:
         found = rows if len(rows) == len(found) else _quick_explain([], rows, True, infeasible)
-    return [item.name for item in found]
+    return IrreducibleSubset(tuple(found), _bounds(model, _subset(model, found, backend), backend))
 
+
+def _bounds(model: Model, program: Program, backend: str) -> tuple[str, ...]:
+    """Name the bounds of an irreducible part of a linear program."""
+    if program.columns > model.column_count or program.cones or program.indicators:
+        return ()
+    used = np.unique(program.rows.indices)
+    items: list[Any] = [(int(c), side) for c in used for side in (0, 1)]
+    ends = np.stack([program.lower, program.upper])
+    items = [item for item in items if np.isfinite(ends[item[1], item[0]])]
+    if len(items) > _MOST_ROWS:
+        return ()
+
+    def infeasible(chosen: list[Any]) -> bool:
+        kept = np.array([np.full(program.columns, -np.inf), np.full(program.columns, np.inf)])
+        for column, side in chosen:
+            kept[side, column] = ends[side, column]
+        return _status(replace(program, lower=kept[0], upper=kept[1]), backend) is Status.INFEASIBLE
+
+    if not items or infeasible([]):
+        return ()
+    if not infeasible(items):  # the bounds of unused columns contradict each other, or a check ran out
+        return ()
+    found = sorted(_quick_explain([], items, False, infeasible))
+    return tuple(f"{model.column_name(c)} {'<=' if side else '>='} {ends[side, c]:g}" for c, side in found)
+
+
+_MOST_NAMED = 10
+"""A sentence names at most this number of bounds."""
 
 _MOST_ROWS = 2_000
 
@@ -92,7 +167,9 @@ def _rows(item: Any) -> list[Any]:
     ]
 
 
-def _quick_explain(base: list[Any], items: list[Any], changed: bool, infeasible: Any) -> list[Any]:
+def _quick_explain(
+    base: list[Any], items: list[Any], changed: bool, infeasible: Callable[[list[Any]], bool]
+) -> list[Any]:
     """The least part of `items` that is infeasible together with `base`; `changed` if base grew."""
     if base and changed and infeasible(base):
         return []
@@ -105,11 +182,14 @@ def _quick_explain(base: list[Any], items: list[Any], changed: bool, infeasible:
     return from_left + from_right
 
 
-def _subset_status(model: Model, chosen: list[Any], backend: str) -> Status:
-    """Whether some of a model's constraints and conditions can hold together."""
-    solver = get_backend(backend)
-    program = compile_model(model, solver.capabilities, backend, only=chosen)
-    result = open_session(solver, program).solve(SolveOptions(time_limit=_PROBE_SECONDS))
+def _subset(model: Model, chosen: list[Any], backend: str) -> Program:
+    """The program of some of a model's constraints and conditions, without an objective."""
+    return compile_model(model, get_backend(backend).capabilities, backend, only=chosen)
+
+
+def _status(program: Program, backend: str) -> Status:
+    """Whether a program without an objective has a point."""
+    result = open_session(get_backend(backend), program).solve(SolveOptions(time_limit=_PROBE_SECONDS))
     # Nothing is unbounded without an objective, so "infeasible or unbounded" is infeasible.
     return Status.INFEASIBLE if result.ambiguous else result.status
 

@@ -122,7 +122,7 @@ def write(model: Model, path: str | Path) -> None:
     model : Model
         Linear or convex quadratic, with or without integers; one objective at most.
     path : str or Path
-        Ends in ``.mps`` or ``.lp``.
+        Ends in ``.mps`` or ``.lp``; with ``.gz`` after that it is compressed.
 
     Raises
     ------
@@ -146,8 +146,14 @@ def write(model: Model, path: str | Path) -> None:
     (6.0, 6.0)
     """
     path = Path(path)
+    if path.suffix == ".gz" and path.with_suffix("").suffix in (".mps", ".lp"):
+        with TemporaryDirectory() as folder:
+            plain = Path(folder) / path.with_suffix("").name
+            write(model, plain)
+            path.write_bytes(gzip.compress(plain.read_bytes()))
+        return
     if path.suffix not in (".mps", ".lp"):
-        raise DeclarationError(f"cannot write {path}: the name must end in .mps or .lp")
+        raise DeclarationError(f"cannot write {path}: the name must end in .mps or .lp, .gz may follow")
     _refuse_losses(model, f"write {path}")
     try:
         program = _compiled(model, _FILE, f"a {path.suffix} file")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
@@ -88,6 +88,7 @@ class ModelSolution:
     trace: list[Improvement] = field(default_factory=list, repr=False)
     row_dual: Array | None = field(default=None, repr=False)
     reduced_costs: Array | None = field(default=None, repr=False)
+    points: list[Array] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         # `Model.remove` makes new lists, so that this one keeps the order of the rows that were solved.
@@ -114,6 +115,23 @@ class ModelSolution:
     def gap(self) -> float:
         """The relative gap between objective and bound."""
         return relative_gap(self.objective, self.bound)
+
+    @property
+    def pool(self) -> list[ModelSolution]:
+        """Feasible points that the search found, best first, if ``m.solve(pool=...)`` asked for them.
+
+        Each is a solution with the status FEASIBLE; the first is as good as this one.
+        """
+        stage = self.model.objective.stages[0] if self.model.objective else None
+        out = []
+        for point in self.points:
+            value = 0.0 if stage is None else stage.values(point)[0]
+            out.append(
+                replace(
+                    self, status=Status.FEASIBLE, point=point, objective=value, stages=(value,), points=[]
+                )
+            )
+        return out
 
     @cached_property
     def reason(self) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import all_capabilities, backends, get_backend
@@ -46,6 +47,7 @@ def solve_model(
     log: bool = False,
     start: Mapping[Variable, Any] | None = None,
     on_improvement: Callable[[Improvement], bool | None] | None = None,
+    pool: int = 0,
     options: Mapping[str, Any] | None = None,
 ) -> ModelSolution:
     """Solve `model` on `backend`.
@@ -71,6 +73,9 @@ def solve_model(
         Values to start a search from, for some or all variables; NaN where unknown.
     on_improvement : Callable[[Improvement], bool | None], optional
         Called with every improvement, where the solver reports them; stop by returning True.
+    pool : int, default 0
+        The largest number of feasible points of the search to keep in ``s.pool``, best first. HiGHS, SCIP and
+        CP-SAT report them, for integer models with one objective.
     options : Mapping[str, Any], optional
         Options of the solver by its own names.
 
@@ -89,7 +94,9 @@ def solve_model(
     if isinstance(seed, np.random.Generator):
         seed = int(seed.integers(2**31 - 1))
     point = None if start is None else read_values(model, start)
-    settings = SolveOptions(time_limit, gap, seed, threads, log, point, on_improvement, dict(options or {}))
+    settings = SolveOptions(
+        time_limit, gap, seed, threads, log, point, on_improvement, pool, dict(options or {})
+    )
     session: Session
     if model.parameters:
         program, session = prepared(
@@ -159,7 +166,9 @@ def solve_model(
         if off > _AT_TOLERANCE * chosen.accuracy:
             result.status = Status.FAILED
             result.message += f"; but its point violates a row or bound by {off:.2g} > {chosen.accuracy:g}"
-    return postsolve(model, chosen, program, result, results, deadline.seconds, gap)
+    solution = postsolve(model, chosen, program, result, results, deadline.seconds, gap)
+    del solution.points[pool:]
+    return solution
 
 
 _NO_RAY = "there is no direction in which the objective improves forever"
@@ -350,18 +359,14 @@ def postsolve(
     point, violation = None, 0.0
     stages: tuple[float, ...] = ()
     if result.x is not None:
-        point = np.array(result.x[: model.column_count])
         integer = program.integer[: model.column_count] == 1
+        point = result.x[: model.column_count]
         off = np.abs(point - np.round(point)).max(initial=0.0, where=integer)
         if off > 100 * backend.accuracy:
             raise BackendError(
                 f"{backend.name} claims a point with an integer off by {off:.3g}; message: {result.message}"
             )
-        point[integer] = np.round(point[integer])
-        held = model.parametric_columns()
-        if held is not None:  # not as a solver rounded them
-            point[held] = program.lower[: len(held)][held]
-        point = model.complete(point)
+        point = _completed(model, program, result.x)
         violations = model.violations(point)
         worst = max(violations, key=lambda k: violations[k], default="")
         violation = violations.get(worst, 0.0)
@@ -379,6 +384,12 @@ def postsolve(
         if apart > max(gap or 0.0, _APART):
             result.status = Status.FAILED
             result.message += f"; but its bound {first.sign * bound:.6g} does not prove {stages[0]:.6g}"
+    pool: list[Array] = []
+    if not program.is_staged and point is not None:
+        distinct = {p.tobytes(): p for p in (_completed(model, program, x) for x in result.pool)}
+        near = [p for p in distinct.values() if max(model.violations(p).values(), default=0.0) <= 1e-6]
+        worth = model.objective.stages[0].values if model.objective else lambda p: (0.0,)
+        pool = sorted(near, key=lambda p: first.sign * worth(p)[0])
     exact = not program.is_staged and not program.is_integer
     duals = exact and result.status is Status.OPTIMAL and result.row_dual is not None
     return ModelSolution(
@@ -407,4 +418,16 @@ def postsolve(
             if duals and result.reduced_cost is not None
             else None
         ),
+        points=pool,
     )
+
+
+def _completed(model: Model, program: Program, x: Array) -> Array:
+    """The model's columns of a program's point: integers rounded, atoms and products computed."""
+    point = np.array(x[: model.column_count])
+    integer = program.integer[: model.column_count] == 1
+    point[integer] = np.round(point[integer])
+    held = model.parametric_columns()
+    if held is not None:  # not as a solver rounded them
+        point[held] = program.lower[: len(held)][held]
+    return model.complete(point)

@@ -30,8 +30,8 @@ __all__ = ["misocp", "precise_misocp", "precise_socp", "socp"]
 def socp(problem: StratifiedAllocation, model: Model) -> Handles:
     """Fractional sizes by a conic solver, rounded by the largest remainder; the bound is the fractions'.
 
-    Takes what the closed form does not: several variables by leximax, and further constraints of a model that
-    this is declared into.
+    It takes declarations beyond the closed form: several variables by leximax, and further constraints of a
+    model that this is declared into.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def _least_variance(problem: StratifiedAllocation, model: Model, relaxed: bool) 
     model.subject_to(*((sizes * (costs / limit)).sum() <= 1 for costs, limit in limits))
     weights = problem.variable_weights
     losses = (sums - problem.constant) * weights
-    # of what is summed, not of the variance: that nearly cancels where almost all records are sampled
+    # relative to the sum, not to the variance: this nearly cancels where almost all records are sampled
     unit = float((problem.coefficients / typical[:, None]).sum(axis=0) @ weights) or 1.0
     scaled = losses * (1 / unit)
     return Handles(
@@ -79,7 +79,7 @@ def _least_variance(problem: StratifiedAllocation, model: Model, relaxed: bool) 
 def _write(
     problem: Strata, model: Model, typical: Array, relaxed: bool
 ) -> tuple[Expression, Expression, Callable[[Any], dict[Variable, Array]]]:
-    """The sizes, ``coefficients.T @ (1 / sizes)`` from cones whose members are about 1, and what starts."""
+    """The sizes, ``coefficients.T @ (1 / sizes)`` from cones with members near 1, and a start."""
     whole = problem.integer and not relaxed
     unit = np.ones(len(typical)) if whole else typical  # fractions are variables in units of their own
     variables = model.variable(
@@ -95,7 +95,7 @@ def _write(
 
 
 def _sizes(problem: Strata, found: Array, relaxed: bool) -> Array:
-    """What a solver found, without its tolerance, and rounded if sizes must be whole."""
+    """The solver's sizes, corrected for its tolerance, and rounded if sizes must be whole."""
     sizes = np.clip(found, problem.floors, problem.sizes)
     if not problem.integer:
         return within_limits(sizes, problem.floors, problem.limits())

@@ -64,7 +64,7 @@ def enumerate_precise(problem: PrecisionAllocation, *, time_limit: float | None 
     """Try all whole sizes, at most a million; see `enumerate_allocations`."""
 
     def losses(sizes: Array) -> Array:
-        # A census has variance 0 up to rounding, in units of what cancels.
+        # A census has variance 0 up to rounding, in units of the canceling terms.
         tolerated = problem.targets * (1 + 1e-12) + 1e-15 * problem.constant
         precise = (_variances(problem, sizes) <= tolerated).all(axis=1)
         return np.where(precise, sizes @ problem.unit_costs, np.inf)

@@ -17,7 +17,7 @@ __all__ = ["INSTANCES"]
 
 
 def _precise(strata: int, variables: int) -> PrecisionAllocation:
-    """Several variables, the variance of each to be at most what a sample of 3 % would give it."""
+    """Several variables, each with a variance of at most that in a sample of 3 %."""
     drawn = random_strata(strata, largest=300, seed=strata)
     rng = np.random.default_rng(strata)
     deviations = rng.lognormal(0.0, 1.0, (strata, variables))

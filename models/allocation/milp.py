@@ -148,7 +148,7 @@ def milp(problem: StratifiedAllocation, model: Model, reduce: bool = True) -> Ha
             low, high = allocation_windows(problem.gains, low, high, problem.limits(), filled)
             premise = _WINDOWS
     increments = _write(problem, model, low, high)
-    if len(increments.rank):  # what a record gains counts about 1, so that solvers' tolerances are small
+    if len(increments.rank):  # a record's gain counts about 1, so that solvers' tolerances are small
         each = (problem.coefficients @ weights)[increments.stratum] / (
             increments.rank * (increments.rank - 1)
         )
@@ -219,7 +219,7 @@ def _precision_windows(problem: PrecisionAllocation, room: float) -> tuple[Array
 
 @PrivateAllocation.formulation("milp", exact=True, cites="Bun et al. (2022), equation (5); unary increments")
 def private_milp(problem: PrivateAllocation, model: Model) -> Handles:
-    """As without privacy, with the square of the noise's scale above what each stratum needs.
+    """The program without privacy, with rows that keep the squared noise scale above each stratum's need.
 
     That square falls ever less with each record, as the variance does, so that the binaries need no order.
 

@@ -24,7 +24,7 @@ class PrecisionAllocation(Strata):
     Attributes
     ----------
     targets : Numbers, optional
-        What the variance of each variable's estimated mean may be, above 0; shape ``(V,)``, a number if there
+        The largest variance of each variable's estimated mean, above 0; shape ``(V,)``, a number if there
         is one variable.
     costs : Numbers, optional
         Of sampling one record of each stratum, above 0, shape ``(k,)``; 1 by default, so that the objective
@@ -41,7 +41,7 @@ class PrecisionAllocation(Strata):
 
     Notes
     -----
-    The other fields are those of `Strata`. A census has variance 0, so that there always is an allocation.
+    The other fields are as in `Strata`. A census has variance 0, so that there always is an allocation.
 
     Examples
     --------
@@ -143,13 +143,13 @@ class PrecisionAllocation(Strata):
         """
         if self.coefficients.shape[1] != 1:
             raise DeclarationError(
-                f"deviations has {self.coefficients.shape[1]} variables; this method takes one. Those for "
+                f"deviations has {self.coefficients.shape[1]} variables; this method takes one. Methods for "
                 "several are milp, socp and misocp"
             )
         return np.asarray(self.coefficients[:, 0])
 
     def evaluate(self, decision: Allocation | Any) -> Evaluation:
-        """Judge an allocation by its cost and the variances that it has.
+        """Evaluate the cost and the variances of an allocation.
 
         Parameters
         ----------

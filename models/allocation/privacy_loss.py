@@ -44,7 +44,7 @@ def allocation_loss(problem: Strata, epsilon: float, allocation: Any, **options:
     if not isinstance(allocation, str):
         sizes = problem.read_sizes(allocation)
         if (sizes != np.round(sizes)).any() or (sizes < 0).any() or (sizes > problem.sizes).any():
-            raise DeclarationError("the sizes must be whole numbers between 0 and those of the strata")
+            raise DeclarationError("the sizes must be whole numbers between 0 and the strata's sizes")
         worst = int(np.argmax(sizes / problem.sizes))
         loss = simple_random_sample(epsilon, int(sizes[worst]), int(problem.sizes[worst]))
         return AllocationLoss(loss, problem.stratum_names[worst], 0)

@@ -90,7 +90,7 @@ class PrivateAllocation(Strata):
         return StratifiedAllocation(**shared, sample_size=self.sample_size)
 
     def limits(self) -> list[Limit]:
-        """What the sizes may cost."""
+        """The limits on the cost of the sizes."""
         return [(np.ones(len(self.sizes)), self.sample_size)]
 
     def scales(self, sizes: Array, strata: Array | slice = slice(None)) -> Array:
@@ -116,7 +116,7 @@ class PrivateAllocation(Strata):
         return replace(chosen, noise_scale=float(self.scales(chosen.sizes).max()))
 
     def evaluate(self, decision: Allocation | Any) -> Evaluation:
-        """Judge an allocation with the noise that it needs.
+        """Evaluate an allocation with the noise that it needs.
 
         Parameters
         ----------

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["ROUNDING", "Strata", "StratifiedAllocation"]
 
 ROUNDING = 1e-9
-"""By so much, relative, a limit may be exceeded: three times 0.1 is more than 0.3."""
+"""The relative excess over a limit that counts as rounding: three times 0.1 is more than 0.3."""
 
 
 class Strata(Problem):
@@ -163,7 +163,7 @@ class Strata(Problem):
             **fields,
         )
 
-    # -- what follows from the strata ------------------------------------------------------------------------
+    # -- derived from the strata -----------------------------------------------------------------------------
 
     @property
     def population(self) -> int:
@@ -182,13 +182,13 @@ class Strata(Problem):
 
     @property
     def coefficients(self) -> Array:
-        """``(N_i S_i / N)^2``, what ``1 / m_i`` adds to each variable's variance; shape ``(k, V)``."""
+        """``(N_i S_i / N)^2``, the factor of ``1 / m_i`` in each variable's variance; shape ``(k, V)``."""
         spread = np.where(self.sizes > 1, self.deviations.T, 0.0).T.reshape(len(self.sizes), -1)
         return np.asarray((self.sizes[:, None] / self.population * spread) ** 2)
 
     @property
     def constant(self) -> Array:
-        """What the variances of `coefficients` are too large by, because samples are drawn without
+        """The excess of the variances by `coefficients` over the true ones, because samples are drawn without
         replacement; shape ``(V,)``."""
         return np.asarray((self.coefficients / self.sizes[:, None]).sum(axis=0))
 
@@ -208,7 +208,7 @@ class Strata(Problem):
         return []
 
     def infeasibility_reason(self) -> str:
-        """Say which limit the minimums break, and the least limit that they need; empty if there is none."""
+        """Name a limit that the minimums break, and the least sufficient one; empty if there is none."""
         for (costs, limit), what in zip(self.limits(), self._limit_names, strict=True):
             least = float(costs @ self.floors)
             if least > limit + FEASIBILITY_TOLERANCE:
@@ -325,9 +325,9 @@ class StratifiedAllocation(Strata):
     costs : Numbers, optional
         Of sampling one record of each stratum, above 0; shape ``(k,)``.
     budget : float, optional
-        What the sample may cost in all.
+        The largest total cost of the sample.
     weights : Numbers, optional
-        What each variable's variance counts, above 0; shape ``(V,)``, 1 by default.
+        The weight of each variable's variance, above 0; shape ``(V,)``, 1 by default.
     criterion : Literal["weighted", "leximax"], default "weighted"
         ``"weighted"``, the sum of the weighted variances, or ``"leximax"``: the largest weighted variance as
         small as possible, then the next. The objective then is the largest.
@@ -343,7 +343,7 @@ class StratifiedAllocation(Strata):
 
     Notes
     -----
-    The other fields are those of `Strata`.
+    The other fields are as in `Strata`.
 
     Examples
     --------
@@ -384,7 +384,7 @@ class StratifiedAllocation(Strata):
 
     @property
     def gains(self) -> Array:
-        """What ``1 / m_i`` adds to the objective, all variables together; shape ``(k,)``.
+        """The factor of ``1 / m_i`` in the objective, all variables together; shape ``(k,)``.
 
         Raises
         ------
@@ -393,13 +393,13 @@ class StratifiedAllocation(Strata):
         """
         if self.criterion != "weighted":
             raise DeclarationError(
-                "criterion is 'leximax'; this method minimises a weighted sum. Those for leximax are milp, "
+                "criterion is 'leximax'; this method minimizes a weighted sum. Methods for leximax are milp, "
                 "socp and misocp"
             )
         return np.asarray(self.coefficients @ self.variable_weights)
 
     def limits(self) -> list[Limit]:
-        """What the sizes may cost: records, and money."""
+        """The limits on the cost of the sizes: records, and money."""
         found: list[Limit] = []
         if self.sample_size is not None:
             found.append((np.ones(len(self.sizes)), self.sample_size))
@@ -418,7 +418,7 @@ class StratifiedAllocation(Strata):
         return super().certify(decision, method, **options)
 
     def evaluate(self, decision: Allocation | Any) -> Evaluation:
-        """Judge an allocation by the variances that it has.
+        """Evaluate the variances of an allocation.
 
         Parameters
         ----------

@@ -39,8 +39,8 @@ def rounded(
         On the sizes.
     rounding : Rounding
         ``"largest-remainder"``: all down, then up by one in the order of the remainders, as long as the
-        limits hold. ``"ceiling"``: all up; may break the limits by as much as one record a stratum.
-        ``"nearest"``: what ``round`` does in most software (halves to even); may break the limits.
+        limits hold. ``"ceiling"``: all up; it may break the limits by up to one record a stratum.
+        ``"nearest"``: as ``round`` in most software (halves to even); it may break the limits.
         ``"randomized"``: up with the probability of the remainder, jointly so that the total is the sum of
         the sizes, rounded up or down at random; may break a budget.
     seed : int or numpy.random.Generator, optional
@@ -59,10 +59,12 @@ def rounded(
     order = np.argsort(-rest, kind="stable")[: np.count_nonzero(rest)]
     each = np.stack([costs for costs, _ in limits], axis=1)[order]
     left = np.array([limit * (1 + ROUNDING) - costs @ down for costs, limit in limits])
-    first = int((np.cumsum(each, axis=0) <= left).all(axis=1).sum())  # so many fit one after the other
+    first = int(
+        (np.cumsum(each, axis=0) <= left).all(axis=1).sum()
+    )  # the number that fit one after the other
     down[order[:first]] += 1
     left -= each[:first].sum(axis=0)
-    for i, costs in zip(order[first:], each[first:], strict=True):  # then those cheap enough for what is left
+    for i, costs in zip(order[first:], each[first:], strict=True):  # then the ones cheap enough for the rest
         if (left < each.min(axis=0)).any():
             break
         if (costs <= left).all():

@@ -24,12 +24,14 @@ def sweep(
     time_limit: float | None = None,
     on_improvement: OnImprovement | None = None,
 ) -> Outcome:
-    """Lower the scale of the noise step by step; for each scale, the least variance is greedy's.
+    """Search the noise scales by branch and bound; greedy gives the least variance for each scale.
 
-    A scale asks for a least size of each stratum's sample, and what is left of the sample goes where it
-    lowers the variance most. The scale is the largest that a stratum needs, so that to lower it, that stratum
-    gets one record more: at most `sample_size` steps. Since the variance only grows along them and the noise
-    only falls, whole stretches of steps are ruled out by their ends; the others take O(k log k) each.
+    A noise scale requires a minimum sample of each stratum. Greedy distributes the other records. The
+    stratum with the largest requirement determines the scale, so a lower scale needs one more record of that
+    stratum. There are at most `sample_size` such steps. Along the steps the sampling variance never falls,
+    and the noise variance never rises. Therefore the sampling variance at the first step of an interval plus
+    the noise variance at its last step is a lower bound on the interval. An interval whose bound is not below
+    the best known value is discarded. Each evaluated step costs O(k log k) for k strata.
     """
     short = problem.without_privacy().infeasibility_reason()
     if short:
@@ -39,7 +41,7 @@ def sweep(
     noise = 2 * scales**2
     gains, caps, limits = problem.coefficients[:, 0], problem.sizes, problem.limits()
     best, chosen, solved = np.inf, np.empty(0), 0
-    open_stretches: list[tuple[float, int, int]] = []
+    open_intervals: list[tuple[float, int, int]] = []
 
     def variance(step: int) -> float:
         nonlocal best, chosen, solved
@@ -50,31 +52,31 @@ def sweep(
         value, solved = problem.evaluate(sizes).objective, solved + 1
         if value < best:
             best, chosen = value, sizes
-            trace.add(value, open_stretches[0][0] if open_stretches else 0.0)
+            trace.add(value, open_intervals[0][0] if open_intervals else 0.0)
         return float(problem.variances(sizes)[0])
 
     last = len(raised)
-    open_stretches = [(variance(0) + noise[last], 0, last)]
+    open_intervals = [(variance(0) + noise[last], 0, last)]
     variance(last)
-    least_variance = {0: open_stretches[0][0] - noise[last]}
-    while open_stretches:
-        bound, first, end = heappop(open_stretches)
+    least_variance = {0: open_intervals[0][0] - noise[last]}
+    while open_intervals:
+        bound, first, end = heappop(open_intervals)
         if bound >= best:
             break
         if end - first > 1 and trace.over:
-            message = "stretches of steps were left when the run ended"
+            message = "the run ended before all intervals of noise scales were searched"
             found = problem.allocation(chosen)
             return Outcome(found, bound, Status.FEASIBLE, solved, message, trace.steps)
         if end - first > 1:
             middle = (first + end) // 2
             least_variance[middle] = variance(middle)
             for a, b in ((first, middle), (middle, end)):
-                heappush(open_stretches, (least_variance[a] + noise[b], a, b))
+                heappush(open_intervals, (least_variance[a] + noise[b], a, b))
     return Outcome(problem.allocation(chosen), iterations=solved, trace=trace.steps)
 
 
 def _steps(problem: PrivateAllocation) -> tuple[Array, Array]:
-    """The stratum that gets one record more in each step, shape ``(n,)``, and the scales, ``(n + 1,)``."""
+    """Return the growing stratum of each step, shape ``(n,)``, and the noise scales, ``(n + 1,)``."""
     floors, caps = problem.floors.astype(float), problem.sizes
     spare = int(np.floor(problem.sample_size + 1e-9 - floors.sum()))
     needs = [(-float(s), i) for i, s in enumerate(problem.scales(floors))]

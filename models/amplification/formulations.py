@@ -33,7 +33,7 @@ def tight_lp(problem: TightAmplification, model: Model) -> Handles:
     if largest > LARGEST_LOSS:
         raise DeclarationError(
             f"epsilon is {problem.epsilon:g}: an edge has loss {largest:.4g}, and beyond {LARGEST_LOSS:g} "
-            "its coefficient lies below what linear solvers tell from 0: see the closed forms of "
+            "linear solvers take its coefficient for 0: see the closed forms of "
             "forcopt.privacy.amplification"
         )
     laws = np.stack([problem.before, problem.after])
@@ -65,10 +65,10 @@ def hypothesis_lp(problem: DPHypothesisTest, model: Model) -> Handles:
     """
     h = model.variable(model.unused_name("acceptance"), len(problem.first), lower=0, upper=1)
     factor = np.exp(-problem.epsilon)
-    for says in (h, 1 - h):
+    for answer in (h, 1 - h):
         model.subject_to(
-            factor * says[1:] <= says[:-1],
-            factor * says[:-1] <= says[1:],
+            factor * answer[1:] <= answer[:-1],
+            factor * answer[:-1] <= answer[1:],
         )
     return Handles(
         objective=(h * (problem.first - problem.second)).sum(),

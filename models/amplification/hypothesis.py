@@ -19,7 +19,7 @@ __all__ = ["DPHypothesisTest", "DPTest"]
 
 @dataclass(frozen=True, eq=False)
 class DPTest:
-    """Says "the first law" with a probability that depends on the count, shape ``(K + 1,)``."""
+    """Answers "the first law" with a probability that depends on the count, shape ``(K + 1,)``."""
 
     acceptance: Array
 
@@ -28,9 +28,9 @@ class DPTest:
 
 
 class DPHypothesisTest(Problem):
-    """Tell two laws of a count apart by a test that is itself differentially private.
+    """Distinguish two laws of a count by a test that is itself differentially private.
 
-    Maximises the advantage ``P(says "first" | first) - P(says "first" | second)`` over tests whose answer
+    It maximizes the advantage ``P("first" | first) - P("first" | second)`` over tests whose answer
     is epsilon-private if the count changes by one. If the size of a sample has these laws under neighbouring
     populations, the design cannot promise a loss below ``2 artanh(advantage)``: a mechanism of that loss is
     a test of just that advantage. Proposition 4 concludes ``log(1 + advantage)``, which is weaker.
@@ -76,7 +76,7 @@ class DPHypothesisTest(Problem):
     def _fits(self) -> Self:
         if len(self.first) != len(self.second):
             raise DeclarationError(
-                f"first has {len(self.first)} counts, second {len(self.second)}; they must have as many"
+                f"first has {len(self.first)} counts, second {len(self.second)}; the numbers must be equal"
             )
         return self
 
@@ -94,7 +94,7 @@ class DPHypothesisTest(Problem):
         return h
 
     def evaluate(self, decision: DPTest | Any) -> Evaluation:
-        """Judge a test: its advantage, and by how much it breaks privacy.
+        """Evaluate a test: its advantage, and by how much it breaks privacy.
 
         Parameters
         ----------

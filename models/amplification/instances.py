@@ -1,4 +1,4 @@
-"""Seeded instances: private tests that tell two laws of a count apart, and the loss of sampling designs."""
+"""Seeded instances: private tests between two laws of a count, and the loss of sampling designs."""
 
 from __future__ import annotations
 

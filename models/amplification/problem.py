@@ -25,7 +25,7 @@ __all__ = ["Distinguisher", "TightAmplification", "check_law"]
 
 @dataclass(frozen=True, eq=False)
 class Distinguisher:
-    """One outcome of a private mechanism: the one that tells two populations apart best.
+    """One outcome of a private mechanism: the one with the largest likelihood ratio of two populations.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Distinguisher:
         Parameters
         ----------
         path : str or Path, optional
-            Where to save the picture, if given; the ending says in which format.
+            The file to save the picture to; its ending gives the format.
         """
         from matplotlib.figure import Figure
 
@@ -76,12 +76,12 @@ class Distinguisher:
 
 
 class TightAmplification(Problem):
-    """The exact privacy loss of a sampling design: the most that any private mechanism on samples tells.
+    """The exact privacy loss of a sampling design: the largest loss of any private mechanism on samples.
 
     Maximises the ratio of the likelihoods of one outcome under two neighbouring populations, over all
     mechanisms that are epsilon-private on samples. The objective is that ratio; its logarithm, the privacy
     loss, is ``s.decision.loss``, and the metric ``"loss"``. Every density that changes by a factor of at most
-    ``e^(epsilon * steps)`` between samples that are so many steps apart belongs to a private mechanism, so
+    ``e^(epsilon * steps)`` between samples at a distance of `steps` belongs to a private mechanism, so
     that the loss is exact.
 
     The constructors below take a design; any other is declared by its samples.
@@ -294,7 +294,7 @@ class TightAmplification(Problem):
     def _of(cls, pair: Pair, epsilon: float) -> Self:
         return cls(**pair._asdict(), epsilon=epsilon)
 
-    # -- the judge -------------------------------------------------------------------------------------------
+    # -- evaluation ------------------------------------------------------------------------------------------
 
     def distinguisher(self, density: Any) -> Distinguisher:
         """The decision with this density, shape ``(samples,)``."""
@@ -319,7 +319,7 @@ class TightAmplification(Problem):
             q = raised
 
     def evaluate(self, decision: Distinguisher | Any) -> Evaluation:
-        """Judge an outcome: the ratio of its likelihoods, and by how much it breaks privacy.
+        """Evaluate an outcome: the ratio of its likelihoods, and by how much it breaks privacy.
 
         Parameters
         ----------

@@ -55,7 +55,7 @@ def stratified_pair(
 ) -> Pair:
     """Simple random samples within strata, of sizes that may depend on the population.
 
-    A state says how many common records of each stratum are in the sample, and whether the record x that only
+    A state counts the common records of each stratum in the sample, and marks whether the record x that only
     the first, or y that only the second population has: none, y, or x.
 
     Parameters
@@ -105,7 +105,7 @@ def stratified_pair(
 
 
 def _box_edges(shape: tuple[int, ...], mechanism: SampleRelation) -> tuple[Array, Array]:
-    """Neighbouring states: axes count common records, the last one says which record of its own there is."""
+    """Neighbouring states: axes count common records, the last one the record of its own."""
     index = np.arange(prod(shape)).reshape(shape)
     strata = len(shape) - 1
     moves: list[tuple[Array, Array]] = []

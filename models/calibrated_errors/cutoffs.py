@@ -10,7 +10,7 @@ __all__ = ["Cutoffs"]
 
 
 class Cutoffs:
-    """What problems with the fields ``cutoff``, ``interval`` and ``margin`` share."""
+    """The common part of problems with the fields ``cutoff``, ``interval`` and ``margin``."""
 
     if TYPE_CHECKING:
         cutoff: float

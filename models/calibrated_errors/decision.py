@@ -40,7 +40,7 @@ class ScoreKernel:
     Attributes
     ----------
     values : Array
-        The old scores, shape ``(N,)``: the share with label 1 among those who have it.
+        The old scores, shape ``(N,)``: the share with label 1 among the people with each score.
     masses : Array
         The share of the group with each, shape ``(N,)``.
     outputs : Array
@@ -85,12 +85,12 @@ class ScoreKernel:
 
     @property
     def calibration_error(self) -> float:
-        """The expected distance of the new score from the share with label 1 among those who have it."""
+        """The expected distance of the new score from the share with label 1 among the people with it."""
         return float(np.abs(calibration_gaps(self.joint, self.values, self.outputs)).sum())
 
     @property
     def added_error(self) -> float:
-        """The expected squared change of the score: what the mean squared error grows by."""
+        """The expected squared change of the score, which is the growth of the mean squared error."""
         return float((self.joint * (self.values[:, None] - self.outputs) ** 2).sum())
 
     @property
@@ -121,7 +121,7 @@ class ScoreKernel:
         Parameters
         ----------
         path : str or Path, optional
-            Where to save the picture, if given; the ending says in which format.
+            The file to save the picture to; its ending gives the format.
         """
         from matplotlib.figure import Figure
 
@@ -185,7 +185,7 @@ class CalibratedScores:
         Parameters
         ----------
         scores : Any
-            The old scores, each among those declared for its group.
+            The old scores, each a declared score of its group.
         groups : Any
             The group of each record.
         seed : int or numpy.random.Generator, optional
@@ -270,14 +270,14 @@ class CalibratedScores:
         Parameters
         ----------
         path : str or Path, optional
-            Where to save the picture, if given; the ending says in which format.
+            The file to save the picture to; its ending gives the format.
         """
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(4.0 + 3.2 * len(self.kernels), 3.6), layout="constrained")
         plane, *panels = figure.subplots(1, 1 + len(self.kernels))
         plane.plot([0, 1], [0, 1], color="0.8", linewidth=1, zorder=0)
-        edges = self.cutoff + np.arange(-20, 21) / 20  # those just below the cutoff stand apart
+        edges = self.cutoff + np.arange(-20, 21) / 20  # scores just below the cutoff get a bin of their own
         for a, (name, k) in enumerate(self.kernels.items()):
             color, axes = f"C{a}", panels[a]
             before = ScoreKernel.unchanged(k.values, k.masses).rates(self.cutoff)

@@ -1,4 +1,4 @@
-"""The declaration: calibrated scores of several groups, a cutoff, and what their error rates must be."""
+"""The declaration: calibrated scores of several groups, a cutoff, and a constraint on the error rates."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         The cutoff is known only to lie strictly within this distance: the rates shall be equal for every such
         cutoff.
     constraint : Notion, optional
-        What the rates must meet; `EqualizedOdds` unless `relaxation` is given.
+        The constraint on the rates; `EqualizedOdds` unless `relaxation` is given.
     relaxation : Numbers, optional
         Punish rates that differ instead: for every pair of groups, the differences of false and true positive
         rate d cost ``d' Lambda d``. A symmetric semidefinite matrix of shape ``(2, 2)``, or a number for a
         multiple of the identity.
     margin : float, default 1e-06
-        How far below the cutoff the scores of those predicted 0 must stay. The set of achievable rates is not
-        closed, so that without a margin there might be no best ones.
+        The distance that scores of people predicted 0 keep below the cutoff. The set of achievable rates is
+        not closed, so that without a margin there might be no best ones.
 
     Raises
     ------
@@ -204,13 +204,13 @@ class CalibratedEqualErrors(Cutoffs, Problem):
     def from_counts(cls, counts: Mapping[str, tuple[Any, Any]], **fields: Any) -> Self:
         """Take each group's people, and how many of them have label 1, by score.
 
-        Each score then counts as the share with label 1 among those who have it, which calibrates it; scores
+        Each score then counts as the share with label 1 among the people with it, which calibrates it; scores
         with nobody are left out. The weights are the groups' shares.
 
         Parameters
         ----------
         counts : Mapping[str, tuple[Any, Any]]
-            For each group the number of people with each score, and of those with label 1.
+            For each group the number of people with each score, and how many of them have label 1.
         fields : Any
             The other fields of the declaration.
 
@@ -226,7 +226,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
             table = np.asarray(pair, dtype=float)
             if table.ndim != 2 or len(table) != 2 or (table[0] < table[1]).any() or (table[1] < 0).any():
                 raise DeclarationError(
-                    f"counts of {name!r} must be people, and those among them with label 1"
+                    f"counts of {name!r} must be people, and how many of them have label 1"
                 )
             people, positive = table[:, table[0] > 0]
             sizes[name] = float(people.sum())
@@ -255,12 +255,12 @@ class CalibratedEqualErrors(Cutoffs, Problem):
 
     @property
     def calibration(self) -> PredictiveValues:
-        """What predictions must meet so that calibrated scores lead to them, in each group."""
+        """The constraint under which calibrated scores lead to the predictions, in each group."""
         return PredictiveValues(positive=self.upper, negative=1 - self.lower)
 
     @property
     def parity(self) -> Notion | None:
-        """What the rates must meet: `constraint`, or equal odds; None if a relaxation takes its place."""
+        """The constraint on the rates: `constraint`, or equal odds; None if a relaxation takes its place."""
         return self.constraint or (EqualizedOdds() if self.relaxation is None else None)
 
     # -- rates and loss --------------------------------------------------------------------------------------
@@ -285,7 +285,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
     def loss(self, rates: GroupRates) -> Any:
         """The expected loss: k for a false positive, 1 for a false negative (equation (13)).
 
-        With a relaxation, and what differences of the rates cost (equation (20)).
+        With a relaxation, and costs of differences of the rates (equation (20)).
         """
         errors = self.cost_ratio * rates.total(((0, 0), (1, 0))).sum() + rates.total(((0, 1), (0, 0))).sum()
         if self.relaxation is None:
@@ -297,15 +297,15 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         return errors + quad_form(differences, np.kron(self.relaxation, np.eye(len(first))))
 
     def evaluate(self, decision: CalibratedScores) -> Evaluation:
-        """Judge new scores by the predictions that they lead to.
+        """Evaluate new scores by their predictions.
 
         Returns
         -------
         Evaluation
             The expected loss; violations for each rate of the constraint (disparity above tolerance), for
             ``"calibration of ..."`` each group (the expected distance of its score from the share with label
-            1) and for ``"interval"`` (how many have a score that some possible cutoff would judge otherwise);
-            as metrics the rates of each group and the mean squared errors.
+            1) and for ``"interval"`` (how many have a score that some possible cutoff would classify
+            otherwise); as metrics the rates of each group and the mean squared errors.
         """
         if tuple(decision.kernels) != self.groups:
             raise DeclarationError(
@@ -428,7 +428,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
 
     @cached_property
     def _exact_loss(self) -> Point:
-        """What a unit of the common false positive rate costs, and one of the true positive rate."""
+        """The cost of a unit of the common false positive rate, and of a unit of the true positive rate."""
         shares = [simplest_fraction(w) for w in self.shares]
         rates = self._exact_base_rates.values()
         base = sum((w * r for w, r in zip(shares, rates, strict=True)), Fraction(0)) / sum(shares)

@@ -18,7 +18,7 @@ __all__ = ["Recalibration"]
 
 @dataclass(frozen=True, eq=False)
 class Recalibration:
-    """A raw score cut into bins; in each group, each bin counts as the share with label 1 of those within.
+    """A raw score cut into bins; in each group, each bin counts as its share with label 1.
 
     (Rounding scores down to the end of their bin, as in appendix A.8 of the paper, does not calibrate them.)
 

@@ -146,7 +146,7 @@ class FeasibleRegion:
     chains : Mapping[str, Sequence[Point]]
         The ROC curve of each group, exact.
     half_planes : Mapping[tuple[str, str], HalfPlane]
-        What calibration demands, by group and predictive value.
+        The demands of calibration, by group and predictive value.
     """
 
     vertices: tuple[Point, ...]
@@ -160,7 +160,7 @@ class FeasibleRegion:
         half_planes: Mapping[tuple[str, str], HalfPlane],
         deadline: Deadline | None = None,
     ) -> FeasibleRegion:
-        """Intersect what the groups can reach with what calibration demands.
+        """Intersect the groups' achievable rates with the demands of calibration.
 
         A group reaches the hull of its ROC curve and of that curve's reflection through (1/2, 1/2) (Reich
         and Vijaykumar 2021, Proposition 2). All these are symmetric, so their intersection lies between the
@@ -221,7 +221,7 @@ class FeasibleRegion:
         Parameters
         ----------
         path : str or Path, optional
-            Where to save the picture, if given; the ending says in which format.
+            The file to save the picture to; its ending gives the format.
         """
         from matplotlib.figure import Figure
 

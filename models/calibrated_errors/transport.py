@@ -20,7 +20,7 @@ from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Method, 
 __all__ = ["CalibratedTransport", "read_score"]
 
 MISSED = FEASIBILITY_TOLERANCE / 2
-"""By so much calibration, an expected distance, may be missed for a target that was computed."""
+"""The error of calibration, an expected distance, that a computed target may have."""
 
 
 def read_score(score: Array) -> Array:
@@ -60,9 +60,9 @@ def read_score(score: Array) -> Array:
 class CalibratedTransport(Cutoffs, Problem):
     """Change a calibrated score as little as possible so that it leads to given error rates, calibrated.
 
-    A person with old score p gets a random new one. The new score must be calibrated (of those who get q, a
+    A person with old score p gets a random new one. The new score must be calibrated (of the people with q, a
     share q has label 1), and predicting 1 from the cutoff on must have the target rates. Among all such
-    scores, find the one with the least expected squared change, which is what the mean squared error grows
+    scores, find the one with the least expected squared change, by which the mean squared error grows
     by.
 
     Attributes
@@ -78,7 +78,7 @@ class CalibratedTransport(Cutoffs, Problem):
         No new score may lie strictly within ``cutoff - interval`` and ``cutoff + interval``, so that every
         cutoff in between leads to the same predictions.
     margin : float, default 1e-06
-        How far below the cutoff the new scores of those predicted 0 must stay. Their best values may come
+        The distance that new scores of people predicted 0 keep below the cutoff. Their best values may come
         arbitrarily close to the cutoff, so that without a margin there might be no best score.
     outputs : Numbers, optional
         The only new scores allowed; by default any.
@@ -159,7 +159,7 @@ class CalibratedTransport(Cutoffs, Problem):
 
     @property
     def means(self) -> tuple[float, float]:
-        """The share with label 1 among those predicted 0, and 1, at the target; NaN if there is nobody."""
+        """The share with label 1 among people predicted 0, and 1, at the target; NaN if there is nobody."""
         y, mass = self.target[1], self.predicted
         positive = self.base_rate * np.array([1 - y, y])
         shares = np.divide(positive, mass, out=np.full(2, np.nan), where=mass > 0)
@@ -177,7 +177,7 @@ class CalibratedTransport(Cutoffs, Problem):
         return lower, upper
 
     def evaluate(self, decision: ScoreKernel) -> Evaluation:
-        """Judge new scores: their squared change, calibration and rates.
+        """Evaluate new scores: their squared change, calibration and rates.
 
         Returns
         -------

@@ -74,7 +74,7 @@ class Seats:
         Parameters
         ----------
         path : str or Path, optional
-            Where to save the picture, if given; the ending says in which format.
+            The file to save the picture to; its ending gives the format.
         """
         from matplotlib.figure import Figure
 

@@ -124,7 +124,7 @@ class RandomizedPostprocessor:
         Parameters
         ----------
         path : str or Path, optional
-            Where to save the picture, if given; the ending says in which format.
+            The file to save the picture to; its ending gives the format.
         """
         from matplotlib.figure import Figure
 

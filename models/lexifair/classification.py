@@ -164,7 +164,7 @@ class LexifairClassification(Lexifair):
             which, chances, rows = which[stay], chances[stay], rows[stay]
         return replace(self.mixture(which, chances / chances.sum()), levels=mixture.levels)
 
-    # -- what the family asks ------------------------------------------------------------------------------
+    # -- the interface of Lexifair -------------------------------------------------------------------------
 
     def check_randomized(self, method: str) -> None:
         """Refuse a method that mixes classifiers."""

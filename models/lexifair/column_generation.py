@@ -22,7 +22,7 @@ from forcopt.status import Status
 __all__ = ["audit", "column_generation"]
 
 _HELD = (1e-9, 1e-8, 1e-7, 1e-6)
-"""By how much, relative to the largest loss of the first model, a level may exceed what it is held at: the
+"""By how much, relative to the largest loss of the first model, a level may exceed its limit: the
 least at which the solver's rounding leaves a proof."""
 
 _FITTED = 1e-24
@@ -46,12 +46,12 @@ def column_generation(
     time_limit: float | None = None,
     on_improvement: OnImprovement | None = None,
 ) -> Outcome:
-    """Mix the models found so far by a linear program; its multipliers weigh the groups for the next fit.
+    """Mix the known models by a linear program; its multipliers weigh the groups for the next fit.
 
     The dual of level j asks for weights of the groups that make the least weighted loss as large as possible:
     each round fits one model to the weights at hand, by least squares or cost-sensitive classification, and
     that fit gives a bound for free. A mixture of linear models is replaced by their mean, which is no worse
-    in any group. Levels reached are held at what the mixture truly has.
+    in any group. Levels reached are held at the mixture's true values.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def column_generation(
             if rank == 1:
                 trace = found.trace
             ours, theirs = sums_of_largest(found.model.losses), sums_of_largest(best.losses)
-            # twice: a solver may leave what it is held at by its tolerance
+            # twice: a solver may exceed its limits by its tolerance
             kept = ours[: rank - 1] <= 2 * pool.held(limits) - limits
             if kept.all() and ours[rank - 1] <= theirs[rank - 1]:
                 best = found.model
@@ -133,7 +133,7 @@ class _Found:
 
 
 class _Pool:
-    """The models found so far; each level adds to them.
+    """The known models; each level adds to them.
 
     Losses are measured in units of the largest one of the first model, so that a solver's absolute
     tolerances mean something.
@@ -153,7 +153,7 @@ class _Pool:
         self.models.append(model)
 
     def held(self, limits: Array) -> Array:
-        """What the sums of 1, 2, ... losses may be, if they are held at `limits`."""
+        """The limits on the sums of 1, 2, ... losses, if these are held at `limits`."""
         return np.asarray(limits + self.scale * self.slack * np.arange(1, len(limits) + 1))
 
     def solve(
@@ -163,7 +163,7 @@ class _Pool:
         time_limit: float | None = None,
         on_improvement: OnImprovement | None = None,
     ) -> _Found:
-        """Minimise the sum of the `rank` largest losses, those of fewer being at most `limits`."""
+        """Minimize the sum of the `rank` largest losses; sums of fewer stay at most `limits`."""
         problem, scale = self.problem, self.scale
         table = np.array([m.losses for m in self.models]) / scale
         master = Model(f"level {rank}")

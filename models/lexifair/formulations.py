@@ -42,7 +42,7 @@ def compact(problem: Lexifair, model: Model) -> Handles:
 @LexifairRegression.formulation("row-generation", exact=True, cites="Diana et al. (2021), program (1)")
 @LexifairClassification.formulation("row-generation", exact=True, cites="Diana et al. (2021), program (1)")
 def row_generation(problem: Lexifair, model: Model) -> Handles:
-    """The paper's rows, a sum of losses for each set of groups; sorting the losses finds those that fail.
+    """The paper's rows, a sum of losses for each set of groups; sorting the losses finds the violated ones.
 
     This is the auditor of Algorithm 1 as a separation oracle; otherwise as ``compact``.
 
@@ -57,7 +57,7 @@ def row_generation(problem: Lexifair, model: Model) -> Handles:
 @LexifairRegression.formulation("saturation", exact=True, cites="Ogryczak, Pióro and Tomaszewski (2005)")
 @LexifairClassification.formulation("saturation", exact=True, cites="Ogryczak, Pióro and Tomaszewski (2005)")
 def saturation(problem: Lexifair, model: Model) -> Handles:
-    """Lower a common level of all groups, fix those that cannot go below it, and go on with the others.
+    """Lower a common level of all groups, fix the groups that cannot go below it, continue with the others.
 
     Needs a convex class of models. No sums: numerically the safest of the formulations.
 

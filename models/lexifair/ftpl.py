@@ -53,7 +53,7 @@ class Leader:
         self._player = PerturbedLeader(self.problem.hypotheses.best, n, rate=1.0, seed=self._rng)
 
     def horizon(self, rounds: int) -> None:
-        """Choose the noise for so many rounds."""
+        """Choose the noise for a number of rounds."""
         n = len(self.problem.labels)
         self._player.rate = 1.0 / (self.noise * self._most * np.sqrt(n * rounds))
 
@@ -88,7 +88,7 @@ def ftpl(
 ) -> Outcome:
     """Perturbed cost-sensitive classification against the auditor, who answers the mixture of some draws.
 
-    Each round costs `draws` calls of the oracle of the class. Levels, limits and stopping are those of
+    Each round costs `draws` calls of the oracle of the class. Levels, limits and stopping are as in
     ``no-regret``; the result mixes all draws of the second half of the rounds (see `sparsify`).
 
     Parameters

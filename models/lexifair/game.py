@@ -27,7 +27,7 @@ LEAST_LOSS = 1e-12
 
 
 class Learner(Protocol):
-    """Plays models; each level is a new game, in which it may keep what it has."""
+    """Plays models; each level is a new game, in which it may keep its state."""
 
     def begin(self, penalty: float) -> None:
         """Start a game in which the weights of the groups are 0 or `penalty`."""
@@ -122,7 +122,7 @@ class LevelGame:
 
 
 def check_game(alpha: float, rounds: int) -> None:
-    """Check what every game needs.
+    """Check the data that every game needs.
 
     Raises
     ------

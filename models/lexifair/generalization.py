@@ -1,4 +1,4 @@
-"""How many records make what was learned hold for the population."""
+"""The number of records for which a learned model's losses hold for the population."""
 
 from __future__ import annotations
 

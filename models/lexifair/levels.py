@@ -1,4 +1,4 @@
-"""What is proved about the levels of a model: multipliers of a round, and the slack that they leave."""
+"""Proofs about the levels of a model: multipliers of a round, and the slack that they leave."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def sums_of_largest(losses: Array) -> Array:
 
 @dataclass(frozen=True)
 class Level:
-    """What is known of level j of a model.
+    """The proved slack of level j of a model.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Multipliers:
     With multipliers ``λ_C >= 0`` on the sets C of up to j groups, those of size j summing to 1, every model
     with sums ``P_1, ..., P_{j-1}`` up to ``η_1, ..., η_{j-1}`` has
     ``P_j >= min_h sum_k w_k L_k(h) - sum_{r<j} Λ_r η_r``, where w_k sums the multipliers of the sets with k
-    and Λ_r those of the sets of size r: equation (4) of the paper with the index of (7) corrected.
+    and Λ_r the sum over sets of size r: equation (4) of the paper with the index of (7) corrected.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Multipliers:
         -------
         Multipliers
             None if no set of size j has a multiplier. Weights that are too large for the prices (by a
-            solver's rounding) are scaled down to what is consistent.
+            solver's rounding) are scaled down until they are consistent.
         """
         weights, prices = np.maximum(weights, 0.0), np.maximum(prices, 0.0)
         if prices[-1] <= 0.0:
@@ -109,7 +109,7 @@ class Multipliers:
 
 
 def prove(totals: Array, proofs: Sequence[Sequence[Multipliers]], rounds: Sequence[int]) -> tuple[Level, ...]:
-    """What the multipliers of all rounds prove of a model with sums `totals`.
+    """Combine the proofs of all rounds for a model with sums `totals`.
 
     Parameters
     ----------

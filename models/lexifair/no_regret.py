@@ -211,7 +211,7 @@ def no_regret(
     """Gradient descent on the model against the auditor, who weighs the set of groups that loses too much.
 
     Each level is a game that ends when the slack that the average play proves of itself is below `alpha`.
-    The steps adapt to the gradients, a level's limits are what the model truly has, and the auditor's penalty
+    The steps adapt to the gradients, a level's limits are the model's true values, and the auditor's penalty
     follows from that instead of from L_M. Where it is left, see ``s.decision.levels``.
 
     Parameters
@@ -224,7 +224,7 @@ def no_regret(
         The largest number for each level.
     as_printed : bool, default False
         The paper's number of rounds, step sizes and penalty, and as limits the learner's averages of ``η_j``.
-        Those may be below the optimum, so that the next level has no solution: then the status is infeasible.
+        Levels below the optimum leave the next level without a solution: then the status is infeasible.
         Refused if the theorem asks for more than `rounds`.
     time_limit : float, optional
         Seconds for all levels together, looked at after every round.
@@ -247,7 +247,7 @@ def no_regret(
 
 
 def _as_printed(problem: Lexifair, space: Space, alpha: float, rounds: int, trace: Trace) -> Outcome:
-    """Algorithm 2 with Algorithm 3; a run that ends early keeps the average so far."""
+    """Algorithm 2 with Algorithm 3; a run that ends early keeps its average."""
     limits: list[float] = []
     proofs: list[list[Multipliers]] = []
     played: list[int] = []

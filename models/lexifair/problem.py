@@ -1,4 +1,4 @@
-"""What both problems share: records, overlapping groups, levels, the judge, and proofs of optimality."""
+"""The common part of both problems: records, overlapping groups, levels, evaluation and proofs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def groups_of(**columns: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class GroupModel:
-    """A model and what it loses in each group.
+    """A model and its loss in each group.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class GroupModel:
     names : tuple[str, ...]
         Of the groups.
     levels : tuple[Level, ...], optional
-        What the method that found it proved; empty if it proved nothing.
+        The proof of its method; empty if there is none.
     """
 
     losses: Array
@@ -99,12 +99,12 @@ class GroupModel:
         label: str = "this model",
         others: dict[str, GroupModel] | None = None,
     ) -> Figure:
-        """Draw the group losses from the largest to the smallest, beside those of other models.
+        """Draw the group losses from the largest to the smallest, beside the losses of other models.
 
         Parameters
         ----------
         path : str or Path, optional
-            Where to save the picture, if given; the ending says in which format.
+            The file to save the picture to; its ending gives the format.
         label : str, default "this model"
             Of this model.
         others : dict[str, GroupModel], optional
@@ -116,7 +116,7 @@ class GroupModel:
         axes = figure.subplots()
         place = np.arange(1, len(self.losses) + 1)
         style: dict[str, Any] = {"marker": "o", "drawstyle": "steps-mid"}
-        for name, model in (others or {}).items():  # dashed and above, to show what they cover
+        for name, model in (others or {}).items():  # dashed and above, so that covered lines stay visible
             axes.plot(place, model.sorted_losses, label=name, linestyle="dashed", zorder=3, **style)
         axes.plot(place, self.sorted_losses, label=label, linewidth=3.0, zorder=2, **style)
         axes.set(xlabel="rank of the group", ylabel="mean loss in the group", xticks=place)
@@ -136,7 +136,7 @@ def _members(value: Any) -> Any:
 class Lexifair(Problem):
     """The base of lexicographically fair learning: the largest group loss first, then the next.
 
-    A group's loss is the mean over its records, so that small groups count as much as large ones.
+    A group's loss is the mean over its records, so that small groups weigh the same as large ones.
 
     Attributes
     ----------
@@ -209,7 +209,7 @@ class Lexifair(Problem):
         """The loss that formulations count as 1, since solvers' tolerances are absolute."""
         return 1.0
 
-    # -- what a problem of this family knows of its models ---------------------------------------------------
+    # -- models of this family -------------------------------------------------------------------------------
 
     @abstractmethod
     def group_losses(self, decision: Any) -> Array:
@@ -244,10 +244,10 @@ class Lexifair(Problem):
             Naming the methods for other classes.
         """
 
-    # -- the judge -----------------------------------------------------------------------------------------
+    # -- evaluation ----------------------------------------------------------------------------------------
 
     def evaluate(self, decision: Any) -> Evaluation:
-        """Judge a model by its group losses.
+        """Evaluate a model by its group losses.
 
         Parameters
         ----------

@@ -58,7 +58,7 @@ class LexifairRegression(Lexifair):
 
     Notes
     -----
-    The other fields are those of `Lexifair`.
+    The other fields are as in `Lexifair`.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class LexifairRegression(Lexifair):
         rounding = 1e-24 * float(np.square(self.labels).max())
         return largest if largest > rounding else 1.0
 
-    # -- what the family asks ------------------------------------------------------------------------------
+    # -- the interface of Lexifair -------------------------------------------------------------------------
 
     def group_losses(self, decision: LinearModel | Any) -> Array:
         """The mean squared error in each group, shape ``(K,)``."""

@@ -20,7 +20,7 @@ __all__ = ["all_cohorts", "brute_force"]
 _MOST = 5_000_000
 _BATCH = 50_000
 _DECIMALS = 9
-"""Utilities are compared after rounding to so many decimals, so that what is equal on paper is a tie."""
+"""Utilities are rounded to this number of decimals before a comparison, so that exact ties stay ties."""
 
 
 def all_cohorts(problem: LeximaxCohort) -> Iterator[Array]:

@@ -60,7 +60,7 @@ def column_generation(
     time_limit: float | None = None,
     on_improvement: OnImprovement | None = None,
 ) -> Outcome:
-    """Raise the utilities of all groups by a lottery over cohorts, fix those that cannot rise, go on.
+    """Raise the utilities of all groups by a lottery over cohorts, fix the saturated ones, and repeat.
 
     Exact whatever the quotas are, where marginals within the rows may come from no lottery. The decision
     carries its lottery. With candidates as their own groups (``utilities`` the identity) it is the fair
@@ -131,9 +131,9 @@ def column_generation(
 
 
 def _cover(problem: LeximaxCohort, pricing: _Pricing, first: Array, trace: Trace) -> Array:
-    """Give cohorts that together serve all groups, each best for weights that fall with the utility so far.
+    """Give cohorts that together serve all groups, each best for weights that fall with a group's utility.
 
-    A start for the master; without it the first levels stay at 0 for as many rounds as there are groups.
+    A start for the master; without it the first levels stay at 0 for one round a group.
     """
     V, cohorts = problem.utilities, [first]
     top = float(np.abs(V).max()) or 1.0
@@ -170,7 +170,7 @@ def _level(
     kept = model.subject_to(mixed[held] >= reached) if held.size else None
     one = model.subject_to(known.sum() == 1)
     model.maximize(level)
-    # The last multipliers need not be those that prove the level.
+    # The multipliers of an earlier round may prove the level.
     proof: tuple[float, Array] = np.inf, np.zeros(len(free))
 
     def price(dual: Duals) -> Pricing:

@@ -217,12 +217,12 @@ class CohortLottery:
         return "\n".join(lines)
 
     def plot(self, path: str | Path | None = None) -> Figure:
-        """Draw the groups' utilities from the smallest up, over those of an equal chance for all.
+        """Draw the groups' utilities from the smallest up, above the utilities of an equal chance for all.
 
         Parameters
         ----------
         path : str or Path, optional
-            Where to save the picture, if given; the ending says in which format.
+            The file to save the picture to; its ending gives the format.
         """
         from matplotlib.figure import Figure
 

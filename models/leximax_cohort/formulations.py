@@ -44,7 +44,7 @@ def write_choice(
     model : Model
         To write to.
     integer : bool, optional
-        Choose 0 or 1; as the problem says, by default.
+        Choose 0 or 1; by default as declared.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def cuts(problem: LeximaxCohort, model: Model) -> Handles:
 
 @LeximaxCohort.formulation("ordered-values", exact=True, cites=_OGRYCZAK)
 def ordered_values(problem: LeximaxCohort, model: Model) -> Handles:
-    """For whole utilities and one cohort: stage k counts what is missing to the value k + 1.
+    """For whole utilities and one cohort: stage k counts the groups' deficits to the value k + 1.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What "approximately leximax" may mean, over a finite set of solutions or over all feasible marginals.
+"""Notions of approximate leximax, over a finite set of solutions or over all feasible marginals.
 
 Henzinger, Peale, Reingold and Shen (2022), section 2, with positions in the sorted vector counted from 1:
 
@@ -46,7 +46,7 @@ class LeximaxNotions(ABC):
 
     @abstractmethod
     def highest(self, floors: Array) -> float:
-        """The greatest possible level after those that are held at `floors` at least.
+        """The greatest possible level, if the earlier ones are at least `floors`.
 
         Parameters
         ----------
@@ -74,7 +74,7 @@ class LeximaxNotions(ABC):
         return bool(self.tradeoff_gap(utilities).max() <= _eps(eps) + self.tolerance)
 
     def level_maxima(self, slack: Any = 0.0) -> Array:
-        """The best value of each level among those within `slack` of the best at all earlier levels.
+        """The best value of each level among solutions within `slack` of the best at all earlier levels.
 
         With no slack it is the leximax vector.
 
@@ -174,7 +174,7 @@ class SolutionSet(LeximaxNotions):
         return self.recursive_leximax(_eps(eps))
 
     def significant_tradeoff(self, gain: float, loss: float) -> list[int]:
-        """Those from which no gain of more than `gain` comes without an earlier loss of more than `loss`.
+        """The solutions from which every gain of more than `gain` costs an earlier loss of more than `loss`.
 
         Definition 9; there may be none.
         """
@@ -192,7 +192,7 @@ class FeasibleCohorts(LeximaxNotions):
     """All feasible decisions of a `LeximaxCohort`.
 
     The set of marginals whose i-th level is at least a number is not convex: each question is a mixed-integer
-    program, in which binaries say which groups are at least at each floor.
+    program, in which binaries mark the groups that are at least at each floor.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ class FeasibleCohorts(LeximaxNotions):
     def solve(
         self, floors: Array, time_limit: float | None = None
     ) -> tuple[ModelSolution, Variable, Expression]:
-        """Maximise the level after those at `floors`; also give the marginals' and utilities' expressions."""
+        """Maximize the level after `floors`; also give the marginals' and utilities' expressions."""
         m, level = self.count, len(floors)
         model = Model("levels")
         x, u = write_choice(self.problem, model)

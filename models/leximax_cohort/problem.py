@@ -1,4 +1,4 @@
-"""The declaration: candidates, what each is worth to each group, and how large the cohort is."""
+"""The declaration: candidates, their worth to each group, and the size of the cohort."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ class Quotas(NamedTuple):
 class LeximaxCohort(Problem):
     """Choose a cohort of candidates for the leximax vector of group utilities.
 
-    The utility of a group is the sum of what the chosen candidates are worth to it. The smallest utility
+    The utility of a group is the sum of the chosen candidates' worth to it. The smallest utility
     shall be as large as possible, then the second smallest, and so on. A candidate may be chosen by lot:
-    then utilities are expected ones, and what is looked for are the probabilities (marginals). With a whole
+    then utilities are expected ones, and the probabilities (marginals) are wanted. With a whole
     size, and quotas on two features at most, every such point is the mean of a lottery over cohorts of just
     that size that all meet the quotas (the rows are totally unimodular).
 
     Attributes
     ----------
     utilities : Numbers
-        What each candidate is worth to each group, shape ``(n, m)``; not negative, unless `signed`.
+        The worth of each candidate to each group, shape ``(n, m)``; not negative, unless `signed`.
     size : float
         Of the cohort, above 0 and at most n. A fraction is a mean size: for marginals only.
     integer : bool, default False
@@ -238,7 +238,7 @@ class LeximaxCohort(Problem):
         return cls(size=size, **{**read, **fields})
 
     def after_dropouts(self, kept: Iterable[Any], dropped: Iterable[Any]) -> Self:
-        """Declare the same panel with the members who stay, and without those who dropped out.
+        """Declare the same panel with the staying members, and without the dropouts.
 
         Parameters
         ----------
@@ -258,7 +258,7 @@ class LeximaxCohort(Problem):
         own = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self)(**{**own, **replacement_fields(self, kept, dropped)})
 
-    # -- what follows from the fields ------------------------------------------------------------------------
+    # -- derived from the fields -----------------------------------------------------------------------------
 
     @property
     def is_whole(self) -> bool:
@@ -306,7 +306,7 @@ class LeximaxCohort(Problem):
     def mixes(self) -> bool:
         """Whether all marginals within the rows are known to be means of lotteries over cohorts.
 
-        With quotas on two features at most the rows are those of two laminar families, and so totally
+        With quotas on two features at most the rows describe two laminar families, and so are totally
         unimodular; households count as one more feature. A fractional size has no cohorts: its marginals
         stand for themselves.
         """
@@ -315,7 +315,7 @@ class LeximaxCohort(Problem):
         return not self.is_whole or (families <= 2 and bool((ends == np.round(ends)).all()))
 
     def infeasibility_reason(self, time_limit: float | None = None) -> str:
-        """Say why no cohort meets the demands, with the least relaxation of the quotas; empty if one does.
+        """Explain why no cohort is feasible, with the least relaxation of the quotas; empty if one is.
 
         Parameters
         ----------
@@ -355,7 +355,7 @@ class LeximaxCohort(Problem):
         return CohortLottery(self, x, cohorts, weights)
 
     def evaluate(self, decision: CohortLottery | Any) -> Evaluation:
-        """Judge a decision: its smallest group utility, its violations, its levels.
+        """Evaluate a decision: its smallest group utility, its violations, its levels.
 
         Parameters
         ----------

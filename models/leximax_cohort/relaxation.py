@@ -94,7 +94,7 @@ def least_relaxation(
 
 
 def reason(problem: LeximaxCohort, time_limit: float | None = None) -> str:
-    """Say why no cohort meets the demands, with the least relaxation; empty if one does."""
+    """Explain why no cohort meets the demands, with the least relaxation; empty if one does."""
     _, upper = problem.bounds
     if len(problem.forced) > problem.size:
         return f"{len(problem.forced)} candidates are forced; size is {problem.size:g}"

@@ -25,7 +25,7 @@ def _first_slack(problem: LeximaxCohort) -> float:
 
 
 def _cut_short(decision: Any, best: Sequence[float], result: ModelSolution, taken: int) -> Outcome:
-    """What the stages before the one that was not solved have found."""
+    """The results of the stages before the first unsolved one."""
     return Outcome(
         decision,
         bound=best[0] if best else None,
@@ -41,10 +41,10 @@ def _cut_short(decision: Any, best: Sequence[float], result: ModelSolution, take
 def cumulative(problem: LeximaxCohort, *, backend: str = "highs", time_limit: float | None = None) -> Outcome:
     """The paper's modified linear programs: each sum of smallest utilities may give way by its slack, once.
 
-    Stage l maximises the sum of the l smallest utilities, where those of r < l are at least their optimum
+    Stage l maximizes the sum of the l smallest utilities, where the sums of r < l are at least their optimum
     less ``slack[r]``. The gap of every level (see `LeximaxNotions.tradeoff_gap`) then is at most its slack,
     so that the solution is max(slack)-tradeoff leximax. It need not be recursive for the given slack nor
-    significant, as the paper says: the rows bound sums, not levels. Without slack it is leximax.
+    significant, as in the paper: the rows bound sums, not levels. Without slack it is leximax.
 
     Parameters
     ----------

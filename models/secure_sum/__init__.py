@@ -23,9 +23,12 @@ from forcopt.models.secure_sum.faults import (
     WrongProjection,
     WrongSums,
 )
+from forcopt.models.secure_sum.noise import shared_noise
+from forcopt.models.secure_sum.poisoning import poisoned_disparity, poisoned_rate
 from forcopt.models.secure_sum.problem import SecureSum
 from forcopt.models.secure_sum.protocol import SumProtocol, Transcript
 from forcopt.models.secure_sum.share_design import ShareDesign
+from forcopt.models.secure_sum.share_methods import worst_coalition
 from forcopt.models.secure_sum.shares import Shares, even_shares, talwar_shares
 from forcopt.models.secure_sum.views import View
 
@@ -45,5 +48,9 @@ __all__ = [
     "WrongProjection",
     "WrongSums",
     "even_shares",
+    "poisoned_disparity",
+    "poisoned_rate",
+    "shared_noise",
     "talwar_shares",
+    "worst_coalition",
 ]

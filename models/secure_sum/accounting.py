@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from math import exp, log, sqrt
+from math import exp, inf, log, sqrt
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,8 @@ def gaussian_delta(epsilon: float, mu: Any) -> Array:
     mu = np.maximum(np.asarray(mu, dtype=float), 1e-150)
     with np.errstate(over="ignore"):
         ratio = epsilon / mu
-    told = ndtr(mu / 2 - ratio) - np.exp(epsilon + log_ndtr(-mu / 2 - ratio))
-    return np.asarray(np.maximum(told, 0.0))
+    delta = ndtr(mu / 2 - ratio) - np.exp(np.minimum(epsilon + log_ndtr(-mu / 2 - ratio), 0.0))
+    return np.asarray(np.maximum(delta, 0.0))
 
 
 def gaussian_loss(epsilon: float, delta: float) -> float:
@@ -62,14 +62,17 @@ def gaussian_loss(epsilon: float, delta: float) -> float:
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
     """The epsilon of a Gaussian mechanism with parameter mu; 0 for mu = 0."""
-    return Profile.of(GaussianLoss(mu)).epsilon(delta) if mu > 0 else 0.0
+    if 0.4 * mu <= delta:  # at epsilon 0 delta is at most mu / sqrt(2 pi)
+        return 0.0
+    if mu > 1e100:
+        return inf
+    return Profile.of(GaussianLoss(mu)).epsilon(delta)
 
 
 def printed_sigma(epsilon: float, delta: float) -> float:
     """The noise of Lemma 7 for a vector of norm 1, ``2 sqrt(ln(2 / delta)) / epsilon``.
 
-    It keeps its promise for epsilon up to about 2.34 ln(2 / delta), and fails from there on: the lemma states
-    no such limit.
+    It is private for epsilon up to about 2.34 ln(2 / delta) only; the lemma states no such limit.
 
     Examples
     --------
@@ -170,8 +173,8 @@ def joint_delta(epsilon: float, projections: Any, share_loss: float, check_loss:
     laws = [_law(int(k)) for k in ks]
     q, w = np.stack([a for a, _ in laws]), np.stack([b for _, b in laws])
     mu = np.sqrt(share_loss + np.asarray(check_loss, dtype=float).reshape(-1, 1) * q)
-    told = np.asarray((w * gaussian_delta(epsilon, mu)).sum(axis=1))
-    return told if np.ndim(projections) else told[0]
+    delta = np.asarray((w * gaussian_delta(epsilon, mu)).sum(axis=1))
+    return delta if np.ndim(projections) else delta[0]
 
 
 def least_check_noise(
@@ -204,8 +207,8 @@ def least_check_noise(
         return np.inf
 
     def over(log_loss: float) -> float:
-        told = float(joint_delta(epsilon, projections, share_loss, exp(log_loss)))
-        return log(max(told, 1e-300)) - log(delta)
+        reached = float(joint_delta(epsilon, projections, share_loss, exp(log_loss)))
+        return log(max(reached, 1e-300)) - log(delta)
 
     high = 2 * log(gaussian_loss(epsilon, min(2 * delta, 0.999999))) + 1.0
     while over(high) < 0:

@@ -1,4 +1,4 @@
-"""Faults of clients and servers, for runs that show what a protocol survives and what it does not."""
+"""Faults of clients and servers, for runs that show which of them a protocol survives."""
 
 from __future__ import annotations
 

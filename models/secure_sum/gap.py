@@ -5,9 +5,13 @@ from __future__ import annotations
 from math import inf, log, sqrt
 from typing import NamedTuple
 
+from scipy.special import ndtr
 from scipy.stats import chi2, ncx2
 
 __all__ = ["Gap", "acceptance", "exact_gap", "laurent_massart", "no_projection_gap", "printed_gap"]
+
+
+FAR = 1e8
 
 
 class Gap(NamedTuple):
@@ -130,12 +134,27 @@ def no_projection_gap(
     return Gap(sqrt(square * noise), float(brentq(over, high / 2 if high > 2 * honest_norm else 0.0, high)))
 
 
+def noncentral(square: float, dimension: int, shift: float) -> float:
+    """The noncentral chi-square law at a number; by the normal law of its root beyond `FAR`.
+
+    Examples
+    --------
+    >>> near, far = (noncentral(shift - 2e4, 10, shift) for shift in (0.999e8, 1.001e8))
+    >>> abs(near - far) < 1e-3
+    True
+    """
+    if shift <= FAR:
+        return float(ncx2.cdf(square, dimension, shift))
+    return float(ndtr(sqrt(square) - sqrt(shift + dimension - 1)))
+
+
 def acceptance(
     norm: float, threshold: float, servers: int, check_noise: float, projections: int | None, dimension: int
 ) -> float:
     """The probability that a vector of this norm passes; `projections` is None for no projection."""
     noise = servers * check_noise**2
-    if projections is None:
-        return float(ncx2.cdf(threshold**2 / noise, dimension, norm**2 / noise))
-    variance = norm**2 / projections + noise
-    return float(chi2.cdf(threshold**2 / variance, projections)) if variance > 0 else float(threshold > 0)
+    if projections is None and noise > 0:
+        return noncentral(threshold**2 / noise, dimension, norm**2 / noise)
+    if projections is None or norm == noise == 0:
+        return float(norm < threshold)
+    return float(chi2.cdf(threshold**2 / (norm**2 / projections + noise), projections))

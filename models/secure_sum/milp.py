@@ -52,7 +52,8 @@ def milp(problem: SecureSum, model: Model, slack: float = 0.001) -> Handles:
     few = within(64, cap)
     hopeful = sorted(search.candidates, key=lambda c: float(search.bound(c, few).min()))[:8]
     without, plain = search.without_projection()
-    made = [found for c in hopeful if (found := search.protocol(c, max(1, few - 8)))]
+    promising = [(c, 1 + int(np.argmin(search.bound(c, few)))) for c in hopeful]
+    made = [found for c, k in promising if (found := search.protocol(c, k))]
     near = min([plain, *(gap for _, gap in made)]) * (1 + slack)
     if near == inf:
         return _infeasible(model)
@@ -99,13 +100,13 @@ def milp(problem: SecureSum, model: Model, slack: float = 0.001) -> Handles:
         ),
         # The root by its tangent at the least gap of the choice, which lies above the root elsewhere.
         implies(chosen, rho * every - r2 * (0.5 / roots) >= 0.5 * roots),
-        # What the indicators say at whole points, for the relaxation.
+        # The indicators imply these at whole points; they tighten the relaxation.
         s2 >= (chosen * (least / unit_s)).sum(),
         rho >= (chosen * roots).sum(),
     )
 
-    def decision(said: ModelSolution) -> SumProtocol:
-        return protocols[int(np.argmax(said[chosen]))]
+    def decision(solution: ModelSolution) -> SumProtocol:
+        return protocols[int(np.argmax(solution[chosen]))]
 
     def start(protocol: SumProtocol) -> dict[Variable, Any]:
         at = [
@@ -145,4 +146,4 @@ def _infeasible(model: Model) -> Handles:
     """A program without a solution."""
     nothing = model.variable(model.unused_name("gap"), lower=0, upper=1)
     model.subject_to(nothing >= 2)
-    return Handles(objective=nothing * 1.0, decision=lambda said: None)
+    return Handles(objective=nothing * 1.0, decision=lambda solution: None)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import erfc, isfinite, sqrt
+from functools import cached_property
+from math import erfc, floor, inf, isfinite, sqrt
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from scipy.stats import chi2, ncx2
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.models.secure_sum.accounting import gaussian_delta, gaussian_epsilon, joint_delta
-from forcopt.models.secure_sum.gap import acceptance
+from forcopt.models.secure_sum.gap import FAR, acceptance, noncentral
 from forcopt.models.secure_sum.protocol import SumProtocol
 from forcopt.models.secure_sum.shares import Shares, even_shares, talwar_shares
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
@@ -42,19 +43,20 @@ class SecureSum(Problem):
     dimension : int
         Of the vectors.
     epsilon, delta : float
-        What any `corrupted` servers together may learn of a vector beside the sum and its acceptance.
+        The privacy of a vector against any `corrupted` servers together, given the sum and its acceptance.
     corrupted : int, optional
         The size of the coalitions, S - 1 by default.
     completeness : float
-        The largest probability that an honest vector is rejected.
+        The largest probability that the check rejects an honest vector.
     soundness : float
         The largest probability that a vector of norm rho is accepted.
     bits : int, optional
-        Of a number of a share, from 2 to 48. By default 32, or what `client_bits` allows.
+        Of a number of a share, from 2 to 48. By default 32, or fewer if `client_bits` allows no more.
     step : float, optional
         Vectors and shares are whole multiples of it. By default the method chooses a power of ``2^(1/8)``.
     overflow : float
-        The largest probability that a number of an honest share needs more bits; the server then refuses it.
+        The largest probability that a number of an honest share needs more bits; the server then refuses the
+        share. A client has ``servers * dimension`` numbers: metric ``refused_honest``.
     whole : bool
         Vectors are whole multiples of `step` to begin with, such as counts with ``step=1``. Otherwise they
         are rounded, and their norm grows to at most ``1 + step sqrt(dimension) / 2``.
@@ -155,43 +157,66 @@ class SecureSum(Problem):
         """The largest norm of an honest vector after rounding to multiples of the step."""
         return 1.0 if self.whole else 1.0 + step * sqrt(self.dimension) / 2
 
-    def shares(self, step: float, bits: int) -> Shares | None:
-        """The shares with the most noise that fits into the bits; None if the vectors alone do not fit."""
-        unit = (
-            even_shares(self.servers, self.coalition)
-            if self.sharing == "even"
-            else talwar_shares(self.servers, 1.0)
-        )
+    def honest_number(self, step: float) -> float:
+        """The largest number of an honest vector after rounding to multiples of the step."""
+        return step * floor(1 / step + (1e-12 if self.whole else 0.5))
+
+    @cached_property
+    def unit_shares(self) -> Shares:
+        """The declared law of the shares, at a scale of its own."""
+        if self.sharing == "even":
+            return even_shares(self.servers, self.coalition)
+        return talwar_shares(self.servers, 1.0)
+
+    def scale(self, step: float, bits: int) -> float | None:
+        """How much wider than `unit_shares` the widest noise is that fits; None if the bits are too few.
+
+        They are too few if the vectors alone do not fit, or if noise of less than a step is left.
+        """
+        unit = self.unit_shares
         if self._room(step, bits, unit) <= 0:
             return None
-
-        limits, means = _limits(unit, step, bits), abs(unit.split) * self.honest_norm(step)
+        limits, means = _limits(unit, step, bits), abs(unit.split) * self.honest_number(step)
         scale = min(
             _widest(float(limit), float(mean), self.overflow) / sqrt(variance)
             for limit, mean, variance in {
                 (limits[i], means[i], unit.variances[i]) for i in (0, 1) if unit.variances[i] > 0
             }
         )
+        return None if self._coarse(unit, step / scale) > 0 else scale
+
+    def scaled(self, scale: float) -> Shares:
+        """The declared law of the shares, at a scale."""
+        unit = self.unit_shares
         return Shares(unit.split, scale**2 * unit.covariance)
 
     def _room(self, step: float, bits: int, shares: Shares) -> float:
-        norm = self.honest_norm(step)
-        return float(min(_limits(shares, step, bits) - abs(shares.split) * norm))
+        return float(min(_limits(shares, step, bits) - abs(shares.split) * self.honest_number(step)))
 
-    def _overflow(self, shares: Shares, step: float, bits: int) -> float:
-        """The largest probability, over servers, that a number of a share does not fit."""
+    def _coarse(self, shares: Shares, step: float) -> float:
+        """By how much the noise of a share is below a step, relatively; 0 for one honest server.
+
+        A coalition sees the sum of the honest shares. Of one honest share it is the rounded real share. Of
+        several it is a sum of rounded shares, which is no function of the real sum; the two laws differ by a
+        factor ``exp(-2 pi^2 sigma^2)`` for noise of sigma steps.
+        """
+        noisy = shares.variances[shares.variances > 0]
+        if self.honest == 1 or not noisy.size:
+            return 0.0
+        return max(0.0, 1 - sqrt(float(noisy.min())) / step)
+
+    def _overflows(self, shares: Shares, step: float, bits: int) -> Array:
+        """For each server, the largest probability that a number of an honest share does not fit."""
         if self._room(step, bits, shares) <= 0:
-            return 1.0
-        mean = abs(shares.split) * self.honest_norm(step)
-        deviations = shares.variances**0.5
+            return np.ones(shares.servers)
+        mean = abs(shares.split) * self.honest_number(step)
+        deviations = np.maximum(shares.variances**0.5, 1e-300)
         limits = _limits(shares, step, bits)
-        with_noise = deviations > 0
-        tails = ndtr((mean - limits)[with_noise] / deviations[with_noise])
-        tails += ndtr((-mean - limits)[with_noise] / deviations[with_noise])
-        return float(tails.max(initial=0.0))
+        with np.errstate(over="ignore"):
+            return np.asarray(ndtr((mean - limits) / deviations) + ndtr((-mean - limits) / deviations))
 
-    def share_loss(self, shares: Shares, step: float) -> float:
-        """The squared parameter mu of the shares of the worst coalition, for an honest vector.
+    def share_loss(self, shares: Shares) -> float:
+        """The squared parameter mu of the shares of the worst coalition, for a vector of norm 1.
 
         Raises
         ------
@@ -204,19 +229,17 @@ class SecureSum(Problem):
                 "servers that are treated alike"
             )
         t = self.coalition  # by symmetry two coalitions: with server 0, and without
-        worst = max(shares.loss(range(t)), shares.loss(range(1, t + 1)))
-        return (worst * self.honest_norm(step)) ** 2
+        return max(shares.loss(range(t)), shares.loss(range(1, t + 1))) ** 2
 
-    def check_loss(self, check_noise: float, step: float) -> float:
-        """The squared parameter mu of the check, for a projection that keeps the norm."""
-        if check_noise == 0:
-            return float("inf")
-        return self.honest_norm(step) ** 2 / (self.honest * check_noise**2)
+    def losses(self, decision: SumProtocol) -> tuple[float, float]:
+        """The squared parameters mu of shares and check, for an honest vector and its mean projection."""
+        square = self.honest_norm(decision.step) ** 2
+        noise = self.honest * decision.check_noise**2
+        return square * self.share_loss(decision.shares), square / noise if noise else inf
 
     def joint_delta(self, decision: SumProtocol) -> float:
         """The exact delta at `epsilon` of a coalition's view; see `accounting.joint_delta`."""
-        share = self.share_loss(decision.shares, decision.step)
-        check = self.check_loss(decision.check_noise, decision.step)
+        share, check = self.losses(decision)
         if not isfinite(share + check):
             return 1.0
         if decision.projections is None:
@@ -240,11 +263,13 @@ class SecureSum(Problem):
         if decision.projections is not None:
             k = decision.projections
             low = float(chi2.ppf(self.soundness, k))
-            return sqrt(max(k * (decision.threshold**2 / low - noise), 0.0)) if low > 0 else float("inf")
+            return sqrt(max(k * (decision.threshold**2 / low - noise), 0.0)) if low > 0 else inf
+        if noise == 0:
+            return decision.threshold
         square = decision.threshold**2 / noise
 
         def over(norm: float) -> float:
-            return float(ncx2.cdf(square, self.dimension, norm**2 / noise)) - self.soundness
+            return noncentral(square, self.dimension, norm**2 / noise) - self.soundness
 
         if over(0.0) <= 0:
             return 0.0
@@ -264,10 +289,10 @@ class SecureSum(Problem):
         )
         return float(found.x), -float(found.fun)
 
-    # -- the judge -------------------------------------------------------------------------------------------
+    # -- evaluation ------------------------------------------------------------------------------------------
 
     def read(self, decision: Any) -> SumProtocol:
-        """Check that this is a protocol for so many servers."""
+        """Check that the decision is a protocol for S servers."""
         if not isinstance(decision, SumProtocol):
             raise DeclarationError(f"the decision is {decision!r}; it must be a SumProtocol")
         if decision.servers != self.servers:
@@ -277,7 +302,7 @@ class SecureSum(Problem):
         return decision
 
     def evaluate(self, decision: SumProtocol | Any) -> Evaluation:
-        """Judge a protocol.
+        """Evaluate a protocol.
 
         Parameters
         ----------
@@ -288,20 +313,25 @@ class SecureSum(Problem):
         -------
         Evaluation
             The gap rho. Violations: ``privacy`` (the exact delta above `delta`, relatively), ``completeness``
-            and ``overflow`` (the probabilities above what is allowed, relatively), ``bits``, ``step`` and
-            ``projections`` (above what is declared). Metrics: ``delta``; ``epsilon``, ``epsilon_shares`` and
-            ``epsilon_check`` at `delta` (the check for its mean loss); ``rejected_honest``; ``overflow``;
-            ``client_bits``, ``server_reals``; ``attack_norm`` and ``attack_gain``, the best attack.
+            and ``overflow`` (the probabilities above the allowed ones, relatively), ``rounding`` (noise of
+            less than a step for shares of several honest servers), ``bits``, ``step`` and ``projections``
+            (above the declared ones). Metrics: ``delta``; ``epsilon``, ``epsilon_shares`` and
+            ``epsilon_check`` at `delta` (the check for its mean loss); ``rejected_honest`` (by the check);
+            ``overflow`` (of one number) and ``refused_honest`` (a bound on the probability that any number of
+            an honest client overflows); ``client_bits``, ``server_reals``; ``attack_norm`` and
+            ``attack_gain``, the best attack.
         """
         chosen = self.read(decision)
         delta = self.joint_delta(chosen)
         norm = self.honest_norm(chosen.step)
         rejected = _complement(chosen, norm, self)
-        overflow = self._overflow(chosen.shares, chosen.step, chosen.bits)
+        overflows = self._overflows(chosen.shares, chosen.step, chosen.bits)
+        overflow = float(overflows.max())
         limits = {
             "privacy": delta / self.delta - 1,
             "completeness": rejected / self.completeness - 1,
             "overflow": overflow / self.overflow - 1,
+            "rounding": self._coarse(chosen.shares, chosen.step),
             "bits": float(chosen.bits - self.word),
         }
         if self.step is not None:
@@ -310,10 +340,7 @@ class SecureSum(Problem):
         if self.most_projections is not None:
             limits["projections"] = float(k - self.most_projections)
         attack, gain = self.best_attack(chosen)
-        share, check = (
-            self.share_loss(chosen.shares, chosen.step),
-            self.check_loss(chosen.check_noise, chosen.step),
-        )
+        share, check = self.losses(chosen)
         metrics = {
             "delta": delta,
             "epsilon_shares": gaussian_epsilon(sqrt(share), self.delta),
@@ -321,6 +348,7 @@ class SecureSum(Problem):
             "epsilon": self._epsilon(chosen, share, check),
             "rejected_honest": rejected,
             "overflow": overflow,
+            "refused_honest": min(1.0, self.dimension * float(overflows.sum())),
             "client_bits": float(self.servers * self.dimension * chosen.bits),
             "server_reals": float((self.servers - 1) * k),
             "attack_norm": attack,
@@ -332,7 +360,7 @@ class SecureSum(Problem):
     def _epsilon(self, chosen: SumProtocol, share: float, check: float) -> float:
         """The epsilon at `delta` of a share loss and a check loss together."""
         if not isfinite(share + check):
-            return float("inf")
+            return inf
         if chosen.projections is None:
             return gaussian_epsilon(sqrt(share + check), self.delta)
 
@@ -371,9 +399,11 @@ def _widest(limit: float, mean: float, tail: float) -> float:
 
 
 def _complement(chosen: SumProtocol, norm: float, problem: SecureSum) -> float:
-    """The probability that a vector of this norm is rejected."""
-    noise = problem.servers * chosen.check_noise**2
+    """The probability that a vector of this norm is rejected; small ones by tails of their own."""
+    accepted = problem.acceptance(chosen, norm)
+    noise, square = problem.servers * chosen.check_noise**2, chosen.threshold**2
+    if accepted < 0.5 or noise == 0 or norm**2 / noise > FAR:
+        return 1 - accepted
     if chosen.projections is None:
-        return float(ncx2.sf(chosen.threshold**2 / noise, problem.dimension, norm**2 / noise))
-    variance = norm**2 / chosen.projections + noise
-    return float(chi2.sf(chosen.threshold**2 / variance, chosen.projections))
+        return float(ncx2.sf(square / noise, problem.dimension, norm**2 / noise))
+    return float(chi2.sf(square / (norm**2 / chosen.projections + noise), chosen.projections))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.secure_sum.faults import Fault, LostServer, Message, ServerFault, WrongProjection
 from forcopt.models.secure_sum.shares import Shares
@@ -55,9 +55,9 @@ class Transcript:
     simulated: bool = False
 
     def __repr__(self) -> str:
-        said = "simulated with a seed, not private" if self.simulated else "drawn securely"
+        source = "simulated with a seed, not private" if self.simulated else "seeded by the system"
         end = f"aborted: {self.aborted}" if self.aborted else f"{len(self.accepted)} accepted"
-        return f"<Transcript: {end}, {len(self.rejected)} rejected; {said}>"
+        return f"<Transcript: {end}, {len(self.rejected)} rejected; {source}>"
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class SumProtocol:
     Raises
     ------
     DeclarationError
-        For numbers out of range.
+        For numbers out of range, or shares that do not sum to the vector.
 
     Examples
     --------
@@ -112,6 +112,12 @@ class SumProtocol:
             raise DeclarationError(f"step is {self.step!r}; it must be above 0")
         if isinstance(self.bits, bool) or self.bits != int(self.bits) or not 2 <= self.bits <= 48:
             raise DeclarationError(f"bits is {self.bits!r}; it must be a whole number from 2 to 48")
+        wrong = {name: value for name, value in self.shares.errors().items() if value > 1e-7}
+        for name, value in wrong.items():
+            raise DeclarationError(
+                f"shares: the error of {name} is {value:.3g}; the split must have sum 1, and the covariance "
+                "must be symmetric, positive semidefinite and with rows of sum 0"
+            )
 
     @property
     def servers(self) -> int:
@@ -134,6 +140,7 @@ class SumProtocol:
         seed: int | np.random.Generator | None = None,
         *,
         least_accepted: int = 0,
+        server_noise: Any = None,
     ) -> Transcript:
         """Sum vectors.
 
@@ -145,9 +152,12 @@ class SumProtocol:
         faults : sequence
             What goes wrong; see `forcopt.models.secure_sum.faults`.
         seed : int or Generator, optional
-            None draws the noise from the system's randomness; a seed makes a simulation.
+            None seeds the draws with the system's randomness; a seed repeats them.
         least_accepted : int, default 0
             Abort if fewer clients are accepted.
+        server_noise : array_like of int, optional
+            Whole steps that each server adds to its sums, shape ``(servers, dimension)``: see `shared_noise`.
+            The total then is the sum and this noise.
 
         Returns
         -------
@@ -158,10 +168,14 @@ class SumProtocol:
         Raises
         ------
         DeclarationError
-            For vectors that are no matrix of finite numbers. A fault is no error: it is in the transcript.
+            For vectors that are no matrix of finite numbers, or for a fault of an unknown client. Other
+            faults are no errors: the transcript names them.
 
         Notes
         -----
+        All parties play in one process, to rehearse and to measure. In a deployment every client and server
+        draws its own noise, by a generator for cryptography; numpy's is none.
+
         O(S k d) operations for each client. Robust against clients; a server that does not follow the
         protocol can spoil the sum, and `WrongSums` shows it.
         """
@@ -178,9 +192,16 @@ class SumProtocol:
             if isinstance(fault, Fault):
                 by_client.setdefault(fault.client, []).append(fault)
         run = _Run(self, generator, by_client)
+        absent = set(by_client)
         for names, batch in _batches(vectors):
             run.take(names, batch)
-        return run.finish([f for f in faults if isinstance(f, ServerFault)], least_accepted, rng.simulated)
+            if absent:
+                absent.difference_update(names)
+        if absent:
+            raise DeclarationError(f"faults: there is no client {min(absent, key=str)!r}")
+        return run.finish(
+            [f for f in faults if isinstance(f, ServerFault)], least_accepted, server_noise, rng.simulated
+        )
 
     def share(self, whole: Array, generator: np.random.Generator) -> Array:
         """Split whole vectors of shape ``(clients, dimension)``, in steps; shape ``(servers, ...)``."""
@@ -359,7 +380,9 @@ class _Run:
                 total += protocol.check_noise * self.generator.standard_normal((rows, k))
         return np.asarray(np.sqrt(np.einsum("ij,ij->i", total, total)))
 
-    def finish(self, faults: Sequence[ServerFault], least_accepted: int, simulated: bool) -> Transcript:
+    def finish(
+        self, faults: Sequence[ServerFault], least_accepted: int, server_noise: Any, simulated: bool
+    ) -> Transcript:
         """Add up the servers' sums, or say why not."""
         protocol, n = self.protocol, len(self.accepted)
         sums = np.zeros((protocol.servers, 0), dtype=np.int64) if self.sums is None else self.sums
@@ -388,6 +411,8 @@ class _Run:
             return Transcript(
                 None, None, self.accepted, self.rejected, aborted, messages, tuple(warnings), simulated
             )
+        if server_noise is not None:
+            sums = sums + _whole_noise(server_noise, sums.shape)
         for fault in faults:
             sums = fault.sums(sums)
         whole = sums.sum(axis=0)
@@ -401,6 +426,16 @@ class _Run:
             tuple(warnings),
             simulated,
         )
+
+
+def _whole_noise(noise: Any, shape: tuple[int, ...]) -> Array:
+    """Check the noise of the servers."""
+    given = as_numbers(noise, "server_noise")
+    if given.shape != shape or (given != np.rint(given)).any() or (abs(given) >= 2**53).any():
+        raise DeclarationError(
+            f"server_noise has shape {given.shape}; it must be whole numbers below 2^53 of shape {shape}"
+        )
+    return given.astype(np.int64)
 
 
 def _batches(vectors: Any) -> Iterator[tuple[Sequence[Any], Array]]:
@@ -439,5 +474,7 @@ def _matrix(vectors: Any) -> Array:
 
 def _pieces(names: Sequence[Any], matrix: Array) -> Iterator[tuple[Sequence[Any], Array]]:
     size = max(1, BATCH_NUMBERS // max(1, matrix.shape[1]))
+    if matrix.shape[1] and not len(matrix):  # nobody, but of a known dimension
+        yield names, matrix
     for first in range(0, len(matrix), size):
         yield names[first : first + size], matrix[first : first + size]

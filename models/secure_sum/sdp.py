@@ -50,7 +50,7 @@ def sdp(problem: ShareDesign, model: Model) -> Handles:
     model.subject_to([covariance[i, i] <= largest for i in range(s)])
     return Handles(
         objective=largest * 1.0,
-        decision=lambda said: problem.repaired(said[split], said[covariance]),
+        decision=lambda solution: problem.repaired(solution[split], solution[covariance]),
         unit=unit,
         split=split,
         covariance=covariance,

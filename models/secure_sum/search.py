@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import inf, nan, sqrt
 from typing import Any
 
 import numpy as np
@@ -15,18 +16,19 @@ from forcopt.models.secure_sum.accounting import gaussian_loss, joint_delta, lea
 from forcopt.models.secure_sum.gap import exact_gap, no_projection_gap
 from forcopt.models.secure_sum.problem import SecureSum
 from forcopt.models.secure_sum.protocol import SumProtocol
-from forcopt.models.secure_sum.shares import Shares
 
 __all__ = ["Candidate", "Search", "within"]
 
 STEPS_AN_OCTAVE = 8
 OCTAVES = 52
 BLOCK = 128
+LIKELY = (0.5, 0.9, 0.99, 0.999)
+"""Probabilities for lower bounds on the noise: those near 1 are best for many projections."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Candidate:
-    """A step, with the shares that it allows.
+    """A step, with the noise of the shares that it allows.
 
     Attributes
     ----------
@@ -34,16 +36,16 @@ class Candidate:
         The step.
     norm : float
         The largest norm of an honest vector.
-    shares : Shares
-        With the most noise that fits.
     loss : float
-        The squared parameter mu of the shares, for an honest vector.
+        The squared parameter mu of the shares with the most noise that fits, for an honest vector.
+    scale : float
+        Of these shares, see `SecureSum.scaled`.
     """
 
     step: float
     norm: float
-    shares: Shares
     loss: float
+    scale: float = nan
 
 
 class Search:
@@ -57,23 +59,26 @@ class Search:
 
     def __init__(self, problem: SecureSum) -> None:
         self.problem = problem
-        self.half = gaussian_loss(problem.epsilon, min(2 * problem.delta, 1.0)) ** 2
         self.full = gaussian_loss(problem.epsilon, problem.delta) ** 2
+        self.likely = [p for p in (*LIKELY, (1 + problem.delta) / 2) if p > problem.delta]
+        self.most_loss = [gaussian_loss(problem.epsilon, problem.delta / p) ** 2 for p in self.likely]
         steps = (
             [2.0 ** (-j / STEPS_AN_OCTAVE) for j in range(STEPS_AN_OCTAVE * OCTAVES)]
             if problem.step is None
             else [problem.step]
         )
+        unit = problem.share_loss(problem.unit_shares)
         self.candidates = []
         for step in steps:
-            norm = problem.honest_norm(step)
-            shares = problem.shares(step, problem.word)
-            if shares is not None:
-                loss = problem.share_loss(shares, step)
+            scale = problem.scale(step, problem.word)
+            if scale is not None:
+                norm = problem.honest_norm(step)
+                loss = unit * (norm / scale) ** 2
                 if loss < self.full * (1 - 1e-9):
-                    self.candidates.append(Candidate(step, norm, shares, loss))
+                    self.candidates.append(Candidate(step, norm, loss, scale))
         self._high: Array = np.empty(0)
         self._low: Array = np.empty(0)
+        self._likely: Array = np.empty((len(self.likely), 0))
 
     @property
     def reason(self) -> str:
@@ -92,18 +97,27 @@ class Search:
             k = np.arange(have + 1, most + 1)
             self._high = np.append(self._high, chi2.isf(self.problem.completeness, k))
             self._low = np.append(self._low, chi2.ppf(self.problem.soundness, k))
+            exceeded = chi2.isf(np.array(self.likely)[:, None], k) / k
+            self._likely = np.append(self._likely, exceeded, axis=1)
         return self._high[:most], self._low[:most]
 
     def bound(self, candidate: Candidate, most: int) -> Array:
         """Lower bounds on the gap with 1 to `most` projections, shape ``(most,)``.
 
-        Half of chi-square's mass lies above k - 2/3: delta is at least half of that at ``Q = k - 2/3``,
-        and the noise is at least what keeps that at delta.
+        With probability p the law of Q / k exceeds its quantile: delta is at least p times that for this
+        quantile. The noise is at least the one that keeps this product at delta. The best of several p
+        counts.
         """
         k = np.arange(1, most + 1)
-        left = self.half - candidate.loss
-        noise = candidate.norm**2 * (k - 2 / 3) / (k * self.problem.honest * left)
-        return self._gap(candidate, k, noise)
+        return self._gap(candidate, k, self._least_squared_noise(candidate, most))
+
+    def _least_squared_noise(self, candidate: Candidate, most: int) -> Array:
+        """Lower bounds on the squared check noise with 1 to `most` projections."""
+        self.quantiles(most)
+        left = np.array(self.most_loss)[:, None] - candidate.loss
+        return np.asarray(
+            candidate.norm**2 / self.problem.honest * (self._likely[:, :most] / left).max(axis=0)
+        )
 
     def _gap(self, candidate: Candidate, k: Array, squared_noise: Array) -> Array:
         high, low = self.quantiles(int(k.max()))
@@ -114,13 +128,13 @@ class Search:
         """A lower bound on the gap with more than `most` projections.
 
         The gap's square is at least ``n^2 + S k sigma^2 (high - low) / low``. Here ``high - low`` grows with
-        k, since chi-square laws are ordered by dispersion (Saunders and Moran 1978), and ``low < k``.
+        k, since chi-square laws are ordered by dispersion (Saunders and Moran 1978), and ``low < k``. The
+        bound on the noise grows, too: quantiles of Q / k up to the median do, as the laws are star-ordered
+        and their normalized medians grow (Berg and Pedersen 2006).
         """
         high, low = self.quantiles(most)
-        left = self.half - candidate.loss
-        noise = candidate.norm**2 / (self.problem.honest * left)
-        share = (most + 1 / 3) / (most + 1)
-        return sqrt(candidate.norm**2 + self.problem.servers * noise * share * float(high[-1] - low[-1]))
+        noise = float(self._least_squared_noise(candidate, most)[-1])
+        return sqrt(candidate.norm**2 + self.problem.servers * noise * float(high[-1] - low[-1]))
 
     def better(self, candidate: Candidate, k: Array, gap: Any) -> Array:
         """Which numbers of projections may give a gap below this one (or these): one integral each."""
@@ -130,86 +144,136 @@ class Search:
         out = squared > 0
         if out.any():
             loss = candidate.norm**2 / (self.problem.honest * squared[out])
-            told = joint_delta(self.problem.epsilon, k[out], candidate.loss, loss)
-            out[out] = told <= self.problem.delta
+            delta = joint_delta(self.problem.epsilon, k[out], candidate.loss, loss)
+            out[out] = delta <= self.problem.delta
         return np.asarray(out)
 
     def protocol(self, candidate: Candidate, k: int) -> tuple[SumProtocol, float] | None:
-        """The best protocol with this step and so many projections, and its gap."""
+        """The best protocol with this step and k projections, and its gap."""
         p = self.problem
         # In units of the honest norm, since noise and vector scale together.
         noise = least_check_noise(p.epsilon, p.delta, k, candidate.loss, p.honest) * candidate.norm
         if noise == inf:
             return None
         gap = exact_gap(k, p.servers, noise, p.completeness, p.soundness, candidate.norm)
-        made = SumProtocol(k, gap.threshold, noise, candidate.shares, candidate.step, p.word)
-        return made, gap.norm
+        return self.made(candidate, k, gap.threshold, noise), gap.norm
+
+    def made(self, candidate: Candidate, k: int | None, threshold: float, noise: float) -> SumProtocol:
+        """The protocol with this step, number of projections, threshold and check noise."""
+        shares = self.problem.scaled(candidate.scale)
+        return SumProtocol(k, threshold, noise, shares, candidate.step, self.problem.word)
+
+    def branch(self, may: Callable[[Candidate], bool]) -> Iterator[Candidate]:
+        """The candidates that a test does not rule out, the promising ones first.
+
+        Parameters
+        ----------
+        may : callable
+            Whether a candidate may do better than the best one so far. It must hold for a candidate if it
+            holds for one with larger norm and loss. So one test of the least norm and loss of a range of
+            steps can rule out all of them; ranges that remain are halved.
+        """
+        ranges = [(0, len(self.candidates))] if self.candidates else []
+        few = within(64, self.problem.most_projections)
+        while ranges:
+            first, end = ranges.pop()
+            relaxed = self._relaxed(first, end)
+            if not may(relaxed):
+                continue
+            if end - first == 1:
+                yield self.candidates[first]
+                continue
+            middle = (first + end) // 2
+            parts = [(first, middle), (middle, end)]
+            ranges += sorted(parts, key=lambda r: -float(self.bound(self._relaxed(*r), few).min()))
+
+    def _relaxed(self, first: int, end: int) -> Candidate:
+        part = self.candidates[first:end]
+        return Candidate(part[0].step, min(c.norm for c in part), min(c.loss for c in part), part[0].scale)
 
     def without_projection(self) -> tuple[SumProtocol | None, float]:
         """The best protocol without a projection, and its gap; none if its traffic is too much."""
         p = self.problem
         if p.most_projections is not None and p.most_projections < p.dimension:
             return None, inf
-        chosen, gap = None, inf
-        # In units of the honest norm the gap grows with the noise: one tail tells whether it can be less.
-        for candidate in sorted(self.candidates, key=lambda c: c.norm / sqrt(self.half - c.loss)):
-            noise = 1 / sqrt(p.honest * (self.full * (1 - 1e-12) - candidate.loss))
-            all_noise = p.servers * noise**2
+        best = inf
+        chosen: SumProtocol | None = None
+
+        def noise(candidate: Candidate) -> float:  # in units of the honest norm
+            return 1 / sqrt(p.honest * (self.full * (1 - 1e-12) - candidate.loss))
+
+        def may(candidate: Candidate) -> bool:  # one tail tells, as the gap grows with noise and norm
+            if best == inf:
+                return True
+            norm, all_noise = best * (1 - 1e-12) / candidate.norm, p.servers * noise(candidate) ** 2
             square = float(ncx2.isf(p.completeness, p.dimension, 1 / all_noise))
-            if gap < inf:
-                norm = gap * (1 - 1e-12) / candidate.norm
-                if norm <= 1 or ncx2.cdf(square, p.dimension, norm**2 / all_noise) > p.soundness:
-                    continue
-            found = no_projection_gap(p.dimension, p.servers, noise, p.completeness, p.soundness)
-            if found.norm * candidate.norm < gap:
-                gap, norm = found.norm * candidate.norm, candidate.norm
-                tau = found.threshold * norm
-                chosen = SumProtocol(None, tau, noise * norm, candidate.shares, candidate.step, p.word)
-        return chosen, gap
+            return norm > 1 and float(ncx2.cdf(square, p.dimension, norm**2 / all_noise)) <= p.soundness
+
+        for candidate in self.branch(may):
+            sigma, norm = noise(candidate), candidate.norm
+            found = no_projection_gap(p.dimension, p.servers, sigma, p.completeness, p.soundness)
+            if found.norm * norm < best:
+                best = found.norm * norm
+                chosen = self.made(candidate, None, found.threshold * norm, sigma * norm)
+        return chosen, best
 
     def best_steps(self, k: Array, near: float) -> list[tuple[Candidate, int, SumProtocol, float]]:
         """For each of these numbers of projections the best step, if its gap is at most `near`."""
         gaps = np.full(len(k), near * (1 + 1e-9))
         found: dict[int, tuple[Candidate, int, SumProtocol, float]] = {}
-        few = int(k.max())
-        for candidate in sorted(self.candidates, key=lambda c: float(self.bound(c, few).min())):
-            open_ = np.flatnonzero(self.bound(candidate, few)[k - 1] < gaps)
-            if len(open_):
-                open_ = open_[self.better(candidate, k[open_], gaps[open_] * (1 - 1e-12))]
-            for i in open_:
+        most = int(k.max())
+
+        def opened(candidate: Candidate) -> Array:
+            out = np.flatnonzero(self.bound(candidate, most)[k - 1] < gaps)
+            return out[self.better(candidate, k[out], gaps[out] * (1 - 1e-12))] if len(out) else out
+
+        for candidate in self.branch(lambda c: len(opened(c)) > 0):
+            for i in opened(candidate):
                 made = self.protocol(candidate, int(k[i]))
                 if made is not None and made[1] < gaps[i]:
                     gaps[i] = made[1]
                     found[int(k[i])] = (candidate, int(k[i]), *made)
         return [found[j] for j in sorted(found)]
 
+    def promising(self, candidate: Candidate, gap: Callable[[], float], deadline: Deadline) -> Iterator[int]:
+        """The numbers of projections that may give a gap below the current one, up to the last of them."""
+        most, cap = 0, self.problem.most_projections
+        while cap is None or most < cap:
+            if most and self.beyond(candidate, most) >= gap():
+                return
+            first, most = most + 1, within(most + BLOCK, cap)
+            bounds = self.bound(candidate, most)
+            left = np.arange(first, most + 1)
+            while not deadline.passed:
+                left = left[bounds[left - 1] < gap()]
+                if len(left) and np.isfinite(gap()):
+                    left = left[self.better(candidate, left, gap() * (1 - 1e-12))]
+                if not len(left):
+                    break
+                # The gap is less in an interval of k, and its middle is near the minimum.
+                k = int(left[len(left) // 2 if np.isfinite(gap()) else int(np.argmin(bounds[left - 1]))])
+                yield k
+                left = left[left != k]
+            if deadline.passed:
+                return
+
     def best(self, deadline: Deadline) -> tuple[SumProtocol | None, float, int, bool]:
         """The best protocol, its gap, the number of roots found, and whether the search is complete."""
         chosen, gap = self.without_projection()
-        roots, cap = 0, self.problem.most_projections
-        order = sorted(self.candidates, key=lambda c: float(self.bound(c, within(64, cap)).min()))
-        for candidate in order:
-            most = 0
-            while cap is None or most < cap:
-                if most and self.beyond(candidate, most) >= gap:
-                    break
-                if deadline.passed:
-                    return chosen, gap, roots, False
-                first, most = most + 1, within(most + BLOCK, cap)
-                open_ = np.arange(first, most + 1)[self.bound(candidate, most)[first - 1 :] < gap]
-                while len(open_):
-                    if np.isfinite(gap):
-                        open_ = open_[self.better(candidate, open_, gap * (1 - 1e-12))]
-                    if not len(open_) or deadline.passed:
-                        break
-                    k = int(open_[int(np.argmin(self.bound(candidate, most)[open_ - 1]))])
-                    if np.isfinite(gap):  # the one in the middle of an interval is near its minimum
-                        k = int(open_[len(open_) // 2])
-                    found, roots = self.protocol(candidate, k), roots + 1
-                    if found is not None and found[1] < gap:
-                        chosen, gap = found
-                    open_ = open_[open_ != k]
-        return chosen, gap, roots, True
+        roots = 0
+
+        def least() -> float:
+            return gap
+
+        def may(candidate: Candidate) -> bool:
+            return next(self.promising(candidate, least, deadline), None) is not None
+
+        for candidate in self.branch(may):
+            for k in self.promising(candidate, least, deadline):
+                found, roots = self.protocol(candidate, k), roots + 1
+                if found is not None and found[1] < gap:
+                    chosen, gap = found
+        return chosen, gap, roots, not deadline.passed
 
 
 def within(k: int, cap: int | None) -> int:

@@ -1,4 +1,4 @@
-"""The declaration of share designs: coalitions, and what each of them may learn."""
+"""The declaration of share designs: coalitions, and a limit on the privacy loss of each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["ShareDesign"]
 
 
 class ShareDesign(Problem):
-    """The Gaussian shares of least variance from which no coalition of servers learns much.
+    """The Gaussian shares of least variance that keep a vector private against coalitions of servers.
 
     Server i gets ``a_i x`` plus noise, with ``sum(a) = 1`` and noises that sum to 0. The objective is the
     largest variance of a share, for a vector of norm at most 1: its root says how many bits a share needs.
@@ -29,9 +29,9 @@ class ShareDesign(Problem):
     servers : int
         S, at least 2.
     coalitions : int or tuple of tuples of int
-        All coalitions of so many servers, or the coalitions themselves, none of them with all servers.
+        The size of all coalitions, or the coalitions themselves, none of them with all servers.
     epsilon, delta : float, optional
-        What a coalition may learn; both, or `loss`.
+        The privacy of a vector against a coalition; both, or `loss`.
     loss : float, optional
         The parameter mu of Gaussian privacy that a coalition may learn.
     split : Numbers, optional
@@ -97,7 +97,7 @@ class ShareDesign(Problem):
 
     @cached_property
     def groups(self) -> list[tuple[int, ...]]:
-        """The coalitions that are not part of another one: what others see, they see too."""
+        """The coalitions that are not part of another one, which sees all that they see."""
         if isinstance(self.coalitions, int):
             return list(combinations(range(self.servers), self.coalitions))
         sets = [frozenset(c) for c in self.coalitions if c]
@@ -112,7 +112,7 @@ class ShareDesign(Problem):
         return gaussian_loss(self.epsilon, self.delta)
 
     def evaluate(self, decision: Shares | Any) -> Evaluation:
-        """Judge shares.
+        """Evaluate shares.
 
         Parameters
         ----------
@@ -122,7 +122,7 @@ class ShareDesign(Problem):
         Returns
         -------
         Evaluation
-            The largest variance. Violations: ``privacy`` (the worst coalition's mu above what it may be,
+            The largest variance. Violations: ``privacy`` (the worst coalition's mu above its limit,
             relatively), ``sum`` (of the split from 1, and of the noises from 0 relatively), ``covariance``
             (negative eigenvalues, relatively), ``split`` (from the given one). Metric: ``loss``, the worst
             mu.
@@ -131,16 +131,8 @@ class ShareDesign(Problem):
             raise DeclarationError(
                 f"the decision is {decision!r}; it must be Shares for {self.servers} servers"
             )
-        covariance, scale = decision.covariance, max(decision.variance, 1e-300)
         worst = max(decision.loss(c) for c in self.groups)
-        limits = {
-            "privacy": worst / self.mu - 1,
-            "sum": max(abs(decision.split.sum() - 1), float(np.abs(covariance.sum(axis=1)).max()) / scale),
-            "covariance": max(
-                -float(np.linalg.eigvalsh(covariance)[0]), float(np.abs(covariance - covariance.T).max())
-            )
-            / scale,
-        }
+        limits = {"privacy": worst / self.mu - 1, **decision.errors()}
         if self.split is not None:
             limits["split"] = float(np.abs(decision.split - self.split).max())
         violations = {name: value for name, value in limits.items() if value > FEASIBILITY_TOLERANCE}
@@ -150,8 +142,14 @@ class ShareDesign(Problem):
         """Shares that keep every condition, next to those that a solver got right up to its tolerance.
 
         The split is shifted to sum 1, the noises are projected on sum 0 and negative eigenvalues dropped;
-        then all noise is scaled up until the worst coalition learns just as much as it may.
+        then all noise is scaled up until the worst coalition learns just as much as it may. If servers
+        outside all coalitions can hold the whole vector, they do, and no noise is needed.
         """
+        outside = np.ones(self.servers, dtype=bool)
+        outside[[i for group in self.groups for i in group]] = False
+        if outside.any() and (self.split is None or not self.split[~outside].any()):
+            a = outside / outside.sum() if self.split is None else self.split
+            return Shares(a, np.zeros((self.servers, self.servers)))
         a = np.asarray(split, dtype=float) if self.split is None else self.split
         a = a + (1 - a.sum()) / self.servers
         keep = np.eye(self.servers) - 1 / self.servers

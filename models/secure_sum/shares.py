@@ -97,6 +97,21 @@ class Shares:
             return float("inf")
         return float(np.sqrt((along[~null] ** 2 / values[~null]).sum()))
 
+    def errors(self) -> dict[str, float]:
+        """How far the shares are from summing to the vector, and their covariance from being one.
+
+        Returns
+        -------
+        dict[str, float]
+            ``sum``: of the split from 1 and, relatively, of the noises from 0. ``covariance``: asymmetry and
+            negative eigenvalues, relatively.
+        """
+        c, scale = self.covariance, max(self.variance, 1e-300)
+        return {
+            "sum": max(abs(float(self.split.sum()) - 1), float(np.abs(c.sum(axis=1)).max()) / scale),
+            "covariance": max(-float(np.linalg.eigvalsh(c)[0]), float(np.abs(c - c.T).max())) / scale,
+        }
+
     @cached_property
     def factor(self) -> Array:
         """A root of the covariance of servers 1 to S - 1; server 0's noise is minus the sum of theirs."""

@@ -8,7 +8,6 @@ from forcopt.clock import Deadline
 from forcopt.models.secure_sum.accounting import gaussian_epsilon, least_check_noise
 from forcopt.models.secure_sum.gap import exact_gap
 from forcopt.models.secure_sum.problem import SecureSum
-from forcopt.models.secure_sum.protocol import SumProtocol
 from forcopt.models.secure_sum.search import Search
 from forcopt.models.secure_sum.talwar import check_fraction
 from forcopt.problem import Outcome
@@ -70,7 +69,7 @@ def split(problem: SecureSum, *, fraction: float | None = None, time_limit: floa
                 norm, j, noise, threshold = min(found)
                 if norm < best:
                     best = norm
-                    chosen = SumProtocol(j, threshold, noise, candidate.shares, candidate.step, problem.word)
+                    chosen = search.made(candidate, j, threshold, noise)
                 if j == k:
                     width //= 2
                 k = j

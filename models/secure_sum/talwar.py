@@ -12,7 +12,6 @@ from forcopt.errors import DeclarationError
 from forcopt.models.secure_sum.accounting import printed_sigma
 from forcopt.models.secure_sum.gap import exact_gap, printed_gap
 from forcopt.models.secure_sum.problem import SecureSum
-from forcopt.models.secure_sum.protocol import SumProtocol
 from forcopt.models.secure_sum.search import Candidate, Search
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -102,7 +101,7 @@ def _closed(
     _, candidate, at, sigma = best
     rule = exact_gap if exact else printed_gap
     gap = rule(at, problem.servers, sigma, problem.completeness, problem.soundness, candidate.norm)
-    made = SumProtocol(at, gap.threshold, sigma, candidate.shares, candidate.step, problem.word)
+    made = search.made(candidate, at, gap.threshold, sigma)
     return Outcome(made, status=Status.APPROXIMATE, guarantee=gap.norm - 1)
 
 

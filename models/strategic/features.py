@@ -13,11 +13,11 @@ from forcopt.models.strategic.linear_agents import LinearAgents
 __all__ = ["FeatureEdges", "feature_edges", "move_costs", "qualifies"]
 
 DECIMALS = 9
-"""Costs are rounded to so many decimals, so that what is equal on paper is a tie."""
+"""Costs are rounded to this number of decimals, so that exact ties stay ties."""
 
 
 class FeatureEdges(NamedTuple):
-    """What `feature_edges` finds.
+    """The result of `feature_edges`.
 
     Attributes
     ----------

@@ -79,7 +79,7 @@ def random_discrete(
 def max_cover(sets: Sequence[Sequence[int]], elements: int, most: int) -> StrategicClassification:
     """The reduction of Theorem 4: cover many of the `elements` by at most `most` of the sets.
 
-    The most true positives with at most `most` false positives equal the most elements that so many sets
+    The most true positives with at most `most` false positives equal the most elements that `most` sets
     cover. The first agents are the elements, the others the sets; criterion j is set j.
 
     Parameters
@@ -283,8 +283,8 @@ def credit(
     An applicant has years of education, working hours a week and declared savings (in thousands), on the
     scales of the Adult data set. Education and hours truly improve the ability to repay; declared savings can
     be borrowed for a week, which is gaming, and the cheapest way to look good. A year of education costs 0.7
-    of what a loan is worth, an hour a week 0.1, a thousand of savings 0.1. A tier asks for a minimum of
-    each that together suffice; applicants keep what they have above it.
+    of a loan's worth, an hour a week 0.1, a thousand of savings 0.1. A tier asks for a minimum of
+    each that together suffice; applicants keep any excess.
 
     Parameters
     ----------

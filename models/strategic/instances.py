@@ -1,5 +1,5 @@
 """Seeded instances: random graphs and points, applicants for credit, and the reductions of the hardness
-proofs, whose optima are those of hard covering problems.
+proofs, whose optima solve hard covering problems.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Learn criteria from what drawn agents choose and whether they turn out qualified (Algorithm 2, Theorem
+"""Learn criteria from the choices of drawn agents and their later qualification (Algorithm 2, Theorem
 9)."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What both ways of learning criteria share: populations to draw from, and what is learned."""
+"""Populations to draw agents from, and the criteria that are learned from them."""
 
 from __future__ import annotations
 
@@ -14,29 +14,31 @@ __all__ = ["Learned", "Population", "check_rates"]
 
 
 class Population(Protocol):
-    """Agents that can be drawn: a `StrategicClassification` whose weights are probabilities, or anything
-    else."""
+    """A distribution of agents.
+
+    `StrategicClassification` is one: its weights are then the probabilities of its agents.
+    """
 
     @property
     def criteria(self) -> int:
-        """How many criteria there are."""
+        """The number of criteria."""
 
     def sample(self, size: int, rng: np.random.Generator) -> StrategicClassification:
-        """Draw agents independently; the result has `size` agents and the same criteria."""
+        """Draw `size` agents independently; the criteria stay the same."""
 
 
 @dataclass(frozen=True)
 class Learned:
-    """Criteria that were learned.
+    """The result of learning.
 
     Attributes
     ----------
     decision : OpenCriteria
         The criteria to publish.
     samples : int
-        How many agents were drawn.
+        The number of drawn agents.
     rounds : int
-        How often criteria were published on the way.
+        The number of published sets of criteria during learning.
     """
 
     decision: OpenCriteria

@@ -1,4 +1,4 @@
-"""The strategic linear classifier: the declaration, its judge, and how agents move towards it."""
+"""The strategic linear classifier: the declaration, its evaluation, and the agents' moves towards it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class StrategicLinearClassifier(LinearAgents):
     max_false_positives : Limit, default 0.0
         The weight of false positives may be at most this; None for no limit.
     penalty : Limit, default 0.0
-        What a false positive costs in true positives, >= 0.
+        The cost of a false positive in true positives, >= 0.
 
     References
     ----------
@@ -65,7 +65,7 @@ class StrategicLinearClassifier(LinearAgents):
 
     Notes
     -----
-    The other fields are those of `LinearAgents`. Comparisons hold up to 1e-6, see `TOLERANCE`.
+    The other fields are as in `LinearAgents`. Comparisons hold up to 1e-6, see `TOLERANCE`.
 
     Examples
     --------
@@ -126,8 +126,8 @@ class StrategicLinearClassifier(LinearAgents):
         )
 
     def evaluate(self, decision: LinearClassifier) -> Evaluation:
-        """Judge a classifier by the agents' best responses."""
-        return self.judge(self.simulate(decision), self.max_false_positives, self.penalty)
+        """Evaluate a classifier by the agents' best responses."""
+        return self.evaluate_responses(self.simulate(decision), self.max_false_positives, self.penalty)
 
     def upper_bound(self) -> float:
         """No classifier has more true positives: the weight of the agents that are qualified or

@@ -1,4 +1,4 @@
-"""Agents with features: the linear model's fields, their checks, and what a move costs and achieves.
+"""Agents with features: the linear model's fields, their checks, and the costs and effects of moves.
 
 Agent i starts at ``X[i]``. Raising feature j by one unit costs it ``costs[j]``, lowering is free, acceptance
 is worth 1 to it. It is truly qualified if ``a x >= b`` for its true features: raising an improvable feature
@@ -22,8 +22,8 @@ from forcopt.problem import Evaluation, Problem
 __all__ = ["TOLERANCE", "Flags", "LinearAgents", "check_weights", "forbids_false_positives"]
 
 TOLERANCE = 1e-6
-"""Costs (in units of the value of acceptance) and truth scores (in units of what one such value of effort on
-the best feature adds) that differ by less count as equal: answers of solvers are that exact."""
+"""Costs and truth scores that differ by less count as equal, since solvers are no more accurate. Costs
+count in units of the value of acceptance, truth scores in units of the gain of one such value of effort."""
 
 
 def _flags(value: Any) -> Array:
@@ -79,7 +79,7 @@ class LinearAgents(Problem):
     truth : tuple[Numbers, Annotated[float, Field(allow_inf_nan=False)]]
         The pair ``(a, b)``: qualified means ``a x >= b``; `a` has shape ``(d,)`` and is not negative.
     costs : Numbers
-        What raising each feature by one unit costs, shape ``(d,)``, positive.
+        The cost of raising each feature by one unit, shape ``(d,)``, positive.
     improvable : Flags
         For each feature whether raising it truly improves (otherwise it is gaming), shape ``(d,)``.
     weights : Numbers, optional
@@ -98,7 +98,7 @@ class LinearAgents(Problem):
     @model_validator(mode="before")
     @classmethod
     def _nobody(cls, fields: Any) -> Any:
-        """A file cannot tell how many features nobody has; the costs do."""
+        """Take the number of features from the costs, since a file of no agents has none."""
         X = fields.get("X")
         if isinstance(X, list) and not X and "costs" in fields:
             fields = {**fields, "X": np.zeros((0, np.size(fields["costs"])))}
@@ -132,7 +132,7 @@ class LinearAgents(Problem):
         check_weights(self.weights, len(self.X))
         return self
 
-    # -- what the model says of agents ---------------------------------------------------------------------
+    # -- agents --------------------------------------------------------------------------------------------
 
     @property
     def agents(self) -> int:
@@ -170,7 +170,9 @@ class LinearAgents(Problem):
         reaches = (Y @ t)[:, None] + np.where(self.improvable, t, 0.0) >= s - TOLERANCE
         return np.asarray(reaches & (self.improvable & (t > 0)) & ~self.qualified[:, None])
 
-    def judge(self, responses: Responses, most: float | None, penalty: float = 0.0) -> Evaluation:
+    def evaluate_responses(
+        self, responses: Responses, most: float | None, penalty: float = 0.0
+    ) -> Evaluation:
         """Evaluate by the agents' responses: TP - penalty * FP, subject to at most `most` false positives."""
         over = 0.0 if most is None else responses.false_positives - most
         return Evaluation(

@@ -46,7 +46,7 @@ def milp(
     """Find the best classifier with a margin, then close the gap to the best classifier of all.
 
     Two programs have a binary for each movement feature and each agent's outcome. The restricted one demands
-    `margin` wherever the problem is strict: its solutions are classifiers, its bound says nothing about
+    `margin` wherever the problem is strict: its solutions are classifiers, its bound does not hold for
     thinner ones. The relaxed one demands no margin: its bound holds for all classifiers. If a classifier of
     value equal to that bound is known, it is optimal. Otherwise a linear program asks for the classifier with
     the largest margin that realizes the relaxed outcomes. If it exists it is a candidate; if not, its
@@ -144,7 +144,7 @@ def milp(
 
 
 class _Best:
-    """The best classifier so far, and the bound over all classifiers."""
+    """The best known classifier, and the bound over all classifiers."""
 
     def __init__(self, problem: StrategicLinearClassifier, trace: Trace) -> None:
         self.problem, self.trace = problem, trace
@@ -318,7 +318,7 @@ def margin_model(problem: StrategicLinearClassifier, model: Model, *, margin: fl
     improves = model.variable(name("improves"), reaches.shape, upper=reaches, binary=True)
     falls_short = model.variable(name("falls_short"), reaches.shape, upper=float(games), binary=True)
     games_along = model.variable(name("games"), len(u), upper=float(games), binary=True)
-    # what moving as far as acceptance needs adds to the truth
+    # the gain in truth of a move as far as acceptance needs
     gain = (b - score[u])[:, None] * t[features]
     lack = s - own
     false = falls_short.sum(axis=1) + games_along

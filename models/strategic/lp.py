@@ -29,7 +29,7 @@ def lp(problem: StrategicClassification, model: Model) -> Handles:
     Without false positives, every criterion of the support is met first by an agent that improves (the
     closest row of a gaming edge forces a better improving one into the support), so that opening the support
     reaches the relaxation's value. Otherwise the support may break the limit: the best set is opened among
-    the support, those criteria in it that the relaxation opens most (at 20 levels), and greedy deletion's
+    the support, its criteria that the relaxation opens most (at 20 levels), and greedy deletion's
     set.
 
     Returns

@@ -85,10 +85,10 @@ class StrategicGraph(Problem):
     ties : Literal["improvement", "gaming", "listed"], default "improvement"
         Which of an agent's equally cheap edges it takes. ``"improvement"``: one that improves, then the
         criterion with the lowest index; ``"gaming"``: one that does not, then the lowest index; ``"listed"``:
-        the one that stands first in `edges`. The order may not depend on what is published: Theorem 2 needs
-        that.
+        the one that stands first in `edges`. The order may not depend on the published criteria: Theorem 2
+        needs that.
     zero_utility : Literal["take", "improve", "refuse"], default "take"
-        What an agent does with an edge whose cost equals its value. ``"take"`` it (Definition 15 and the
+        The agent's choice at an edge whose cost equals its value. ``"take"`` it (Definition 15 and the
         reductions need that), ``"refuse"`` it, or take it only if it ``"improve"``s (for free targets, where
         the optimum would otherwise not be attained).
 
@@ -194,7 +194,7 @@ class StrategicGraph(Problem):
 
         Notes
         -----
-        Costs are rounded to 9 decimals, so that what is equal on paper is a tie.
+        Costs are rounded to 9 decimals, so that exact ties stay ties.
 
         Examples
         --------
@@ -207,7 +207,7 @@ class StrategicGraph(Problem):
         found = feature_edges(X, targets, truth, costs, improvable, value, exact_target)
         return cls(agents=found.agents, criteria=found.criteria, edges=found.edges, value=value, **fields)
 
-    # -- what agents do --------------------------------------------------------------------------------------
+    # -- responses of agents ---------------------------------------------------------------------------------
 
     @property
     def agent_weights(self) -> Array:
@@ -312,7 +312,7 @@ class StrategicClassification(StrategicGraph):
     Attributes
     ----------
     penalty : Limit, default 0.0
-        What a false positive costs in true positives, >= 0.
+        The cost of a false positive in true positives, >= 0.
     groups : Integers, optional
         The group of each agent, whole numbers from 0, shape ``(n,)``; None for one objective for all.
 
@@ -323,7 +323,7 @@ class StrategicClassification(StrategicGraph):
 
     Notes
     -----
-    The other fields are those of `StrategicGraph`.
+    The other fields are as in `StrategicGraph`.
 
     Examples
     --------
@@ -374,7 +374,7 @@ class StrategicClassification(StrategicGraph):
         return np.bincount(self.group_of, gain * responses.weights, self.group_count)
 
     def evaluate(self, decision: Iterable[int]) -> Evaluation:
-        """Judge a set of criteria by the agents' best responses.
+        """Evaluate a set of criteria by the agents' best responses.
 
         With groups, the objective is the smallest group's value and the metrics hold every group's.
         """
@@ -392,7 +392,7 @@ class LeastEffortClassification(StrategicGraph):
     Minimises the weighted cost of all moves, gaming included, subject to at least `min_true_positives` true
     and at most `max_false_positives` false positives (both by weight).
 
-    The other fields are those of `StrategicGraph`.
+    The other fields are as in `StrategicGraph`.
 
     Examples
     --------
@@ -410,7 +410,7 @@ class LeastEffortClassification(StrategicGraph):
     min_true_positives: Limit = Field(default=...)
 
     def evaluate(self, decision: Iterable[int]) -> Evaluation:
-        """Judge a set of criteria by the agents' best responses."""
+        """Evaluate a set of criteria by the agents' best responses."""
         responses = self.simulate(decision)
         missing = self.min_true_positives - responses.true_positives
         violations = self._over_limit(responses)

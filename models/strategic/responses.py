@@ -1,4 +1,4 @@
-"""What agents do when criteria are published: the judge of every method of this family."""
+"""The agents' responses to published criteria, by which every method of this family is evaluated."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Responses:
         The criterion (or target) that the agent meets, -1 if it is rejected; 0 for any accepted agent where
         the criterion is a linear classifier.
     cost : Array
-        What the move costs the agent; 0 if it is rejected.
+        The cost of the move to the agent; 0 if it is rejected.
     true_positive : Array
         Accepted and, after the move, truly qualified (the agent improved, or was qualified).
     false_positive : Array
@@ -73,7 +73,7 @@ class Responses:
         Parameters
         ----------
         path : str or Path, optional
-            Where to save the picture, if given; the ending says in which format.
+            The file to save the picture to; its ending gives the format.
         """
         from matplotlib.figure import Figure
 

@@ -189,7 +189,9 @@ def _along(
     if result.status is not Status.OPTIMAL:
         raise BackendError(f"the LP for feature {feature} ended as {result.status}: {result.message}")
     wide = float(result[margin])
-    if no.size and wide * c[feature] <= 10 * TOLERANCE:  # in units of effort, as the judge's tolerance
+    if (
+        no.size and wide * c[feature] <= 10 * TOLERANCE
+    ):  # in units of effort, as the tolerance of the evaluation
         return None
     weights = np.clip(result[a], 0.0, most)
     weights[feature] = 1.0

@@ -20,12 +20,12 @@ ROUNDING = 1e-9
     "sweep", exact=True, cites="Ahmadi et al. (2022), Algorithm 3, Theorem 26; corrected"
 )
 def sweep(problem: TargetDesign2D, *, as_printed: bool = False, time_limit: float | None = None) -> Outcome:
-    """Algorithm 3, corrected: push each agent's target out of the reach of those with less of the gaming
+    """Algorithm 3, corrected: push each agent's target out of the reach of agents with less of the gaming
     feature.
 
     From the least gaming feature up: agent i's target starts where it qualifies by improving only. Each lower
-    agent j that would game on it, because that is cheaper than what j pays now, pushes it up along the gaming
-    feature by the difference; if i can no longer afford it, i gets none. O(n^2).
+    agent j that would game on it, because that is cheaper than its present target, pushes it up along the
+    gaming feature by the difference; if i can no longer afford it, i gets none. O(n^2).
 
     The printed algorithm leaves open what an agent without a target pays, and takes infinity for one whose
     target was discarded. Such an agent pays at most 1, its value, for gaming; taking 1 repairs both: skipping
@@ -45,10 +45,10 @@ def sweep(problem: TargetDesign2D, *, as_printed: bool = False, time_limit: floa
     counted = problem.agent_weights > 0
     deadline = Deadline(time_limit)
     order = np.lexsort((Y[:, 0], Y[:, 1]))  # the lowest first: the paper's n, n - 1, ..., 1
-    lower: list[tuple[Array, float]] = []  # those already seen, and what each pays now
+    lower: list[tuple[Array, float]] = []  # the agents already seen, and their present costs
     targets: list[tuple[float, float]] = []
     for x in Y[order[counted[order]]]:
-        if deadline.passed:  # agents that are not seen yet might game on the targets so far
+        if deadline.passed:  # agents that were not seen yet might game on these targets
             empty, bound = Targets(np.empty((0, 2))), float(problem.agent_weights.sum())
             return Outcome(empty, bound, Status.FEASIBLE, len(lower), "the time limit ended the sweep")
         # where along the improvable feature x qualifies

@@ -20,13 +20,13 @@ _ROUNDING = 1e-9
 @TargetDesign2D.formulation("milp", exact=True, cites="Ahmadi et al. (2022), Corollary 6; our formulation")
 @TargetDesign.formulation("milp", exact=True, cites="Ahmadi et al. (2022), Corollary 6; our formulation")
 def milp(problem: TargetDesign, model: Model) -> Handles:
-    """One designated target for each served agent; no other agent may find it cheaper than what it has.
+    """One designated target for each served agent; no other agent may find it cheaper than its own.
 
     Features are measured in effort. Served agent k's target lies at or above k in every feature, since
     raising it to there costs k nothing, takes qualification from nobody and only deters others. For every
-    other agent i, the target of a served k either qualifies i, or costs i at least what i pays (1 if it is
-    not served). That cost must be bounded from below, which takes a binary for each feature: n^2 (d + 2) + n
-    binaries in all.
+    other agent i, the target of a served k either qualifies i, or costs i at least as much as its own target
+    (1 if it is not served). That cost must be bounded from below, which takes a binary for each feature: n^2
+    (d + 2) + n binaries in all.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def milp(problem: TargetDesign, model: Model) -> Handles:
     improvable, name = problem.improvable, model.unused_name
     own = np.where(improvable, 0.0, Y * t).sum(
         axis=1
-    )  # what features that cannot be improved add to the truth
+    )  # the share of features that cannot be improved in the truth
     truth = np.where(improvable, t, 0.0)
     lack = s - own - _ROUNDING
     cannot = Y @ t + truth.max() < s - _ROUNDING  # even all effort on the best feature does not qualify

@@ -1,4 +1,4 @@
-"""Targets anywhere in feature space: the declarations and their judge."""
+"""Targets anywhere in feature space: the declarations and their evaluation."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class TargetDesign(LinearAgents):
     gaming cost the same improves; gaming at a cost of 1 is not worth it (otherwise the optimum would not be
     attained). Maximises the weight of true positives without false positives.
 
-    The fields are those of `LinearAgents`. Costs and qualification are compared up to 1e-6, see `TOLERANCE`.
+    The fields are as in `LinearAgents`. Costs and qualification are compared up to 1e-6, see `TOLERANCE`.
 
     References
     ----------
@@ -96,8 +96,8 @@ class TargetDesign(LinearAgents):
         )
 
     def evaluate(self, decision: Targets | Iterable[Any]) -> Evaluation:
-        """Judge targets by the agents' best responses."""
-        return self.judge(self.simulate(decision), 0.0)
+        """Evaluate targets by the agents' best responses."""
+        return self.evaluate_responses(self.simulate(decision), 0.0)
 
     def read_points(self, decision: Targets | Iterable[Any]) -> Array:
         """Read targets into an array of shape ``(m, d)``.

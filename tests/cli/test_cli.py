@@ -135,7 +135,7 @@ def test_no_solution_is_exit_code_1_with_its_reason(forcopt):
     assert "infeasible" in said.stdout
     data = json.loads(forcopt("solve", "p.json", "-O", "cap=4", "-O", "least=4", "--json").stdout)
     assert data["status"] == "infeasible" and data["objective"] is None and data["decision"] is None
-    assert data["reason"] == "these constraints cannot hold together: capacity"
+    assert data["reason"].startswith("these constraints cannot hold together: capacity")
 
 
 @pytest.mark.parametrize(

@@ -41,12 +41,14 @@ def test_irreducible(seed):
     if s.status != "infeasible":
         assert s.reason == ""
         return
-    names = irreducible_subset(m)
+    found = irreducible_subset(m)
+    names = found.names
     assert names
     assert contradictory(seed, names).solve().status == "infeasible"
     for name in names:
         assert contradictory(seed, [n for n in names if n != name]).solve().status == "optimal"
-    assert s.reason == "these constraints cannot hold together: " + ", ".join(names)
+    assert s.reason == found.describe()
+    assert s.reason.startswith("these constraints cannot hold together: " + ", ".join(names))
 
 
 def test_of_the_bounds_alone():
@@ -67,7 +69,7 @@ def test_conditions_are_named():
     m.subject_to(x.sum() <= 4, name="few")
     m.subject_to(x[1] + x[2] <= 2, name="idle")
     m.minimize(x.sum())
-    assert irreducible_subset(m) == ["ends[0]", "ends[1]", "few", "together"]
+    assert m.irreducible_subset().names == ["ends[0]", "ends[1]", "few", "together"]
 
 
 def test_one_constraint_is_enough():
@@ -76,7 +78,39 @@ def test_one_constraint_is_enough():
     m.subject_to(x >= 2, name="high")
     m.subject_to(x <= 0.5, name="low")
     m.minimize(x)
-    assert irreducible_subset(m) == ["high"]
+    assert irreducible_subset(m).names == ["high"]
+    assert irreducible_subset(m).bounds == ("x <= 1",)
+
+
+@settings(max_examples=8, deadline=None, derandomize=True)
+@given(st.integers(0, 10**6))
+def test_bounds_of_a_subset_are_irreducible(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 5))
+    low = rng.integers(-2, 2, n).astype(float)
+    high = low + rng.integers(0, 4, n)
+    a = rng.integers(-3, 4, (3, n)).astype(float)
+    side = a @ low - rng.integers(0, 3, 3)
+    whole = rng.random(n) < 0.3
+
+    def build(rows, kept):
+        m = fo.Model()
+        lower = [low[i] if f"x[{i}] >= {low[i]:g}" in kept else -np.inf for i in range(n)]
+        upper = [high[i] if f"x[{i}] <= {high[i]:g}" in kept else np.inf for i in range(n)]
+        x = m.variable("x", n, lower=lower, upper=upper, integer=whole)
+        for i in rows:
+            m.subject_to(a[i] @ x <= side[i], name=f"r{i}")
+        return m
+
+    every = [f"x[{i}] {s} {v[i]:g}" for i in range(n) for s, v in ((">=", low), ("<=", high))]
+    m = build(range(3), every)
+    if m.solve().status == "optimal":
+        return
+    found = m.irreducible_subset()
+    rows = [int(name[1:]) for name in found.names]
+    assert build(rows, found.bounds).solve().status == "infeasible"
+    for bound in found.bounds:
+        assert build(rows, [b for b in found.bounds if b != bound]).solve().status == "optimal"
 
 
 @pytest.mark.parametrize("whole", [False, True])

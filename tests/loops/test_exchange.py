@@ -264,3 +264,15 @@ def test_objects_refuse_what_they_would_lose(library):
     m.lazy(lambda value: [x[0] >= 3] if value(x)[0] < 3 else [], name="floor")
     with pytest.raises(fo.UnsupportedError, match="lazy family 'floor' is a function"):
         give()
+
+
+@pytest.mark.parametrize("ending", [".mps.gz", ".lp.gz"])
+def test_compressed_files(tmp_path, ending):
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, integer=True)
+    m.subject_to(x.sum() <= 3.5)
+    m.maximize(x[0] + 2 * x[1])
+    path = tmp_path / f"small{ending}"
+    m.write(path)
+    assert path.read_bytes()[:2] == b"\x1f\x8b"
+    assert fo.read(path).solve().objective == pytest.approx(6)

@@ -7,17 +7,24 @@ import pytest
 from scipy.stats import chi2, norm
 
 from forcopt.models import SecureSum
-from forcopt.models.secure_sum import talwar_shares
+from forcopt.models.secure_sum import DropShare, talwar_shares
 from forcopt.models.secure_sum.accounting import (
     conditioning,
     gaussian_delta,
+    gaussian_epsilon,
     gaussian_loss,
     joint_delta,
     least_check_noise,
     printed_check_noise,
     printed_sigma,
 )
-from forcopt.models.secure_sum.gap import acceptance, exact_gap, no_projection_gap, printed_gap
+from forcopt.models.secure_sum.gap import (
+    acceptance,
+    exact_gap,
+    laurent_massart,
+    no_projection_gap,
+    printed_gap,
+)
 from forcopt.models.secure_sum.protocol import SumProtocol
 from forcopt.models.secure_sum.views import coalition_view
 
@@ -176,7 +183,7 @@ def test_gap_by_bits():
         s = SecureSum(servers=2, dimension=1000, epsilon=1.0, delta=1e-6, bits=bits).solve()
         found[bits] = s.objective if s.decision is not None else math.inf
     assert found[8] == math.inf
-    assert [found[b] for b in (10, 12, 14, 16)] == pytest.approx([211.455, 100.571, 81.368, 75.435], abs=1e-3)
+    assert [found[b] for b in (10, 12, 14, 16)] == pytest.approx([209.360, 100.518, 81.365, 75.435], abs=1e-3)
 
 
 def test_view_covariance():
@@ -199,3 +206,126 @@ def test_theorem_10_at_its_tails():
     assert chi2.sf(5 + 2 * math.log(10) + 2 * math.sqrt(5 * math.log(10)), 5) == pytest.approx(
         0.005811, abs=1e-6
     )
+
+
+@pytest.mark.parametrize(
+    ("s", "epsilon", "beta", "printed", "exact"),
+    [
+        (2, 1.0, 1e-6, (424, 302.288343), (228, 256.212)),
+        (3, 1.0, 1e-3, (259, 280.361347), (142, 228.273)),
+        (2, 0.5, 0.05, (155, 334.295660), (82, 243.3135)),
+    ],
+)
+def test_the_gap_with_the_printed_noise_elsewhere(s, epsilon, beta, printed, exact):
+    for rule, (k, rho) in ((printed_gap, printed), (exact_gap, exact)):
+        norms = {j: rule(j, s, printed_check_noise(epsilon, 1e-6, j), beta, beta).norm for j in range(1, 801)}
+        assert min(norms, key=lambda j: norms[j]) == k
+        assert norms[k] == pytest.approx(rho, abs=1e-3)
+
+
+def test_the_gap_by_projections():
+    printed = {30: 850.70, 50: 333.23, 100: 250.16, 200: 230.13, 400: 231.80}
+    exact = {5: 774.47, 10: 381.98, 20: 259.30, 30: 225.56, 50: 201.50, 100: 187.83, 200: 187.67, 400: 197.11}
+    for rule, norms in ((printed_gap, printed), (exact_gap, exact)):
+        for k, rho in norms.items():
+            noise = printed_check_noise(1.0, 1e-6, k)
+            assert rule(k, 2, noise, 1e-3, 1e-3).norm == pytest.approx(rho, abs=0.006)
+    for k, rho in {20: 80.2817, 50: 71.9697, 55: 71.918783, 100: 73.8470, 200: 79.9564}.items():
+        noise = least_check_noise(1.0, 1e-6, k)
+        assert exact_gap(k, 2, noise, 1e-3, 1e-3).norm == pytest.approx(rho, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("fraction", "rho", "sigma", "limit"),
+    [
+        (0.5, 383.7197, 15.5958, 90),
+        (0.8, 239.8275, 38.9895, 224),
+        (0.9, 213.1810, 77.9790, 447),
+        (0.95, 201.9615, 155.9580, 894),
+    ],
+)
+def test_the_price_of_bits(fraction, rho, sigma, limit):
+    noise = printed_check_noise(fraction, 0.5e-6, 145)
+    assert exact_gap(145, 2, noise, 1e-3, 1e-3).norm == pytest.approx(rho, abs=1e-3)
+    assert printed_sigma(1 - fraction, 0.5e-6) == pytest.approx(sigma, abs=1e-4)
+    assert math.ceil(printed_sigma(1 - fraction, 0.5e-6) * norm.isf(0.5e-8)) == limit
+
+
+def test_three_clients_by_hand():
+    """No noise and no projection, threshold 2: the long vector is rejected, and a missing share is, too."""
+    protocol = SumProtocol(None, 2.0, 0.0, talwar_shares(2, 5.0), 1.0, 16)
+    x = {1: (1, 0), 2: (0, 1), 7: (10, 0)}
+    run = protocol.run(x, seed=1)
+    assert run.accepted == [1, 2]
+    assert run.total.tolist() == [1, 1]
+    assert "threshold" in run.rejected[7]
+    run = protocol.run(x, [DropShare(2, 1)], seed=1)
+    assert run.total.tolist() == [1, 0]
+    assert "no share at server 1" in run.rejected[2]
+
+
+def test_noise_by_the_size_of_the_coalition():
+    """Theorem 12: three honest servers need a third of the variance."""
+    assert printed_sigma(1.0, 1e-6) / math.sqrt(3) == pytest.approx(4.398281, abs=1e-6)
+    shares = talwar_shares(4, printed_sigma(1.0, 1e-6) / math.sqrt(3))
+    assert shares.loss([0]) == pytest.approx(1 / printed_sigma(1.0, 1e-6))
+    three = talwar_shares(3, 1.0)
+    assert three.loss([0, 1]) ** 2 == pytest.approx(2 * three.loss([0]) ** 2)
+
+
+def test_the_privacy_of_the_example():
+    """Section 7's noise of 20: the printed epsilon, and the exact one."""
+    assert 2 * math.sqrt(math.log(2e6)) / 20 == pytest.approx(0.38090232, abs=1e-8)
+    assert gaussian_epsilon(1 / 20, 1e-6) == pytest.approx(0.18921317, abs=1e-7)
+    z = np.arange(-4000, 4001)
+    mass = np.exp(-(z**2) / 800.0)
+    mass /= mass.sum()
+    assert mass[abs(z) > 127].sum() == pytest.approx(1.822e-10, rel=1e-3)
+    assert mass[abs(1 - z) > 127].sum() == pytest.approx(1.917e-10, rel=1e-3)
+
+
+def test_the_bit_of_acceptance_alone_loses_little():
+    """A coalition without server 0 sees one bit: its loss is far below that of the noisy projection."""
+    tau = 1.892711102727
+    rejected = [1 - acceptance(r, tau, 2, 0.1, 50, 8) for r in (0.0, 1.0)]
+    assert rejected == pytest.approx([1.98e-16, 5.002e-4], abs=1e-7)
+    loss = max(p - math.e * q for p, q in (rejected, rejected[::-1]))
+    assert loss == pytest.approx(5.002e-4, abs=1e-7)
+    assert joint_delta(1.0, 50, 0.0, 1 / 0.1**2) > 0.9
+
+
+def test_theorem_10_against_the_chi_square_law():
+    for k, beta, lower, upper in (
+        (5, 1e-3, 0.0, 1.139e-5),
+        (50, 0.1, 0.006302, 0.010181),
+        (50, 1e-3, 2.11e-8, 2.65e-5),
+    ):
+        low, high = laurent_massart(k, beta)
+        assert chi2.cdf(low, k) == pytest.approx(lower, rel=3e-3)
+        assert chi2.sf(high, k) == pytest.approx(upper, rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("tau", "r", "expected"),
+    [
+        (1.892711102727, 1.0, 0.9994998),
+        (1.892711102727, 1.5, 0.712614),
+        (1.745323938, 2.031515332, 0.01),
+    ],
+)
+def test_frequencies_of_the_worked_example(tau, r, expected):
+    """Runs with d = 8 and noise 5 of the shares, each with its own projection."""
+    protocol, runs = SumProtocol(50, tau, 0.1, talwar_shares(2, 5.0), 1e-4, 30), 1500
+    rng = np.random.default_rng(3)
+    passed = sum(len(protocol.run(r * np.eye(8)[:1], seed=rng).accepted) for _ in range(runs))
+    assert acceptance(r, tau, 2, 0.1, 50, 8) == pytest.approx(expected, abs=1e-6)
+    assert abs(passed / runs - expected) <= 4.5 * math.sqrt(expected * (1 - expected) / runs) + 1 / runs
+
+
+def test_messages():
+    """Sd numbers of a client, k reals of each projected share, d of each sum, one bit for each client."""
+    protocol = SumProtocol(5, 1e9, 1.0, talwar_shares(3, 5.0), 1.0, 16)
+    run = protocol.run(np.zeros((10, 20)), [DropShare(0, 1)], seed=1)
+    assert run.messages["clients"] == 10 * 3 * 20 * 16
+    assert run.messages["server 1"] == run.messages["server 2"] == 64 * (20 + 5 * 9)
+    assert run.messages["server 0"] == 64 * 20 + 2 * 10

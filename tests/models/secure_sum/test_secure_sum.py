@@ -30,7 +30,7 @@ from forcopt.models.secure_sum import (
     talwar_shares,
 )
 from forcopt.models.secure_sum.accounting import gaussian_delta, gaussian_loss, joint_delta, printed_sigma
-from forcopt.models.secure_sum.search import Search
+from forcopt.models.secure_sum.search import LIKELY, Search
 from forcopt.models.secure_sum.share_methods import worst_coalition
 
 MILP = [n for n in ("highs", "scip", "gscip", "pyomo:glpk", "pyomo:cbc") if n in backends()]
@@ -55,10 +55,11 @@ def brute_force(p, steps, projections):
     s, h, t = p.servers, p.servers - p.corrupted, p.corrupted
     for step in steps:
         n = 1 + step * math.sqrt(p.dimension) / 2
+        largest = step * round(1 / step)  # number of a rounded vector
         room = (2 ** (p.bits - 1) - 0.5) * step
 
-        def fits(sd, n=n, room=room):
-            return norm.sf((room - n / s) / sd) + norm.cdf((-room - n / s) / sd) <= p.overflow
+        def fits(sd, largest=largest, room=room):
+            return norm.sf((room - largest / s) / sd) + norm.cdf((-room - largest / s) / sd) <= p.overflow
 
         low, high = 0.0, room
         for _ in range(80):
@@ -73,7 +74,7 @@ def brute_force(p, steps, projections):
             def density(q):
                 return math.exp(scale + (k / 2 - 1) * math.log(q) - q / 2) if q > 0 else 0.0
 
-            def told(q):
+            def density_times_delta(q):
                 mu = math.sqrt(share + n**2 * q / k / (h * noise**2))
                 e = p.epsilon
                 return ndtr(mu / 2 - e / mu) - math.exp(e) * ndtr(-mu / 2 - e / mu)
@@ -81,7 +82,9 @@ def brute_force(p, steps, projections):
             # Quadrature in the quantile would miss the tail: the plain density, piece by piece.
             ends = [0.0, k / 2, k, 2 * k, 4 * k + 40, 8 * k + 200]
             pieces = pairwise(ends)
-            return sum(quad(lambda q: told(q) * density(q), a, b, limit=200)[0] for a, b in pieces)
+            return sum(
+                quad(lambda q: density_times_delta(q) * density(q), a, b, limit=200)[0] for a, b in pieces
+            )
 
         for k in projections:
             low, high = 1e-3, 1e4
@@ -167,9 +170,68 @@ def test_the_bounds_that_end_the_search_hold():
     assert search.beyond(candidate, 59) <= gaps[60]
     assert search.beyond(candidate, 199) <= min(gaps[200], gaps[400])
     k = np.arange(1, 3000)
-    assert (chi2.sf(k - 2 / 3, k) > 0.5).all()
+    for likely in LIKELY:
+        assert (np.diff(chi2.isf(likely, k) / k) > 0).all()
     spread = chi2.isf(1e-3, k) - chi2.isf(1 - 1e-2, k)
     assert (np.diff(spread) > 0).all()
+
+
+@pytest.mark.parametrize("delta", [0.3, 0.6, 0.95])
+def test_the_search_ends_for_a_large_delta(delta):
+    p = declared(delta=delta, bits=16)
+    s = p.solve(time_limit=20)
+    assert s.status is fo.Status.OPTIMAL
+    assert p.solve("milp").objective == pytest.approx(s.objective, rel=1e-9)
+
+
+def test_the_search_ends_where_shares_take_nearly_the_whole_budget():
+    p = SecureSum(
+        servers=3,
+        dimension=2000,
+        epsilon=0.575281609917999,
+        delta=0.1,
+        corrupted=1,
+        completeness=1e-9,
+        soundness=0.45,
+        bits=10,
+        overflow=1e-12,
+        sharing="talwar",
+    )
+    s = p.solve(time_limit=20)
+    assert s.status is fo.Status.OPTIMAL
+    assert s.objective == pytest.approx(53.4324514, rel=1e-8)  # by a quadrature and a grid of their own
+
+
+def test_a_number_of_a_share_overflows_as_declared():
+    """The number that is most likely to overflow belongs to a vector along one axis."""
+    p = declared(dimension=1, epsilon=3.0, bits=6, overflow=0.05)
+    d = p.solve().decision
+    whole = np.full((40_000, 1), round(1 / d.step))
+    shares = d.share(whole, np.random.default_rng(0))
+    refused = (np.abs(shares) >= 2**5).mean(axis=(1, 2))
+    assert refused == pytest.approx([0.05, 0.05], abs=4 * math.sqrt(0.05 / 40_000))
+    assert p.evaluate(d).metrics["overflow"] == pytest.approx(0.05, rel=1e-6)
+    assert p.evaluate(d).metrics["refused_honest"] == pytest.approx(0.1, rel=1e-6)
+
+
+def test_noise_of_less_than_a_step_is_no_gaussian_noise_for_several_honest_servers():
+    """The sum of two rounded shares loses more than the sum of two real ones."""
+    shares = even_shares(3, 1)
+    deviation = 0.3  # steps
+    shares = Shares(shares.split, shares.covariance * deviation**2 / shares.variance)
+    protocol = SumProtocol(2, 10.0, 5.0, shares, 1.0, 3)
+    many = 400_000
+    rng = np.random.default_rng(0)
+    seen = [protocol.share(np.full((many, 1), x), rng)[0, :, 0] for x in (0, 1)]
+    epsilon = 0.5
+    claimed = float(gaussian_delta(epsilon, shares.loss([0])))
+    counts = np.stack([np.bincount(s + 10, minlength=21) for s in seen]) / many
+    true = np.maximum(counts[1] - math.exp(epsilon) * counts[0], 0).sum()
+    assert true > claimed + 10 / math.sqrt(many)
+    p = SecureSum(servers=3, dimension=1, epsilon=20.0, delta=0.1, corrupted=1, bits=3, step=1.0, whole=True)
+    assert "rounding" in p.evaluate(protocol).violations
+    assert p.solve().status is fo.Status.INFEASIBLE
+    assert "rounding" not in p.replace(corrupted=2).evaluate(protocol).violations
 
 
 def test_caps_on_traffic():
@@ -185,20 +247,36 @@ def test_caps_on_traffic():
     assert set(p.evaluate(free.decision).violations) == {"projections"}
 
 
+def test_the_program_leaves_out_numbers_of_projections_that_are_far_from_the_best():
+    p = SecureSum(
+        servers=3,
+        dimension=100_000,
+        epsilon=0.165,
+        delta=1e-3,
+        corrupted=1,
+        completeness=0.45,
+        soundness=1e-9,
+        bits=15,
+        overflow=0.01,
+        server_reals=14,
+    )
+    assert p.solve("milp").objective == pytest.approx(p.solve().objective, rel=1e-9)
+
+
 def test_violations_are_named():
     p = declared(dimension=500, bits=14)
     d = p.solve().decision
 
-    def judged(**changes):
+    def violations(**changes):
         fields = {n: getattr(d, n) for n in d.__dataclass_fields__} | changes
         return set(p.evaluate(SumProtocol(**fields)).violations)
 
-    assert judged() == set()
-    assert judged(check_noise=d.check_noise * 0.9) == {"privacy"}
-    assert judged(threshold=d.threshold * 0.9) == {"completeness"}
-    assert judged(shares=Shares(d.shares.split, d.shares.covariance * 1.1)) == {"overflow"}
-    assert judged(bits=15) == {"bits"}
-    assert "privacy" in judged(shares=Shares(d.shares.split, d.shares.covariance * 1e-3))
+    assert violations() == set()
+    assert violations(check_noise=d.check_noise * 0.9) == {"privacy"}
+    assert violations(threshold=d.threshold * 0.9) == {"completeness"}
+    assert violations(shares=Shares(d.shares.split, d.shares.covariance * 1.1)) == {"overflow"}
+    assert violations(bits=15) == {"bits"}
+    assert "privacy" in violations(shares=Shares(d.shares.split, d.shares.covariance * 1e-3))
 
 
 def test_the_threshold_is_that_of_the_best_acceptance_rule():
@@ -275,6 +353,35 @@ def test_bad_protocols(field, value):
         SumProtocol(**{**good, field: value}, shares=even_shares(2, 1))
 
 
+@pytest.mark.parametrize("projections", [None, 1, 50])
+@pytest.mark.parametrize("noise", [0.0, 1e-200, 1e-9, 1.0, 1e12])
+@pytest.mark.parametrize("threshold", [1e-6, 2.0, 1e9])
+def test_protocols_far_from_any_use_are_evaluated(projections, noise, threshold):
+    """No exception and no NaN; without noise nothing is private, and the norm itself is checked."""
+    p = declared(dimension=5, bits=20)
+    protocol = SumProtocol(projections, threshold, noise, even_shares(2, 1, 0.01), 2.0**-8, 20)
+    e = p.evaluate(protocol)
+    numbers = [e.objective, *e.violations.values(), *e.metrics.values()]
+    assert not np.isnan(numbers).any()
+    assert ("privacy" in e.violations) == (noise < 1e12)
+    if projections is None and noise < 1.0:
+        assert e.objective == pytest.approx(threshold, rel=1e-2)
+        assert e.metrics["rejected_honest"] == float(threshold < 1)
+
+
+@pytest.mark.parametrize(
+    ("split", "covariance"),
+    [
+        ([1 / 3] * 3, 100 * np.eye(3)),  # the noises do not cancel: another law than that of a run
+        ([0.5, 0.5, 0.5], 100 * (np.eye(3) - 1 / 3)),
+        ([1 / 3] * 3, -(np.eye(3) - 1 / 3)),
+    ],
+)
+def test_shares_that_do_not_sum_to_the_vector_make_no_protocol(split, covariance):
+    with pytest.raises(DeclarationError, match="shares"):
+        SumProtocol(3, 1.0, 1.0, Shares(np.array(split), covariance), 1.0, 8)
+
+
 # -- privacy -----------------------------------------------------------------------------------------------
 
 
@@ -322,12 +429,12 @@ def test_views_have_the_law_of_runs():
 @given(epsilon=st.floats(0.05, 5), share=st.floats(0, 1), check=st.floats(1e-3, 1), k=st.integers(1, 60))
 @settings(max_examples=40, deadline=None)
 def test_the_integral(epsilon, share, check, k):
-    def told(q):
+    def density_times_delta(q):
         return float(gaussian_delta(epsilon, math.sqrt(share + check * q / k))) * chi2.pdf(q, k)
 
     ends = [0.0, 0.01, k / 3, k, 2 * k, 4 * k + 40, 8 * k + 300]
     pieces = pairwise(ends)
-    expected = sum(quad(told, a, b, limit=300, epsabs=1e-15)[0] for a, b in pieces)
+    expected = sum(quad(density_times_delta, a, b, limit=300, epsabs=1e-15)[0] for a, b in pieces)
     assert float(joint_delta(epsilon, k, share, check)) == pytest.approx(expected, rel=1e-6, abs=1e-13)
 
 
@@ -456,7 +563,9 @@ def test_what_is_said_and_not_hidden():
     assert "norm above 1" in long.warnings[0]
     assert np.array_equal(long.total, 1.5 * x[long.accepted].sum(axis=0))
     assert not protocol.run(x).simulated
-    assert protocol.run(np.zeros((0, 6)), seed=1).total.shape == (6,) or True
+    nobody = protocol.run(np.zeros((0, 6)), seed=1)
+    assert np.array_equal(nobody.total, np.zeros(6))
+    assert "empty" in nobody.warnings[0]
     empty = protocol.run({}, seed=1)
     assert empty.accepted == []
     assert "empty" in empty.warnings[0]
@@ -478,6 +587,9 @@ def test_names_batches_and_seeds():
         protocol.run([1.0, 2.0], seed=1)
     with pytest.raises(DeclarationError, match="server"):
         protocol.run(x, [DropShare(0, 2)], seed=1)
+    with pytest.raises(DeclarationError, match="no client 6"):
+        protocol.run(x, [DropShare(6, 1)], seed=1)
+    assert np.array_equal(protocol.run(iter([[], x]), seed=1).total, np.ones(6))
 
 
 @given(st.integers(2, 6), st.integers(0, 2**32 - 1))
@@ -522,7 +634,19 @@ def test_a_path_of_coalitions(backend):
     assert not s.evaluation.violations
 
 
-def test_share_designs_are_judged():
+@pytest.mark.parametrize("backend", CONES)
+@pytest.mark.parametrize("split", [None, [0.0, 0.0, 1.0]])
+def test_a_server_outside_all_coalitions_holds_the_vector(backend, split):
+    p = ShareDesign(servers=3, coalitions=((0,), (0, 1)), loss=0.1, split=split)
+    s = p.solve(backend=backend)
+    assert s.status is fo.Status.OPTIMAL
+    assert s.objective == 0.0
+    assert not s.evaluation.violations
+    assert s.decision.split == pytest.approx([0, 0, 1])
+    assert p.replace(split=[0.5, 0.0, 0.5]).solve(backend=backend).objective > 1.0
+
+
+def test_share_designs_are_violations():
     p = ShareDesign(servers=3, coalitions=2, epsilon=1.0, delta=1e-6)
     even = p.solve("even").decision
     assert set(p.evaluate(Shares(even.split, even.covariance / 2)).violations) == {"privacy"}
