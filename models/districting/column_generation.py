@@ -243,7 +243,7 @@ class _Run:
         for d, nodes in problem._fixed().items():
             apart = np.array([w != tuple(problem.windows[d].tolist()) for w in self.windows])
             fits[apart] &= ~sets[:, place[nodes]].any(axis=1)
-        return fits
+        return np.asarray(fits)
 
     def _all_districts(
         self, threshold: float, prizes: Array | None, branches: float, cap: int | None

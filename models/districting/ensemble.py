@@ -106,7 +106,7 @@ class Ensemble:
         axes = figure.add_subplot()
         name = score if isinstance(score, str) else getattr(score, "__name__", "score")
         if len(values) and (values == values.round()).all() and np.ptp(values) <= 60:
-            axes.hist(values, bins=np.arange(values.min() - 0.5, values.max() + 1), color="#56B4E9")
+            axes.hist(values, bins=np.arange(values.min() - 0.5, values.max() + 1).tolist(), color="#56B4E9")
         else:
             axes.hist(values, bins=30, color="#56B4E9")
         if plan is not None:

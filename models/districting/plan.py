@@ -278,8 +278,8 @@ def _matched(
         for d in {fixed[v] for v in part if v in fixed}:
             price[i] += np.arange(k) != d
     if problem.objective == "deviation":  # the largest deviation is as small as possible
-        people = np.array([problem.arrays.weights[list(part)].sum() for part in parts])
-        apart = np.abs(people[:, None] - problem.means)
+        held = np.array([problem.arrays.weights[list(part)].sum() for part in parts])
+        apart = np.abs(held[:, None] - problem.means)
         levels = np.unique(apart)
         least, most = 0, len(levels) - 1
         best = price[linear_sum_assignment(price)].sum()

@@ -141,9 +141,8 @@ def from_geojson(
         for name in (node, district):
             if known.get(name) is None:
                 raise DeclarationError(f"{path}: feature {number} has no property {name!r}")
-        name = known[node]
-        name = tuple(name) if isinstance(name, list) else name
-        pairs.append((str(name), str(known[district])))
+        given = known[node]  # JSON has no tuples
+        pairs.append((str(tuple(given) if isinstance(given, list) else given), str(known[district])))
     return _plan_of(problem, pairs, path)
 
 

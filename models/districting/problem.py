@@ -362,11 +362,11 @@ class Districting(Problem):
                 column.append(exact)
             columns.append(column)
         least = as_fraction(share.at_least, "decimal")
-        exact = [a - least * b for a, b in zip(*columns, strict=True)]
-        scale = lcm(*(x.denominator for x in exact))
-        if sum(abs(x) for x in exact) * scale >= _LARGEST:
+        over = [a - least * b for a, b in zip(*columns, strict=True)]
+        scale = lcm(*(x.denominator for x in over))
+        if sum(abs(x) for x in over) * scale >= _LARGEST:
             raise DeclarationError(f"{share!r}: the sums of the attributes exceed 2**53; round them")
-        self._surpluses[share] = np.array([int(x * scale) for x in exact], np.int64)
+        self._surpluses[share] = np.array([int(x * scale) for x in over], np.int64)
         return self._surpluses[share]
 
     @property
