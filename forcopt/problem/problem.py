@@ -19,7 +19,7 @@ from forcopt.language.model import Model, Variable
 from forcopt.language.objective import maximize, minimize
 from forcopt.problem.method import Handles, Method, Outcome
 from forcopt.problem.progress import ProgressLine, show_progress
-from forcopt.problem.solution import FEASIBILITY_TOLERANCE, Evaluation, Solution, disagreement
+from forcopt.problem.solution import FEASIBILITY_TOLERANCE, Evaluation, Solution, broken_demand, disagreement
 from forcopt.status import Status
 
 if TYPE_CHECKING:
@@ -332,7 +332,9 @@ class Problem(Declared):
         if status is None:
             found = Status.OPTIMAL if method.exact else Status.APPROXIMATE
             status = found if evaluation is not None else Status.FAILED
-        bound = outcome.bound
+        bound, message = outcome.bound, outcome.message
+        if status is Status.OPTIMAL and evaluation is not None and (wrong := broken_demand(evaluation)):
+            status, message = Status.FAILED, f"{wrong}; message of {method.name}: {message}"
         if bound is None and status is Status.OPTIMAL and evaluation is not None:
             bound = evaluation.objective
         return Solution(
@@ -345,7 +347,7 @@ class Problem(Declared):
             backend=backend,
             seconds=deadline.seconds,
             iterations=outcome.iterations,
-            message=outcome.message,
+            message=message,
             log=outcome.log,
             trace=outcome.trace,
             proved=outcome.guarantee,

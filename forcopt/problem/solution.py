@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from forcopt.loops.certify import Certificate
     from forcopt.problem.problem import Problem
 
-__all__ = ["FEASIBILITY_TOLERANCE", "Evaluation", "Solution", "disagreement"]
+__all__ = ["FEASIBILITY_TOLERANCE", "Evaluation", "Solution", "broken_demand", "disagreement"]
 
 FEASIBILITY_TOLERANCE = 1e-6
 """A violation up to this size counts as rounding."""
@@ -212,6 +212,14 @@ class Solution:
         )
 
 
+def broken_demand(evaluation: Evaluation) -> str:
+    """Name the demand that a decision violates most; empty if all hold within the tolerance for claims."""
+    if evaluation.violation <= _AGREEMENT:
+        return ""
+    worst = max(evaluation.violations, key=lambda k: evaluation.violations[k])
+    return f"re-evaluated by the problem, the answer violates {worst} by {evaluation.violation:.3g}"
+
+
 def disagreement(evaluation: Evaluation, result: ModelSolution, handles: Handles, sense: str) -> str:
     """Compare a solver's claim with the problem's evaluation.
 
@@ -232,9 +240,8 @@ def disagreement(evaluation: Evaluation, result: ModelSolution, handles: Handles
         The contradiction; empty if there is none. A point that is not optimal may understate its decision,
         because a model need not tighten every column.
     """
-    if evaluation.violation > _AGREEMENT:
-        worst = max(evaluation.violations, key=lambda k: evaluation.violations[k])
-        return f"re-evaluated by the problem, the answer violates {worst} by {evaluation.violation:.3g}"
+    if wrong := broken_demand(evaluation):
+        return wrong
     if not isinstance(handles.objective, Expression):
         return ""
     sign = 1 if sense == "min" else -1

@@ -8,7 +8,7 @@ from forcopt.models.census_release.problem import ConsistentRelease
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["demand", "infeasible", "out_of_time"]
+__all__ = ["demand", "demand_formulation", "infeasible", "out_of_time"]
 
 
 def demand(
@@ -50,6 +50,22 @@ def demand(
     if integer is not None and problem.integer != integer:
         other = "tree-integer, network-lp or miqp" if problem.integer else "tree-wls, tree-nnls or qp"
         raise DeclarationError(f"{method}: integer is {problem.integer}; it must be {integer}: use {other}")
+
+
+def demand_formulation(problem: ConsistentRelease, method: str) -> None:
+    """Refuse a problem that a formulation is not for, before a model is written.
+
+    Raises
+    ------
+    DeclarationError
+        Naming the field and another method.
+    """
+    demand(problem, method, integer=method != "qp", separable=False)
+    if method == "network-lp" and not problem.is_network:
+        raise DeclarationError(
+            "network-lp: the workload or an invariant adds types up in a way that is not known to be a "
+            "network: use miqp"
+        )
 
 
 def infeasible(problem: ConsistentRelease) -> Outcome | None:
