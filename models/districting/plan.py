@@ -12,6 +12,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError, NotInstalledError
+from forcopt.models.districting.compactness import polsby_popper, polygons_of, reock
 from forcopt.notebook import picture_html
 from forcopt.problem.drawing import finished
 
@@ -32,7 +33,7 @@ class Plan:
     """A partition of the nodes into districts.
 
     Districts are numbered by their first node in the graph's order, except that a `Fixed` side constraint
-    gives the number of its node's district.
+    gives the number of its node's district, and that different numbers of seats decide by population.
 
     Attributes
     ----------
@@ -56,9 +57,15 @@ class Plan:
 
     @classmethod
     def of(cls, problem: Districting, parts: Iterable[Iterable[int]]) -> Plan:
-        """Make a plan of parts in any order, given by positions of nodes."""
+        """Make a plan of parts in any order, given by positions of nodes.
+
+        If districts have different numbers of seats, each part becomes a district whose population bounds
+        it satisfies, as far as possible.
+        """
         ordered = sorted(tuple(sorted(int(v) for v in part)) for part in parts)
         fixed = {v: d for d, group in problem._fixed().items() for v in group}
+        if problem.unequal_seats and len(ordered) == problem.districts:
+            return cls(problem, _matched(problem, ordered, fixed))
         slots: list[tuple[int, ...] | None] = [None] * max(len(ordered), problem.districts)
         free = []
         for part in ordered:
@@ -109,6 +116,53 @@ class Plan:
     def cost(self) -> float:
         """The cost of the cut edges."""
         return self.problem.arrays.cut_cost(self.labels) / self.problem.cost_scale
+
+    @cached_property
+    def polsby_popper(self) -> tuple[float, ...]:
+        """The Polsby-Popper score of each district; empty if the graph lacks areas or border lengths."""
+        return tuple(polsby_popper(self.problem, self.labels).tolist())
+
+    @cached_property
+    def reock(self) -> tuple[float, ...]:
+        """The Reock score of each district; empty if a node lacks ``geometry``."""
+        return tuple(reock(self.problem, self.labels).tolist())
+
+    def share(self, attribute: str, total: str) -> tuple[float, ...]:
+        """The sum of one node attribute over that of another in each district; NaN where that is 0."""
+        nodes = self.problem.graph.nodes
+        sums = [
+            [float(sum(nodes[self.problem.nodes[v]][name] for v in part)) for name in (attribute, total)]
+            for part in self.parts
+        ]
+        return tuple(a / b if b else float("nan") for a, b in sums)
+
+    @classmethod
+    def from_csv(cls, problem: Districting, path: str | Path, prefix: int | None = None) -> Plan:
+        """Read a block-equivalency file; see `plan_files.from_csv`."""
+        from forcopt.models.districting.plan_files import from_csv
+
+        return from_csv(problem, path, prefix)
+
+    def to_csv(self, path: str | Path, columns: tuple[str, str] = ("GEOID", "District")) -> None:
+        """Write a block-equivalency file; see `plan_files.to_csv`."""
+        from forcopt.models.districting.plan_files import to_csv
+
+        to_csv(self, path, columns)
+
+    @classmethod
+    def from_geojson(
+        cls, problem: Districting, path: str | Path, node: str = "id", district: str = "district"
+    ) -> Plan:
+        """Read the districts of a GeoJSON file's features; see `plan_files.from_geojson`."""
+        from forcopt.models.districting.plan_files import from_geojson
+
+        return from_geojson(problem, path, node, district)
+
+    def to_geojson(self, path: str | Path) -> None:
+        """Write a feature for each node, with its district; see `plan_files.to_geojson`."""
+        from forcopt.models.districting.plan_files import to_geojson
+
+        to_geojson(self, path)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Plan) and self.assignment == other.assignment
@@ -239,6 +293,43 @@ class Plan:
         return Partition(Graph.from_networkx(graph), dict(self.assignment), updaters)
 
 
+def _matched(
+    problem: Districting, parts: list[tuple[int, ...]], fixed: dict[int, int]
+) -> tuple[tuple[int, ...], ...]:
+    """Assign parts to districts with as few violations of bounds and `Fixed` as possible, then in order."""
+    from scipy.optimize import linear_sum_assignment
+
+    k = len(parts)
+    price = np.zeros((k, k))
+    for i, part in enumerate(parts):
+        people = int(problem.arrays.weights[list(part)].sum())
+        low, high = problem.windows.T
+        price[i] = (people < low) | (people > high)
+        for d in {fixed[v] for v in part if v in fixed}:
+            price[i] += np.arange(k) != d
+    if problem.objective == "deviation":  # the largest deviation is as small as possible
+        held = np.array([problem.arrays.weights[list(part)].sum() for part in parts])
+        apart = np.abs(held[:, None] - problem.means)
+        levels = np.unique(apart)
+        least, most = 0, len(levels) - 1
+        best = price[linear_sum_assignment(price)].sum()
+        while least < most:
+            middle = (least + most) // 2
+            tried = price + 2 * k * (apart > levels[middle])
+            if tried[linear_sum_assignment(tried)].sum() <= best:
+                most = middle
+            else:
+                least = middle + 1
+        price += 2 * k * (apart > levels[least])
+    # Of equal seats the part with the smaller first node gets the smaller number.
+    price += -1e-9 * np.outer(np.arange(k), np.arange(k)) / k**2
+    _, district = linear_sum_assignment(price)
+    out: list[tuple[int, ...]] = [()] * k
+    for i, d in enumerate(district.tolist()):
+        out[d] = parts[i]
+    return tuple(out)
+
+
 def _positions(problem: Districting, pos: Any = None) -> Array:
     import networkx as nx
 
@@ -263,12 +354,7 @@ def _area(geometry: Any) -> Any:
     """A polygon or multipolygon, with its holes, as a path of matplotlib."""
     from matplotlib.path import Path as Outline
 
-    shape = getattr(geometry, "__geo_interface__", geometry)
-    kind = shape.get("type") if hasattr(shape, "get") else None
-    if kind not in ("Polygon", "MultiPolygon"):
-        raise DeclarationError(f"geometry must be a Polygon or MultiPolygon, not {kind!r}")
-    polygons = [shape["coordinates"]] if kind == "Polygon" else shape["coordinates"]
-    rings = [_turned(ring, hole=i > 0) for polygon in polygons for i, ring in enumerate(polygon)]
+    rings = [_turned(ring, hole=i > 0) for polygon in polygons_of(geometry) for i, ring in enumerate(polygon)]
     return Outline.make_compound_path(*(Outline(ring, closed=True) for ring in rings))
 
 
