@@ -197,7 +197,7 @@ def test_large_populations_do_not_mislead_the_solver(method):
         933521533,
         752296468,
         203104895,
-    ]  # noqa: E501
+    ]
     for v, population in enumerate(people):
         graph.add_node(v, population=population)
     graph.add_edges_from(
