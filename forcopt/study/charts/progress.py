@@ -68,8 +68,8 @@ def progress(comparison: Comparison) -> Chart:
         means = np.mean([_at(moments, at, gaps) for at, gaps in runs], axis=0)
         tips = tuple(f"{name}: gap {g:.3%} after {t:.4g} s" for t, g in zip(moments, means, strict=True))
         series.append(Series(name, moments, means, "steps", tips))
-    note = "The gap of a run's best answer until then to the best of all runs; the mean over instances and
-    repeats." return Chart("Gap against time", "seconds", "primal gap", series, log_x=wide, note=note)
+    note = "The gap of a run's best answer until then to the best of all runs; the mean over all repeats."
+    return Chart("Gap against time", "seconds", "primal gap", series, log_x=wide, note=note)
 
 
 def _steps(run: Run, best: float) -> tuple[Array, Array]:
