@@ -16,14 +16,18 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+import networkx as nx
 import numpy as np
 
+import forcopt as fo
 from benchmarks.report import Page, Row, data, parser, progress, row, table
-from forcopt.data import Hierarchy
-from forcopt.models import ConsistentRelease
-from forcopt.models.census_release import Region
+from forcopt.data import Hierarchy, load_graph
+from forcopt.models import ConsistentRelease, Districting
+from forcopt.models.census_release import Region, deviation_factor, measure, noise_variances
 from forcopt.models.census_release.generators import TEXAS, random_release
+from forcopt.models.census_release.instances import nested_release
 
+SMALL = (1, 10, 100, 400, 3980)  # 4,491 nodes
 MIDDLE = (1, 20, 300, 1471, 48000)  # 49,792 nodes
 LIMIT = 60.0
 SPLITS = {
@@ -71,6 +75,163 @@ def clarabel_directly(p: ConsistentRelease, solver: str) -> tuple[float, float]:
     problem = cp.Problem(cp.Minimize(cost), limits)
     problem.solve(solver=solver)
     return time.perf_counter() - began, float(problem.value)
+
+
+def peers(quick: bool) -> tuple[str, list[Row]]:
+    """Small enough for every solver of quadratic programs; and OpenDP on a complete tree."""
+    import opendp.prelude as dp
+
+    rows, p = [], random_release((1, 5, 40, 300) if quick else SMALL, seed=1)
+    nodes = f"{sum(p.hierarchy.sizes):,}"
+    for method, q in (("tree-nnls", p), ("simplex", p.replace(order="top-down"))):
+        rows.append([nodes, method, *told(min((q.solve(method) for _ in range(3)), key=lambda s: s.seconds))])
+    for order in ("joint", "top-down"):
+        for backend in ("clarabel", "osqp", "highs"):
+            s = p.replace(order=order).solve("qp", backend=backend, time_limit=30.0)
+            rows.append([nodes, f"qp, {backend}, {order}: {s.status}", *told(s)])
+            progress(*rows[-1])
+    dp.enable_features("contrib")
+    consistent = dp.t.make_consistent_b_ary_tree(4, TIA=int, TOA=float)
+    h, rng = Hierarchy.homogeneous([4] * (5 if quick else 9)), np.random.default_rng(0)
+    noisy = [rng.integers(-5, 40, size) for size in h.sizes]
+    q = ConsistentRelease(h, tuple(noisy), np.ones(h.depth), nonnegative=False)
+    s = min((q.solve("tree-wls") for _ in range(3)), key=lambda s: s.seconds)
+    flat, nodes = [int(v) for level in noisy for v in level], f"{sum(h.sizes):,}"
+    began = time.perf_counter()
+    theirs = np.array(consistent(flat))
+    seconds = time.perf_counter() - began
+    off = float(np.abs(theirs - s.decision.leaves.ravel()).max())
+    rows.append([nodes, "tree-wls, complete 4-ary tree", *told(s)])
+    rows.append([nodes, f"OpenDP, leaves differ by {off:.0e}", f"{seconds:.3g}", "", ""])
+    progress(*rows[-1])
+    headline = row(
+        f"{nodes} units, complete 4-ary tree",
+        f"tree-wls {s.seconds:.3g} s",
+        f"OpenDP {seconds:.3g} s, leaves differ by {off:.0e}",
+        f"{seconds / s.seconds:.0f}",
+    )
+    return table(["units", "method", "seconds", "objective", "largest gap in a sum"], rows), [headline]
+
+
+def nested(quick: bool) -> tuple[str, list[Row]]:
+    """TopDown's level problem with queries of types, pairs and all: three children with eight types."""
+    rows, worse, unproved, limit = [], 0, 0, 3.0 if quick else 30.0
+    for seed in range(2 if quick else 6):
+        p = nested_release(3, 8, seed=seed)
+        lp = p.solve("network-lp", backend="highs")
+        s = p.solve("miqp", backend="scip", time_limit=limit)
+        worse += s.objective > lp.objective * (1 + 1e-6) + 1e-9
+        unproved += str(s.status) != "optimal"
+        cells = [f"{lp.seconds:.2f}", f"{lp.objective:.6g}", f"{s.seconds:.1f}", f"{s.objective:.6g}"]
+        rows.append([seed, *cells, s.status])
+        progress(*rows[-1])
+    head = ["seed", "network-lp, HiGHS, s", "optimum", f"miqp, SCIP, s (limit {limit:.0f})", "best", "status"]
+    return table(head, rows), [
+        row(
+            "nested level problem, 24 integers",
+            "network-lp optimal in all",
+            f"SCIP: {unproved} of {len(rows)} unproved, {worse} worse",
+        )
+    ]
+
+
+def balanced(quick: bool) -> tuple[str, list[Row]]:
+    """Maine's two districts within 0.5 % on releases, with margins of z standard deviations."""
+    true = Districting(graph=load_graph(data("us/ME-county.json")), districts=2, tolerance=0.005)
+    people = np.array(true.arrays.weights)
+    tree = Hierarchy(parents=(np.zeros(len(people), dtype=int),), counts=people[:, None])
+    low, high = true.population_bounds
+    rows, runs = [], 2 if quick else 20
+    for deviations, budgets in ((0.0, (0.1, 0.01, 0.005)), (2.0, (0.1,))):
+        for epsilon in budgets:
+            drawn = valid = 0
+            factor = deviation_factor(tree, noise_variances([epsilon / 2] * 2, noise="geometric"))
+            for seed in range(runs):
+                p = measure(tree, [epsilon / 2] * 2, seed=seed, order="top-down")
+                seen = p.solve("simplex").decision.leaves.ravel().round().astype(int)
+                graph = true.graph.copy()
+                nx.set_node_attributes(graph, dict(zip(true.nodes, seen.tolist(), strict=True)), "population")
+                found = margin_plan(
+                    Districting(graph=graph, districts=2, bounds=(low, high)), factor, deviations
+                )
+                drawn += found is not None
+                valid += found is not None and true.evaluate(found.assignment).feasible
+            rows.append([f"{deviations:g}", epsilon, runs, drawn, valid])
+            progress(*rows[-1])
+    note = (
+        "Maine's 16 counties have one plan of two districts within 0.5 % of the mean. Epsilon is split "
+        "equally over state and counties. *Found*: a plan whose noisy counts keep a margin of z standard "
+        "deviations within the bounds; *valid*: it truly balances.\n\n"
+    )
+    first = rows[0]
+    return note + table(["z", "epsilon", "releases", "found", "valid"], rows), [
+        row("Maine's only plan, epsilon 0.1", f"found and valid in {first[4]} of {first[2]}")
+    ]
+
+
+def margin_plan(problem: Districting, factor, deviations: float):
+    """The plan of least cut with margins, by tangents of the cones; None if there is none.
+
+    The best plan without margins is the best one if it keeps them.
+    """
+    nominal = problem.solve(seed=0)
+    if nominal.decision is None:
+        return None
+    place = nominal.decision.assignment
+    member = np.array([[place[v] == j for j in range(2)] for v in problem.nodes], dtype=float)
+    weights = np.array(problem.arrays.weights)
+    counts, margins = weights @ member, deviations * np.linalg.norm(factor @ member, axis=0)
+    low, high = problem.population_bounds
+    if (counts + margins <= high).all() and (counts - margins >= low).all():
+        return nominal.decision
+    m = fo.Model("districts on a release")
+    plan = problem.declare(m, "flow")
+
+    def separate(value):
+        for j in range(problem.districts):
+            spread = factor @ np.round(value(plan.member)[:, j])
+            length = np.linalg.norm(spread)
+            tangent = deviations * (factor.T @ spread / max(length, 1e-9)) @ plan.member[:, j]
+            count = float(value(plan.population)[j])
+            if count + deviations * length > high + 1e-6:
+                yield plan.population[j] + tangent <= high
+            if count - deviations * length < low - 1e-6:
+                yield plan.population[j] - tangent >= low
+
+    m.lazy(separate)
+    m.minimize(plan.objective)
+    found = m.solve("highs", time_limit=60)
+    return plan.decision(found) if found.status.has_solution else None
+
+
+def zero_balance(quick: bool) -> tuple[str, list[Row]]:
+    """Four commissioners' districts of five Texan counties, balanced on noisy and on true counts."""
+    rows = []
+    for county in ("bell", "brazoria", "cameron", "galveston", "nueces"):
+        graph = load_graph(data(f"texas/{county}-tract.json"))
+        names, people = list(graph), np.array([graph.nodes[v]["population"] for v in graph])
+        tree = Hierarchy(parents=(np.zeros(len(people), dtype=int),), counts=people[:, None])
+        p = measure(tree, [0.2, 0.2], seed=0, order="top-down", integer=True)
+        seen = p.solve("largest-remainder").decision.leaves.ravel().astype(int)
+        noisy = graph.copy()
+        nx.set_node_attributes(noisy, dict(zip(names, seen.tolist(), strict=True)), "population")
+        cells = []
+        for drawn_on in (graph, noisy):
+            q = Districting(graph=drawn_on, districts=4, objective="deviation", bounds=(0, int(people.sum())))
+            s = q.solve("local-search", seed=0, restarts=2 if quick else 8, time_limit=5)
+            place = s.decision.assignment
+            for counts in (people, seen):
+                each = np.bincount([place[v] for v in names], weights=counts, minlength=4)
+                cells.append(f"{each.max() - each.min():.0f}")
+        rows.append([county, len(names), f"{people.sum() / 4:,.0f}", *cells])
+        progress(*rows[-1])
+    note = (
+        "The largest minus the smallest district of the most balanced plan that local search finds; epsilon "
+        "0.2 for county and tracts. A plan balanced on noisy counts misses by the noise of its districts.\n\n"
+    )
+    head = ["county", "tracts", "people a district"]
+    head += [f"drawn on {a}, counted on {b}" for a in ("true", "noisy") for b in ("true", "noisy")]
+    return note + table(head, rows), []
 
 
 def real(quick: bool) -> tuple[str, list[Row]]:
@@ -207,18 +368,22 @@ def accuracy(quick: bool) -> tuple[str, list[Row]]:
 
 
 PARTS = {
-    "Real counts": real,
-    "Whole counts": whole,
+    "Peers": peers,
+    "Nested level problems": nested,
+    "Districts that surely balance": balanced,
+    "Zero balance": zero_balance,
     "Seven types": seven,
     "Accuracy by split": accuracy,
+    "Whole counts": whole,
+    "Real counts": real,
 }
 
 
 def main() -> None:
-    given = parser(__doc__).parse_args()
+    given = parser(__doc__, *PARTS).parse_args()
     warm()
     page = Page("Census releases", given.out, "numpy", "scipy", "numba", "highspy", "clarabel", "cvxpy")
-    page.run(PARTS, given.quick)
+    page.run({name: PARTS[name] for name in given.parts}, given.quick)
 
 
 if __name__ == "__main__":

@@ -147,7 +147,7 @@ def solve_model(
     if is_checkable(program):
         result = _confirmed(model, chosen, checked, result, settings, deadline)
         results[-1] = result if result.status.has_solution else results[-1]
-    quadratic = program.stages[-1].quadratic is not None
+    quadratic = program.stages[-1].quadratic is not None and not program.cones  # rays are linear programs
     if (result.status is Status.FAILED and quadratic) or (
         result.status is Status.UNBOUNDED and not is_checkable(program) and not program.cones
     ):

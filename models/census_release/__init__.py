@@ -17,7 +17,7 @@ from forcopt.models.census_release.budget import LevelBudget
 from forcopt.models.census_release.district import StableDistrict
 from forcopt.models.census_release.measure import measure
 from forcopt.models.census_release.problem import ConsistentRelease, Invariant, Measurement
-from forcopt.models.census_release.region import Region, noise_variances
+from forcopt.models.census_release.region import Region, deviation_factor, noise_variances
 from forcopt.models.census_release.regression import EcologicalRegression, Rates
 from forcopt.models.census_release.release import Release
 
@@ -31,6 +31,7 @@ __all__ = [
     "Region",
     "Release",
     "StableDistrict",
+    "deviation_factor",
     "measure",
     "noise_variances",
 ]

@@ -10,8 +10,9 @@ from forcopt.data.hierarchy import Hierarchy
 from forcopt.errors import DeclarationError
 from forcopt.language.atoms import abs as absolute
 from forcopt.language.model import Model
+from forcopt.models.census_release.centre import real_optimum, round_by_remainders
 from forcopt.models.census_release.common import infeasible, out_of_time
-from forcopt.models.census_release.formulations import _counts, real_optimum
+from forcopt.models.census_release.formulations import Counts
 from forcopt.models.census_release.problem import ConsistentRelease, Invariant
 from forcopt.models.census_release.release import Release
 from forcopt.problem import Outcome
@@ -23,8 +24,10 @@ __all__ = ["clip", "l1_rounder", "largest_remainder_rounding", "printed_topdown"
 @ConsistentRelease.algorithm("clip", exact=False)
 def clip(problem: ConsistentRelease, *, time_limit: float | None = None) -> Outcome:
     """Real counts of any sign, with negative ones set to 0: this breaks the sums."""
+    if (none := infeasible(problem)) is not None:
+        return none
     clock = Deadline(time_limit)
-    found = real_optimum(problem.replace(integer=False, nonnegative=False))
+    found = real_optimum(problem.replace(integer=False, nonnegative=False), clock.left)
     if clock.passed:
         return out_of_time(clock)
     levels = [np.maximum(level, 0.0) if problem.nonnegative else level.copy() for level in found]
@@ -42,24 +45,10 @@ def largest_remainder_rounding(problem: ConsistentRelease, *, time_limit: float 
     if (none := infeasible(problem)) is not None:
         return none
     clock = Deadline(time_limit)
-    h, real = problem.hierarchy, real_optimum(problem)
-    found = np.round(real[0])
-    for level in range(1, h.depth):
-        if clock.passed:
-            return out_of_time(clock)
-        near = np.where(
-            np.abs(real[level] - np.round(real[level])) < 1e-9, np.round(real[level]), real[level]
-        )
-        floors, parent = np.floor(near), h.parents[level - 1]
-        missing = np.round(found - h.up(level, floors)).astype(np.int64)
-        out = floors.copy()
-        begin = h.children[level - 1][1]
-        for t in range(problem.types):
-            order = np.lexsort((-(near - floors)[:, t], parent))
-            rank = np.arange(len(order)) - begin[parent[order]]
-            out[order, t] += rank < missing[parent[order], t]
-        found = out
-    return Outcome(Release.of_leaves(h, found))
+    real = real_optimum(problem, clock.left)
+    if clock.passed:
+        return out_of_time(clock)
+    return Outcome(Release.of_leaves(problem.hierarchy, round_by_remainders(problem.hierarchy, real)))
 
 
 @ConsistentRelease.algorithm(
@@ -77,18 +66,18 @@ def l1_rounder(
     if (none := infeasible(problem)) is not None:
         return none
     clock = Deadline(time_limit)
-    real = real_optimum(problem)
+    real = real_optimum(problem, clock.left)
     if clock.passed:
         return out_of_time(clock)
     model = Model("l1-rounder")
-    counts = _counts(problem, model, integer=not problem.separable)
+    counts = Counts(problem, model, integer=not problem.separable).levels
     terms = [absolute(level - near).sum() for level, near in zip(counts, real, strict=True)]
     model.minimize(sum(terms[1:], terms[0]))
-    said = model.solve(backend, time_limit=clock.left)
-    if not said.status.has_solution:
-        return Outcome(None, status=said.status, message=said.message)
-    leaves = np.round(np.asarray(said[counts[-1]]))
-    return Outcome(Release.of_leaves(problem.hierarchy, leaves), message=said.message)
+    result = model.solve(backend, time_limit=clock.left)
+    if not result.status.has_solution:
+        return Outcome(None, status=result.status, message=result.message)
+    leaves = np.round(np.asarray(result[counts[-1]]))
+    return Outcome(Release.of_leaves(problem.hierarchy, leaves), message=result.message)
 
 
 @ConsistentRelease.algorithm("printed-topdown", exact=False, cites="Cohen et al. (2021), Algorithm 1")
@@ -102,6 +91,8 @@ def printed_topdown(
     """
     if not problem.integer or problem.extra:
         raise DeclarationError("printed-topdown: integer must be True, and extra empty")
+    if (none := infeasible(problem)) is not None:
+        return none
     h, clock = problem.hierarchy, Deadline(time_limit)
     found = np.zeros((0, problem.types))
     for level in range(h.depth):

@@ -13,7 +13,7 @@ from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Integers
 from forcopt.errors import DeclarationError
 from forcopt.language import concatenate, stack
-from forcopt.language.atoms import inverse, norm, power, quad_over_lin, sum_squares
+from forcopt.language.atoms import inverse, norm, power, quad_over_lin
 from forcopt.language.model import Model
 from forcopt.language.objective import leximax
 from forcopt.loops.solution import ModelSolution
@@ -197,8 +197,8 @@ def conic(problem: LevelBudget, model: Model) -> Handles:
             model.subject_to(losses <= top)
             objective = top
 
-    def read(said: ModelSolution) -> Array:
-        found = np.maximum(said[shares], 0.0)
+    def read(result: ModelSolution) -> Array:
+        found = np.maximum(result[shares], 0.0)
         return np.asarray(found / found.sum())
 
     return Handles(objective=objective, decision=read, unit=unit, shares=shares, variances=losses)
@@ -238,11 +238,12 @@ def elfving(problem: LevelBudget, model: Model) -> Handles:
     for level in range(d):
         model.subject_to(norm(concatenate([z[level] for z in vectors])) <= norms[level])
 
-    def read(said: ModelSolution) -> Array:
-        found = np.maximum(said[norms], 0.0)
+    def read(result: ModelSolution) -> Array:
+        found = np.maximum(result[norms], 0.0)
         return np.asarray(found / found.sum())
 
-    total = sum_squares(norms.sum().reshape(1))
+    # A cone, not a quadratic objective, which conic solvers are less precise with.
+    total = quad_over_lin(norms.sum().reshape(1), 1.0)
     return Handles(objective=total, decision=read, unit=1 / (problem.rho * count), norms=norms)
 
 

@@ -8,7 +8,7 @@ from forcopt.models.census_release.problem import ConsistentRelease
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["demand", "infeasible", "out_of_time"]
+__all__ = ["demand", "demand_formulation", "infeasible", "out_of_time"]
 
 
 def demand(
@@ -52,6 +52,22 @@ def demand(
         raise DeclarationError(f"{method}: integer is {problem.integer}; it must be {integer}: use {other}")
 
 
+def demand_formulation(problem: ConsistentRelease, method: str) -> None:
+    """Refuse a problem that a formulation is not for, before a model is written.
+
+    Raises
+    ------
+    DeclarationError
+        Naming the field and another method.
+    """
+    demand(problem, method, integer=method != "qp", separable=False)
+    if method == "network-lp" and not problem.is_network:
+        raise DeclarationError(
+            "network-lp: the workload or an invariant adds types up in a way that is not known to be a "
+            "network: use miqp"
+        )
+
+
 def infeasible(problem: ConsistentRelease) -> Outcome | None:
     """The outcome of a problem that no release can meet; None if none is known to be so."""
     reason = problem.infeasibility_reason()
@@ -60,5 +76,5 @@ def infeasible(problem: ConsistentRelease) -> Outcome | None:
 
 def out_of_time(error: TimeoutError | Deadline) -> Outcome:
     """The outcome of a run that the time limit ended before it had a decision."""
-    passed = f"the time limit of {error.limit:g} s passed" if isinstance(error, Deadline) else str(error)
+    passed = error.end if isinstance(error, Deadline) else str(error)
     return Outcome(None, status=Status.LIMIT, message=passed)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numba import njit
 from pydantic import field_validator, model_validator
 
@@ -17,7 +16,7 @@ from forcopt.errors import DeclarationError
 from forcopt.language.atoms import sum_squares
 from forcopt.language.model import Model
 from forcopt.models.census_release.common import out_of_time
-from forcopt.models.census_release.region import Region, noise_variances
+from forcopt.models.census_release.region import Region, deviation_factor, noise_variances
 from forcopt.problem import Evaluation, Handles, Method, Outcome, Problem
 
 __all__ = ["StableDistrict"]
@@ -260,7 +259,7 @@ def tree_dp(problem: StableDistrict, *, time_limit: float | None = None) -> Outc
 
 @StableDistrict.formulation("miqp", exact=True, cites="Cohen et al. (2021), section 6")
 def district_miqp(problem: StableDistrict, model: Model) -> Handles:
-    """A binary for each leaf and the mean of the children as weight of each unit.
+    """A binary for each leaf; the objective is a norm of them, see `deviation_factor`.
 
     Returns
     -------
@@ -276,18 +275,10 @@ def district_miqp(problem: StableDistrict, model: Model) -> Handles:
         assert problem.bounds is not None
         total = (member * problem.people.astype(float)).sum()
         model.subject_to(total >= problem.bounds[0], total <= problem.bounds[1])
-    weight, terms, unit = member, [], float(np.median(noise))
-    for level in range(h.depth - 1, 0, -1):
-        parent, above = h.parents[level - 1], h.sizes[level - 1]
-        fan = np.bincount(parent, minlength=above)
-        means = sp.csr_array((1 / fan[parent], (parent, np.arange(len(parent)))), shape=(above, len(parent)))
-        mean = means @ weight
-        terms.append(sum_squares((weight - mean[parent]) * float(np.sqrt(noise[level] / unit))))
-        weight = mean
-    terms.append(sum_squares(weight * float(np.sqrt(noise[0] / unit))))
+    unit = float(np.median(noise))
     return Handles(
-        objective=sum(terms[1:], terms[0]),
-        decision=lambda said: Region(h, np.flatnonzero(said[member] > 0.5)),
+        objective=sum_squares(deviation_factor(h, noise / unit) @ member),
+        decision=lambda result: Region(h, np.flatnonzero(result[member] > 0.5)),
         start=lambda decision: {member: Region(h, getattr(decision, "leaves", decision)).indicator},
         unit=unit,
         member=member,

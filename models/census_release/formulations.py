@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,44 +14,122 @@ from forcopt.language.atoms import sum_squares
 from forcopt.language.model import Model
 from forcopt.language.objective import lexicographic, minimize
 from forcopt.loops.solution import ModelSolution
-from forcopt.models.census_release.common import demand
+from forcopt.models.census_release.centre import centre, real_optimum
+from forcopt.models.census_release.common import demand_formulation
 from forcopt.models.census_release.problem import ConsistentRelease
 from forcopt.models.census_release.release import Release
 from forcopt.problem import Handles
 
-__all__ = ["miqp", "network_lp", "qp", "unit_steps"]
+__all__ = ["Counts", "measured", "miqp", "network_lp", "qp", "squares", "unit_steps"]
 
 
-def _counts(problem: ConsistentRelease, model: Model, integer: bool) -> list[Any]:
-    """A variable for each level, tied by the sums; shapes ``(units, types)``."""
-    h = problem.hierarchy
-    found = []
-    for level, size in enumerate(h.sizes):
-        last = level == h.depth - 1
-        low = 0.0 if problem.nonnegative else -np.inf
-        held = problem.held[level]
-        lower, upper = np.where(np.isnan(held), low, held), np.where(np.isnan(held), np.inf, held)
-        name = model.unused_name(f"counts_{level}")
-        found.append(
-            model.variable(name, (size, problem.types), lower=lower, upper=upper, integer=integer and last)
-        )
-    for level in range(1, h.depth):
-        parent, above = h.parents[level - 1], h.sizes[level - 1]
-        adds = sp.csr_array(
-            (np.ones(len(parent)), (parent, np.arange(len(parent)))), shape=(above, len(parent))
-        )
-        model.subject_to(adds @ found[level] == found[level - 1], name=model.unused_name(f"sums_{level}"))
-    for number, item in enumerate(problem.invariants):
-        types = list(item.types or range(problem.types))
-        if len(types) > 1:
-            unit = h.find(item.level, item.unit)
-            name = model.unused_name(f"invariant_{number}")
-            model.subject_to(found[item.level][unit, types].sum() == item.value, name=name)
-    return found
+class Counts:
+    """Variables for the counts of all levels, tied by the sums and the invariants.
+
+    Parameters
+    ----------
+    problem : ConsistentRelease
+        The problem.
+    model : Model
+        It gets the variables and rows.
+    integer : bool
+        Whether the leaves are whole.
+    near : tuple[Array, ...], optional
+        Whole counts by level that add up: the variables are differences from these; by default `centre`.
+    fixed : sequence of Array, default ()
+        The counts of the first levels, if they are known.
+
+    Attributes
+    ----------
+    levels : list of Expression
+        The counts, shapes ``(units, types)``.
+    shifts : list of Variable
+        Their differences from `near`.
+    """
+
+    def __init__(
+        self,
+        problem: ConsistentRelease,
+        model: Model,
+        integer: bool,
+        near: tuple[Array, ...] | None = None,
+        fixed: Sequence[Array] = (),
+    ) -> None:
+        h, self.problem = problem.hierarchy, problem
+        self.near = centre(problem) if near is None else near
+        self.shifts: list[Any] = []
+        ranges = _ranges(problem, self.near) if integer else None
+        for level, around in enumerate(self.near):
+            held = fixed[level] if level < len(fixed) else problem.held[level]
+            low = np.full(held.shape, 0.0 if problem.nonnegative else -np.inf)
+            high, last = np.full(held.shape, np.inf), level == h.depth - 1
+            if last and ranges is not None:
+                low, high = np.maximum(low, ranges[0]), ranges[1]
+            low, high = (np.where(np.isnan(held), limit, held) - around for limit in (low, high))
+            name = model.unused_name(f"shift_{level}")
+            self.shifts.append(
+                model.variable(name, held.shape, lower=low, upper=high, integer=integer and last)
+            )
+        for level in range(1, h.depth):
+            parent, above = h.parents[level - 1], h.sizes[level - 1]
+            adds = sp.csr_array(
+                (np.ones(len(parent)), (parent, np.arange(len(parent)))), shape=(above, len(parent))
+            )
+            name = model.unused_name(f"sums_{level}")
+            model.subject_to(adds @ self.shifts[level] == self.shifts[level - 1], name=name)
+        self.levels = [shift + around for shift, around in zip(self.shifts, self.near, strict=True)]
+        for number, item in enumerate(problem.invariants):
+            types = list(item.types or range(problem.types))
+            if len(types) > 1:
+                unit = h.find(item.level, item.unit)
+                name = model.unused_name(f"invariant_{number}")
+                model.subject_to(self.levels[item.level][unit, types].sum() == item.value, name=name)
+
+    def start(self, decision: Any) -> dict[Any, Array]:
+        """The values of the variables at a decision."""
+        levels = self.problem.read(decision)
+        return {v: level - near for v, level, near in zip(self.shifts, levels, self.near, strict=True)}
+
+    def release(self, result: ModelSolution, integer: bool) -> Release:
+        """The release of a solver's point: rounded or clipped, with the leaves' invariants."""
+        found, held = np.asarray(result[self.levels[-1]]), self.problem.held[-1]
+        if integer:
+            found = np.round(found)
+        elif self.problem.nonnegative:
+            found = np.maximum(found, 0.0)
+        return Release.of_leaves(self.problem.hierarchy, np.where(np.isnan(held), found, held))
 
 
-def _off(problem: ConsistentRelease, counts: list[Any]) -> list[list[tuple[Any, Array, Array]]]:
-    """By level: expressions of query counts, noisy counts and precision, each flat."""
+def _ranges(problem: ConsistentRelease, near: tuple[Array, ...]) -> tuple[Array, Array]:
+    """Bounds on the leaves in every optimum, shapes ``(leaves, types)``; infinite where none is known.
+
+    No measurement's squares exceed the objective at a feasible point. In top-down order only the root's do
+    not; with counts at least 0 no leaf exceeds the root.
+    """
+    h, shape = problem.hierarchy, (problem.hierarchy.leaves, problem.types)
+    low, high = np.full(shape, -np.inf), np.full(shape, np.inf)
+    evaluation = problem.evaluate(near)
+    if not evaluation.feasible:
+        return low, high
+    joint, rows = problem.order == "joint", problem.queries
+    level = h.depth - 1 if joint else 0
+    most = evaluation.objective if joint else float(problem.residuals(near)[0])
+    reach = np.sqrt(most / problem.weights[level]) + 1.0
+    seen = problem.noisy[level]
+    if problem.nonnegative:
+        for q, row in enumerate(rows):
+            holds = np.flatnonzero(row)
+            high[:, holds] = np.minimum(high[:, holds], (seen[:, q] + reach[q])[:, None])
+        return low, np.maximum(np.ceil(high), 0.0)
+    if joint and np.linalg.matrix_rank(rows) == problem.types:
+        solve = np.linalg.pinv(rows.astype(float))
+        middle, width = seen @ solve.T, reach @ np.abs(solve).T
+        low, high = np.floor(middle - width), np.ceil(middle + width)
+    return low, high
+
+
+def measured(problem: ConsistentRelease, counts: list[Any]) -> list[list[tuple[Any, Array, Array]]]:
+    """List the measurements by level: query counts as expressions, noisy counts and precision."""
     rows = problem.queries.T.astype(float)
     found = []
     for level, noisy, w in zip(counts, problem.noisy, problem.weights, strict=True):
@@ -61,53 +140,45 @@ def _off(problem: ConsistentRelease, counts: list[Any]) -> list[list[tuple[Any, 
     return found
 
 
+def squares(parts: list[tuple[Any, Array, Array]], unit: float) -> Any:
+    """The weighted squares of one level, in units of `unit`."""
+    terms = [sum_squares((value - noisy) * np.sqrt(w / unit)) for value, noisy, w in parts]
+    return sum(terms[1:], terms[0])
+
+
 def _objective(problem: ConsistentRelease, stages: list[Any], tolerance: float) -> Any:
     if problem.order == "joint":
         return sum(stages[1:], stages[0])
     return lexicographic([minimize(stage) for stage in stages], tolerance=tolerance)
 
 
-def _handles(
-    problem: ConsistentRelease, objective: Any, counts: list[Any], read: Any, unit: float
-) -> Handles:
-    def start(decision: Any) -> dict[Any, Array]:
-        return dict(zip(counts, problem.read(decision), strict=True))
-
-    return Handles(objective=objective, decision=read, start=start, unit=unit, counts=counts)
-
-
 def _quadratic(problem: ConsistentRelease, model: Model, integer: bool) -> Handles:
-    counts = _counts(problem, model, integer)
+    counts = Counts(problem, model, integer)
     unit = float(np.median(problem.weights))  # solvers' tolerances are absolute
-    stages: list[Any] = [
-        sum(
-            (sum_squares((value - noisy) * np.sqrt(w / unit)) for value, noisy, w in parts[1:]),
-            sum_squares((parts[0][0] - parts[0][1]) * np.sqrt(parts[0][2] / unit)),
-        )
-        for parts in _off(problem, counts)
-    ]
-
-    def read(said: ModelSolution) -> Release:
-        leaves = np.asarray(said[counts[-1]])
-        held = problem.held[-1]
-        leaves = np.round(leaves) if integer else np.maximum(leaves, 0.0) if problem.nonnegative else leaves
-        return Release.of_leaves(problem.hierarchy, np.where(np.isnan(held), leaves, held))
-
-    return _handles(problem, _objective(problem, stages, 1e-6), counts, read, unit)
+    stages = [squares(parts, unit) for parts in measured(problem, counts.levels)]
+    return Handles(
+        objective=_objective(problem, stages, 1e-6),
+        decision=lambda result: counts.release(result, integer),
+        start=counts.start,
+        unit=unit,
+        counts=counts.levels,
+    )
 
 
 @ConsistentRelease.formulation("qp", exact=True, cites="Cohen et al. (2021), problems of section 3.3")
 def qp(problem: ConsistentRelease, model: Model) -> Handles:
     """Real counts: a convex quadratic program, or one a level in top-down order.
 
-    Top-down order holds the value of a level by a cone, so that it needs a backend for second-order cones.
+    `ConsistentRelease.solve` goes level by level in top-down order and fixes the optimal query counts of each
+    level, see `level_qp`. The model itself is lexicographic: it holds the value of a level by a cone, within
+    1e-6, so that it needs a backend for second-order cones.
 
     Returns
     -------
     Handles
         ``counts``, by level, shapes ``(units, types)``.
     """
-    demand(problem, "qp", separable=False)
+    demand_formulation(problem, "qp")
     return _quadratic(problem, model, integer=False)
 
 
@@ -120,7 +191,7 @@ def miqp(problem: ConsistentRelease, model: Model) -> Handles:
     Handles
         ``counts``, by level, shapes ``(units, types)``.
     """
-    demand(problem, "miqp", integer=True, separable=False)
+    demand_formulation(problem, "miqp")
     return _quadratic(problem, model, integer=True)
 
 
@@ -146,11 +217,7 @@ def network_lp(problem: ConsistentRelease, model: Model, reach: int = 3) -> Hand
     Handles
         ``counts``, by level, shapes ``(units, types)``.
     """
-    demand(problem, "network-lp", integer=True, separable=False)
-    if not problem.is_network:
-        raise DeclarationError(
-            "network-lp: the workload, or what is invariant, is not known to be a network: use miqp"
-        )
+    demand_formulation(problem, "network-lp")
     return unit_steps(problem, model, reach)
 
 
@@ -167,12 +234,12 @@ def unit_steps(problem: ConsistentRelease, model: Model, reach: int = 3) -> Hand
     Handles
         See `network_lp`.
     """
-    counts = _counts(problem, model, integer=False)
-    centre = real_optimum(problem)
+    declared, middle_counts = Counts(problem, model, integer=False), real_optimum(problem)
+    counts = declared.levels
     unit = float(np.median(problem.weights))
     stages, values, windows = [], [], []
-    middles = _off(problem, list(centre))
-    for parts, middle in zip(_off(problem, counts), middles, strict=True):
+    middles = measured(problem, list(middle_counts))
+    for parts, middle in zip(measured(problem, counts), middles, strict=True):
         terms = []
         for (value, noisy, w), (near, _, _) in zip(parts, middle, strict=True):
             base = np.floor(np.asarray(near) + 1e-9)
@@ -181,12 +248,12 @@ def unit_steps(problem: ConsistentRelease, model: Model, reach: int = 3) -> Hand
             windows.append((base - reach, base + reach))
         stages.append(sum(terms[1:], terms[0]))
 
-    def read(said: ModelSolution) -> Release:
-        leaves = np.asarray(said[counts[-1]])
+    def read(result: ModelSolution) -> Release:
+        leaves = np.asarray(result[counts[-1]])
         whole = np.round(leaves)
         leaves = whole if np.abs(leaves - whole).max(initial=0.0) < 1e-3 else leaves
         for value, (low, high) in zip(values, windows, strict=True):
-            found = np.asarray(said[value])
+            found = np.asarray(result[value])
             beyond = max(float((low - found).max()), float((found - high).max()))
             if beyond > 1e-3:
                 raise DeclarationError(
@@ -195,7 +262,8 @@ def unit_steps(problem: ConsistentRelease, model: Model, reach: int = 3) -> Hand
                 )
         return Release.of_leaves(problem.hierarchy, leaves)
 
-    return _handles(problem, _objective(problem, stages, 1e-9), counts, read, unit)
+    objective = _objective(problem, stages, 1e-9)
+    return Handles(objective=objective, decision=read, start=declared.start, unit=unit, counts=counts)
 
 
 def _steps(model: Model, value: Any, noisy: Array, w: Array, base: Array, reach: int) -> Any:
@@ -216,20 +284,3 @@ def _steps(model: Model, value: Any, noisy: Array, w: Array, base: Array, reach:
         - (ends[1] * less).sum()
         + float((w * (first - noisy) ** 2).sum())
     )
-
-
-def real_optimum(problem: ConsistentRelease) -> tuple[Array, ...]:
-    """The counts of the optimum without wholeness, by level; infeasible problems give the noisy counts."""
-    real = problem.replace(integer=False)
-    if problem.separable:
-        joint, signed = problem.order == "joint", not problem.nonnegative
-        method = ("tree-wls" if signed else "tree-nnls") if joint else ("toydown" if signed else "simplex")
-        found = real.solve(method)
-    elif problem.order == "joint":
-        found = real.solve("qp")
-    else:
-        found = real.solve("qp", backend="clarabel")
-    if found.decision is None:
-        pseudo = np.linalg.pinv(problem.queries.T.astype(float))
-        return tuple(level @ pseudo for level in problem.noisy)
-    return tuple(found.decision.counts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -10,16 +11,22 @@ import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from forcopt.arrays import Array, as_numbers
+from forcopt.clock import Deadline
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.declaration import Declared, Integers, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.census_release.release import Release
-from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem, Solution
 
 if TYPE_CHECKING:
     from forcopt.loops.certify import Certificate
 
 __all__ = ["ConsistentRelease", "Invariant", "Measurement"]
+
+
+def _listed(types: tuple[int, ...]) -> str:
+    return ", ".join(map(str, types))
+
 
 _MOST_NAMED = 3
 """Violations of one kind that are named; the largest first."""
@@ -152,6 +159,11 @@ class ConsistentRelease(Problem):
     @classmethod
     def _drop_counts(cls, hierarchy: Hierarchy) -> Hierarchy:
         return hierarchy.bare
+
+    @field_validator("zeros", mode="before")
+    @classmethod
+    def _none_empty(cls, zeros: Any) -> Any:
+        return np.zeros(0, dtype=np.int64) if zeros is None else zeros
 
     @field_validator("noisy")
     @classmethod
@@ -321,9 +333,14 @@ class ConsistentRelease(Problem):
         return np.where(self.hierarchy.up(level, endless.astype(float)) > 0, -np.inf, total)
 
     def infeasibility_reason(self) -> str:
-        """The unit whose invariant its children cannot meet; empty if there is none."""
-        h = self.hierarchy
-        floors = self.floors
+        """Name a unit whose invariants contradict each other or those below; empty if none is known.
+
+        Notes
+        -----
+        Complete for invariants of single types. Invariants of several types are compared with the least
+        counts of their types, and invariants of all types along the tree too; others need a program.
+        """
+        h, floors = self.hierarchy, self.floors
         if self._conflict:
             return self._conflict[0]
         for level in range(h.depth - 1, -1, -1):
@@ -339,17 +356,39 @@ class ConsistentRelease(Problem):
                 wrong = (held < below - slack) | (closed & (np.abs(held - below) > slack))
             if wrong.any():
                 unit, t = np.argwhere(wrong)[0]
-                return f"unit {h.name(level, int(unit))}: {held[unit, t]:g}, its children {below[unit, t]:g}"
-        return self._total_reason()
+                name, value = h.name(level, int(unit)), held[unit, t]
+                if level == h.depth - 1:
+                    return f"unit {name}: {value:g}, which is below 0"
+                return f"unit {name}: {value:g}, its children {below[unit, t]:g}"
+        return self._group_reason() or self._total_reason()
+
+    def _group_reason(self) -> str:
+        """As `infeasibility_reason`, for each invariant of several types against their least counts."""
+        h = self.hierarchy
+        seen: dict[tuple[int, int, tuple[int, ...]], float] = {}
+        for item in self.invariants:
+            types = tuple(sorted(item.types)) or tuple(range(self.types))
+            if len(types) == 1:
+                continue
+            unit = h.find(item.level, item.unit)
+            name = h.name(item.level, unit)
+            if seen.setdefault((item.level, unit, types), item.value) != item.value:
+                return f"unit {name}: {seen[item.level, unit, types]:g} and {item.value:g}"
+            low, fixed = self.floors[item.level]
+            least, shut = float(low[unit, types].sum()), bool(fixed[unit, types].all())
+            slack = FEASIBILITY_TOLERANCE * max(1.0, abs(item.value))
+            if item.value < least - slack or (shut and item.value > least + slack):
+                return f"unit {name}: {item.value:g} over types {_listed(types)}, which have {least:g}"
+        return ""
 
     def _total_reason(self) -> str:
-        """As `infeasibility_reason`, for invariants on the sum of all types."""
+        """As `infeasibility_reason`, for invariants on the sum of all types along the tree."""
         h = self.hierarchy
-        totals: dict[tuple[int, int], float] = {}
+        totals: list[dict[int, float]] = [{} for _ in h.sizes]
         for item in self.invariants:
-            if not item.types or len(item.types) == self.types > 1:
-                totals[item.level, h.find(item.level, item.unit)] = item.value
-        if not totals or self.types == 1:
+            if self.types > 1 and len(item.types) in (0, self.types):
+                totals[item.level][h.find(item.level, item.unit)] = item.value
+        if not any(totals):
             return ""
         below: Array = np.zeros(0)
         closed: Array = np.zeros(0, dtype=bool)
@@ -357,17 +396,35 @@ class ConsistentRelease(Problem):
             low, fixed = self.floors[level]
             own, shut = np.asarray(low.sum(axis=1)), np.asarray(fixed.all(axis=1))
             if level < h.depth - 1:
-                own = np.maximum(own, self._sum_floors(level + 1, below))
-                shut = shut | (h.up(level + 1, (~closed).astype(float)) == 0)
-            for (at, unit), value in totals.items():
-                if at == level:
-                    if value < own[unit] - FEASIBILITY_TOLERANCE or (
-                        shut[unit] and abs(value - own[unit]) > FEASIBILITY_TOLERANCE
-                    ):
-                        return f"unit {h.name(level, unit)}: {value:g}, its children {own[unit]:g}"
-                    own[unit], shut[unit] = value, True
+                children = self._sum_floors(level + 1, below)
+                ends = h.up(level + 1, (~closed).astype(float)) == 0
+                slack = FEASIBILITY_TOLERANCE * np.maximum(1.0, np.abs(children))
+                wrong = (shut & (own < children - slack)) | (ends & (own > children + slack))
+                if wrong.any():
+                    unit = int(np.argmax(wrong))
+                    return f"unit {h.name(level, unit)}: {own[unit]:g}, its children {children[unit]:g}"
+                own, shut = np.maximum(own, children), shut | ends
+            for unit, value in totals[level].items():
+                slack_one = FEASIBILITY_TOLERANCE * max(1.0, abs(value))
+                if value < own[unit] - slack_one or (shut[unit] and value > own[unit] + slack_one):
+                    return f"unit {h.name(level, unit)}: {value:g}, its children {own[unit]:g}"
+                own[unit], shut[unit] = value, True
             below, closed = own, shut
         return ""
+
+    def _solve_model(
+        self, method: Method, own: Mapping[str, Any], common: dict[str, Any], deadline: Deadline
+    ) -> Solution:
+        """As `Problem._solve_model`, after the invariants were compared; ``qp`` goes level by level."""
+        from forcopt.models.census_release.common import demand_formulation, infeasible
+        from forcopt.models.census_release.level_qp import level_qp
+
+        demand_formulation(self, method.name)
+        if (none := infeasible(self)) is not None:
+            return self._from_outcome(method, none, common.get("backend") or "", deadline)
+        if method.name == "qp" and self.order == "top-down":
+            return self._from_outcome(method, *level_qp(self, common, deadline), deadline)
+        return super()._solve_model(method, own, common, deadline)
 
     # -- judging ---------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
+import scipy.sparse as sp
 from pydantic import field_validator, model_validator
 
 from forcopt.arrays import Array, as_numbers
@@ -14,7 +15,7 @@ from forcopt.declaration import Declared, Integers
 from forcopt.errors import DeclarationError
 from forcopt.models.census_release.passes import least_squares
 
-__all__ = ["Estimator", "Region", "noise_variances", "region_effects"]
+__all__ = ["Estimator", "Region", "deviation_factor", "noise_variances", "region_effects"]
 
 Estimator = Literal["top-down", "joint"]
 """Level by level from the root, or all levels at once by weighted least squares."""
@@ -203,3 +204,57 @@ def estimating_vectors(region: Region, variances: Array) -> list[Array]:
     data[-1] = region.indicator[:, None] / precision[-1]
     found = least_squares(h, data, [np.array([w]) for w in precision])
     return [float(w) * level[:, 0] for w, level in zip(precision, h.sums(found), strict=True)]
+
+
+def deviation_factor(hierarchy: Hierarchy, variances: Any, estimator: Estimator = "top-down") -> sp.csr_array:
+    """Give the matrix F with which ``|F m|`` is the standard deviation of the count of leaves m.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy
+        The tree.
+    variances : array_like
+        The variance of the noise of each level, shape ``(d,)``; see `noise_variances`.
+    estimator : Estimator, default "top-down"
+        See `Region.variance`.
+
+    Returns
+    -------
+    csr_array
+        Shape ``(units, leaves)``, units of all levels, root first. In a model ``fo.norm(F @ member)`` is the
+        deviation of a district with members ``member``, a second-order cone.
+
+    Notes
+    -----
+    The row of a unit is the difference between its weight (Definition 1) and its parent's, times the
+    standard deviation of the unit given its parent. In top-down order that is the noise's, and weights are
+    means over children. For the joint estimator, the variance of a unit is the harmonic sum of its noise's
+    and its children's, and the weights of children are in proportion to these variances.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> tree = Hierarchy(parents=([0, 0], [0, 0, 1, 1, 1]))
+    >>> factor = deviation_factor(tree, noise_variances([1 / 3] * 3))
+    >>> round(float(((factor @ [1, 0, 1, 1, 0]) ** 2).sum()), 6)
+    109.5
+    """
+    noise, h = as_numbers(variances, "the variances"), hierarchy
+    if noise.shape != (h.depth,) or (noise <= 0).any():
+        raise DeclarationError(f"variances are {noise.tolist()}; they must be {h.depth} numbers above 0")
+    weight, spread = sp.csr_array(sp.eye_array(h.leaves)), np.full(h.leaves, noise[-1])
+    blocks = []
+    for level in range(h.depth - 1, 0, -1):
+        parent, above = h.parents[level - 1], h.sizes[level - 1]
+        total = np.bincount(parent, weights=spread, minlength=above)
+        mean = sp.csr_array(
+            (spread / total[parent], (parent, np.arange(len(parent)))), shape=(above, len(parent))
+        )
+        upper = sp.csr_array(mean @ weight)
+        blocks.append(sp.diags_array(np.sqrt(spread)) @ (weight - upper[parent]))
+        weight = upper
+        spread = np.full(above, noise[level - 1])
+        if estimator == "joint":
+            spread = spread * total / (spread + total)
+    blocks.append(sp.diags_array(np.sqrt(spread)) @ weight)
+    return sp.csr_array(sp.vstack(blocks[::-1]))

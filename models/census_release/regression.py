@@ -150,9 +150,11 @@ class EcologicalRegression(Problem):
         """The weight of each unit, shape ``(n,)``."""
         if self.weighting == "weighted":
             return self.votes
+        kept = np.ones(len(self.votes), dtype=bool)
         if self.weighting == "filtered":
-            return (self.votes > self.more_than).astype(float)
-        kept = self.votes > 0 if self.missing == "drop" else np.ones(len(self.votes), dtype=bool)
+            kept &= self.votes > self.more_than
+        if self.missing == "drop":
+            kept &= self.votes > 0
         return kept.astype(float)
 
     @property
@@ -220,11 +222,12 @@ def regression_qp(problem: EcologicalRegression, model: Model) -> Handles:
     rates = model.variable(model.unused_name("rates"), 2, lower=low, upper=high)
     w, x = problem.weights, problem.share
     used = w > 0
-    unit = float(w[used].sum())
+    spread = problem.outcomes[used] - np.average(problem.outcomes[used], weights=w[used])
+    unit = max(float(w[used] @ spread**2), 1e-9 * float(w[used].sum()))  # the squares without a slope
     fitted = rates[0] * x[used] + rates[1] * (1 - x[used])
     return Handles(
         objective=sum_squares((fitted - problem.outcomes[used]) * np.sqrt(w[used] / unit)),
-        decision=lambda said: Rates(*map(float, said[rates])),
+        decision=lambda result: Rates(*map(float, result[rates])),
         start=lambda decision: {rates: np.array(problem.line(decision))},
         unit=unit,
         rates=rates,

@@ -147,16 +147,60 @@ def test_integer_quadratic_programs_agree():
         assert s.objective == pytest.approx(p.solve("tree-integer").objective, rel=1e-6), s
 
 
-def test_top_down_quadratic_programs_claim_no_more_than_they_prove():
-    """A cone holds each level's value only roughly: such a run is feasible, or agrees."""
-    for seed in range(3):
-        p = _random(seed, order="top-down")
-        s = p.solve("qp", backend="clarabel")
-        exact = p.solve("simplex").decision
-        assert s.evaluation.feasible
-        assert s.decision.counts[0][0, 0] == pytest.approx(exact.counts[0][0, 0], abs=0.01)
-        if s.status is fo.Status.OPTIMAL:
-            assert np.allclose(s.decision.leaves, exact.leaves, atol=0.05)
+@pytest.mark.parametrize("backend", ["clarabel", "highs", "osqp"])
+@pytest.mark.parametrize("nonnegative", [True, False])
+def test_top_down_quadratic_programs_are_solved_level_by_level(backend, nonnegative):
+    for seed in range(4):
+        p = _random(seed, order="top-down", nonnegative=nonnegative)
+        s = p.solve("qp", backend=backend)
+        exact = p.solve("simplex" if nonnegative else "toydown")
+        assert s.status is fo.Status.OPTIMAL and s.evaluation.feasible
+        assert s.objective == pytest.approx(exact.objective, rel=1e-6, abs=1e-6)
+        assert np.allclose(s.decision.leaves, exact.decision.leaves, atol=1e-3)
+        assert s.bound <= exact.objective * (1 + 1e-6) + 1e-6
+
+
+def test_top_down_order_holds_query_counts_and_not_types():
+    """The root fixes the sum of two types only; the leaves choose how it is split."""
+    h = Hierarchy(parents=([0, 0],))
+    p = ConsistentRelease(
+        h, ([9], [4, 8]), [1, 1], order="top-down", workload=[[1, 1]], invariants=(Invariant(1, 0, 3, (0,)),)
+    )
+    s = p.solve("qp")
+    assert s.status is fo.Status.OPTIMAL and s.objective == pytest.approx(5, abs=1e-6)
+    assert s.decision.counts[1].sum(axis=1) == pytest.approx([3, 6], abs=1e-4)  # 2.5 is below type 0
+    q = p.replace(extra=({"leaves": [1], "noisy": [5.0], "precision": 2.0},), invariants=())
+    # Leaves x and 9 - x: (x - 4)^2 + (1 - x)^2 + 2 (4 - x)^2 is least at x = 3.25.
+    t = q.solve("qp")
+    assert t.status is fo.Status.OPTIMAL
+    assert t.decision.counts[1].sum(axis=1) == pytest.approx([3.25, 5.75], abs=1e-4)
+
+
+@pytest.mark.parametrize("order", ["joint", "top-down"])
+def test_millions_of_people_leave_solvers_their_digits(order):
+    """Programs about the noisy counts themselves lost all digits to the squares of large counts."""
+    rng = np.random.default_rng(0)
+    h = Hierarchy(parents=([0] * 4, np.repeat(np.arange(4), 5)))
+    true = h.sums(rng.integers(100_000, 3_000_000, 20)[:, None])
+    p = ConsistentRelease(h, tuple(x + rng.normal(0, 9, x.shape) for x in true), [0.01] * 3, order=order)
+    exact = p.solve("tree-nnls" if order == "joint" else "simplex").objective
+    for backend in ("clarabel", "highs", "osqp"):
+        s = p.solve("qp", backend=backend)
+        assert s.status is fo.Status.OPTIMAL and s.objective == pytest.approx(exact, rel=1e-6)
+
+
+def test_whole_counts_of_any_sign_have_bounds():
+    """SCIP gave up on integers without bounds where queries share types."""
+    p = ConsistentRelease(
+        Hierarchy(parents=()),
+        ([[4.125, 3.0]],),
+        [0.125],
+        workload=[[0, 1], [1, 1]],
+        nonnegative=False,
+        integer=True,
+    )
+    s = p.solve("miqp", time_limit=20)
+    assert s.status is fo.Status.OPTIMAL and s.objective == pytest.approx(0.125 * 0.125**2, abs=1e-9)
 
 
 def _nested(rng):
@@ -392,20 +436,63 @@ def test_a_query_twice_is_refused():
         ConsistentRelease(Hierarchy(), ([[1, 2]],), [1], workload=[[1, 1], [1, 1]])
 
 
-def test_contradicting_invariants_are_infeasible():
+@pytest.mark.parametrize("order", ["joint", "top-down"])
+@pytest.mark.parametrize("integer", [True, False])
+def test_contradicting_invariants_are_infeasible_in_every_method(order, integer):
     h = Hierarchy.from_geoids(["480010001", "481130001", "481130002"], lengths=(2, 5, 9))
     fixed = (Invariant(1, "48113", 10), Invariant(2, "481130001", 7), Invariant(2, "481130002", 5))
-    p = ConsistentRelease(h, ([20], [9, 11], [9, 6, 6]), [1, 1, 1], invariants=fixed)
-    for q, methods in (
-        (p, ["tree-nnls", "qp@highs"]),
-        (p.replace(integer=True), ["tree-integer", "network-lp@highs"]),
-    ):
-        assert q.infeasibility_reason() == "unit 48113: 10, its children 12"
-        for method in methods:
-            s = q.solve(method)
-            assert s.status is fo.Status.INFEASIBLE
-            if method.startswith("tree"):
-                assert s.reason == "unit 48113: 10, its children 12"
+    for nonnegative in (True, False):
+        p = ConsistentRelease(
+            h,
+            ([20], [9, 11], [9, 6, 6]),
+            [1, 1, 1],
+            invariants=fixed,
+            order=order,
+            integer=integer,
+            nonnegative=nonnegative,
+        )
+        assert p.infeasibility_reason() == "unit 48113: 10, its children 12"
+        solved = 0
+        for method in [None, *p.methods]:
+            try:
+                s = p.solve(method)
+            except DeclarationError:
+                assert method is not None
+                continue
+            solved += 1
+            assert s.status is fo.Status.INFEASIBLE and s.reason == "unit 48113: 10, its children 12", method
+        assert solved >= 4
+
+
+TWO = Hierarchy(parents=([0, 0],))
+TYPES = ([[5.0, 5.0]], [[2.0, 3.0], [3.0, 2.0]])
+
+
+@pytest.mark.parametrize(
+    ("invariants", "words"),
+    [
+        # A unit twice, by one type and by several.
+        ([(0, 0, 5, (0,)), (0, 0, 6, (0,))], "unit 0: 6 and 5"),
+        ([(0, 0, 5, (0, 1)), (0, 0, 6, ())], "unit 0: 5 and 6"),
+        # The sum of the types against the types.
+        ([(1, 0, 5, ()), (1, 0, 3, (0,)), (1, 0, 3, (1,))], "unit 0: 5 over types 0, 1, which have 6"),
+        ([(0, 0, 3, ()), (1, 0, 2, (0,)), (1, 1, 2, (1,))], "unit 0: 3 over types 0, 1, which have 4"),
+        # The children's sums of types against the root's types.
+        ([(0, 0, 5, (0,)), (0, 0, 5, (1,)), (1, 0, 4, ()), (1, 1, 4, ())], "unit 0: 10, its children 8"),
+        ([(1, 0, -1, (0,))], "unit 0: -1, which is below 0"),
+    ],
+)
+def test_invariants_of_several_types_name_the_unit(invariants, words):
+    p = ConsistentRelease(TWO, TYPES, [1, 1], invariants=[Invariant(*item) for item in invariants])
+    assert p.infeasibility_reason() == words
+    for q in (p, p.replace(integer=True), p.replace(order="top-down")):
+        s = q.solve()
+        assert s.status is fo.Status.INFEASIBLE and s.reason == words
+
+
+def test_no_zeros_may_be_said_by_none():
+    p = ConsistentRelease(TREE, NOISY, [1, 1, 1], zeros=None)
+    assert p == ConsistentRelease(TREE, NOISY, [1, 1, 1]) and not len(p.zeros)
 
 
 def test_the_wrong_method_names_the_right_one():
