@@ -149,9 +149,7 @@ class ParametricProgram:
         order = placed.data - 1
         return kept.data[order], owner[order], placed.indices, placed.indptr
 
-    def _stage(
-        self, number: int, rows: _Part | None, shift: Array, turned: sp.csr_array | None
-    ) -> StageCost:
+    def _stage(self, number: int, rows: _Part | None, shift: Array, turned: sp.csr_array | None) -> StageCost:
         stage = self.program.stages[number]
         cost, offset, quadratic = stage.cost, stage.offset + float(stage.cost @ shift), stage.quadratic
         if quadratic is not None:
