@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
-from itertools import combinations
+from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -125,12 +125,12 @@ class Comparison:
 
     @property
     def disagreements(self) -> tuple[str, ...]:
-        """Where two runs cannot both be right: a proof by one that an answer of the other refutes."""
+        """Claims that contradict each other: a proof of one run that another run, or its own decision, refutes."""
         several = len(self.instances) > 1
         return tuple(
             f"{a.instance}: {words}" if several else words
             for rows in self.instances
-            for a, b in combinations(rows, 2)
+            for a, b in combinations_with_replacement(rows, 2)
             if (words := contradiction(a, b) or contradiction(b, a))
         )
 

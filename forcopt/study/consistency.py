@@ -56,14 +56,31 @@ def ranked(rows: Sequence[Run], best_known: Mapping[str, float]) -> list[Run]:
 
 
 def contradiction(a: Run, b: Run) -> str:
-    """Say what `a` claims and an answer of `b` refutes; empty if nothing."""
-    if not b.solved or b.violation > TOLERANCE:
+    """Say which claim of `a` is refuted by `b`: by a decision that meets the demands, or by a proof.
+
+    Returns
+    -------
+    str
+        Empty if the two runs agree.
+    """
+    if a.exact and a.status is Status.UNBOUNDED:
+        if b.exact and b.status is Status.INFEASIBLE:
+            return f"{a.label} says unbounded, but {b.label} says infeasible"
+        if np.isfinite(limit := _proved(b)):
+            return f"{a.label} says unbounded, but {b.label} says that nothing beats {limit:.8g}"
+        return ""
+    if not (b.solved and b.violation <= TOLERANCE):
         return ""
     if a.exact and a.status is Status.INFEASIBLE:
         return f"{a.label} says infeasible, but {b.label} found {b.objective:.8g}"
-    proved = a.objective if a.exact and a.status is Status.OPTIMAL else a.bound
+    proved = _proved(a)
     if not np.isfinite(proved):
         return ""
     if _signed(a, proved) - _signed(a, b.objective) > TOLERANCE * max(1.0, abs(proved)):
         return f"{a.label} says that nothing beats {proved:.8g}, but {b.label} found {b.objective:.8g}"
     return ""
+
+
+def _proved(run: Run) -> float:
+    """The value that no decision beats, by this run's proof; NaN or infinite without one."""
+    return run.objective if run.exact and run.status is Status.OPTIMAL else run.bound
