@@ -125,7 +125,7 @@ class Comparison:
 
     @property
     def disagreements(self) -> tuple[str, ...]:
-        """Claims that contradict each other: a proof of one run that another run, or its own decision, refutes."""
+        """Claims that contradict each other: proofs that another run, or the own decision, refutes."""
         several = len(self.instances) > 1
         return tuple(
             f"{a.instance}: {words}" if several else words
