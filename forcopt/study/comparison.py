@@ -16,7 +16,7 @@ from forcopt.arrays import Array
 from forcopt.errors import unknown
 from forcopt.problem import Problem
 from forcopt.study import statistics
-from forcopt.study.consistency import best_run, by_instance, contradiction, ranked
+from forcopt.study.consistency import best_run, by_instance, contradiction, ranked, unique_names
 from forcopt.study.frames import frame
 from forcopt.study.run import INTERRUPTED, NUMBERS, Run
 from forcopt.study.store import Store
@@ -92,6 +92,8 @@ class Comparison:
     def read(cls, store: str | Path) -> Self:
         """Every run that a store holds, such as those of several calls of `compare` and `sweep`.
 
+        Different problems of one name, as unnamed problems of one class have, are numbered.
+
         Raises
         ------
         FileNotFoundError
@@ -103,7 +105,7 @@ class Comparison:
 
         with Store(store) as kept:
             problems = kept.declarations()
-            return cls(kept.all(), problems, best_known(problems))
+            return cls(unique_names(kept.all()), problems, best_known(problems))
 
     @property
     def instances(self) -> tuple[tuple[Run, ...], ...]:
