@@ -78,3 +78,8 @@ def test_a_far_entry_takes_all() -> None:
 def test_a_weight_of_0_is_named() -> None:
     with pytest.raises(DeclarationError, match=r"weights\[1\] is 0; it must be above 0"):
         project_box([1.0, 2.0, 3.0], 0, 1, 1, weights=[1, 0, -5])
+
+
+def test_bounds_of_another_shape_are_named() -> None:
+    with pytest.raises(DeclarationError, match=r"lower has shape \(3,\); it must be one number or \(2,\)"):
+        project_box([1.0, 2.0], [0, 0, 0], 1, 1)
