@@ -31,7 +31,8 @@ def read_values(values: Any, slots: int) -> Array:
         raise DeclarationError(
             f"values[{t}, {i}] is {u[t, i]:g}; the value of ad {i} to user {t} must not be negative"
         )
-    whole = isinstance(slots, Real) and not isinstance(slots, bool) and 0 <= slots <= u.shape[1]
+    given: Any = slots
+    whole = not isinstance(given, bool) and isinstance(given, Real) and 0 <= slots <= u.shape[1]
     if not whole or slots % 1 != 0:
         raise DeclarationError(
             f"slots is {slots!r}; it must be a whole number from 0 to {u.shape[1]}, the ads"
