@@ -27,9 +27,6 @@ NO_TIME_LIMIT = {"AdaptiveRobustClassification": "augmented"}
 
 KNOWN = {(f"{c}.{m}", "takes a time limit") for c, names in NO_TIME_LIMIT.items() for m in names.split()} | {
     ("Districting.multicommodity", "time limit"),  # building the model takes longer
-    ("PrivateAllocation.milp", "time limit"),  # the solver or the compiler overruns it
-    ("LeximaxCohort.cumulative", "decision"),  # its status is feasible, without a decision
-    ("LeximaxCohort.recursive", "decision"),
 }
 """``(class.method, property)`` for each failure of today."""
 
