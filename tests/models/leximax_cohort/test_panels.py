@@ -148,7 +148,7 @@ def test_levels_without_candidates_and_names_that_look_like_numbers(tmp_path):
     assert d.table().probability.round(9).to_dict() == {"007": 0.5, "008": 0.5, "009": 1.0}
     assert d.table().area.tolist() == ["NA", "NA", "None"]
     (tmp_path / "quotas.csv").write_text("feature,value,min,max\narea,SA,1,1\n")
-    with pytest.raises(fo.DeclarationError, match="area.SA: no candidate has this level"):
+    with pytest.raises(fo.DeclarationError, match=r"area\.SA: no candidate has this level"):
         LeximaxCohort.from_candidates(tmp_path / "pool.csv", tmp_path / "quotas.csv", 2, identifier="id")
     (tmp_path / "quotas.csv").write_text("feature,value,min,max\narea,NA,,1\n")
     with pytest.raises(fo.DeclarationError, match="no numbers"):
