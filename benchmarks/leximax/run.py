@@ -91,7 +91,7 @@ def compared(size: str, results: dict[str, Result]) -> list[list[str]]:
     return rows
 
 
-def told(r: Result) -> str:
+def shown(r: Result) -> str:
     return f"{r['seconds']:.3g} s" if r["levels"] is not None else f"none ({r['status'].partition(':')[0]})"
 
 
@@ -105,8 +105,8 @@ def headline(what: str, found: dict[str, Result], method: str, best: bool = Fals
         others = solved = {name: solved[name]}
     return row(
         what,
-        f"{told(own)} ({method.partition(' ')[2]})",
-        ", ".join(f"{name} {told(r)}" for name, r in others.items()) or "not run",
+        f"{shown(own)} ({method.partition(' ')[2]})",
+        ", ".join(f"{name} {shown(r)}" for name, r in others.items()) or "not run",
         ", ".join(f"{r['seconds'] / own['seconds']:.3g}" for r in solved.values()) or "-",
     )
 

@@ -97,6 +97,8 @@ class StrategicGraph(Problem):
         The agent's choice at an edge whose cost equals its value. ``"take"`` it (Definition 15 and the
         reductions need that), ``"refuse"`` it, or take it only if it ``"improve"``s (for free targets, where
         the optimum would otherwise not be attained).
+    agent_names, criterion_names : tuple[Name, ...], optional
+        For tables; ``"0"``, ``"1"``, ... by default.
 
     Raises
     ------
