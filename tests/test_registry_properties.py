@@ -24,9 +24,6 @@ from forcopt.study.store import metadata
 
 KNOWN = {
     ("Districting.multicommodity", "time limit"),  # building the model takes longer
-    ("PrivateAllocation.milp", "time limit"),  # the solver or the compiler overruns it
-    ("LeximaxCohort.cumulative", "decision"),  # its status is feasible, without a decision
-    ("LeximaxCohort.recursive", "decision"),
 }
 """``(class.method, property)`` for each failure of today."""
 

@@ -43,7 +43,7 @@ UNREDUCED = 12_000  # binaries; on larger programs HiGHS overruns its time limit
 PEERS = {"samplics": "0.6.1"}
 
 
-def told(s: Solution, best: float) -> str:
+def shown(s: Solution, best: float) -> str:
     """Seconds, and by how much the variance is above the best one."""
     if not s.status.has_solution:
         return f"{s.status} after {s.seconds:.0f} s"
@@ -90,12 +90,12 @@ def scale(quick: bool) -> tuple[str, list[Row]]:
             "strata": f"{strata:,}",
             "records": f"{p.population:,}",
             "sample": f"{p.sample_size:,.0f}",
-            "greedy": told(greedy, best),
-            "water-filling, rounded": told(closed, best),
+            "greedy": shown(greedy, best),
+            "water-filling, rounded": shown(closed, best),
             "relaxation gap": f"{1 - closed.bound / best:.2g}",
-            "MILP, reduced": told(milp, best),
-            "MILP, a binary a record": told(whole, best) if whole else "not tried",
-            "SOCP (Clarabel), rounded": told(socp, best),
+            "MILP, reduced": shown(milp, best),
+            "MILP, a binary a record": shown(whole, best) if whole else "not tried",
+            "SOCP (Clarabel), rounded": shown(socp, best),
             "samplics, sample": "refuses",
         }
         if "refused" not in theirs:
@@ -142,7 +142,7 @@ def every_backend(quick: bool) -> tuple[str, list[Row]]:
             ):
                 if needs <= kinds:
                     s = p.solve(method, backend=name, time_limit=10 if quick else LIMIT, **options)
-                    cells.append(told(s, best) + ("" if s.status == "optimal" or method == "socp" else " *"))
+                    cells.append(shown(s, best) + ("" if s.status == "optimal" or method == "socp" else " *"))
                 else:
                     cells.append("")
             if any(cells[2:]):
@@ -174,11 +174,13 @@ def roundings(quick: bool) -> tuple[str, list[Row]]:
             np.array(a["sizes"]) if "sizes" in a else None for a in samplics(problems)
         ]
         for name, sizes in found.items():
-            judged = [p.evaluate(m) if m is not None else None for p, m in zip(problems, sizes, strict=True)]
-            kinds = [{"refused"} if e is None else set(e.violations) for e in judged]
+            evaluations = [
+                p.evaluate(m) if m is not None else None for p, m in zip(problems, sizes, strict=True)
+            ]
+            kinds = [{"refused"} if e is None else set(e.violations) for e in evaluations]
             good = np.array([not k for k in kinds])
-            over = [e.violations["sample_size"] for e in judged if e and "sample_size" in e.violations]
-            worse = np.array([e.objective for e in np.array(judged)[good]]) / best[good] - 1
+            over = [e.violations["sample_size"] for e in evaluations if e and "sample_size" in e.violations]
+            worse = np.array([e.objective for e in np.array(evaluations)[good]]) / best[good] - 1
             rows.append(
                 [
                     f"{strata}, {sampled:.0%}",
@@ -280,12 +282,12 @@ def tightness(quick: bool) -> tuple[str, list[Row]]:
         "lower bound / loss, median (least)",
         "upper bound / loss, median (largest)",
     ]
-    told = row(
+    headline = row(
         f"{count} random designs: tight loss by linear program",
         f"outside of no bound by more than {furthest:.1e}",
         "closed forms, corrected",
     )
-    return table([*head, "most outside the bounds", "LP, median"], rows), [told]
+    return table([*head, "most outside the bounds", "LP, median"], rows), [headline]
 
 
 def _neyman_sizes(strata: list[list[float]], m: int) -> tuple[int, ...]:

@@ -18,6 +18,7 @@ from cvxpy_leximin import Leximax, Leximin, Problem
 from requests.structures import CaseInsensitiveDict
 from sortition_algorithms.committee_generation.leximin import find_distribution_leximin
 from sortition_algorithms.committee_generation.maximin import find_distribution_maximin
+from sortition_algorithms.committee_generation.nash import find_distribution_nash
 from sortition_algorithms.features import FeatureValueMinMax, set_default_max_flex
 from sortition_algorithms.people import People
 
@@ -55,7 +56,11 @@ def panel(data, method):
     people = People([])
     for i in range(data["count"]):
         people._full_data[str(i)] = CaseInsensitiveDict({f: v[i] for f, v in data["features"].items()})
-    find = {"maximin": find_distribution_maximin, "leximin": find_distribution_leximin}[method]
+    find = {
+        "maximin": find_distribution_maximin,
+        "leximin": find_distribution_leximin,
+        "nash": find_distribution_nash,
+    }[method]
     committees, weights, _ = find(features, people, data["size"], [], "highspy")
     marginals = np.zeros(data["count"])
     for members, weight in zip(committees, weights, strict=True):
@@ -68,11 +73,11 @@ def main():
     data = json.load(sys.stdin)
     began = time.perf_counter()
     try:
-        levels, said = globals()[kind](data, method), "optimal"
+        levels, status = globals()[kind](data, method), "optimal"
     except Exception as error:  # a peer's failure is a result here
-        levels, said = None, f"{type(error).__name__}: {str(error)[:60]}"
+        levels, status = None, f"{type(error).__name__}: {str(error)[:60]}"
     seconds = time.perf_counter() - began
-    print("\n" + json.dumps({"seconds": seconds, "levels": levels, "status": said}))
+    print("\n" + json.dumps({"seconds": seconds, "levels": levels, "status": status}))
 
 
 if __name__ == "__main__":

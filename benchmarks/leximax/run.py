@@ -1,4 +1,5 @@
-"""Runs the leximax benchmark and writes two pages: methods beside peers, and learning (learning.md).
+"""Runs the leximax benchmark and writes three pages: methods beside peers, learning (learning.md), and a
+peer's test pool (pools.md).
 
     python benchmarks/leximax/run.py --out benchmarks/leximax/results.md
 
@@ -24,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np
 
 import forcopt as fo
-from benchmarks.leximax import learning
+from benchmarks.leximax import learning, pools
 from benchmarks.report import Page, Row, environment, parser, progress, row, table
 from forcopt.models.leximax_cohort import (
     FeasibleCohorts,
@@ -90,7 +91,7 @@ def compared(size: str, results: dict[str, Result]) -> list[list[str]]:
     return rows
 
 
-def told(r: Result) -> str:
+def shown(r: Result) -> str:
     return f"{r['seconds']:.3g} s" if r["levels"] is not None else f"none ({r['status'].partition(':')[0]})"
 
 
@@ -104,8 +105,8 @@ def headline(what: str, found: dict[str, Result], method: str, best: bool = Fals
         others = solved = {name: solved[name]}
     return row(
         what,
-        f"{told(own)} ({method.partition(' ')[2]})",
-        ", ".join(f"{name} {told(r)}" for name, r in others.items()) or "not run",
+        f"{shown(own)} ({method.partition(' ')[2]})",
+        ", ".join(f"{name} {shown(r)}" for name, r in others.items()) or "not run",
         ", ".join(f"{r['seconds'] / own['seconds']:.3g}" for r in solved.values()) or "-",
     )
 
@@ -311,9 +312,12 @@ PARTS = {
 
 
 def main() -> None:
-    given = parser(__doc__, "learning", "methods").parse_args()
+    given = parser(__doc__, "learning", "methods", "pools").parse_args()
     if "learning" in given.parts:
         learning.main(given.quick, given.out.with_name("learning.md"))
+    if "pools" in given.parts:
+        number = PEERS["sortition-algorithms"]
+        pools.main(peers(), number, peer, LIMIT, given.out.with_name("pools.md"))
     if "methods" in given.parts:
         methods(given.quick, given.out)
 

@@ -32,8 +32,7 @@ def greedy(problem: StratifiedAllocation, *, time_limit: float | None = None) ->
     chosen = problem.allocation(greedy_sizes(gains, filled.prices, floors, caps, limits))
     if problem.costs is None and problem.integer:
         return Outcome(chosen)
-    bound = problem.evaluate(filled.sizes).objective
-    return Outcome(chosen, bound=bound, status=Status.APPROXIMATE)
+    return Outcome(chosen, bound=problem.variance_bound(filled), status=Status.APPROXIMATE)
 
 
 @PrecisionAllocation.algorithm("greedy", exact=True, cites="Wright (2017)")

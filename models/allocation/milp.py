@@ -19,7 +19,7 @@ from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import PrivateAllocation
 from forcopt.models.allocation.problem import ROUNDING, Strata, StratifiedAllocation
 from forcopt.models.allocation.rounding import whole_and_precise
-from forcopt.models.allocation.windows import allocation_windows, least_term, windows
+from forcopt.models.allocation.windows import allocation_windows, precision_windows, private_windows
 from forcopt.numeric import least_reciprocals
 from forcopt.problem import Handles
 
@@ -27,6 +27,9 @@ __all__ = ["milp", "precise_milp", "private_milp"]
 
 
 _WINDOWS = "the Lagrangian bound, computed in floating point, leaves no other sizes open"
+
+_FEW = 200
+"""Up to this many records the private program has a binary for each; cbc errs on fractions of records."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,13 +69,14 @@ class Increments:
         return out
 
 
-def _write(problem: Strata, model: Model, low: Array, high: Array) -> Increments:
+def _write(problem: Strata, model: Model, low: Array, high: Array, ordered: bool = False) -> Increments:
+    """The increments between two sizes; as fractions, if `ordered` and their sums are whole."""
     if not problem.integer:
         raise DeclarationError("integer is False; method milp has whole sizes only. Use misocp or neyman")
     count = (high - low).astype(np.int64)
     stratum = np.repeat(np.arange(len(low)), count)
     rank = low[stratum] + np.arange(len(stratum)) - np.repeat(np.cumsum(count) - count, count) + 1
-    takes = model.variable(model.unused_name("takes"), len(stratum), binary=True)
+    takes = model.variable(model.unused_name("takes"), len(stratum), lower=0, upper=1, integer=not ordered)
     increments = Increments(low.astype(float), stratum, rank.astype(float), takes)
     limits = problem.limits()
     if limits:
@@ -168,21 +172,18 @@ def milp(problem: StratifiedAllocation, model: Model, reduce: bool = True) -> Ha
 
 
 @PrecisionAllocation.formulation("milp", exact=True, cites="Bethel (1989); unary increments")
-def precise_milp(problem: PrecisionAllocation, model: Model) -> Handles:
+def precise_milp(problem: PrecisionAllocation, model: Model, reduce: bool = True) -> Handles:
     """A binary for each record more, and a row for each variable's variance.
 
-    With one variable, only those records have a binary that the Lagrangian bound leaves open.
+    Only those records have a binary that the Lagrangian bound leaves open.
 
     Returns
     -------
     Handles
         ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
     """
-    low, high, costs = problem.floors, problem.sizes, problem.unit_costs
-    room, premise = problem.targets + problem.constant, ""
-    if problem.coefficients.shape[1] == 1 and (problem.single > 0).any():
-        low, high = _precision_windows(problem, float(room[0]))
-        premise = _WINDOWS
+    costs, room = problem.unit_costs, problem.targets + problem.constant
+    low, high = precision_windows(problem) if reduce else (problem.floors, problem.sizes)
     increments = _write(problem, model, low, high)
     sums = increments.inverse(problem.coefficients)
     # In units of the target, as violations are measured; tolerances are absolute.
@@ -194,42 +195,33 @@ def precise_milp(problem: PrecisionAllocation, model: Model) -> Handles:
         decision=lambda result: problem.allocation(
             whole_and_precise(problem, _decision(problem, increments, result).sizes.copy())
         ),
-        premise=premise,
+        premise=_WINDOWS if reduce else "",
         start=lambda decision: _start(problem, increments, decision),
         sizes=increments.sizes,
         variances=sums - problem.constant,
     )
 
 
-def _precision_windows(problem: PrecisionAllocation, room: float) -> tuple[Array, Array]:
-    """The windows of the Lagrangian that prices the variance instead of the records."""
-    cheap = problem.solve("neyman")
-    assert cheap.decision is not None
-    gains, costs, floors = problem.single, problem.unit_costs, problem.floors
-    fractional = problem.replace(integer=False).solve("neyman").decision.sizes
-    between = (gains > 0) & (fractional > floors) & (fractional < problem.sizes)
-    if not between.any():
-        return floors, problem.sizes
-    price = float(np.median((costs * fractional**2)[between] / gains[between]))
-    bound = float(least_term(price * gains, costs, floors, problem.sizes).sum()) - price * room
-    return windows(
-        price * gains, costs, floors, problem.sizes, max(cheap.objective - bound, 0.0) + ROUNDING * abs(bound)
-    )
-
-
 @PrivateAllocation.formulation("milp", exact=True, cites="Bun et al. (2022), equation (5); unary increments")
-def private_milp(problem: PrivateAllocation, model: Model) -> Handles:
+def private_milp(problem: PrivateAllocation, model: Model, reduce: bool = True) -> Handles:
     """The program without privacy, with rows that keep the squared noise scale above each stratum's need.
 
-    That square falls ever less with each record, as the variance does, so that the binaries need no order.
+    That square falls ever less with each record, as the variance does. So a stratum's records are taken in
+    order, and only its size must be whole. With `reduce`, only those records are written that the Lagrangian
+    bound leaves open.
 
     Returns
     -------
     Handles
         ``sizes``, shape ``(k,)``; ``variance`` of the sample and ``squared_scale`` of the noise.
     """
-    low = problem.floors
-    increments = _write(problem, model, low, _reachable(problem))
+    low, high, premise = problem.floors, _reachable(problem), ""
+    if reduce and not problem.infeasibility_reason():
+        low, high = private_windows(problem)
+        premise = _WINDOWS
+    increments = _write(problem, model, low, high, ordered=int((high - low).sum()) > _FEW)
+    sizes = model.variable(model.unused_name("sizes"), len(low), lower=low, upper=high, integer=True)
+    model.subject_to(increments.sizes == sizes)
     needs = problem.scales(increments.rank, increments.stratum) ** 2
     drops = problem.scales(increments.rank - 1, increments.stratum) ** 2 - needs
     first = problem.scales(increments.low) ** 2
@@ -241,10 +233,11 @@ def private_milp(problem: PrivateAllocation, model: Model) -> Handles:
     variance = (increments.inverse(problem.coefficients) - problem.constant).sum()
     return Handles(
         objective=variance * (1 / unit) + 2 * squared,
-        decision=lambda result: _decision(problem, increments, result),
-        start=lambda decision: _start(problem, increments, decision),
+        decision=lambda result: problem.allocation(np.round(result[sizes])),
+        premise=premise,
+        start=lambda decision: _start(problem, increments, decision) | {sizes: problem.read_sizes(decision)},
         unit=unit,
-        sizes=increments.sizes,
+        sizes=sizes,
         variance=variance,
         squared_scale=squared * unit,
     )

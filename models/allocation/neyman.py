@@ -47,9 +47,14 @@ def neyman(
     filled = least_reciprocals(problem.gains, problem.floors, problem.sizes, problem.limits())
     if filled is None:
         return Outcome(None, status=Status.INFEASIBLE, message=problem.infeasibility_reason())
-    bound = problem.evaluate(filled.sizes).objective
+    bound = problem.variance_bound(filled)
     chosen = problem.allocation(_whole(problem, filled.sizes, rounding, seed))
-    return Outcome(chosen, bound=bound, status=Status.APPROXIMATE if problem.integer else Status.OPTIMAL)
+    if problem.integer:
+        return Outcome(chosen, bound=bound, status=Status.APPROXIMATE)
+    proved = chosen.variance - bound <= 1e-6 * (
+        chosen.variance + float(problem.constant @ problem.variable_weights)
+    )
+    return Outcome(chosen, bound=bound, status=Status.OPTIMAL if proved else Status.FEASIBLE)
 
 
 def _whole(

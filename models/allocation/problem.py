@@ -12,7 +12,7 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.allocation.decision import Allocation
-from forcopt.numeric import Limit
+from forcopt.numeric import Filled, Limit
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from forcopt.models.allocation.privacy_loss import AllocationLoss
 
 __all__ = ["ROUNDING", "Strata", "StratifiedAllocation"]
+
+Amount = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 
 ROUNDING = 1e-9
 """The relative excess over a limit that counts as rounding: three times 0.1 is more than 0.3."""
@@ -323,9 +325,10 @@ class StratifiedAllocation(Strata):
     sample_size : float, optional
         How many records may be sampled in all; None if only the budget counts.
     costs : Numbers, optional
-        Of sampling one record of each stratum, above 0; shape ``(k,)``.
-    budget : float, optional
-        The largest total cost of the sample.
+        Of sampling one record of each stratum, above 0; shape ``(k,)``, or ``(k, B)`` for B budgets, such as
+        money and interviewers' hours.
+    budget : float or tuple[float, ...], optional
+        The largest total cost of the sample, or of each kind of cost.
     weights : Numbers, optional
         The weight of each variable's variance, above 0; shape ``(V,)``, 1 by default.
     criterion : Literal["weighted", "leximax"], default "weighted"
@@ -358,7 +361,7 @@ class StratifiedAllocation(Strata):
 
     sample_size: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
     costs: Numbers | None = None
-    budget: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
+    budget: Amount | tuple[Amount, ...] | None = None
     weights: Numbers | None = None
     criterion: Literal["weighted", "leximax"] = "weighted"
 
@@ -371,8 +374,12 @@ class StratifiedAllocation(Strata):
             )
         if (self.costs is None) != (self.budget is None):
             raise DeclarationError("costs and budget go together; only one of them is given")
-        if self.costs is not None and (self.costs.shape != (k,) or (self.costs <= 0).any()):
-            raise DeclarationError(f"costs must be {k} numbers above 0, one for each stratum")
+        if self.costs is not None:
+            shape = (k, len(self.budget)) if isinstance(self.budget, tuple) else (k,)
+            if self.costs.shape != shape or (self.costs <= 0).any() or not self.costs.size:
+                raise DeclarationError(
+                    f"costs must be numbers above 0 of shape {shape}, one for each stratum and budget"
+                )
         if self.weights is not None and (self.weights.shape != (variables,) or (self.weights <= 0).any()):
             raise DeclarationError(f"weights must be {variables} numbers above 0, one for each variable")
         return self
@@ -404,12 +411,24 @@ class StratifiedAllocation(Strata):
         if self.sample_size is not None:
             found.append((np.ones(len(self.sizes)), self.sample_size))
         if self.costs is not None and self.budget is not None:
-            found.append((self.costs, self.budget))
+            columns = self.costs.reshape(len(self.sizes), -1).T
+            found += zip(columns, np.atleast_1d(self.budget).tolist(), strict=True)
         return found
 
     @property
     def _limit_names(self) -> list[str]:
-        return [n for n in ("sample_size", "budget") if getattr(self, n) is not None]
+        names = [] if self.sample_size is None else ["sample_size"]
+        if isinstance(self.budget, tuple):
+            return names + [f"budget {b}" for b in range(len(self.budget))]
+        return names if self.budget is None else [*names, "budget"]
+
+    def variance_bound(self, filled: Filled) -> float:
+        """The continuous optimum of the weighted variance; its bound by the multipliers of many limits."""
+        value = self.evaluate(filled.sizes).objective
+        if len(self.limits()) <= 2:
+            return value
+        constant = float(self.constant @ self.variable_weights)
+        return min(value, filled.bound(self.gains, self.floors, self.sizes) - constant)
 
     def certify(self, decision: Any, method: str | None = None, **options: Any) -> Certificate:
         """As for any problem; by default with all records, which takes nothing for granted."""
@@ -441,7 +460,9 @@ class StratifiedAllocation(Strata):
                 violations[what] = over
         metrics = {"sample size": chosen.size}
         if self.costs is not None:
-            metrics["cost"] = float(self.costs @ chosen.sizes)
+            spent = np.atleast_1d(chosen.sizes @ self.costs).tolist()
+            several = isinstance(self.budget, tuple)
+            metrics |= {f"cost {b}" if several else "cost": value for b, value in enumerate(spent)}
         if len(weighted) > 1:
             metrics |= {f"variance {v}": float(x) for v, x in enumerate(chosen.variances)}
         if chosen.design_effect is not None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.models.allocation.greedy import greedy_sizes
-from forcopt.numeric import Filled, Limit
+from forcopt.models.allocation.precision import PrecisionAllocation
+from forcopt.models.allocation.private import PrivateAllocation
+from forcopt.models.allocation.rounding import precise_enough, whole_and_precise
+from forcopt.numeric import Filled, Limit, least_reciprocals
 
-__all__ = ["allocation_windows", "windows"]
+__all__ = ["allocation_windows", "precision_windows", "private_windows", "windows"]
 
 ROUNDING = 1e-12
 
@@ -68,3 +73,121 @@ def _levels(gains: Array, prices: Array, floors: Array, caps: Array, found: Arra
     lost = (worth[last] / (found[last] * (found[last] - 1.0))).min(initial=np.inf)
     won = (worth[following] / (found[following] * (found[following] + 1.0))).max(initial=0.0)
     return [1.0, *(float(level) for level in (lost, won) if 0 < level < np.inf)]
+
+
+def precision_windows(problem: PrecisionAllocation) -> tuple[Array, Array]:
+    """The windows for the least cost within all targets, by multipliers of the targets.
+
+    The continuous Lagrangian dual, which is concave, is maximized by L-BFGS over the logarithms of the
+    multipliers; any multipliers give valid windows. Its sizes, rounded down and then enlarged until all
+    targets are met, give the value to beat. O(k V) an iteration.
+
+    Returns
+    -------
+    tuple[Array, Array]
+        The ends of the windows, whole numbers within floors and caps, shape ``(k,)`` each.
+    """
+    from scipy.optimize import minimize
+
+    costs, floors, caps = problem.unit_costs, problem.floors, problem.sizes
+    room = problem.targets + problem.constant
+    shares = problem.coefficients / room  # variances relative to the room
+    used = (shares > 0).any(axis=0)
+    if not used.any():
+        return floors, floors
+    unit = float(costs @ caps)
+
+    def sizes(logs: Array) -> tuple[Array, Array, Array]:
+        multipliers = unit * np.where(used, np.exp(logs), 0.0)
+        gains = shares @ multipliers
+        return multipliers, gains, np.clip(np.sqrt(gains / costs), floors, caps)
+
+    def negated(logs: Array) -> tuple[float, Array]:
+        multipliers, gains, m = sizes(logs)
+        slope = multipliers * ((shares / m[:, None]).sum(axis=0) - 1.0)
+        return -float(costs @ m + (gains / m).sum() - multipliers.sum()) / unit, -slope / unit
+
+    starts = [np.full(len(room), level) for level in (-6.0, -2.0)]
+    found = [minimize(negated, x, jac=True, method="L-BFGS-B", bounds=[(-40, 40)] * len(x)) for x in starts]
+    multipliers, gains, m = sizes(min(found, key=lambda result: float(result.fun)).x)
+    whole = whole_and_precise(problem, np.floor(precise_enough(problem, m) * (1 + ROUNDING)))
+    bound = float(least_term(gains, costs, floors, caps).sum() - multipliers.sum())
+    gap = max(float(costs @ whole) - bound, 0.0)
+    return windows(gains, costs, floors, caps, gap + 1e-9 * abs(bound))
+
+
+def private_windows(problem: PrivateAllocation) -> tuple[Array, Array]:
+    """The windows for the least variance with noise, for a problem that has an allocation.
+
+    The Lagrangian has a multiplier for the number of records and one for the noise that each stratum needs;
+    the latter sum to 2, the factor of the squared scale. They are those of the continuous optimum, found by
+    bisection of the scale; any multipliers give valid windows. Greedy with the least sizes of some scales
+    nearby gives the value to beat. O(k) a step of two nested bisections.
+
+    Returns
+    -------
+    tuple[Array, Array]
+        The ends of the windows, whole numbers within floors and caps, shape ``(k,)`` each.
+    """
+    gains, caps, limits = problem.coefficients[:, 0], problem.sizes.astype(float), problem.limits()
+    floors = problem.floors.astype(float)
+    best, highest = np.inf, float(problem.scales(floors).max())
+    low, high = float(problem.scales(caps).max()), highest
+    price, needs = _noise_multipliers(problem, highest) or (0.0, np.zeros(len(caps)))
+    for _ in range(40):
+        middle = float(np.sqrt(low * high))
+        found = _noise_multipliers(problem, middle)
+        if found is None or found[1].sum() > 2:
+            low = middle
+        else:
+            high, (price, needs) = middle, found
+    for scale in (highest, *(high * np.geomspace(0.9, 1.1, 21))):
+        least = np.ceil(_least_sizes(problem, scale) * (1 - ROUNDING))
+        filled = None if (least > caps).any() else least_reciprocals(gains, least, caps, limits)
+        if filled is not None:
+            sizes = greedy_sizes(gains, filled.prices, least, caps, limits)
+            best = min(best, problem.evaluate(sizes).objective)
+
+    def term(sizes: Array) -> Array:
+        return np.asarray(gains / sizes + needs * problem.scales(sizes) ** 2 + price * sizes)
+
+    def first(start: Array, end: Array, holds: Callable[[Array], Array]) -> Array:
+        while (start < end).any():
+            middle = np.floor((start + end) / 2)
+            held = holds(middle)
+            start, end = np.where(held | (start == end), start, middle + 1), np.where(held, middle, end)
+        return start
+
+    least = first(floors, caps, lambda m: term(np.minimum(m + 1, caps)) >= term(m))
+    constant = float(problem.constant[0])
+    gap = best + constant - (float(term(least).sum()) - price * problem.sample_size * (1 + 1e-9))
+    level = term(least) + max(gap, 0.0) + 1e-9 * (abs(best) + constant)
+    return (
+        first(floors, least, lambda m: term(m) <= level).astype(np.int64),
+        first(least, caps, lambda m: term(np.minimum(m + 1, caps)) > level).astype(np.int64),
+    )
+
+
+def _noise_multipliers(problem: PrivateAllocation, scale: float) -> tuple[float, Array] | None:
+    """The price of a record and of each stratum's noise at the least variance for a scale; None if none."""
+    least = _least_sizes(problem, scale)
+    caps, gains = problem.sizes, problem.coefficients[:, 0]
+    filled = None if (least > caps).any() else least_reciprocals(gains, least, caps, problem.limits())
+    if filled is None:
+        return None
+    price, step = float(filled.prices.max()), 1e-4 * least
+    slope = (problem.scales(least + step) ** 2 - problem.scales(least - step) ** 2) / (2 * step)
+    binds = (filled.sizes <= least * (1 + 1e-9)) & (least > problem.floors)
+    return price, np.where(binds, np.maximum(price - gains / least**2, 0.0) / -slope, 0.0)
+
+
+def _least_sizes(problem: PrivateAllocation, scale: float) -> Array:
+    """The least real sizes that need no more noise than a scale; more than the caps where these need more."""
+    low, high = problem.floors.astype(float), problem.sizes.astype(float)
+    done = problem.scales(low) <= scale
+    never = problem.scales(high) > scale * (1 + ROUNDING)
+    for _ in range(60):
+        middle = np.sqrt(low * high)
+        enough = problem.scales(middle) <= scale
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return np.where(done, problem.floors, np.where(never, problem.sizes + 1.0, high))

@@ -70,7 +70,7 @@ class LeximaxCohort(Problem):
         Levels of features of the candidates, such as ``{"sex": ["f", "m", "f"]}``.
     quotas : Mapping[str, Mapping[Name, tuple[float, float]]], optional
         The least and the greatest number of members with a level of a feature, such as
-        ``{"sex": {"f": [1, 2]}}``.
+        ``{"sex": {"f": [1, 2]}}``. A level that no candidate has may have a least number of 0 only.
     forced, forbidden : Integers, optional
         Positions of candidates who must, or must not, be chosen.
     slack : Numbers, default 0.0
@@ -175,7 +175,7 @@ class LeximaxCohort(Problem):
             if feature not in self.features:
                 raise DeclarationError(f"quotas.{feature}: there is no such feature")
             for level, (least, most) in bounds.items():
-                if level not in self.features[feature]:
+                if least > 0 and level not in self.features[feature]:
                     raise DeclarationError(f"quotas.{feature}.{level}: no candidate has this level")
                 if not 0 <= least <= most:
                     raise DeclarationError(

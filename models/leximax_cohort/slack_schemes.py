@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.language.atoms import sum_smallest
-from forcopt.language.model import Model
+from forcopt.language.model import Model, Variable
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.leximax_cohort.formulations import write_choice
 from forcopt.models.leximax_cohort.notions import FeasibleCohorts
@@ -24,12 +24,21 @@ def _first_slack(problem: LeximaxCohort) -> float:
     return float(problem.slacks[0])
 
 
-def _cut_short(decision: Any, best: Sequence[float], result: ModelSolution, taken: int) -> Outcome:
-    """The results of the stages before the first unsolved one."""
+def _cut_short(
+    problem: LeximaxCohort,
+    x: Array | None,
+    chosen: Variable,
+    best: Sequence[float],
+    result: ModelSolution,
+    taken: int,
+) -> Outcome:
+    """The point of the last solved stage, or the incumbent of the first; the first stage's bound."""
+    if x is None and result.status.has_solution:
+        x = result[chosen]
     return Outcome(
-        decision,
-        bound=best[0] if best else None,
-        status=result.status if decision is None else Status.FEASIBLE,
+        None if x is None else problem.lottery(x),
+        bound=best[0] if best else result.bound,
+        status=result.status if x is None else Status.FEASIBLE,
         iterations=taken,
         message=f"stage {len(best) + 1}: {result.message}",
     )
@@ -68,8 +77,7 @@ def cumulative(problem: LeximaxCohort, *, backend: str = "highs", time_limit: fl
         result = model.solve(backend, time_limit=deadline.left)
         taken += result.iterations
         if result.status is not Status.OPTIMAL:
-            decision = None if x is None else problem.lottery(x)
-            return _cut_short(decision, best, result, taken)
+            return _cut_short(problem, x, chosen, best, result, taken)
         x = result[chosen]
         best.append(float(np.sort(problem.utilities.T @ x)[:rank].sum()))
     return Outcome(problem.lottery(x), bound=best[0], iterations=taken)
@@ -97,12 +105,12 @@ def recursive(problem: LeximaxCohort, *, backend: str = "highs", time_limit: flo
     every = FeasibleCohorts(problem, backend)
     best: list[float] = []
     taken = 0
-    decision = None
+    x = None
     for level in range(every.count):
-        result, x, u = every.solve(np.array(best) - problem.slacks[:level], deadline.left)
+        result, chosen, u = every.solve(np.array(best) - problem.slacks[:level], deadline.left)
         taken += result.iterations
         if result.status is not Status.OPTIMAL:
-            return _cut_short(decision, best, result, taken)
+            return _cut_short(problem, x, chosen, best, result, taken)
         best.append(float(np.sort(result[u])[level]))
-        decision = problem.lottery(result[x])
-    return Outcome(decision, bound=best[0], iterations=taken)
+        x = result[chosen]
+    return Outcome(problem.lottery(x), bound=best[0], iterations=taken)

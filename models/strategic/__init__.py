@@ -16,6 +16,12 @@ from forcopt.models.strategic import (  # noqa: F401  (register the methods)
     target_grid,
     target_milp,
 )
+from forcopt.models.strategic.intervals import (
+    ObjectiveInterval,
+    OutcomeIntervals,
+    objective_interval,
+    outcome_intervals,
+)
 from forcopt.models.strategic.learn_bandit import learn_bandit
 from forcopt.models.strategic.learn_full_information import learn_full_information
 from forcopt.models.strategic.learning import Learned
@@ -33,7 +39,9 @@ __all__ = [
     "Learned",
     "LeastEffortClassification",
     "LinearClassifier",
+    "ObjectiveInterval",
     "OpenCriteria",
+    "OutcomeIntervals",
     "Responses",
     "StrategicClassification",
     "StrategicLinearClassifier",
@@ -43,4 +51,6 @@ __all__ = [
     "find_separator",
     "learn_bandit",
     "learn_full_information",
+    "objective_interval",
+    "outcome_intervals",
 ]

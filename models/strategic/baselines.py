@@ -13,7 +13,7 @@ __all__ = ["shifted_truth", "truth"]
 def truth(problem: StrategicLinearClassifier, *, time_limit: float | None = None) -> Outcome:
     """Publish the truth: optimal if agents then move along an improvable feature (Lemma 16)."""
     a, b = problem.truth
-    return _judged(problem, LinearClassifier(a, b))
+    return _evaluated(problem, LinearClassifier(a, b))
 
 
 @StrategicLinearClassifier.algorithm(
@@ -26,10 +26,10 @@ def shifted_truth(problem: StrategicLinearClassifier, *, time_limit: float | Non
     no feature is improvable (Corollary 18).
     """
     a, b = problem.truth
-    return _judged(problem, LinearClassifier(a, b + float((a / problem.costs).max())))
+    return _evaluated(problem, LinearClassifier(a, b + float((a / problem.costs).max())))
 
 
-def _judged(problem: StrategicLinearClassifier, classifier: LinearClassifier) -> Outcome:
+def _evaluated(problem: StrategicLinearClassifier, classifier: LinearClassifier) -> Outcome:
     """Optimal if there is no true positive to win and nothing to pay."""
     bound = problem.upper_bound()
     evaluation = problem.evaluate(classifier)

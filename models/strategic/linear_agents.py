@@ -7,8 +7,9 @@ changes the true one, raising another is gaming.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Self
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
 from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, model_validator
@@ -17,7 +18,11 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.strategic.responses import Responses
+from forcopt.models.strategic.tables import read_table
 from forcopt.problem import Evaluation, Problem
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 __all__ = ["TOLERANCE", "Flags", "LinearAgents", "check_weights", "forbids_false_positives"]
 
@@ -103,6 +108,55 @@ class LinearAgents(Problem):
         if isinstance(X, list) and not X and "costs" in fields:
             fields = {**fields, "X": np.zeros((0, np.size(fields["costs"])))}
         return fields
+
+    @classmethod
+    def from_table(
+        cls,
+        agents: DataFrame | str | Path,
+        *,
+        costs: Mapping[str, float],
+        truth: tuple[Mapping[str, float], float],
+        improvable: Collection[str],
+        weight: str | None = None,
+        **fields: Any,
+    ) -> Self:
+        """Declare agents with features from a table with one row for each agent.
+
+        Parameters
+        ----------
+        agents : DataFrame, str or Path
+            With a column for each feature; or a CSV file of it.
+        costs : mapping
+            The cost of raising each feature by one unit; its keys are the features, in their order.
+        truth : tuple[mapping, float]
+            The coefficient of each feature (0 if it is left out), and the threshold.
+        improvable : collection of str
+            The features that truly improve.
+        weight : str, optional
+            The column with the agents' weights.
+        fields : Any
+            Other fields of the class.
+
+        Raises
+        ------
+        DeclarationError
+            For a column that is missing, or a name that is no feature.
+        """
+        names = list(costs)
+        frame = read_table(agents, "agents", (*names, *([weight] if weight is not None else [])))
+        for field, given in (("truth", truth[0]), ("improvable", improvable)):
+            for name in given:
+                if name not in costs:
+                    raise DeclarationError(f"{field}: {name!r} is no feature; they are {', '.join(names)}")
+        if weight is not None:
+            fields["weights"] = frame[weight].to_numpy()
+        return cls(
+            X=frame[names].to_numpy(),
+            truth=(np.array([truth[0].get(name, 0.0) for name in names]), truth[1]),
+            costs=np.array([costs[name] for name in names]),
+            improvable=np.array([name in improvable for name in names]),
+            **fields,
+        )
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from forcopt.arrays import Array
 from forcopt.declaration import Integers, Numbers
@@ -15,7 +16,11 @@ from forcopt.errors import DeclarationError
 from forcopt.models.strategic.features import feature_edges
 from forcopt.models.strategic.linear_agents import check_weights, forbids_false_positives, rates
 from forcopt.models.strategic.responses import Responses
+from forcopt.models.strategic.tables import edge_fields, moves_table
 from forcopt.problem import Evaluation, Problem
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 __all__ = [
     "AgentGraph",
@@ -26,6 +31,7 @@ __all__ = [
 ]
 
 Count = Annotated[int, Field(ge=0)]
+Name = Annotated[str, BeforeValidator(str)]
 Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -91,6 +97,8 @@ class StrategicGraph(Problem):
         The agent's choice at an edge whose cost equals its value. ``"take"`` it (Definition 15 and the
         reductions need that), ``"refuse"`` it, or take it only if it ``"improve"``s (for free targets, where
         the optimum would otherwise not be attained).
+    agent_names, criterion_names : tuple[Name, ...], optional
+        For tables; ``"0"``, ``"1"``, ... by default.
 
     Raises
     ------
@@ -109,6 +117,8 @@ class StrategicGraph(Problem):
     weights: Numbers | None = None
     ties: Literal["improvement", "gaming", "listed"] = "improvement"
     zero_utility: Literal["take", "improve", "refuse"] = "take"
+    agent_names: tuple[Name, ...] = ()
+    criterion_names: tuple[Name, ...] = ()
 
     @field_validator("edges")
     @classmethod
@@ -154,7 +164,82 @@ class StrategicGraph(Problem):
                 "one for each agent"
             )
         check_weights(self.weights, self.agents)
+        for field, count in (("agent_names", self.agents), ("criterion_names", self.criteria)):
+            names = getattr(self, field)
+            if names and (len(names) != count or len(set(names)) < count):
+                raise DeclarationError(f"{field}: there must be {count}, all different")
         return self
+
+    @classmethod
+    def from_tables(
+        cls,
+        edges: DataFrame | str | Path,
+        agents: DataFrame | str | Path | None = None,
+        **fields: Any,
+    ) -> Self:
+        """Declare agents, criteria and edges from tables.
+
+        Parameters
+        ----------
+        edges : DataFrame, str or Path
+            One row for each edge, with the columns ``agent``, ``criterion``, ``cost`` and ``improves`` (1 or
+            0); or a CSV file of it.
+        agents : DataFrame, str or Path, optional
+            One row for each agent, with the column ``agent`` and, as far as wanted, ``weight``, ``value`` and
+            ``group``; or a CSV file of it. By default the agents of the edges.
+        fields : Any
+            Other fields of the class.
+
+        Returns
+        -------
+        Self
+            With the agents in the order of their table (or of their first edges), criteria sorted by name.
+
+        Raises
+        ------
+        DeclarationError
+            For a column that is missing, an agent that is listed twice, or an edge of an unknown agent.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> edges = pd.DataFrame(
+        ...     [("ann", "course", 1, 1), ("bob", "essay", 0.5, 0)],
+        ...     columns=["agent", "criterion", "cost", "improves"])
+        >>> p = StrategicClassification.from_tables(edges)
+        >>> p.moves(p.solve().decision).outcome.to_dict()
+        {'ann': 'improves', 'bob': 'rejected'}
+        """
+        return cls(**{**edge_fields(edges, agents), **fields})
+
+    def criteria_named(self, names: Iterable[str]) -> OpenCriteria:
+        """The criteria with these names.
+
+        Raises
+        ------
+        DeclarationError
+            For a name that does not exist.
+        """
+        known = self.criterion_names or tuple(map(str, range(self.criteria)))
+        place = {name: i for i, name in enumerate(known)}
+        wanted = list(names)
+        unknown = [name for name in wanted if name not in place]
+        if unknown:
+            raise DeclarationError(f"there is no criterion {unknown[0]!r}; there are {', '.join(known)}")
+        return OpenCriteria(place[name] for name in wanted)
+
+    def moves(self, decision: Iterable[int]) -> DataFrame:
+        """Give every agent's response to the criteria: one row for each agent, indexed by name.
+
+        Returns
+        -------
+        DataFrame
+            The columns ``criterion`` (empty if it meets none), ``cost``, and ``outcome``: ``improves``,
+            ``games`` or ``rejected``.
+        """
+        agents = self.agent_names or tuple(map(str, range(self.agents)))
+        criteria = self.criterion_names or tuple(map(str, range(self.criteria)))
+        return moves_table(self.simulate(decision), agents, criteria)
 
     @classmethod
     def from_features(
@@ -288,7 +373,7 @@ class StrategicGraph(Problem):
         rows = order[spans(start[drawn], count)]
         edges = self.edges[rows]
         edges[:, 0] = np.repeat(np.arange(size), count)
-        changed: dict[str, Any] = {"agents": size, "edges": edges, "weights": None}
+        changed: dict[str, Any] = {"agents": size, "edges": edges, "weights": None, "agent_names": ()}
         if self.value.ndim:
             changed["value"] = self.value[drawn]
         if getattr(self, "groups", None) is not None:

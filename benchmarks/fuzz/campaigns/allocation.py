@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
+from scipy.optimize import minimize
 
+import forcopt as fo
 from benchmarks.fuzz.case import ProblemCase
 from forcopt.models.allocation import PrecisionAllocation, PrivateAllocation, StratifiedAllocation
 
@@ -90,8 +92,106 @@ def private(rng: np.random.Generator) -> ProblemCase:
     return ProblemCase(problem, "infeasible" if best == INFINITY else "optimal", best)
 
 
+def several(rng: np.random.Generator) -> ProblemCase:
+    """Several variables under a size and a budget; the largest variance first, or the weighted sum."""
+    count, variables = int(rng.integers(1, 5)), int(rng.integers(1, 4))
+    sizes = rng.integers(1, 6, size=count)
+    deviations = np.round(rng.gamma(2.0, 2.0, size=(count, variables)), 3)
+    deviations[rng.random(deviations.shape) < 0.2] = 0.0
+    weights, costs = rng.choice([0.5, 1.0, 2.0], size=variables), rng.integers(1, 4, size=count)
+    most, budget = int(rng.integers(count, sizes.sum() + 2)), float(rng.integers(count, 3 * sizes.sum() + 1))
+    leximax = bool(rng.random() < 0.5)
+    problem = StratifiedAllocation(
+        sizes=sizes.tolist(),
+        deviations=deviations.tolist(),
+        sample_size=most,
+        costs=costs.tolist(),
+        budget=budget,
+        weights=weights.tolist(),
+        criterion="leximax" if leximax else "weighted",
+    )
+    tried = []
+    for m in allocations(sizes, 1):
+        if m.sum() <= most and costs @ m <= budget:
+            each = [w * variance(sizes, s, m) for w, s in zip(weights, deviations.T, strict=True)]
+            tried.append(tuple(sorted(each, reverse=True)) if leximax else (sum(each),))
+    if not tried:
+        return ProblemCase(problem, "infeasible")
+    best = min(tried)
+
+    def check(s: fo.Solution) -> str:
+        found = np.sort(weights * np.asarray(s.decision.variances))[::-1] if leximax else np.zeros(0)
+        late = [i for i in range(len(found)) if abs(found[i] - best[i]) > 1e-5 * max(1e-3, best[0])]
+        return "" if not late or found[late[0]] < best[late[0]] else f"variances {found}, not {best}"
+
+    return ProblemCase(problem, "optimal", best[0], check=check)
+
+
+def precise(rng: np.random.Generator) -> ProblemCase:
+    """Several targets; with fractional sizes the cost is the maximum of the Lagrangian dual."""
+    count, variables = int(rng.integers(1, 4)), int(rng.integers(1, 4))
+    sizes = rng.integers(1, 7, size=count)
+    deviations = np.round(rng.gamma(2.0, 2.0, size=(count, variables)), 3)
+    deviations[rng.random(deviations.shape) < 0.15] = 0.0
+    scale = float(rng.choice([1.0, 1.0, 1e-3, 1e3]))
+    deviations *= scale
+    tried = list(allocations(sizes, 1))
+    at = tried[int(rng.integers(len(tried)))]
+    targets = [variance(sizes, s, at) * float(rng.choice([1, 1.3])) or 0.01 for s in deviations.T]
+    costs = rng.integers(1, 4, size=count)
+    whole = bool(rng.random() < 0.5)
+    problem = PrecisionAllocation(
+        sizes=sizes.tolist(),
+        deviations=deviations.tolist(),
+        targets=targets,
+        costs=costs.tolist(),
+        integer=whole,
+    )
+    if whole:
+        meets = [
+            m
+            for m in tried
+            if all(
+                variance(sizes, s, m) <= t * (1 + 1e-9) for s, t in zip(deviations.T, targets, strict=True)
+            )
+        ]
+        return ProblemCase(problem, "optimal", min(float(costs @ m) for m in meets))
+    return ProblemCase(
+        problem, "optimal", fractional(sizes, deviations, np.array(targets), costs), tolerance=2e-5
+    )
+
+
+def fractional(sizes: Array, deviations: Array, targets: Array, costs: Array) -> float:
+    """The least cost of fractional sizes: the maximum of the concave dual, each size in closed form."""
+    c = (sizes[:, None] * deviations / sizes.sum()) ** 2 * (sizes > 1)[:, None] / targets
+    side = 1.0 + (c / sizes[:, None]).sum(axis=0)
+
+    def dual(logs: Array) -> float:
+        y = np.exp(logs)
+        m = np.clip(np.sqrt(c @ y / costs), 1.0, sizes)
+        return -float(costs @ m + (c @ y / m).sum() - y @ side)
+
+    def slope(logs: Array) -> Array:
+        y = np.exp(logs)
+        m = np.clip(np.sqrt(c @ y / costs), 1.0, sizes)
+        return -y * ((c / m[:, None]).sum(axis=0) - side)
+
+    starts = [np.full(len(targets), v) for v in (-2.0, 1.0, 4.0)]
+    starts += [np.where(np.arange(len(targets)) == v, 3.0, -6.0) for v in range(len(targets))]
+    found = [
+        minimize(dual, x, jac=slope, bounds=[(-40, 25)] * len(x), method="L-BFGS-B", options=FINE)
+        for x in starts
+    ]
+    return max(-float(f.fun) for f in found)
+
+
+FINE = {"ftol": 1e-15, "gtol": 1e-12, "maxiter": 2000}
+
+
 CAMPAIGNS = {
     "stratified-allocation": stratified,
+    "several-variables": several,
     "precision-allocation": precision,
+    "several-precisions": precise,
     "private-allocation": private,
 }

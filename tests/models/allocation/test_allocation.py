@@ -368,7 +368,7 @@ def test_a_decision_is_judged():
         ({"sample_size": 9, "minimum": 0}, "at least 1"),
         ({"sample_size": 9, "minimum": [1, 1]}, "at least 1, for all strata or for each"),
         ({"sample_size": 9, "costs": [1, 1, 1]}, "costs and budget go together"),
-        ({"costs": [1, 0, 1], "budget": 9}, "3 numbers above 0"),
+        ({"costs": [1, 0, 1], "budget": 9}, r"above 0 of shape \(3,\)"),
         ({"sample_size": 9, "weights": [1, 2]}, "1 numbers above 0, one for each variable"),
         ({"sample_size": 9, "means": [1, 2]}, "means"),
         ({"sample_size": 9, "names": ["a", "a", "b"]}, "names"),

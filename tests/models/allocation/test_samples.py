@@ -59,6 +59,43 @@ def test_domains():
         PrecisionAllocation.for_domains(sizes, deviations, where, {"c": 1})
 
 
+@pytest.mark.parametrize("seed", range(15))
+def test_several_budgets_against_all_allocations(seed):
+    rng = np.random.default_rng(seed)
+    k, kinds = int(rng.integers(2, 5)), int(rng.integers(2, 4))
+    sizes, deviations = rng.integers(1, 8, k), rng.integers(1, 20, k) / 4
+    costs = rng.integers(1, 6, (k, kinds))
+    budgets = tuple((costs.sum(axis=0) * rng.uniform(1.0, 3.5, kinds)).round().tolist())
+    most = int(rng.integers(k, sizes.sum() + 1))
+    p = StratifiedAllocation(
+        sizes=sizes, deviations=deviations, costs=costs, budget=budgets, sample_size=most
+    )
+    every = [np.array(m) for m in product(*(range(1, n + 1) for n in sizes))]
+    allowed = [m for m in every if m.sum() <= most and (m @ costs <= np.array(budgets)).all()]
+    best = min(float(p.variances(m)[0]) for m in allowed)
+    for method in ("milp", "enumeration", "misocp@scip"):
+        s = p.solve(method)
+        assert s.status == fo.Status.OPTIMAL and s.objective == pytest.approx(best, rel=1e-6, abs=1e-9)
+    for method in ("greedy", "neyman", "proportional", "socp@clarabel"):
+        s = p.solve(method)
+        assert s.evaluation.feasible and s.bound <= best * (1 + 1e-6) + 1e-9
+    fractions = p.replace(integer=False)
+    exact = fractions.solve("misocp@clarabel")
+    assert fractions.solve("neyman").objective == pytest.approx(exact.objective, rel=1e-4, abs=1e-6)
+    assert fo.Problem.from_dict(p.to_dict()) == p
+
+
+def test_a_broken_budget_is_named():
+    fields = {"sizes": [10, 10], "deviations": [1, 2], "costs": [[1, 5], [1, 5]]}
+    p = StratifiedAllocation(**fields, budget=(20, 30))
+    assert p.evaluate([5, 5]).violations == {"budget 1": 20.0}
+    assert p.evaluate([5, 5]).metrics["cost 1"] == 50
+    s = p.replace(budget=(20, 5)).solve()
+    assert s.status == fo.Status.INFEASIBLE and "budget 1 is 5" in s.reason
+    with pytest.raises(fo.DeclarationError, match=r"shape \(2, 3\)"):
+        StratifiedAllocation(**fields, budget=(1, 2, 3))
+
+
 def test_response_rates():
     p = StratifiedAllocation(sizes=[100, 50], deviations=[1, 4], sample_size=30, names=("farms", "mills"))
     found = p.solve().decision

@@ -300,7 +300,7 @@ V = [[1, 0], [0, 1]]
         ({"features": {"f": ["a"]}}, "features.f has 1 entries for 2 candidates"),
         ({"quotas": {"f": {"a": [0, 1]}}}, "quotas.f: there is no such feature"),
         (
-            {"features": {"f": ["a", "b"]}, "quotas": {"f": {"c": [0, 1]}}},
+            {"features": {"f": ["a", "b"]}, "quotas": {"f": {"c": [1, 1]}}},
             "quotas.f.c: no candidate has this level",
         ),
         (

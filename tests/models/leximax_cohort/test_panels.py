@@ -140,6 +140,21 @@ def test_the_public_draw_repeats_and_follows_the_lottery():
     assert (abs(drawn - 0.25) < 5 * np.sqrt(0.1875 / 4000)).all()
 
 
+def test_levels_without_candidates_and_names_that_look_like_numbers(tmp_path):
+    (tmp_path / "pool.csv").write_text("id,area\n007,NA\n008,NA\n009,None\n")
+    (tmp_path / "quotas.csv").write_text("feature,value,min,max\narea,NA,1,1\narea,None,1,1\narea,SA,0,1\n")
+    p = LeximaxCohort.from_candidates(tmp_path / "pool.csv", tmp_path / "quotas.csv", 2, identifier="id")
+    d = p.solve().decision
+    assert d.table().probability.round(9).to_dict() == {"007": 0.5, "008": 0.5, "009": 1.0}
+    assert d.table().area.tolist() == ["NA", "NA", "None"]
+    (tmp_path / "quotas.csv").write_text("feature,value,min,max\narea,SA,1,1\n")
+    with pytest.raises(fo.DeclarationError, match=r"area\.SA: no candidate has this level"):
+        LeximaxCohort.from_candidates(tmp_path / "pool.csv", tmp_path / "quotas.csv", 2, identifier="id")
+    (tmp_path / "quotas.csv").write_text("feature,value,min,max\narea,NA,,1\n")
+    with pytest.raises(fo.DeclarationError, match="no numbers"):
+        LeximaxCohort.from_candidates(tmp_path / "pool.csv", tmp_path / "quotas.csv", 2, identifier="id")
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

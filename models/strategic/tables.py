@@ -1,0 +1,103 @@
+"""Agents, criteria and moves from tables and to tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from forcopt.errors import DeclarationError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+    from forcopt.models.strategic.responses import Responses
+
+__all__ = ["edge_fields", "moves_table", "read_table"]
+
+_EDGE_COLUMNS = ("agent", "criterion", "cost", "improves")
+
+
+def read_table(table: DataFrame | str | Path, what: str, columns: tuple[str, ...]) -> DataFrame:
+    """Give a data frame, or read a CSV file, and check its columns.
+
+    Raises
+    ------
+    DeclarationError
+        For another type, or a column that is missing.
+    """
+    import pandas as pd
+
+    frame = pd.read_csv(table) if isinstance(table, str | Path) else table
+    if not isinstance(frame, pd.DataFrame):
+        raise DeclarationError(f"{what} is a {type(table).__name__}; it must be a DataFrame or a CSV file")
+    for column in columns:
+        if column not in frame.columns:
+            raise DeclarationError(
+                f"{what}: there is no column {column!r}; the columns are {', '.join(map(str, frame.columns))}"
+            )
+    return frame
+
+
+def edge_fields(edges: DataFrame | str | Path, agents: DataFrame | str | Path | None) -> dict[str, Any]:
+    """Read the fields of a problem with finitely many criteria; see `StrategicGraph.from_tables`.
+
+    Raises
+    ------
+    DeclarationError
+        For a column that is missing, an agent that is listed twice, or an edge of an unknown agent.
+    """
+    joined = read_table(edges, "edges", _EDGE_COLUMNS)
+    criteria = sorted(joined["criterion"].astype(str).unique())
+    fields: dict[str, Any] = {}
+    if agents is None:
+        names = joined["agent"].astype(str).drop_duplicates().tolist()
+    else:
+        people = read_table(agents, "agents", ("agent",))
+        names = people["agent"].astype(str).tolist()
+        if len(set(names)) < len(names):
+            twice = people["agent"].astype(str)
+            raise DeclarationError(f"agents: {twice[twice.duplicated()].iloc[0]!r} is listed twice")
+        for column, field in (("weight", "weights"), ("value", "value")):
+            if column in people.columns:
+                fields[field] = _numbers(people[column], "agents")
+        if "group" in people.columns:
+            fields["groups"] = np.unique(people["group"].astype(str), return_inverse=True)[1]
+    place = {name: i for i, name in enumerate(names)}
+    unknown = [name for name in joined["agent"].astype(str) if name not in place]
+    if unknown:
+        raise DeclarationError(f"edges: there is no agent {unknown[0]!r}")
+    rows = [
+        joined["agent"].astype(str).map(place).to_numpy(dtype=float),
+        np.searchsorted(criteria, joined["criterion"].astype(str)).astype(float),
+        _numbers(joined["cost"], "edges"),
+        _numbers(joined["improves"], "edges"),
+    ]
+    return {
+        "agents": len(names),
+        "criteria": len(criteria),
+        "edges": np.stack(rows, axis=1),
+        "agent_names": tuple(names),
+        "criterion_names": tuple(criteria),
+        **fields,
+    }
+
+
+def _numbers(column: Series[Any], what: str) -> Any:
+    try:
+        return column.to_numpy(dtype=float)
+    except (TypeError, ValueError) as error:
+        raise DeclarationError(f"{what}: the column {column.name!r} holds no numbers: {error}") from None
+
+
+def moves_table(responses: Responses, agents: tuple[str, ...], criteria: tuple[str, ...]) -> DataFrame:
+    """One row for each agent: the criterion that it meets (empty if none), the cost, and the outcome."""
+    from pandas import DataFrame
+
+    choice = responses.choice
+    outcome = np.where(
+        responses.true_positive, "improves", np.where(responses.false_positive, "games", "rejected")
+    )
+    met = np.array(["", *criteria], dtype=object)[choice + 1]
+    return DataFrame({"criterion": met, "cost": responses.cost, "outcome": outcome}, index=list(agents))
