@@ -92,7 +92,10 @@ def rows_of(notion: Notion, part: np.ndarray, mass: np.ndarray) -> Rows:
         values.append(([(part[a, 0] + part[a, 1]) / whole[a] for a in range(k)], [0.0] * k))
     if isinstance(notion, ErrorParity | BoundedGroupLoss):
         values.append(
-            ([(part[a, 0] - part[a, 1]) / whole[a] for a in range(k)], [mass[a, 1] / whole[a] for a in range(k)])
+            (
+                [(part[a, 0] - part[a, 1]) / whole[a] for a in range(k)],
+                [mass[a, 1] / whole[a] for a in range(k)],
+            )
         )
     for coefficients, constants in values:
         if isinstance(notion, BoundedGroupLoss):

@@ -166,6 +166,11 @@ class LexifairClassification(Lexifair):
 
     # -- the interface of Lexifair -------------------------------------------------------------------------
 
+    @property
+    def is_convex(self) -> bool:
+        """Whether classifiers may be mixed."""
+        return self.randomized
+
     def check_randomized(self, method: str) -> None:
         """Refuse a method that mixes classifiers."""
         if not self.randomized:

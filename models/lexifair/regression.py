@@ -106,11 +106,11 @@ class LexifairRegression(Lexifair):
 
     @cached_property
     def loss_unit(self) -> float:
-        """The largest group loss of the fit to all groups alike; 1 if that fit is perfect."""
+        """The largest group loss of the fit to all groups alike; the mean squared label if that is 0."""
         count = len(self.groups)
         largest = float(self.best_response(np.full(count, 1.0 / count)).losses.max())
         rounding = 1e-24 * float(np.square(self.labels).max())
-        return largest if largest > rounding else 1.0
+        return largest if largest > rounding else float(np.square(self.labels).mean()) or 1.0
 
     # -- the interface of Lexifair -------------------------------------------------------------------------
 
