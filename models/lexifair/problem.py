@@ -21,6 +21,7 @@ from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_groups
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
+from forcopt.learning.files import PolicyFile
 from forcopt.models.lexifair.levels import Level
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem, Solution
 from forcopt.status import Status
@@ -60,7 +61,7 @@ def groups_of(**columns: Any) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class GroupModel:
+class GroupModel(PolicyFile):
     """A model and its loss in each group.
 
     Attributes
@@ -86,6 +87,10 @@ class GroupModel:
     def alphas(self) -> Array:
         """The realised slack of each level that the method reports."""
         return np.array([level.alpha for level in self.levels])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Names and losses of the groups as plain data; subclasses add the parameters of the model."""
+        return {"names": list(self.names), "losses": self.losses.tolist()}
 
     def __repr__(self) -> str:
         width = max(len("group"), *map(len, self.names))
