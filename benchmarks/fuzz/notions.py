@@ -12,13 +12,17 @@ from forcopt.fairness import (
     AllOf,
     BoundedGroupLoss,
     DemographicParity,
+    DemographicParityRatio,
     EqualizedOdds,
+    EqualizedOddsRatio,
     EqualOpportunity,
+    EqualOpportunityRatio,
     ErrorParity,
     FalsePositiveParity,
     Notion,
     PredictiveValues,
     RateParity,
+    RateRatio,
 )
 
 __all__ = ["declared", "defined", "least", "random_notion", "rows_of"]
@@ -32,6 +36,9 @@ def random_notion(rng: np.random.Generator) -> Notion:
     tolerances = [0.0, 0.0, 0.01, 0.1, 0.5, 1.0]
 
     def one() -> Notion:
+        if rng.random() < 0.2:
+            ratios = (DemographicParityRatio, EqualizedOddsRatio, EqualOpportunityRatio)
+            return ratios[int(rng.integers(3))](float(rng.choice([0.0, 0.5, 0.8, 1.0])))
         kind = int(rng.integers(len(parities) + 2))
         if kind < len(parities):
             return parities[kind](float(rng.choice(tolerances)))
@@ -47,9 +54,9 @@ def defined(notion: Notion, mass: np.ndarray) -> bool:
     """Whether each group has the records over which the notion takes rates."""
     if isinstance(notion, AllOf):
         return all(defined(n, mass) for n in notion.notions)
-    if isinstance(notion, EqualizedOdds):
+    if isinstance(notion, EqualizedOdds | EqualizedOddsRatio):
         return bool((mass > 0).all())
-    if isinstance(notion, EqualOpportunity):
+    if isinstance(notion, EqualOpportunity | EqualOpportunityRatio):
         return bool((mass[:, 1] > 0).all())
     if isinstance(notion, FalsePositiveParity):
         return bool((mass[:, 0] > 0).all())
@@ -84,11 +91,11 @@ def rows_of(notion: Notion, part: np.ndarray, mass: np.ndarray) -> Rows:
             sides.append(mass[a, 0] - notion.negative * whole[a])
         return rows, sides
     values: list[tuple[list[np.ndarray], list[float]]] = []
-    if isinstance(notion, EqualizedOdds | FalsePositiveParity):
+    if isinstance(notion, EqualizedOdds | EqualizedOddsRatio | FalsePositiveParity):
         values.append(([part[a, 0] / mass[a, 0] for a in range(k)], [0.0] * k))
-    if isinstance(notion, EqualizedOdds | EqualOpportunity):
+    if isinstance(notion, EqualizedOdds | EqualizedOddsRatio | EqualOpportunity | EqualOpportunityRatio):
         values.append(([part[a, 1] / mass[a, 1] for a in range(k)], [0.0] * k))
-    if isinstance(notion, DemographicParity):
+    if isinstance(notion, DemographicParity | DemographicParityRatio):
         values.append(([(part[a, 0] + part[a, 1]) / whole[a] for a in range(k)], [0.0] * k))
     if isinstance(notion, ErrorParity | BoundedGroupLoss):
         values.append(
@@ -101,6 +108,11 @@ def rows_of(notion: Notion, part: np.ndarray, mass: np.ndarray) -> Rows:
         if isinstance(notion, BoundedGroupLoss):
             rows += coefficients
             sides += [notion.bound - c for c in constants]
+            continue
+        if isinstance(notion, RateRatio):  # these rates have no constant
+            pairs = [(a, b) for a in range(k) for b in range(k) if a != b]
+            rows += [notion.ratio * coefficients[b] - coefficients[a] for a, b in pairs]
+            sides += [0.0] * len(pairs)
             continue
         assert isinstance(notion, RateParity)
         for a in range(k):

@@ -88,11 +88,8 @@ def pairs(rng: np.random.Generator) -> ProblemCase:
         row[v + k] = -1.0
         rows.append(row)
         sides.append(gamma)
-    if budget == 0.0:  # every pair of positive weight must hold
-        total = np.append(np.zeros(v), share > 0)
-    else:
-        total = np.append(np.zeros(v), share / q)
-    rows.append(total.astype(float))
+    mean = (share > 0) if budget == 0.0 else share / q  # without a budget every pair must hold
+    rows.append(np.append(np.zeros(v), mean).astype(float))
     sides.append(budget)
     status, value = least(cost, (rows, sides))
     return ProblemCase(problem, status, value + float(label.mean()), skip=SKIP)
