@@ -10,7 +10,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.privacy.contour import contour
-from forcopt.privacy.losses import AtomLoss, Loss, NoiseLoss
+from forcopt.privacy.losses import AtomLoss, Loss, NoiseLoss, log_moment
 
 __all__ = ["CappedLoss", "can_cap", "capped_contour"]
 
@@ -19,6 +19,9 @@ MANY = 1000
 
 ROOM = 15.0
 """How far above epsilon a loss counts as infinite; that adds at most e^-15 of the mass there to delta."""
+
+RESOLUTION = 1e-12
+"""Of an outcome, in units of the largest; those nearer to an infinite loss count as of one."""
 
 
 @dataclass(frozen=True)
@@ -79,14 +82,8 @@ class CappedLoss(Loss):
     def log_moment(self, z: Array) -> Array:
         """``log E[e^(z L); L <= cap]``, by quadrature of ``f (e^(z L) - 1)``."""
         losses, mass = self._nodes
-        z = np.asarray(z, dtype=complex)
-        out = np.empty(z.shape, dtype=complex)
-        flat = z.ravel()
-        for start in range(0, len(flat), 64):
-            with np.errstate(over="ignore", invalid="ignore"):
-                terms = np.expm1(flat[start : start + 64, None] * losses) @ mass
-            out.ravel()[start : start + 64] = np.log1p(terms - self.beyond)
-        return out
+        with np.errstate(divide="ignore"):
+            return log_moment(z, losses, np.log(mass), self.beyond)
 
 
 def can_cap(loss: Loss) -> bool:
@@ -122,7 +119,14 @@ def capped_contour(loss: NoiseLoss | AtomLoss, count: int, epsilon: float) -> fl
     >>> round(capped_contour(BoundedNoise(power=4, radius=700).loss(1.0), 1000, 1.0), 3)
     -18.167
     """
-    rest = CappedLoss(loss, epsilon + ROOM)
+    cap = epsilon + ROOM
+    if isinstance(loss, NoiseLoss):  # the loss is not resolved next to the point where it becomes infinite
+        right = -float(loss.noise.quantile(0.0))
+        at = np.array(loss.shift - right + RESOLUTION * right)
+        if at >= right:
+            return 0.0
+        cap = min(cap, float(loss.noise.log_density(at) - loss.noise.log_density(at - loss.shift)))
+    rest = CappedLoss(loss, cap)
     value = contour([(rest, count)], epsilon)
     lost = log(-expm1(count * log1p(-min(rest.beyond, 1 - 1e-16)))) if rest.beyond > 0 else -np.inf
     return min(0.0, float(np.logaddexp(value, lost))) if exp(value) < 1 else 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf, log
 
 import numpy as np
-from scipy.interpolate import CubicSpline
+from scipy.interpolate import PchipInterpolator
 
 from forcopt.arrays import Array
 from forcopt.privacy.losses import AtomLoss, Loss, NoiseLoss
@@ -32,7 +32,7 @@ def conditioned(loss: Loss, count: int, epsilon: float) -> float:
 
     Given the first draws, delta is that of the last one at epsilon minus their losses, in closed form; the
     mean over the first is by Gauss-Legendre quadrature on panels that shrink towards the kinks of the loss.
-    O(500^(count - 1)).
+    O(700^(count - 1)).
 
     Parameters
     ----------
@@ -55,24 +55,42 @@ def conditioned(loss: Loss, count: int, epsilon: float) -> float:
     >>> round(float(np.exp(conditioned(loss, 2, 0.5))), 5)
     0.3346
     """
-    mass, losses = _first(loss, count)
+    if isinstance(loss, AtomLoss):
+        losses, mass = loss.atoms_up_to(inf)
+        mass = np.append(mass, loss.infinite)
+        losses = np.append(np.clip(losses, -700.0, 700.0), 700.0)
+        if count == 2:
+            value = float(mass @ _one(loss, epsilon - losses))
+        else:
+            sums, weights = np.add.outer(losses, losses), np.multiply.outer(mass, mass)
+            upper = np.triu_indices(len(mass))  # the first two draws are exchangeable
+            twice = np.where(upper[0] == upper[1], 1.0, 2.0) * weights[upper]
+            value = float(twice @ _one(loss, epsilon - sums[upper]))
+        return min(0.0, log(value)) if value > 0 else -inf
+    assert isinstance(loss, NoiseLoss)
+    mass, losses = _nodes(loss, np.array([epsilon]), count)
     if count == 2:
-        value = float(mass @ _one(loss, epsilon - losses))
+        value = float((mass * _one(loss, epsilon - losses)).sum())
     else:
-        sums, weights = np.add.outer(losses, losses), np.multiply.outer(mass, mass)
-        upper = np.triu_indices(len(mass))  # the first two draws are exchangeable
-        twice = np.where(upper[0] == upper[1], 1.0, 2.0) * weights[upper]
-        value = float(twice @ _interpolated(loss, epsilon - sums[upper]))
+        mass, losses = mass.ravel(), losses.ravel()
+        mass, losses = mass[mass > 1e-40], losses[mass > 1e-40]
+        inner, second = _nodes(loss, epsilon - losses, count)
+        last = _interpolated(loss, (epsilon - losses)[:, None] - second)
+        value = float(mass @ (inner * last).sum(axis=1))
     return min(0.0, log(value)) if value > 0 else -inf
 
 
-def _interpolated(loss: Loss, epsilon: Array) -> Array:
-    """Delta of one draw at very many epsilons: exact for a table, else a cubic spline on a graded grid."""
-    if isinstance(loss, AtomLoss):
-        return _one(loss, epsilon)
-    u = np.arcsinh(epsilon)
-    grid = np.linspace(u.min(), u.max(), 8_001)
-    return np.asarray(CubicSpline(grid, _one(loss, np.sinh(grid)))(u))
+def _interpolated(loss: NoiseLoss, epsilon: Array) -> Array:
+    """Delta of one draw at very many epsilons: monotone cubic between the losses of a grid of outcomes.
+
+    Where the loss is flat, delta bends sharply, and there the grid of losses is fine.
+    """
+    cuts = _cuts(loss, 400)
+    outcomes = np.unique((cuts[:-1, None] + np.diff(cuts)[:, None] * np.arange(16) / 16).ravel())
+    losses = np.clip(_losses(loss, outcomes[1:]), -700.0, 700.0)
+    low, high = float(epsilon.min()), float(epsilon.max())
+    grid = np.unique(np.concatenate([losses[(losses > low) & (losses < high)], np.linspace(low, high, 500)]))
+    return np.asarray(PchipInterpolator(grid, _one(loss, grid))(epsilon))
 
 
 def _one(loss: Loss, epsilon: Array) -> Array:
@@ -82,27 +100,42 @@ def _one(loss: Loss, epsilon: Array) -> Array:
         return np.asarray(np.maximum(above - np.where(other > 0, np.exp(epsilon) * other, 0.0), 0.0))
 
 
-def _first(loss: Loss, count: int) -> tuple[Array, Array]:
-    """Masses and losses of one draw: all entries of a table, or nodes of a quadrature."""
-    if isinstance(loss, AtomLoss):
-        losses, mass = loss.atoms_up_to(np.inf)
-        return np.append(mass, loss.infinite), np.append(np.clip(losses, -700.0, 700.0), 700.0)
-    assert isinstance(loss, NoiseLoss)
+def _losses(loss: NoiseLoss, at: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(loss.noise.log_density(at) - loss.noise.log_density(at - loss.shift))
+
+
+def _cuts(loss: NoiseLoss, panels: int) -> Array:
+    """Ends of panels of a quadrature over one draw, which shrink towards the kinks of its loss."""
     noise, shift = loss.noise, loss.shift
     end = -float(noise.quantile(0.0))
     reach = end if np.isfinite(end) else -float(noise.quantile(1e-25))
     graded = shift * 4.0 ** -np.arange(1, 7)
-    wide = np.linspace(-reach, reach, 41 if count == 2 else 31)
-    kinks = [0.0, shift, *-graded, *graded, *(shift - graded), *(shift + graded)]
+    ends = [np.linspace(-reach, reach, panels + 1), np.array([0.0, shift]), graded, -graded]
+    ends += [shift - graded, shift + graded]
     if np.isfinite(end):  # the loss is infinite beyond shift - end, and falls to -infinity at end
-        near = (end - shift / 2) * 2.0 ** -np.arange(0, 14)
-        kinks += [shift - end, *(shift - end + near), *(end - near)]
-    cuts = np.unique(np.clip(np.concatenate([wide, kinks]), -reach, reach))
+        near = (end - shift / 2) * 4.0 ** -np.arange(0, 21)
+        ends += [np.array([shift - end]), near - end, shift - end - near, shift - end + near, end - near]
+    return np.unique(np.clip(np.concatenate(ends), -reach, reach))
+
+
+def _nodes(loss: NoiseLoss, epsilon: Array, count: int) -> tuple[Array, Array]:
+    """Masses and losses at the nodes of a quadrature over one draw, a row for each epsilon.
+
+    Delta of the other draws at epsilon minus the loss bends where that is 0, so that the panels shrink
+    towards the outcome whose loss is epsilon.
+    """
+    noise = loss.noise
+    common = _cuts(loss, 40 if count == 2 else 30)
+    bend = noise.crossing(epsilon, loss.shift)[:, None]
+    levels = (common[-1] - common[0]) / 40 * (2.0 ** -np.arange(14) if count == 2 else 4.0 ** -np.arange(7))
+    own = np.concatenate([bend - levels, bend, bend + levels], axis=1)
+    cuts = np.concatenate([np.broadcast_to(common, (len(bend), len(common))), own], axis=1)
+    cuts = np.sort(np.clip(cuts, common[0], common[-1]), axis=1)
     x, w = np.polynomial.legendre.leggauss(12 if count == 2 else 8)
-    half = np.diff(cuts)[:, None] / 2
-    at = ((cuts[1:] + cuts[:-1])[:, None] / 2 + half * x).ravel()
-    mass = (half * w).ravel() * noise.density(at)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        losses = noise.log_density(at) - noise.log_density(at - shift)
-    keep = mass > 1e-40
-    return np.asarray(mass[keep]), np.clip(losses[keep], -700.0, 700.0)
+    half = np.diff(cuts)[:, :, None] / 2
+    at = (cuts[:, 1:, None] + cuts[:, :-1, None]) / 2 + half * x
+    mass = (half * w * noise.density(at)).reshape(len(bend), -1)
+    losses = _losses(loss, at.reshape(len(bend), -1))
+    losses = np.clip(np.nan_to_num(losses, posinf=700.0, neginf=-700.0), -700.0, 700.0)
+    return np.where(mass > 1e-40, mass, 0.0), losses

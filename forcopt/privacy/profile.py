@@ -22,6 +22,9 @@ __all__ = ["Bracket", "Profile"]
 
 Engine = Literal["auto", "closed", "contour", "fft"]
 
+RESOLVED = -34.0
+"""The least logarithm of delta that quadrature over probabilities resolves; contours go on below."""
+
 
 @dataclass(frozen=True)
 class Profile:
@@ -262,7 +265,9 @@ def _log_delta(parts: list[tuple[Loss, int]], epsilon: float, method: Engine) ->
         return min(0.0, contour(parts, epsilon))
     loss, count = parts[0]
     if method == "auto" and len(parts) == 1 and can_condition(loss, count):
-        return conditioned(loss, count, epsilon)
+        value = conditioned(loss, count, epsilon)
+        if value > RESOLVED or not loss.has_moments:
+            return value
     if method == "auto" and all(loss.has_moments for loss, _ in parts):
         with suppress(DeclarationError):  # where the integrand falls off too slowly, the bracket is faster
             return min(0.0, contour(parts, epsilon))

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from forcopt.clock import Improvement
+from forcopt.errors import DeclarationError, unknown
 from forcopt.language.expression import Expression
 from forcopt.loops.solution import ModelSolution, relative_gap
+from forcopt.notebook import facts_html
 from forcopt.problem.method import Handles
 from forcopt.status import Status
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from forcopt.loops.certify import Certificate
     from forcopt.problem.problem import Problem
 
-__all__ = ["FEASIBILITY_TOLERANCE", "Evaluation", "Solution", "disagreement"]
+__all__ = ["FEASIBILITY_TOLERANCE", "Evaluation", "Solution", "broken_demand", "disagreement"]
 
 FEASIBILITY_TOLERANCE = 1e-6
 """A violation up to this size counts as rounding."""
@@ -201,6 +207,55 @@ class Solution:
             )
         return self.problem.certify(self.decision, method, **options)
 
+    def plot(self, path: str | Path | None = None, *, ax: Any = None, **options: Any) -> Figure:
+        """Draw the decision: by its own `plot`, or else the numbers that it holds.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            A file to write, whose ending names the format, such as ``.png``, ``.svg`` or ``.pdf``.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; a new figure if left out.
+        options : Any
+            Of the decision's own `plot`.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure.
+
+        Raises
+        ------
+        DeclarationError
+            If there is no decision, or it holds no numbers.
+        """
+        from forcopt.problem.drawing import draw_arrays, finished
+
+        if self.decision is None:
+            raise DeclarationError(f"there is no decision to draw: the status is {self.status}")
+        if hasattr(self.decision, "plot"):
+            figure: Figure = self.decision.plot(path=path, ax=ax, **options)
+            return figure
+        if options:
+            raise unknown("option of plot", next(iter(options)), ["path", "ax"])
+        return finished(draw_arrays(self.decision, ax), path)
+
+    def _repr_html_(self) -> str:
+        where = f"@{self.backend}" if self.backend else ""
+        facts: dict[str, Any] = {"method": f"{self.method}{where}", "status": self.status}
+        if not self.private:
+            values = {"objective": self.objective, "bound": self.bound}
+            facts |= {name: f"{v:.8g}" for name, v in values.items() if np.isfinite(v)}
+            facts |= {"gap": f"{self.gap:.2%}"} if self.status is Status.FEASIBLE and self.gap < 1 else {}
+            facts |= {"reason": self.reason} if self.reason else {}
+            metrics = self.evaluation.metrics if self.evaluation else {}
+            facts |= {name: f"{value:.6g}" for name, value in metrics.items()}
+        facts["seconds"] = f"{self.seconds:.3g}"
+        shown = "private solution" if self.private else f"solution of {type(self.problem).__name__}"
+        own = getattr(self.decision, "_repr_html_", None)
+        text = "" if self.decision is None else f"<pre>{html.escape(str(self.decision))}</pre>"
+        return facts_html(shown, facts) + (own() if own is not None else text)
+
     def __repr__(self) -> str:
         where = f"@{self.backend}" if self.backend else ""
         bound = f", bound {self.bound:.8g}" if np.isfinite(self.bound) else ""
@@ -210,6 +265,14 @@ class Solution:
             f"<{self.status} solution of {type(self.problem).__name__} by {self.method}{where}: "
             f"objective {self.objective:.8g}{bound}, {self.seconds:.3g} s>"
         )
+
+
+def broken_demand(evaluation: Evaluation) -> str:
+    """Name the demand that a decision violates most; empty if all hold within the tolerance for claims."""
+    if evaluation.violation <= _AGREEMENT:
+        return ""
+    worst = max(evaluation.violations, key=lambda k: evaluation.violations[k])
+    return f"re-evaluated by the problem, the answer violates {worst} by {evaluation.violation:.3g}"
 
 
 def disagreement(evaluation: Evaluation, result: ModelSolution, handles: Handles, sense: str) -> str:
@@ -232,9 +295,8 @@ def disagreement(evaluation: Evaluation, result: ModelSolution, handles: Handles
         The contradiction; empty if there is none. A point that is not optimal may understate its decision,
         because a model need not tighten every column.
     """
-    if evaluation.violation > _AGREEMENT:
-        worst = max(evaluation.violations, key=lambda k: evaluation.violations[k])
-        return f"re-evaluated by the problem, the answer violates {worst} by {evaluation.violation:.3g}"
+    if wrong := broken_demand(evaluation):
+        return wrong
     if not isinstance(handles.objective, Expression):
         return ""
     sign = 1 if sense == "min" else -1

@@ -63,7 +63,7 @@ class DataModel(Declared):
         return 0.0
 
     def folds(self, queries: int) -> int:
-        """The number of fresh folds with which a sample answers so many queries for each position."""
+        """The number of fresh folds that a sample needs to answer `queries` queries for each position."""
         return queries
 
     def refusals(self, intervals: Array) -> dict[int, str]:

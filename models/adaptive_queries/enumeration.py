@@ -27,9 +27,7 @@ def enumeration(problem: QuerySchedule, *, time_limit: float | None = None) -> O
     if len(weights) > LARGEST:
         raise DeclarationError(f"there are {len(weights)} queries; method 'enumeration' takes {LARGEST}")
     first, last = problem.touched
-    group = np.full(len(weights), -1)
-    for g, members in enumerate(problem.groups):
-        group[members] = g
+    group = problem.group_of_each
     order = np.argsort(-weights, kind="stable").tolist()
     rest = np.append(np.cumsum(weights[order][::-1])[::-1], 0.0)
     loads = np.zeros((len(costs), problem.data_model.windows), dtype=np.int64)

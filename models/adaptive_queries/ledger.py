@@ -17,7 +17,8 @@ from forcopt.status import Status
 
 __all__ = ["Ledger", "QueryRefusedError", "by_arrival", "density", "fitted"]
 
-_DIGITS = 12
+_UNITS = 10**18
+"""Units in which the budget of a window counts."""
 
 
 class QueryRefusedError(DeclarationError):
@@ -36,8 +37,8 @@ class Ledger:
 
     Notes
     -----
-    A segment tree holds the spent amounts: a question takes O(log windows). Amounts count in units of
-    ``1e-12`` of the budget, rounded up if they are no multiples of it; five times .2 is 1. Refusals depend on
+    A segment tree holds the spent amounts: a question takes O(log windows). A window may spend more than its
+    budget by ``1e-12`` of it, for the rounding of floats: six times 1 / 6 fits 1. Refusals depend on
     intervals and costs only.
 
     References
@@ -64,8 +65,7 @@ class Ledger:
         if not (np.isfinite(epsilon) and epsilon > 0):
             raise DeclarationError(f"epsilon is {epsilon}; it must be above 0 and finite")
         self.data_model, self.epsilon = data_model, float(epsilon)
-        self._unit, budget = _decimal_unit(self.epsilon)
-        self._loads = RangeLoads(data_model.windows, np.array([budget]))
+        self._loads = RangeLoads(data_model.windows, np.array([_UNITS + _UNITS // 10**12]))
         self._furthest = 0
         self._accepted: list[tuple[int, int, float]] = []
 
@@ -76,8 +76,8 @@ class Ledger:
 
     @property
     def spent(self) -> Array:
-        """What each window has spent, shape ``(windows,)``."""
-        return np.asarray(self._loads.loads()[0] / self._unit)
+        """The spent budget of each window, shape ``(windows,)``."""
+        return np.asarray(self._loads.loads()[0] / _UNITS * self.epsilon)
 
     def ask(self, interval: Any, cost: float) -> None:
         """Enter a query, before it is answered.
@@ -111,14 +111,15 @@ class Ledger:
             over = spent + units[0] > self._loads.budgets[0]
             window = first + int(np.argmax(np.where(over, spent, -1)))
             raise BudgetSpentError(
-                f"{name}: window {window + 1} has spent {spent[window - first] / self._unit:.12g} of "
-                f"{self.epsilon:g}; the query takes {cost:g}"
+                f"{name}: window {window + 1} has spent "
+                f"{spent[window - first] / _UNITS * self.epsilon:.12g} of {self.epsilon:g}; "
+                f"the query takes {cost:g}"
             )
         self._furthest = max(self._furthest, int(pair[0, 1]))
         self._accepted.append((int(pair[0, 0]), int(pair[0, 1]), float(cost)))
 
     def ask_many(self, intervals: Any, costs: Any) -> Array:
-        """Enter queries one after the other; those that a rule or a window refuses are left out.
+        """Enter queries one after the other, without the queries that a rule or a window refuses.
 
         Parameters
         ----------
@@ -161,17 +162,9 @@ class Ledger:
         spends = as_numbers(costs, "the costs")
         if spends.shape not in ((), (len(pairs),), (1,)) or (spends <= 0).any():
             raise DeclarationError(f"the costs must be above 0, one for all or {len(pairs)}")
-        spends = np.minimum(spends, 2 * self.epsilon)  # more than the budget, which is refused
-        exact = spends * self._unit
-        near = np.round(exact)
-        units = np.where(np.abs(exact - near) <= 1e-9 * np.maximum(near, 1), near, np.ceil(exact))
-        return pairs.astype(np.int64), np.broadcast_to(units.astype(np.int64), len(pairs))
-
-
-def _decimal_unit(epsilon: float) -> tuple[float, int]:
-    """How many units an epsilon of 1 has, a power of ten, and the budget in units."""
-    digits = _DIGITS - int(np.ceil(np.log10(epsilon)))
-    return 10.0**digits, round(epsilon * 10.0**digits)
+        shares = np.minimum(spends / self.epsilon, 2.0)  # more than the budget is refused
+        units = np.maximum(np.round(shares * _UNITS), 1).astype(np.int64)
+        return pairs.astype(np.int64), np.broadcast_to(units, len(pairs))
 
 
 def fitted(problem: QuerySchedule, order: Array) -> Array:
@@ -181,11 +174,16 @@ def fitted(problem: QuerySchedule, order: Array) -> Array:
     costs, budgets = problem.units
     took = np.zeros(len(problem.intervals), dtype=bool)
     loads = RangeLoads(problem.data_model.windows, budgets)
-    if problem.groups:
-        rank = np.full(len(took), len(took))
-        rank[order] = np.arange(len(order))
-        order = order[problem.one_of_each(-rank.astype(float))[order]]
-    return took | loads.first_fit(*problem.touched, costs, np.asarray(order, dtype=np.int64))
+    if not problem.groups:
+        return took | loads.first_fit(*problem.touched, costs, np.asarray(order, dtype=np.int64))
+    first, last = problem.touched
+    group, used = problem.group_of_each, set()
+    for j in np.asarray(order).tolist():
+        if group[j] not in used and loads.fit(int(first[j]), int(last[j]), costs[:, j]):
+            took[j] = True
+            if group[j] >= 0:
+                used.add(int(group[j]))
+    return took
 
 
 @QuerySchedule.algorithm("ledger", exact=False, cites="order of arrival; Du and Dwork (2022)")
@@ -213,7 +211,8 @@ def by_arrival(problem: QuerySchedule, *, time_limit: float | None = None) -> Ou
         chosen = np.array(taken, dtype=np.int64)
     else:
         chosen = np.flatnonzero(fitted(problem, np.arange(len(pairs))))
-    return Outcome(problem.schedule(chosen), bound=_all(problem), status=Status.APPROXIMATE)
+    message = f"the time limit of {time_limit:g} s passed" if deadline.passed else ""
+    return Outcome(problem.schedule(chosen), _all(problem), Status.APPROXIMATE, message=message)
 
 
 @QuerySchedule.algorithm("density", exact=False, cites="greedy by density; Dantzig (1957)")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_queries.ledger import fitted
 from forcopt.models.adaptive_queries.schedule import QuerySchedule
@@ -30,23 +31,27 @@ def local_ratio(problem: QuerySchedule, *, time_limit: float | None = None) -> O
     """The better of the expensive queries and of the cheap ones: at least a third of the optimum.
 
     Queries that cost more than half of the budget exclude each other wherever they meet: their best choice is
-    exact. The cheap ones go by local ratio, which gives at least half of their optimum. O(Q log Q). What fits
-    besides is added, in the order of density. The bound adds the optimum of the expensive queries to the
-    bound of local ratio. Where a stream lets queries exclude each other (`QuerySchedule.groups`), the bound
-    still holds, but the third is not proved.
+    exact. The cheap ones go by local ratio, which gives at least half of their optimum. O(Q log Q). Other
+    queries that fit are added, in the order of density. The bound adds the optimum of the expensive queries
+    to the bound of local ratio. Of queries that exclude each other in the stream's order
+    (`QuerySchedule.groups`), the cheaper are charged first, and charge the others in full: both shares of the
+    optimum stay.
     """
     costs, budgets = problem.units
     if len(costs) > 1:
         raise DeclarationError("delta is given; method 'local-ratio' takes one budget")
     from forcopt.graphs.interval_packing import heaviest_disjoint
 
+    deadline = Deadline(time_limit)
     weights, (first, last) = problem.query_weights, problem.touched
     allowed = problem.answerable
     share = costs[0] / budgets[0]
     expensive = np.flatnonzero(allowed & (2 * costs[0] > budgets[0]))
     cheap = np.flatnonzero(allowed & (2 * costs[0] <= budgets[0]))
     exact = expensive[heaviest_disjoint(first[expensive], last[expensive], weights[expensive])]
-    pushed, twice = _charge(first[cheap], last[cheap], weights[cheap], share[cheap])
+    group = problem.group_of_each
+    at = first[cheap], last[cheap]
+    pushed, twice, complete = _charge(*at, weights[cheap], share[cheap], group[cheap], deadline)
     stack = cheap[pushed]
     found = np.flatnonzero(fitted(problem, stack[::-1]))
     bound = float(weights[exact].sum()) + twice
@@ -62,26 +67,38 @@ def local_ratio(problem: QuerySchedule, *, time_limit: float | None = None) -> O
         bound=bound,
         status=Status.OPTIMAL if value >= bound else Status.APPROXIMATE,
         guarantee=bound - value,
+        message="" if complete else f"the time limit of {time_limit:g} s passed: the third is not proved",
     )
 
 
-def _charge(first: Array, last: Array, weights: Array, share: Array) -> tuple[Array, float]:
-    """Charge each query, by its last window, to those that end later and meet it.
+def _charge(
+    first: Array, last: Array, weights: Array, share: Array, group: Array, deadline: Deadline
+) -> tuple[Array, float, bool]:
+    """Charge each query, by its last window, to the queries that end later and meet it.
 
-    Returns the queries whose weight is left, in the order of their last windows, and twice the sum of these
-    weights, which bounds the weight of every choice.
+    Returns the queries whose weight is left, in the order of their last windows; twice the sum of these
+    weights, which bounds the weight of every choice; and whether the time sufficed. If not, the weights of
+    the other queries count in the bound.
     """
-    order = np.argsort(last, kind="stable")
+    order = np.lexsort((share, last))
     ends = last[order]
-    before = np.searchsorted(ends, first[order], side="left")  # those that end before the query begins
+    before = np.searchsorted(ends, first[order], side="left")  # queries that end before this one begins
     charged = np.zeros(len(order) + 1)
-    pushed = []
+    alike: dict[int, tuple[float, float]] = {}  # the charge of a group, and its part in `charged`
+    pushed: list[int] = []
+    total = 0.0
     left = weights[order].astype(float).tolist()
     for k, j in enumerate(order.tolist()):
-        rest = left[k] - share[j] * (charged[k] - charged[before[k]])
+        if k % 1024 == 0 and deadline.passed:
+            return np.array(pushed, dtype=np.int64), 2 * total + sum(left[k:]), False
+        full, counted = alike.get(int(group[j]), (0.0, 0.0))
+        rest = left[k] - share[j] * (charged[k] - charged[before[k]] - counted) - full
         charged[k + 1] = charged[k]
         if rest > 0:
             pushed.append(j)
-            charged[k + 1] += rest / (1 - share[j])
-    total = 2 * sum((charged[k + 1] - charged[k]) * (1 - share[j]) for k, j in enumerate(order.tolist()))
-    return np.array(pushed, dtype=np.int64), float(total)
+            step = rest / (1 - share[j])
+            charged[k + 1] += step
+            total += rest
+            if group[j] >= 0:
+                alike[int(group[j])] = full + rest, counted + step
+    return np.array(pushed, dtype=np.int64), 2 * total, True

@@ -55,6 +55,10 @@ def _write(problem: QuerySchedule, model: Model, relaxed: bool) -> Handles:
         integer=not relaxed,
     )
     rows, columns = incidence(first, last)
+    weights = problem.query_weights
+    top = float(weights.max())
+    # solvers' tolerances are absolute: the weights that count should be neither tiny nor huge
+    unit = 1.0 if top == 0 or 1e-2 <= top <= 1e6 else 2.0 ** np.floor(np.log2(top))
     starts, row = np.unique(rows, return_inverse=True)
     shape = (len(starts), len(first))
     if capacity is not None:  # whole coefficients: the relaxation has whole vertices
@@ -74,7 +78,6 @@ def _write(problem: QuerySchedule, model: Model, relaxed: bool) -> Handles:
 
     def decision(result: ModelSolution) -> Schedule:
         values = result[z]
-        weights = problem.query_weights
         chosen = values > 0.5
         if relaxed or problem.evaluate(np.flatnonzero(chosen)).violations:
             order = np.lexsort((-weights, -np.round(values, 6)))
@@ -89,9 +92,10 @@ def _write(problem: QuerySchedule, model: Model, relaxed: bool) -> Handles:
         return {z: values}
 
     return Handles(
-        objective=(z * problem.query_weights).sum(),
+        objective=(z * (weights / unit)).sum(),
         decision=decision,
         start=start,
+        unit=unit,
         answered=z,
     )
 

@@ -11,6 +11,7 @@ from scipy.optimize import brentq, minimize
 from scipy.special import log_ndtr, ndtri
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline
 from forcopt.models.adaptive_queries.data_models import NaiveComposition
 from forcopt.models.adaptive_queries.plan import AccuracyPlan, Plan, hoeffding_error
 from forcopt.models.adaptive_queries.transfer_split import best_split
@@ -49,7 +50,7 @@ class _Answers:
             return epsilon * (1 + 1e-9), delta, beta, self.problem.queries / (self.n * each)
         epsilon = np.exp(x[0])
         scale = self.answers / (self.n * epsilon)
-        beta = np.minimum(self.room * scale / self.multiplicity, 0.5)
+        beta = np.minimum(self.room * scale / self.multiplicity, 1.0)
         return epsilon, np.zeros_like(epsilon), beta, scale
 
     def error(self, x: Array) -> Any:
@@ -62,13 +63,14 @@ class _Answers:
                 alpha = scale * np.log(self.answers / beta)
             missed = np.sqrt(self.multiplicity * beta) + np.sqrt(2 * self.multiplicity * self.factor * delta)
             value = alpha + np.expm1(self.factor * epsilon) + missed**2 / self.room
-            bad = ~np.isfinite(value) | (beta >= 1) | (delta >= 1)
+            bad = ~np.isfinite(value) | (beta > 1) | (delta >= 1)
         return np.where(bad, inf, value)
 
     def grid(self) -> list[Array]:
         """Logarithms of the parameters to start from."""
         if self.problem.noise == "gaussian":
-            return [np.linspace(-14, 3, 35), np.linspace(-30, -1, 15), np.linspace(-16, 1, 35)]
+            noise = log(sqrt(self.answers) / self.n) - np.linspace(-20, 4, 49)  # by the mu of all answers
+            return [np.linspace(-14, 3, 35), np.linspace(-30, -1, 15), noise]
         if self.advanced:
             return [np.linspace(-16, 2, 60), np.linspace(-30, -1, 15), np.linspace(-30, -1, 15)]
         return [np.linspace(-20, 4, 200)]
@@ -82,12 +84,14 @@ class _Answers:
         return Plan(epsilon, delta, beta, scale, c, d, width, "naive" if self.whole else "reuse")
 
 
-def _least(error: Curve, axes: list[Array]) -> Array:
-    """The best point of a grid, refined by Nelder and Mead's method from its best points."""
+def _least(error: Curve, axes: list[Array], deadline: Deadline) -> Array:
+    """The best point of a grid, refined by Nelder and Mead's method from its best points, as time allows."""
     mesh = np.stack([a.ravel() for a in np.meshgrid(*axes, indexing="ij")])
     values = error(mesh)
     best = mesh[:, int(np.argmin(values))]
     for start in mesh[:, np.argsort(values)[:3]].T:
+        if deadline.passed:
+            break
         point = start
         for _ in range(2):  # anew from where it stopped: the simplex may have collapsed
             options = {"xatol": 1e-10, "fatol": 1e-14, "maxiter": 2000}
@@ -117,12 +121,13 @@ def search(problem: AccuracyPlan, *, time_limit: float | None = None) -> Outcome
     """
     if problem.room <= 0:
         return _infeasible(problem)
+    deadline = Deadline(time_limit)
     model = problem.data_model
     if isinstance(model, NaiveComposition):
         answers = _Answers(problem, True, model.rule)
     else:
         answers = _Answers(problem, False)
-    return _outcome(problem, answers.plan(_least(answers.error, answers.grid())))
+    return _outcome(problem, answers.plan(_least(answers.error, answers.grid(), deadline)))
 
 
 @AccuracyPlan.algorithm("half-target", exact=False, cites="half of the error for the privacy loss")
@@ -133,6 +138,7 @@ def half_target(problem: AccuracyPlan, *, time_limit: float | None = None) -> Ou
     """
     if problem.room <= 0:
         return _infeasible(problem)
+    deadline = Deadline(time_limit)
     model = problem.data_model
     whole = isinstance(model, NaiveComposition)
     answers = _Answers(problem, whole, "basic")
@@ -146,7 +152,7 @@ def half_target(problem: AccuracyPlan, *, time_limit: float | None = None) -> Ou
         def fixed(x: Array) -> Any:
             return answers.error(np.stack([np.broadcast_to(epsilon[0], x[0].shape), *x]))
 
-        return np.concatenate([epsilon, _least(fixed, axes)])
+        return np.concatenate([epsilon, _least(fixed, axes, deadline)])
 
     def excess(log_target: float) -> float:
         value = float(answers.error(best(np.exp(log_target))))
@@ -163,6 +169,7 @@ def naive(problem: AccuracyPlan, *, time_limit: float | None = None) -> Outcome:
 
     For Laplace noise the better of basic and advanced composition; Gaussian noise composes exactly.
     """
+    deadline = Deadline(time_limit)
     rules = ("basic", "advanced") if problem.noise == "laplace" else ("basic",)
     model = problem.data_model
     if isinstance(model, NaiveComposition):
@@ -170,7 +177,7 @@ def naive(problem: AccuracyPlan, *, time_limit: float | None = None) -> Outcome:
     plans = []
     for rule in rules:
         answers = _Answers(problem, True, rule)
-        plans.append(answers.plan(_least(answers.error, answers.grid())))
+        plans.append(answers.plan(_least(answers.error, answers.grid(), deadline)))
     return _outcome(problem, min(plans, key=lambda plan: problem.evaluate(plan).objective))
 
 

@@ -18,6 +18,7 @@ from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_queries.data_models import DataModel
 from forcopt.problem import Evaluation, Problem
+from forcopt.problem.drawing import COLOURS, finished, panel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["QuerySchedule", "Schedule", "whole_units"]
 
 _LARGEST = 2**62
+_DIGITS = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,27 +53,36 @@ class Schedule:
     def __repr__(self) -> str:
         return f"<{len(self)} queries answered; the fullest window has spent {self.spent.max():.4g}>"
 
-    def plot(self, path: str | Path | None = None) -> Figure:
+    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
         """Draw the answered queries over the positions, and the share of the budget spent by each window.
 
         Parameters
         ----------
         path : str or Path, optional
             The file to save the picture to; its ending gives the format.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw the queries on, without the budget; a new figure with both if left out.
         """
         from matplotlib.figure import Figure
 
-        figure = Figure(figsize=(6.5, 3.2), layout="constrained")
-        above, below = figure.subplots(2, 1, height_ratios=(2, 1))
+        below: Any = None
+        if ax is None:
+            figure = Figure(figsize=(6.5, 3.2), layout="constrained")
+            above, below = figure.subplots(2, 1, height_ratios=(2, 1))
+        else:
+            figure, above = panel(ax, (0, 0))
         for row, (first, last) in enumerate(self.intervals):
-            above.plot([first - 0.4, last + 0.4], [row, row], linewidth=4, solid_capstyle="butt", color="C0")
+            above.plot(
+                [first - 0.4, last + 0.4], [row, row], linewidth=4, solid_capstyle="butt", color=COLOURS[0]
+            )
         above.set(ylabel="answered", yticks=range(len(self)), yticklabels=self.queries.tolist())
+        if below is None:
+            above.set(xlabel="position")
+            return finished(figure, path)
         below.bar(np.arange(1, len(self.spent) + 1), self.spent, color="0.7")
-        below.axhline(1, color="C3", linewidth=1)
+        below.axhline(1, color="#D55E00", linewidth=1)
         below.set(xlabel="window", ylabel="spent", ylim=(0, 1.1))
-        if path is not None:
-            figure.savefig(path)
-        return figure
+        return finished(figure, path)
 
 
 class QuerySchedule(Problem):
@@ -103,8 +114,8 @@ class QuerySchedule(Problem):
 
     Notes
     -----
-    Numbers are read as the decimals that they print, and sums are exact: five queries of cost .2 fit a budget
-    of 1. A query that costs more than the budget is never answered: see `unanswerable`.
+    Sums are exact: five queries of cost .2, or six of cost 1 / 6, fit a budget of 1; see `whole_units`.
+    A query that costs more than the budget is never answered: see `unanswerable`.
 
     References
     ----------
@@ -200,6 +211,14 @@ class QuerySchedule(Problem):
         found = [alone[group.ravel() == g] for g in range(int(group.max()) + 1)]
         return [g for g in found if len(g) > 1]
 
+    @cached_property
+    def group_of_each(self) -> Array:
+        """The number of each query's group in `groups`, or -1, shape ``(Q,)``."""
+        out = np.full(len(self.intervals), -1)
+        for g, members in enumerate(self.groups):
+            out[members] = g
+        return out
+
     def one_of_each(self, values: Array) -> Array:
         """Whether each query has the largest value in its group of `groups`, or is in none."""
         keep = np.ones(len(self.intervals), dtype=bool)
@@ -209,7 +228,7 @@ class QuerySchedule(Problem):
         return keep
 
     def loads(self, queries: Array) -> Array:
-        """What each window spends on queries, in the units of `units`, shape ``(R, windows)``."""
+        """The spent budget of each window, in the units of `units`, shape ``(R, windows)``."""
         costs, _ = self.units
         first, last = (ends[queries] for ends in self.touched)
         out = np.zeros((len(costs), self.data_model.windows + 1), dtype=np.int64)
@@ -266,9 +285,9 @@ class QuerySchedule(Problem):
         over = (self.loads(queries) - budgets[:, None]) / budgets[:, None]
         if (over > 0).any():
             r, window = np.unravel_index(int(np.argmax(over)), over.shape)
-            what = ("epsilon", "delta")[int(r)]
+            name = ("epsilon", "delta")[int(r)]
             # a unit is the least amount: it may be below the tolerance for rounding
-            violations[f"{what} of window {int(window) + 1}"] = max(float(over.max()), 1e-5)
+            violations[f"{name} of window {int(window) + 1}"] = max(float(over.max()), 1e-5)
         late = int(self.data_model.late(self.intervals[queries]).sum())
         if late:
             violations["order"] = float(late)
@@ -311,23 +330,36 @@ def whole_units(costs: Array, budget: float) -> tuple[Array, int]:
     Returns
     -------
     tuple[Array, int]
-        Whole costs, and the whole budget. Numbers are read as decimals of 12 digits. If their sums do not fit
-        64 bits, the unit is coarser and costs are rounded up.
+        Whole costs, and the whole budget. A cost that is, but for the rounding of floats, p / q of the budget
+        with q up to 10,000 is read as that; other numbers are read as decimals of 12 digits. If the common
+        unit does not fit 64 bits, costs are rounded to a coarser one, and the budget is larger by ``1e-12``
+        of itself.
 
     Examples
     --------
     >>> whole_units(np.array([0.2, 0.1]), 1.0)
     (array([2, 1]), 10)
+    >>> whole_units(np.array([0.7 / 6]), 0.7)
+    (array([1]), 6)
     """
     values, inverse = np.unique(costs, return_inverse=True)
-    exact = [Fraction(f"{v:.12g}") for v in values]
-    whole = Fraction(f"{budget:.12g}")
+    shares = [_share(float(v), budget) for v in values]
     unit = 1
-    largest = max(float(np.sum(costs)), budget, 1e-300)
-    for number in (whole, *exact):
-        unit = lcm(unit, number.denominator)
+    largest = max(float(np.sum(costs)) / budget, 1.0)
+    for share in shares:
+        unit = lcm(unit, share.denominator)
         if unit * largest >= _LARGEST:
             unit = int(_LARGEST / (4 * largest))
-            break
-    scaled = np.array([min(-(-v * unit // 1), _LARGEST) for v in exact], dtype=np.int64)
-    return scaled[inverse.ravel()], int(whole * unit)
+            scaled = [min(round(share * unit), _LARGEST) for share in shares]
+            return np.array(scaled, dtype=np.int64)[inverse.ravel()], unit + unit // 10**_DIGITS
+    scaled = [min(int(share * unit), _LARGEST) for share in shares]
+    return np.array(scaled, dtype=np.int64)[inverse.ravel()], unit
+
+
+def _share(cost: float, budget: float) -> Fraction:
+    """The cost as a share of the budget."""
+    share = cost / budget
+    ratio = Fraction(share).limit_denominator(10_000)
+    if abs(float(ratio) - share) <= 4 * np.finfo(float).eps * share:
+        return ratio
+    return Fraction(f"{cost:.{_DIGITS}g}") / Fraction(f"{budget:.{_DIGITS}g}")

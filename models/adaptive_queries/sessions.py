@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
-from forcopt.models.adaptive_queries.data_models import StreamedBlocks
+from forcopt.models.adaptive_queries.bit_populations import BitPopulation, BitQuery, BitSample
+from forcopt.models.adaptive_queries.data_models import DecayingCorrelation, NaiveComposition
 from forcopt.models.adaptive_queries.ledger import QueryRefusedError
 from forcopt.models.adaptive_queries.plan import AccuracyPlan, Plan
+from forcopt.numeric.range_loads import RangeLoads
 from forcopt.privacy import Gaussian, Laplace
 from forcopt.problem import Solution
 
@@ -27,6 +29,7 @@ __all__ = [
     "Sample",
     "Thresholdout",
     "Transcript",
+    "across_blocks",
     "best_so_far",
     "membership",
     "sign_votes",
@@ -67,13 +70,21 @@ class Population:
         The possible rows of each block, shape ``(rows, columns)``.
     probabilities : tuple[Array, ...]
         Of these rows, shape ``(rows,)`` for each block.
+    table : Array, optional
+        Which of these rows each record of a real table has, shape ``(blocks, records)``.
+    whole : bool, default False
+        Samples draw whole records of the table. By default they draw each block by itself.
     """
 
     rows: tuple[Array, ...] = field(repr=False)
     probabilities: tuple[Array, ...] = field(repr=False)
+    table: Array | None = field(default=None, repr=False)
+    whole: bool = False
 
     @classmethod
-    def blockwise(cls, frame: DataFrame, blocks: Sequence[Sequence[str]]) -> Population:
+    def blockwise(
+        cls, frame: DataFrame, blocks: Sequence[Sequence[str]], *, whole: bool = False
+    ) -> Population:
         """Rows of a real table, drawn for each block of columns by itself.
 
         Blocks then are exactly independent, correlations within them are real, and every mean is known.
@@ -84,6 +95,9 @@ class Population:
             A table.
         blocks : sequence of sequences of str
             The columns of each block.
+        whole : bool, default False
+            Draw whole rows of the table instead. The means are the same, but blocks depend on each other:
+            the model of independent blocks is false.
 
         Raises
         ------
@@ -103,12 +117,14 @@ class Population:
             raise DeclarationError(
                 f"column {missing[0]!r} is missing" if missing else "the table, or a block, is empty"
             )
-        rows, probabilities = [], []
+        rows, probabilities, table = [], [], []
         for columns in blocks:
-            counts = frame.value_counts(list(columns), sort=False, dropna=False)
-            rows.append(counts.index.to_frame().to_numpy())
-            probabilities.append(counts.to_numpy() / len(frame))
-        return cls(tuple(rows), tuple(probabilities))
+            number = frame.groupby(list(columns), sort=False, dropna=False).ngroup().to_numpy()
+            _, first = np.unique(number, return_index=True)
+            rows.append(frame[list(columns)].to_numpy()[first])
+            probabilities.append(np.bincount(number) / len(frame))
+            table.append(number)
+        return cls(tuple(rows), tuple(probabilities), np.stack(table), whole)
 
     @classmethod
     def uniform(cls, blocks: int, rows: int) -> Population:
@@ -124,6 +140,21 @@ class Population:
         table = (np.arange(2**columns)[:, None] >> np.arange(columns)) & 1
         return cls((table,) * blocks, (np.full(2**columns, 0.5**columns),) * blocks)
 
+    @property
+    def positions(self) -> int:
+        """The number of blocks."""
+        return len(self.rows)
+
+    def interval(self, query: Query) -> tuple[int, int]:
+        """The block of a query, as its first and its last position."""
+        self._check(query.block)
+        rows = len(self.rows[query.block - 1])
+        if len(query.values) != rows:
+            raise DeclarationError(
+                f"the query has {len(query.values)} values; block {query.block} has {rows} rows"
+            )
+        return query.block, query.block
+
     def query(self, block: int, function: Callable[[Array], Array]) -> Query:
         """The mean of a function of a block's rows, which takes all possible rows at once."""
         self._check(block)
@@ -132,7 +163,7 @@ class Population:
     def value(self, query: Query) -> float:
         """The mean over the population."""
         self._check(query.block)
-        return float(self.probabilities[query.block - 1] @ query.values)
+        return float((self.probabilities[query.block - 1] * query.values).sum())  # BLAS would start threads
 
     def sample(self, records: int, seed: int | np.random.Generator | None = None) -> Sample:
         """Draw independent records.
@@ -147,12 +178,15 @@ class Population:
         if records < 1:
             raise DeclarationError(f"records is {records}; it must be at least 1")
         rng = np.random.default_rng(seed)
+        sizes = tuple(map(len, self.probabilities))
+        if self.whole and self.table is not None:
+            return Sample(tuple(self.table[:, rng.integers(0, self.table.shape[1], records)]), sizes)
         drawn = []
         for law in self.probabilities:
             edges = np.cumsum(law)
             at = np.searchsorted(edges, rng.random(records) * edges[-1], side="right")
             drawn.append(np.minimum(at, len(law) - 1))
-        return Sample(tuple(drawn), tuple(map(len, self.probabilities)))
+        return Sample(tuple(drawn), sizes)
 
     def _check(self, block: int) -> None:
         if not 1 <= block <= len(self.rows):
@@ -210,16 +244,16 @@ class Transcript:
 
     Attributes
     ----------
-    queries : list[Query]
+    queries : list[Query] or list[BitQuery]
         In order.
     answers, values : Array
         Shape ``(queries,)``.
     """
 
-    queries: list[Query] = field(repr=False)
+    queries: list[Any] = field(repr=False)
     answers: Array = field(repr=False)
     values: Array = field(repr=False)
-    _sets: Mapping[str, Callable[[Query], bool]] = field(repr=False)
+    _sets: Mapping[str, Callable[[Any], bool]] = field(repr=False)
 
     @property
     def error(self) -> float:
@@ -245,7 +279,7 @@ class Transcript:
         return Transcript([self.queries[j] for j in keep], self.answers[keep], self.values[keep], self._sets)
 
 
-Analyst = Callable[[list[tuple[Query, float]]], Query | None]
+Analyst = Callable[[list[tuple[Any, float]]], Query | BitQuery | None]
 """From the queries and answers so far to the next query, or None to end."""
 
 
@@ -254,17 +288,17 @@ class AdaptiveSession:
 
     Parameters
     ----------
-    sample : Sample
+    sample : Sample or BitSample
         The records.
-    population : Population
-        Where the records come from; it judges, and takes no part in the answers.
+    population : Population or BitPopulation
+        The source of the records. It gives the true values, and takes no part in the answers.
     plan : Solution, Thresholdout or None
         A solution of an `AccuracyPlan`, which says how queries are answered; None for plain sample means.
     analyst : Analyst
         Chooses the queries.
     seed : int or Generator, optional
         Of the noise.
-    restrictions : Mapping[str, Callable[[Query], bool]], optional
+    restrictions : Mapping[str, Callable[[Query or BitQuery], bool]], optional
         Sets of queries to which the transcript may be restricted later.
 
     Raises
@@ -285,28 +319,29 @@ class AdaptiveSession:
 
     def __init__(
         self,
-        sample: Sample,
-        population: Population,
+        sample: Sample | BitSample,
+        population: Population | BitPopulation,
         plan: Solution | Thresholdout | None,
         analyst: Analyst,
         seed: int | np.random.Generator | None = None,
-        restrictions: Mapping[str, Callable[[Query], bool]] | None = None,
+        restrictions: Mapping[str, Callable[[Any], bool]] | None = None,
     ) -> None:
-        self.sample, self.population, self.plan, self.analyst = sample, population, plan, analyst
+        self.sample: Any = sample
+        self.population: Any = population
+        self.plan, self.analyst = plan, analyst
         self.rng = np.random.default_rng(seed)
         self.restrictions = dict(restrictions or {})
-        self._asked = np.zeros(len(population.rows), dtype=int)
-        self._furthest = 0
         self._noisy_threshold: float | None = None
         if isinstance(plan, Solution):
             problem = plan.problem
             if not isinstance(problem, AccuracyPlan) or not isinstance(plan.decision, Plan):
                 raise DeclarationError("plan must be a solution of an AccuracyPlan")
-            if problem.records != sample.records or problem.blocks != len(population.rows):
+            if problem.records != sample.records or problem.blocks != population.positions:
                 raise DeclarationError(
                     f"the plan is for {problem.records} records in {problem.blocks} blocks; the sample has "
-                    f"{sample.records} in {len(population.rows)}"
+                    f"{sample.records} in {population.positions}"
                 )
+            self._gate = _Gate(problem)
 
     def run(self) -> Transcript:
         """Let the analyst ask until it ends.
@@ -314,60 +349,82 @@ class AdaptiveSession:
         Raises
         ------
         QueryRefusedError
-            If a block gets more queries than planned, or the stream has passed it.
+            If the data model refuses a query, a block or window gets more queries than planned, or the
+            stream has passed it.
         """
-        history: list[tuple[Query, float]] = []
+        history: list[tuple[Any, float]] = []
         while (query := self.analyst(history)) is not None:
             history.append((query, self.ask(query)))
         queries = [q for q, _ in history]
         values = np.array([self.population.value(q) for q in queries])
         return Transcript(queries, np.array([a for _, a in history]), values, self.restrictions)
 
-    def ask(self, query: Query) -> float:
+    def ask(self, query: Query | BitQuery) -> float:
         """Answer one query; see `run`."""
-        self.population._check(query.block)
-        at = query.block - 1
-        if len(query.values) != self.sample.sizes[at]:
-            raise DeclarationError(
-                f"the query has {len(query.values)} values; block {query.block} has {self.sample.sizes[at]} "
-                "rows"
-            )
+        interval = self.population.interval(query)
         if self.plan is None:
-            return self.sample.mean(query)
+            return float(self.sample.mean(query))
         if isinstance(self.plan, Thresholdout):
             return self._thresholdout(query, self.plan)
         problem, plan = self.plan.problem, self.plan.decision
         assert isinstance(problem, AccuracyPlan)
-        asked = int(self._asked[at])
-        if asked >= problem.queries:
-            raise QueryRefusedError(f"block {query.block} has had its {problem.queries} planned queries")
-        if isinstance(problem.data_model, StreamedBlocks) and query.block < self._furthest:
-            raise QueryRefusedError(
-                f"block {query.block}: the stream has passed it; the last query was on {self._furthest}"
-            )
-        self._furthest = max(self._furthest, query.block)
-        self._asked[at] += 1
+        fold = self._gate.enter(interval)
         if plan.kind == "split-sample":
-            return self._fold(query, problem, asked)
+            size = self.sample.records // problem.data_model.folds(problem.queries)
+            return float(self.sample.mean(query, slice(fold * size, (fold + 1) * size)))
         noise = Laplace(scale=plan.scale) if problem.noise == "laplace" else Gaussian(scale=plan.scale)
-        return self.sample.mean(query) + float(noise.draw((), self.rng))
+        return float(self.sample.mean(query)) + float(noise.draw((), self.rng))
 
-    def _fold(self, query: Query, problem: AccuracyPlan, asked: int) -> float:
-        folds = problem.data_model.folds(problem.queries)
-        size = self.sample.records // folds
-        kinds = folds // problem.queries  # blocks that depend on each other have folds of their own
-        fold = ((query.block - 1) % kinds) * problem.queries + asked
-        return self.sample.mean(query, slice(fold * size, (fold + 1) * size))
-
-    def _thresholdout(self, query: Query, rule: Thresholdout) -> float:
+    def _thresholdout(self, query: Query | BitQuery, rule: Thresholdout) -> float:
         half = self.sample.records // 2
         trained, held = self.sample.mean(query, slice(0, half)), self.sample.mean(query, slice(half, None))
         if self._noisy_threshold is None:
             self._noisy_threshold = rule.threshold + self.rng.laplace(scale=2 * rule.scale)
         if abs(held - trained) > self._noisy_threshold + self.rng.laplace(scale=4 * rule.scale):
             self._noisy_threshold = None
-            return held + float(self.rng.laplace(scale=rule.scale))
-        return trained
+            return float(held + self.rng.laplace(scale=rule.scale))
+        return float(trained)
+
+
+class _Gate:
+    """Refuses queries that the plan of a session does not cover, and numbers the folds.
+
+    A plan counts the queries on each block, or the queries that touch each window of a `DecayingCorrelation`;
+    without a restriction of the data it counts all together.
+    """
+
+    def __init__(self, problem: AccuracyPlan) -> None:
+        model = self.model = problem.data_model
+        self.queries, self.furthest, self.asked = problem.queries, 0, 0
+        self.kind = "window" if isinstance(model, DecayingCorrelation) else "block"
+        self.alone = isinstance(model, (DecayingCorrelation, NaiveComposition))
+        if isinstance(model, NaiveComposition):
+            self.kind, self.queries = "session", problem.queries * problem.blocks
+        self.kinds = model.folds(problem.queries) // problem.queries
+        points = model.windows if self.alone else model.positions
+        self.loads = RangeLoads(points, np.array([self.queries]))
+
+    def enter(self, interval: tuple[int, int]) -> int:
+        """Enter a query; gives the number of its fold."""
+        pair = np.array([interval])
+        for rule in self.model.refusals(pair).values():
+            raise QueryRefusedError(f"query on {list(interval)}: {rule}")
+        if interval[0] < self.furthest - self.model.behind:
+            raise QueryRefusedError(
+                f"query on {list(interval)}: the stream has passed it; the last query was on {self.furthest}"
+            )
+        ends = self.model.touched(pair) if self.alone else (pair[:, 0] - 1, pair[:, 1] - 1)
+        first, last = (int(end[0]) for end in ends)
+        before = int(self.loads.largest(first, last)[0])
+        if not self.loads.fit(first, last, np.array([1])):
+            raise QueryRefusedError(
+                f"query on {list(interval)}: a {self.kind} has had its {self.queries} planned queries"
+            )
+        self.furthest = max(self.furthest, interval[1])
+        self.asked += 1
+        if self.alone:
+            return self.asked - 1
+        return (interval[0] - 1) % self.kinds * self.queries + before
 
 
 # -- analysts ------------------------------------------------------------------------------------------------
@@ -459,5 +516,45 @@ def membership(population: Population, records: int, queries: int, digits: int =
             bits = (code >> np.arange(len(rows) - 1, -1, -1)) & 1
             table[rows[bits == 1]] = 1.0
         return Query(block + 1, table)
+
+    return analyst
+
+
+def across_blocks(population: Population, records: int) -> Analyst:
+    """Read from each block but the last how often groups of rows were drawn, then ask for the frequent ones.
+
+    The groups are rows of the real table behind the population, in other groups for each block. If samples
+    draw whole rows, the groups that are frequent in one block are so in the last one, too; if each block is
+    drawn by itself, they are not.
+
+    Parameters
+    ----------
+    population : Population
+        From a real table: see `Population.blockwise`.
+    records : int
+        The size n of the sample.
+    """
+    if population.table is None:
+        raise DeclarationError("the population has no table; see Population.blockwise")
+    table = population.table
+    bits = int(records).bit_length()
+    groups = 52 // bits
+    rng = np.random.default_rng(0)
+    member = [rng.integers(0, groups, len(rows)) for rows in population.rows[:-1]]
+
+    def analyst(history: list[tuple[Any, float]]) -> Query | None:
+        block = len(history)
+        if block >= len(table):
+            return None
+        if block < len(table) - 1:
+            return Query(block + 1, 2.0 ** (-bits * (1.0 + member[block])))
+        score = np.zeros(table.shape[1])
+        for b, (_, answer) in enumerate(history):
+            code = round(max(answer, 0.0) * records * 2.0 ** (bits * groups))
+            counts = np.array([code >> (bits * (groups - 1 - g)) & (2**bits - 1) for g in range(groups)])
+            group = member[b][table[b]]
+            score += (counts / records - np.bincount(group, minlength=groups) / len(group))[group]
+        total = np.bincount(table[block], score, len(population.rows[block]))
+        return Query(block + 1, (total > 0).astype(float))
 
     return analyst

@@ -25,12 +25,12 @@ from forcopt.models.adaptive_queries.schedule import check_intervals
 from forcopt.problem import Evaluation, Handles, Outcome, Problem
 from forcopt.status import Status
 
-__all__ = ["BudgetAllocation", "Spending"]
+__all__ = ["BudgetAllocation", "Spending", "bottlenecked"]
 
 
 @dataclass(frozen=True, eq=False)
 class Spending:
-    """What each query spends, and its error.
+    """The spend of each query, and its error.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class BudgetAllocation(Problem):
     intervals : Integers
         First and last position of each query, from 1, shape ``(Q, 2)``.
     weights : Numbers, default 1
-        What an error counts, above 0; one for all or shape ``(Q,)``.
+        The factors of the errors, above 0; one for all or shape ``(Q,)``.
     epsilon : float, default 1
         The budget of each window, above 0: the epsilon, or the square of mu.
     objective : Literal["worst", "weighted", "leximin"], default "worst"
@@ -144,7 +144,7 @@ class BudgetAllocation(Problem):
         Parameters
         ----------
         decision : Spending or array_like
-            What each query spends, shape ``(Q,)``.
+            The spend of each query, shape ``(Q,)``.
 
         Raises
         ------
@@ -176,7 +176,7 @@ def _refuse(problem: BudgetAllocation, method: str, *objectives: str) -> None:
 
 
 def _within(problem: BudgetAllocation, spends: Array) -> Spending:
-    """Without a solver's tolerance: each query shrinks by what its fullest window is overspent."""
+    """Without a solver's tolerance: each spend shrinks by the excess of its fullest window."""
     spends = np.maximum(spends, 0.0)
     matrix = problem.matrix()
     over = np.maximum(matrix @ spends / problem.epsilon, 1.0)
@@ -190,36 +190,63 @@ def _within(problem: BudgetAllocation, spends: Array) -> Spending:
 def progressive_filling(problem: BudgetAllocation, *, time_limit: float | None = None) -> Outcome:
     """Raise all accuracies together; where a window is full, its queries stop and the others go on.
 
-    Exact for ``"worst"`` and ``"leximin"``. O(windows) rounds, each linear in the incidences.
+    Exact for ``"worst"`` and ``"leximin"``. O(windows) rounds; each takes time linear in the windows and in
+    the incidences of the windows whose queries stop.
     """
     _refuse(problem, "progressive-filling", "worst", "leximin")
     deadline = Deadline(time_limit)
     matrix, needs = problem.matrix(), problem.needs
     columns = matrix.tocsc()
     active = np.ones(len(needs), dtype=bool)
-    rate, left = matrix @ needs, np.full(matrix.shape[0], problem.epsilon)
+    full_at = problem.epsilon / (matrix @ needs)  # the level at which each window is full
     level, levels, rounds, interrupted = 0.0, np.zeros(len(needs)), 0, False
     while active.any():
         rounds += 1
-        with np.errstate(divide="ignore", invalid="ignore"):
-            room = np.where(rate > 1e-12 * problem.epsilon, left / rate, inf)
-        step = max(float(room.min()), 0.0)
-        level += step
-        left = left - step * rate
-        full = room <= step * (1 + 1e-12) + 1e-300
-        stop = active & (full.astype(float) @ matrix > 0)
+        level = max(level, float(full_at.min()))
         interrupted = deadline.passed
-        if not stop.any() or interrupted:
-            stop = active.copy()
+        full = np.flatnonzero(full_at <= level * (1 + 1e-12))
+        stop = active.copy()
+        if not interrupted:
+            stop[np.setdiff1d(np.arange(len(stop)), matrix[full].indices)] = False
         levels[stop] = level
         active &= ~stop
-        rate = rate - columns[:, np.flatnonzero(stop)] @ needs[stop]
+        met = np.unique(columns[:, np.flatnonzero(stop)].indices)
+        rows = matrix[met]
+        taken, rate = rows @ (levels * needs * ~active), rows @ (needs * active)
+        busy = rows @ active.astype(float) > 0
+        full_at[met] = np.divide(problem.epsilon - taken, rate, out=np.full(len(met), inf), where=busy)
     found = _within(problem, levels * needs)
     if interrupted and problem.objective == "leximin":
         best = problem.spending(problem.epsilon / (matrix @ needs).max() * needs).errors.max()
         message = f"the time limit of {time_limit:g} s passed"
         return Outcome(found, float(best), Status.FEASIBLE, rounds, message)
     return Outcome(found, iterations=rounds)
+
+
+def bottlenecked(problem: BudgetAllocation, spends: Array, tolerance: float = 1e-6) -> Array:
+    """Which queries have a bottleneck: a full window in which no query is more accurate, shape ``(Q,)``.
+
+    Spends within the budgets are leximin if and only if each query has one.
+
+    Parameters
+    ----------
+    problem : BudgetAllocation
+        The problem.
+    spends : Array
+        Shape ``(Q,)``.
+    tolerance : float, default 1e-6
+        Relative, of budgets and accuracies.
+
+    References
+    ----------
+    Bertsekas and Gallager (1992), section 6.5.2.
+    """
+    matrix, levels = problem.matrix(), spends / problem.needs
+    full = matrix @ spends >= problem.epsilon * (1 - tolerance)
+    highest = np.asarray(matrix.multiply(levels[None, :]).tocsr().max(axis=1).todense()).ravel()
+    limit = matrix.multiply(np.where(full, 1 / np.maximum(highest, 1e-300), 0.0)[:, None]).tocsr()
+    nearest = np.asarray(limit.max(axis=0).todense()).ravel()  # 1 / the lowest limit of its full windows
+    return np.asarray(levels * nearest >= 1 - tolerance)
 
 
 @BudgetAllocation.algorithm("lp", exact=True, cites="maximin accuracy as a linear program")
@@ -247,7 +274,8 @@ def _accuracies(
     matrix, needs = problem.matrix(), problem.needs
     unit = problem.epsilon / float((matrix @ needs).max())
     model = Model("spending")
-    level = model.variable("level", len(needs), lower=0)
+    alone = problem.epsilon / (needs * unit) if lexicographic else inf
+    level = model.variable("level", len(needs), lower=0, upper=alone)
     model.subject_to((matrix * (needs * unit / problem.epsilon)[None, :]) @ level <= 1)
     if lexicographic:
         model.optimize(leximin(level))
@@ -260,7 +288,11 @@ def _accuracies(
         return Outcome(None, status=result.status, message=result.message)
     found = _within(problem, result[level] * needs * unit)
     best = unit ** (-problem.exponent)  # all queries at once in the fullest window
-    return Outcome(found, bound=best, status=result.status, message=result.message)
+    status, message = result.status, result.message
+    if lexicographic and status is Status.OPTIMAL and not bottlenecked(problem, found.spends).all():
+        status = Status.FEASIBLE
+        message = "rounding left queries without a bottleneck: weights differ too much for the solver"
+    return Outcome(found, bound=best, status=status, message=message)
 
 
 @BudgetAllocation.formulation("cone", exact=True, cites="reciprocals and powers as cones")

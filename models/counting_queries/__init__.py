@@ -6,6 +6,7 @@ Ganesh and Zhao: Privately answering counting queries with generalized Gaussian 
 from forcopt.models.counting_queries import (  # noqa: F401  (register the methods)
     bounded,
     classical,
+    factorization_sdp,
     factorizations,
     fisher,
     fixed_point,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from math import inf, sqrt
+from math import sqrt
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import eigh, svd
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
@@ -17,6 +17,9 @@ __all__ = ["fixed_point"]
 
 FLOOR = 1e-12
 """Of a weight, relative to the largest: dominated queries keep that much."""
+
+EXACT = 1e-9
+"""By how much B A may miss W, relative to the largest entry of W."""
 
 
 @LinearQueries.algorithm(
@@ -51,24 +54,25 @@ def fixed_point(
     w = w[np.ix_(rows, columns)]
     share = 1.0 if problem.error == "max" else sqrt(len(rows) / len(problem.workload))
     u, v = np.full(len(w), 1 / len(w)), np.full(w.shape[1], 1 / w.shape[1])
-    lower, upper, steps = 0.0, inf, 0
-    power = 1.0
-    factors: tuple[Array, Array] | None = None
+    largest = np.abs(w).max()
+    lower, steps = 0.0, 0
+    upper = sqrt(_error(problem, (w**2).sum(axis=1)))
+    factors: tuple[Array, Array] = w, np.eye(w.shape[1])
     while steps < most:
         nuclear, left, right = _factors(w, u, v)
         steps += 1
         r, c = (left**2).sum(axis=1), (right**2).sum(axis=0)
-        worst = sqrt(float((r.max() if problem.error == "max" else r.mean()) * c.max()))
+        worst = sqrt(_error(problem, r) * float(c.max()))
         lower = max(lower, nuclear)
-        if worst < upper:
+        exact = np.abs(w - left @ right).max() <= EXACT * largest
+        if exact and worst < upper:
             upper, factors = worst, (left, right)
         stop = trace.add(problem.sigma * share * upper, problem.sigma * share * lower)
         if stop or trace.over or upper - lower <= gap * upper:
             break
         if problem.error == "max":
-            u = _weights(u * (r / r.max()) ** power)
-        v = _weights(v * (c / c.max()) ** power)
-    assert factors is not None
+            u = _weights(u * (r / r.max()))
+        v = _weights(v * (c / c.max()))
     left, right = _original(problem, rows, columns, *factors)
     closed = upper - lower <= gap * upper
     return Outcome(
@@ -80,20 +84,30 @@ def fixed_point(
     )
 
 
+def _error(problem: LinearQueries, squares: Array) -> float:
+    """The largest or the mean squared norm of the rows of B."""
+    return float(squares.max() if problem.error == "max" else squares.mean())
+
+
 def _weights(w: Array) -> Array:
     w = np.maximum(w, FLOOR * w.max())
     return np.asarray(w / w.sum())
 
 
 def _factors(w: Array, u: Array, v: Array) -> tuple[float, Array, Array]:
-    """The nuclear norm of ``sqrt(u) W sqrt(v)``, B and A, by the smaller Gram matrix."""
+    """The nuclear norm of ``sqrt(u) W sqrt(v)``, B and A, by the smaller Gram matrix or an SVD."""
     if w.shape[0] < w.shape[1]:
         nuclear, left, right = _factors(w.T, v, u)
         return nuclear, right.T, left.T
     m = np.sqrt(u)[:, None] * w * np.sqrt(v)
-    squares, vectors = eigh(m.T @ m)
-    keep = squares > 1e-13 * squares[-1]
-    s, vectors = np.sqrt(squares[keep]), vectors[:, keep]
+    if u.min() * v.min() > 1e-8 * u.max() * v.max():
+        squares, vectors = eigh(m.T @ m)
+        keep = squares > 1e-13 * squares[-1]
+        s, vectors = np.sqrt(squares[keep]), vectors[:, keep]
+    else:  # dominated queries have tiny singular values, which the Gram matrix does not resolve
+        s, vectors = svd(m, full_matrices=False)[1:]
+        keep = s > 1e-14 * s[0]
+        s, vectors = s[keep], vectors[keep].T
     left = (w * np.sqrt(v)) @ (vectors / np.sqrt(s))
     right = (vectors * np.sqrt(s)).T / np.sqrt(v)
     return float(s.sum()), left, right

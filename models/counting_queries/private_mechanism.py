@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
+from scipy.optimize import brentq
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers, Numbers
@@ -17,6 +18,12 @@ from forcopt.loops.solution import ModelSolution
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
 
 __all__ = ["PrivateMechanism"]
+
+SHARE = 1e-4
+"""The most of the uniform matrix that a repair mixes in."""
+
+ROUNDING = 1e-10
+"""An excess of delta that is left."""
 
 
 class PrivateMechanism(Problem):
@@ -171,7 +178,9 @@ def lp(problem: PrivateMechanism, model: Model) -> Handles:
         )
     elif len(one):
         model.subject_to(factor * matrix[one] <= matrix[other])
-    each = (matrix * problem.loss).sum(axis=1)
+    scale = float(np.abs(problem.loss).max()) or 1.0
+    loss = problem.loss / scale
+    each = (matrix * loss).sum(axis=1)
     worst = None
     if problem.prior is None:
         worst = model.variable(model.unused_name("worst"))
@@ -183,15 +192,34 @@ def lp(problem: PrivateMechanism, model: Model) -> Handles:
         if excess is not None:
             values[excess] = np.maximum(p[one] - p[other] / factor, 0.0)
         if worst is not None:
-            values[worst] = (p * problem.loss).sum(axis=1).max()
+            values[worst] = (p * loss).sum(axis=1).max()
         return values
 
-    def decision(said: ModelSolution) -> Array:
-        p = np.maximum(said[matrix], 0.0)
-        return np.asarray(p / p.sum(axis=1, keepdims=True))
+    def decision(result: ModelSolution) -> Array:
+        p = np.maximum(result[matrix], 0.0)
+        return _repaired(problem, p / p.sum(axis=1, keepdims=True))
 
     objective = worst if worst is not None else (each * problem.prior).sum()
-    return Handles(objective=objective, decision=decision, start=start, matrix=matrix)
+    return Handles(objective=objective, decision=decision, start=start, unit=scale, matrix=matrix)
+
+
+def _repaired(problem: PrivateMechanism, matrix: Array) -> Array:
+    """Mix a matrix that breaks privacy by a solver's tolerance with the uniform one.
+
+    An error of the solver counts ``e^epsilon`` fold, and the uniform matrix makes up for it ``e^epsilon - 1``
+    fold, so that its share is as small as the tolerance. A matrix that needs more than `SHARE` of it is left
+    as it is.
+    """
+    uniform = 1 / matrix.shape[1]
+
+    def excess(share: float) -> float:
+        mixed = (1 - share) * matrix + share * uniform
+        return problem.evaluate(mixed).metrics["delta"] - problem.delta
+
+    if excess(0.0) <= FEASIBILITY_TOLERANCE or excess(SHARE) > ROUNDING:
+        return matrix
+    share = brentq(lambda share: excess(share) - ROUNDING, 0.0, SHARE, xtol=1e-16)
+    return np.asarray((1 - share) * matrix + share * uniform)
 
 
 @PrivateMechanism.algorithm("exponential", exact=False, cites="McSherry and Talwar (2007)")

@@ -302,3 +302,30 @@ def test_a_contour_is_refused_where_there_are_no_moments():
 def test_bad_input_is_named(make, rule):
     with pytest.raises(DeclarationError, match=rule):
         make()
+
+
+def test_few_draws_where_delta_bends():
+    flat = GeneralizedGaussian(shape=7.5, scale=32.379131944318026).profile(1)
+    # by Gauss-Legendre quadrature over 40,000 panels
+    assert (flat**2).delta(0.3256695003260516) == pytest.approx(0.002811421575, rel=1e-9)
+    low, high = (flat**3).bracket(0.3, 2e-3)
+    assert low <= (flat**3).delta(0.3) <= high
+    for radius in (
+        3.75,
+        27.7,
+    ):  # no sum of finite losses is above epsilon: delta is the mass of infinite ones
+        bounded = BoundedNoise(power=0.1, radius=radius)
+        for count in (2, 3, 30):
+            beyond = 1 - (1 - float(bounded.cdf(1 - radius))) ** count
+            assert (bounded.profile(1) ** count).delta(15.0) == pytest.approx(beyond, rel=1e-8)
+
+
+def test_moments_of_steep_laws_stay_finite_or_are_infinite():
+    with np.errstate(all="raise", under="ignore"):
+        for shape, scale in ((40.0, 2.8), (7.5, 0.29), (4.0, 0.01)):
+            noise = GeneralizedGaussian(shape=shape, scale=scale)
+            moments = np.array([noise.log_moment(np.array([10.0**j]), 1.0)[0].real for j in range(-3, 7)])
+            finite = moments[np.isfinite(moments)]
+            assert not np.isnan(moments).any() and len(finite) > 2 and (np.diff(finite) > 0).all()
+    far = (GeneralizedGaussian(shape=1.7, scale=42.0).profile(1) ** 2).log_delta(3.5)
+    assert -50 < far < -40  # below the resolution of quadrature

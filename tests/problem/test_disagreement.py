@@ -9,10 +9,10 @@ from forcopt.problem import Evaluation, Handles
 from forcopt.problem.solution import disagreement
 
 
-def verdict(judged, said, bound, status, sense="min", violations=None):
+def verdict(evaluated, claimed, bound, status, sense="min", violations=None):
     x = fo.Model().variable("x")
-    solution = SimpleNamespace(objective=said, bound=bound, status=status)
-    return disagreement(Evaluation(judged, violations or {}), solution, Handles(x, None), sense)
+    solution = SimpleNamespace(objective=claimed, bound=bound, status=status)
+    return disagreement(Evaluation(evaluated, violations or {}), solution, Handles(x, None), sense)
 
 
 @pytest.mark.parametrize("sense", ["min", "max"])
@@ -27,3 +27,25 @@ def test_only_a_point_that_is_not_optimal_may_understate_its_decision(sense):
         sign * 2, sign * 31, sign * 3, feasible, sense
     )  # beyond the bound
     assert "violates demand by 1" in verdict(sign, sign, sign, optimal, sense, {"demand": 1.0})
+
+
+class Even(fo.Problem):
+    """An even number; a method of its own claims an odd one."""
+
+    family = "test"
+    default_method = "odd"
+
+    def evaluate(self, decision):
+        return Evaluation(float(decision), {"evenness": float(decision % 2)})
+
+
+@Even.algorithm("odd", exact=True)
+def odd(problem):
+    """Return 3."""
+    return fo.Outcome(3)
+
+
+def test_an_algorithm_that_breaks_a_demand_is_not_optimal():
+    s = Even().solve()
+    assert s.status == "failed" and "violates evenness by 1" in s.message
+    assert s.bound == float("-inf")

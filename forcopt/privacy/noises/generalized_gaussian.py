@@ -11,7 +11,7 @@ from pydantic import Field
 from scipy.special import gammaincc, gammainccinv, gammaln
 
 from forcopt.arrays import Array
-from forcopt.privacy.losses import GaussianLoss, Loss, NoiseLoss
+from forcopt.privacy.losses import GaussianLoss, Loss, NoiseLoss, log_moment
 from forcopt.privacy.noises.base import Noise
 from forcopt.privacy.noises.laplace import Laplace
 
@@ -154,28 +154,19 @@ class GeneralizedGaussian(Noise):
         reach = 2.0 + s
         while True:  # as far as the tilted density goes
             grid = np.linspace(-reach, reach + s, 2001)
-            logs = -(np.abs(grid) ** p) + tilt * self._loss_at(grid, s)
+            with np.errstate(over="ignore", invalid="ignore"):
+                logs = -(np.abs(grid) ** p) + tilt * self._loss_at(grid, s)
+            if not np.isfinite(logs).all():  # the moment is beyond e^(1e300)
+                return np.full(z.shape, np.inf, dtype=complex)
             if max(logs[0], logs[-1]) < logs.max() - 60 and max(-(np.abs(grid[[0, -1]]) ** p)) < -60:
                 break
             reach *= 1.5
-        keep = np.flatnonzero((logs > logs.max() - 60) | (-(np.abs(grid) ** p) > -60))
+        keep = np.flatnonzero((logs >= logs.max() - 60) | (-(np.abs(grid) ** p) > -60))
         left, right = grid[max(keep[0] - 1, 0)], grid[min(keep[-1] + 1, len(grid) - 1)]
         nodes, weights = _panels(left, right, s, 0 if p == round(p) and p % 2 == 0 else 24)
         losses = self._loss_at(nodes, s)
         logs = -(np.abs(nodes) ** p) + log(p / 2) - lgamma(1 / p)
-        out = np.empty(z.shape, dtype=complex)
-        flat = z.ravel()
-        for start in range(0, len(flat), 256):
-            part = flat[start : start + 256, None]
-            big = logs + part * losses
-            with np.errstate(over="ignore", invalid="ignore"):
-                terms = np.where(
-                    np.abs(part * losses) < 1,
-                    np.exp(logs) * np.expm1(part * losses),
-                    np.exp(big) - np.exp(logs),
-                )
-            out.ravel()[start : start + 256] = np.log1p(terms @ weights)
-        return out
+        return log_moment(z, losses, logs + np.log(weights))
 
 
 def _panels(left: float, right: float, s: float, graded: int) -> tuple[Array, Array]:

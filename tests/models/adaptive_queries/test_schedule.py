@@ -236,6 +236,46 @@ def test_the_time_limit_keeps_a_choice_and_a_bound():
         assert s.bound >= (best if small is p else small.solve().objective)
 
 
+@pytest.mark.parametrize("method", ["min-cost-flow", "dynamic", "ledger", "density", "local-ratio"])
+def test_many_queries_at_the_time_limit(method):
+    rng = np.random.default_rng(0)
+    first = rng.integers(1, 20_000, 30_000)
+    intervals = np.stack([first, first], axis=1)
+    costs = 1.0 if method in ("min-cost-flow", "dynamic") else rng.choice([0.1, 0.2, 0.7], len(first))
+    data = DecayingCorrelation(20_000, 0.5, 2, "sliding" if method == "ledger" else "general")
+    p = QuerySchedule(data, intervals, rng.integers(1, 9, len(first)), costs)
+    s = p.solve(method, time_limit=1e-9)
+    assert s.evaluation.feasible and s.bound >= p.solve(method).objective
+    assert "time limit" in s.message or method in ("dynamic", "density")  # these take milliseconds
+
+
+@pytest.mark.parametrize("weight", [1e-9, 1.0, 1e9])
+@pytest.mark.parametrize("method", ["milp", "lp", "enumeration", "local-ratio"])
+def test_tiny_and_huge_weights_have_the_same_optimum(weight, method):
+    """Absolute tolerances of solvers once cut off all weights below 1e-6."""
+    weights = np.array([2, 1, 2, 0, 3, 2, 2]) * weight
+    costs = np.array([10, 40, 6.5, 10, 20, 10, 6.5]) / 20
+    intervals = [[2, 2], [1, 2], [4, 5], [3, 4], [2, 2], [3, 4], [2, 2]]
+    p = QuerySchedule(DecayingCorrelation(5, 0.5, 1), intervals, weights, costs)
+    best = p.solve("enumeration").objective
+    assert best == pytest.approx(4 * weight)
+    s = p.solve(method)
+    assert s.bound >= best * (1 - 1e-9)
+    assert s.objective == pytest.approx(best) or not s.status.proves_optimum
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_local_ratio_keeps_its_third_where_queries_exclude_each_other(seed):
+    rng = np.random.default_rng(seed)
+    q = int(rng.integers(2, 9))
+    intervals = np.repeat(rng.integers(1, 3, (q, 1)), 2, axis=1)
+    costs = rng.choice([0.04, 0.3, 0.5, 0.9], q)
+    p = QuerySchedule(DecayingCorrelation(2, 0.5, 0, "sliding"), intervals, rng.random(q), costs)
+    s = p.solve("local-ratio")
+    best = p.solve("enumeration").objective
+    assert 3 * s.objective >= best * (1 - 1e-9) and s.bound >= best * (1 - 1e-9)
+
+
 # -- the ledger ---
 
 
@@ -280,6 +320,25 @@ def test_five_times_a_fifth_is_one():
     assert p.evaluate(range(5)).feasible and not p.evaluate(range(6)).feasible
     third = Ledger(IndependentBlocks(1), 0.3)
     assert third.ask_many([[1, 1]] * 4, 0.1).sum() == 3
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 0.7, 0.3, 1 / 3, 25.0, 1e-3])
+@pytest.mark.parametrize("parts", [3, 6, 7, 11, 49, 997])
+def test_an_even_split_of_the_budget_fits(epsilon, parts):
+    ledger = Ledger(IndependentBlocks(1), epsilon)
+    assert ledger.ask_many([[1, 1]] * (parts + 1), epsilon / parts).sum() == parts
+    p = QuerySchedule(IndependentBlocks(1), [[1, 1]] * (parts + 1), costs=epsilon / parts, epsilon=epsilon)
+    assert p.capacity == parts
+    assert [len(p.solve(m).decision) for m in ("ledger", "min-cost-flow")] == [parts] * 2
+
+
+def test_a_common_unit_beyond_64_bits_is_rounded():
+    """The least common multiple of 2 to 60 does not fit; the halves, thirds and so on still do."""
+    parts = np.arange(2, 61)
+    intervals = np.repeat(np.arange(1, 60), parts + 1)[:, None].repeat(2, axis=1)
+    costs = np.repeat(1 / parts, parts + 1)
+    p = QuerySchedule(IndependentBlocks(59), intervals, costs=costs)
+    assert len(p.solve("ledger").decision) == len(p.solve("milp").decision) == parts.sum()
 
 
 def test_refusals_name_rule_and_window():

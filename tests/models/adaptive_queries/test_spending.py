@@ -7,6 +7,7 @@ from forcopt.backends.registry import backends
 from forcopt.errors import DeclarationError
 from forcopt.models import BudgetAllocation
 from forcopt.models.adaptive_queries import DecayingCorrelation, IndependentBlocks, NaiveComposition
+from forcopt.models.adaptive_queries.spending import bottlenecked
 
 LP = [n for n, b in backends().items() if not b.missing() and not b.capabilities.only_integer]
 
@@ -48,6 +49,53 @@ def test_leximin_by_filling_and_by_programs(seed, noise):
     np.testing.assert_allclose(
         np.sort(filled.decision.errors)[::-1], np.sort(solved.decision.errors)[::-1], rtol=1e-5
     )
+
+
+def max_min(p):
+    """The definition, window by window: raise all levels until one is full; its queries stop."""
+    width = p.data_model.width
+    touch = np.array(
+        [[a <= i + 2 * width and b >= i - 2 * width for a, b in p.intervals] for i in range(1, 13)], float
+    )
+    levels = np.full(len(p.needs), np.nan)
+    while np.isnan(levels).any():
+        active = np.isnan(levels)
+        taken = touch[:, ~active] @ (levels * p.needs)[~active]
+        rate = touch[:, active] @ p.needs[active]
+        at = np.divide(p.epsilon - taken, rate, out=np.full(12, np.inf), where=touch[:, active].any(1))
+        levels[active & touch[at <= at.min() * (1 + 1e-11)].any(axis=0)] = at.min()
+    return levels
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("scale", [1e-9, 1e9])
+@pytest.mark.parametrize("seed", [0, 2, 4])
+def test_filling_takes_tiny_huge_and_mixed_weights(seed, scale, noise):
+    for spread in (0, 4):
+        p = instance(seed, "leximin", noise)
+        rng = np.random.default_rng(seed)
+        p = p.replace(weights=p.weights * scale * 10.0 ** rng.integers(-spread, spread + 1, 8))
+        s = p.solve("progressive-filling")
+        assert s.evaluation.feasible and bottlenecked(p, s.decision.spends, 1e-9).all()
+        np.testing.assert_allclose(s.decision.spends / p.needs, max_min(p), rtol=1e-8)
+
+
+def test_programs_that_rounding_leaves_unfair_are_not_called_optimal():
+    """Needs differ by a factor of 1e16; a solver's tolerance cannot tell the small ones."""
+    data = DecayingCorrelation(5, 0.5, 3, "sliding")
+    p = BudgetAllocation(
+        data,
+        [[1, 3], [3, 4], [5, 5], [5, 5], [5, 5]],
+        [1e-5, 1e-3, 1e-2, 1e3, 1e-5],
+        1e-4,
+        "leximin",
+        "gaussian",
+    )
+    s = p.solve("leximin")
+    assert s.status is not fo.Status.UNBOUNDED
+    assert s.status is not fo.Status.OPTIMAL or bottlenecked(p, s.decision.spends).all()
+    even = np.full(5, 1e-4 / 5)
+    assert not bottlenecked(p, even).all()
 
 
 @pytest.mark.parametrize("backend", LP)

@@ -168,3 +168,29 @@ def test_edges_of_mechanisms():
         PrivateMechanism(loss=np.ones((2, 3)), edges=[[0, 1]], epsilon=1.0).solve("randomized-response")
     broken = PrivateMechanism.counts(1, 1, epsilon=1.0).evaluate(np.eye(2))
     assert broken.violations["privacy"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("backend", ["highs", "glop", "clarabel", "scip"])
+def test_a_large_epsilon_does_not_amplify_the_errors_of_solvers(backend):
+    # e^epsilon = 3e6 times a solver's tolerance is no small violation
+    p = PrivateMechanism(
+        loss=[[2, 1, 0, 2], [4, 0, 2, 2], [0, 2, 3, 3]], edges=[[1, 0], [1, 2]], epsilon=15.0, delta=0.9
+    )
+    s = p.solve(backend=backend)
+    assert s.status is fo.Status.OPTIMAL and s.evaluation.feasible
+    assert s.objective == pytest.approx(1.8354e-7, abs=1e-5) and s.bound <= 1e-6
+    p = LatticeNoise(queries=1, epsilon=11.8, delta=1e-3, radius=4)
+    s = p.solve(backend=backend)
+    assert s.status is fo.Status.OPTIMAL and s.evaluation.feasible
+
+
+def test_the_scale_of_losses_does_not_matter():
+    loss = np.array([[7.78, 8.88, 6.31], [3.56, 5.28, 2.27], [7.78, 1.70, 5.77]])
+    p = PrivateMechanism(loss=loss, edges=[[0, 2], [1, 2]], epsilon=3.0, delta=0.1)
+    for backend in ("highs", "clarabel"):
+        value = p.solve(backend=backend).objective
+        for scale in (1e-4, 1e4):
+            s = p.replace(loss=scale * loss).solve(backend=backend)
+            assert s.objective == pytest.approx(scale * value, rel=1e-5)
+    free = p.replace(loss=np.zeros((3, 3))).solve()
+    assert free.objective == 0

@@ -1,0 +1,74 @@
+"""Noise laws and factorizations inside other problems, each on two backends."""
+
+import numpy as np
+import pytest
+
+from forcopt.data import Hierarchy
+from forcopt.models import (
+    ConsistentRelease,
+    CountingQueries,
+    LevelBudget,
+    LinearQueries,
+    StratifiedAllocation,
+)
+from forcopt.privacy import DiscreteGaussian, Simulated
+
+COUNTS = np.array([90, 50, 30, 10])  # a total and its three parts
+
+
+@pytest.fixture(scope="module")
+def released():
+    """Private counts: a person changes the total and one part, so each count by at most 1."""
+    p = CountingQueries(queries=4, epsilon=1.0, delta=0.01, whole=True)
+    law = p.solve("gaussian").decision
+    assert isinstance(law, DiscreteGaussian)
+    return law, np.asarray(p.release(law, COUNTS, Simulated(1)))
+
+
+@pytest.mark.parametrize("backend", ["highs", "clarabel"])
+def test_a_law_gives_the_precisions_of_a_consistent_release(released, backend):
+    law, noisy = released
+    precision = 1 / law.variance
+    p = ConsistentRelease(Hierarchy.homogeneous([3]), (noisy[:1], noisy[1:]), [precision] * 2)
+    s = p.solve("qp", backend=backend)
+    # least squares: the parts take a quarter each of what they miss of the total
+    missing = noisy[0] - noisy[1:].sum()
+    assert s.decision.leaves[:, 0] == pytest.approx(noisy[1:] + missing / 4, abs=1e-4)
+    assert s.objective == pytest.approx(precision * missing**2 / 4, rel=1e-5, abs=1e-7)
+
+
+REGIONS = ([0], [0, 1], [2, 3], [0, 1, 2, 3])
+
+
+@pytest.mark.parametrize("backend", ["clarabel", "scs"])
+def test_factorizations_are_no_worse_than_a_budget_over_levels(backend):
+    rho = 0.5
+    w = np.array([[float(i in region) for i in range(4)] for region in REGIONS])
+    levels = LevelBudget(
+        Hierarchy.homogeneous([2, 2]), regions=REGIONS, rho=rho, estimator="joint", criterion="max"
+    ).solve("conic", backend=backend)
+    # a level of a tree has sensitivity sqrt(2) under a substitution and 1 under an addition
+    for neighbours, budget in (("substitute", levels.objective), ("add_remove", levels.objective / 2)):
+        p = LinearQueries(workload=w, epsilon=1.0, delta=1e-6, neighbours=neighbours)
+        norm = p.solve("sdp", backend=backend).evaluation.metrics["factorization norm"]
+        variance = norm**2 / (2 * rho)  # of Gaussian noise that is rho-zCDP
+        assert variance < budget * (1 - 0.01)
+    # the budget itself is a factorization: its error in LinearQueries is its own objective
+    tree = np.concatenate([np.ones((1, 4)), np.kron(np.eye(2), np.ones((1, 2))), np.eye(4)])
+    share = np.repeat(levels.decision, [1, 2, 4])
+    strategy = np.sqrt(share)[:, None] * tree
+    left = w @ np.linalg.pinv(strategy)
+    assert (left**2).sum(axis=1).max() / (2 * rho) == pytest.approx(levels.objective / 2, rel=1e-4)
+
+
+@pytest.mark.parametrize("backend", ["highs", "scip"])
+def test_allocation_over_private_stratum_sizes(released, backend):
+    _, noisy = released
+    sizes = np.maximum(noisy[1:], 1)
+    deviations = [1.0, 2.0, 4.0]
+    private = StratifiedAllocation(sizes=sizes, deviations=deviations, sample_size=12)
+    s = private.solve("milp", backend=backend)
+    assert s.objective == pytest.approx(private.solve("enumeration").objective, rel=1e-6)
+    # the allocation is judged on the true sizes: no better than the best for them
+    true = StratifiedAllocation(sizes=COUNTS[1:], deviations=deviations, sample_size=12)
+    assert true.evaluate(s.decision).objective >= true.solve("enumeration").objective - 1e-12
