@@ -80,8 +80,8 @@ class CalibratedTransport(Cutoffs, Problem):
     margin : float, default 1e-05
         The distance that new scores of people predicted 0 keep below the cutoff. Their best values may come
         arbitrarily close to the cutoff, so that without a margin there might be no best score. Solvers meet
-        rows up to 1e-6; if a share r of the group is refused, that moves their scores by 1e-6 / r, so a smaller
-        margin than that is not kept.
+        rows up to 1e-6; if a share r of the group is refused, that moves their scores by 1e-6 / r, so a
+        smaller margin than that is not kept.
     outputs : Numbers, optional
         The only new scores allowed; by default any.
 
