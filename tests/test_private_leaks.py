@@ -10,7 +10,7 @@ import pytest
 
 import forcopt as fo
 from forcopt.fairness import DemographicParity, EqualizedOdds
-from forcopt.models import FairClassification, FairPostprocessing
+from forcopt.models import FairClassification, FairPostprocessing, ScorePostprocessing
 from forcopt.models.fair_classification import Finite
 from forcopt.privacy import AdditiveMechanism, PrivacyBudget
 from forcopt.problem import problem_classes
@@ -38,7 +38,16 @@ def classification():
     )
 
 
+def scores():
+    rng = np.random.default_rng(1)
+    groups = np.where(rng.random(20000) < 0.4, "a", "b")
+    score = rng.normal(size=20000) + 0.3 * (groups == "a")
+    labels = (score + rng.normal(size=20000) > 0.5).astype(int)
+    return ScorePostprocessing(score, labels, groups, EqualizedOdds(0.05), privacy=PrivacyBudget(1.0))
+
+
 PRIVATE = {
+    ("ScorePostprocessing", "dp-thresholds"): (scores, {"edges": [-1.0, 0.0, 0.5, 1.0]}),
     ("FairPostprocessing", "dp-postprocessing"): (postprocessing, {}),
     ("FairClassification", "dp-oracle-learner"): (
         classification,
@@ -64,6 +73,9 @@ def secrets(problem):
         rates = np.concatenate([problem.base.rate(r).ravel() for r in problem.constraint.rates])
         numbers = [*problem.counts.ravel().tolist(), *rates.tolist()]
         arrays = [problem.counts, problem.counts.astype(float)]
+    elif isinstance(problem, ScorePostprocessing):
+        rates = np.concatenate([hull.positives[1:-1].ravel() for hull in problem.hulls]) / problem.mass.max()
+        numbers, arrays = rates.tolist(), [np.unique(problem.groups, return_inverse=True)[1], problem.mass]
     else:
         codes = np.asarray(problem.groups.codes)
         numbers, arrays = [], [codes]

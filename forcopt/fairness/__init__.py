@@ -34,8 +34,15 @@ from forcopt.fairness.rates import (
     GroupRates,
     Rate,
 )
+from forcopt.fairness.ratios import (
+    DemographicParityRatio,
+    EqualizedOddsRatio,
+    EqualOpportunityRatio,
+    RateRatio,
+)
 from forcopt.fairness.records import read_binary, read_groups, tabulate
 from forcopt.fairness.stability import Excess, PairwiseStability, PairwiseTotalVariation
+from forcopt.fairness.table import RateTable, binomial_interval
 
 __all__ = [
     "ERROR",
@@ -49,8 +56,11 @@ __all__ = [
     "BoundedGroupLoss",
     "CounterfactualOrder",
     "DemographicParity",
+    "DemographicParityRatio",
     "EqualOpportunity",
+    "EqualOpportunityRatio",
     "EqualizedOdds",
+    "EqualizedOddsRatio",
     "ErrorParity",
     "Excess",
     "ExposureParity",
@@ -67,7 +77,10 @@ __all__ = [
     "RankingNotion",
     "Rate",
     "RateParity",
+    "RateRatio",
+    "RateTable",
     "SelectionParity",
+    "binomial_interval",
     "calibration_gaps",
     "read_binary",
     "read_groups",

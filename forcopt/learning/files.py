@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
+from forcopt.learning.finite import TableRow
 from forcopt.learning.halfspaces import Halfspace
 from forcopt.learning.hypotheses import Classifier, Constant
 from forcopt.learning.learner import ScoreCut
 from forcopt.learning.lookup import Lookup
 from forcopt.learning.thresholds import Threshold
 
-__all__ = ["PolicyFile", "classifier_from_dict", "classifier_to_dict", "linear_form"]
+__all__ = [
+    "PolicyFile",
+    "StoredClassifiers",
+    "classifier_from_dict",
+    "classifier_to_dict",
+    "linear_form",
+    "numbers_from_plain",
+    "plain_numbers",
+]
 
 VERSION = 1
 
@@ -71,8 +82,55 @@ class PolicyFile:
             )
         try:
             return cls.from_dict(data)
-        except (KeyError, TypeError) as error:
-            raise DeclarationError(f"{path} is incomplete: {error}") from None
+        except DeclarationError:
+            raise
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise DeclarationError(f"{path} is incomplete: {type(error).__name__}: {error}") from None
+
+
+def plain_numbers(values: Any) -> Any:
+    """An array as nested lists for JSON, with None for NaN and text for infinite entries.
+
+    Examples
+    --------
+    >>> plain_numbers(np.array([[1.0, np.nan], [np.inf, 0.5]]))
+    [[1.0, None], ['inf', 0.5]]
+    """
+    if isinstance(values, np.ndarray):
+        values = values.tolist()
+    if isinstance(values, list):
+        return [plain_numbers(v) for v in values]
+    if isinstance(values, float) and not np.isfinite(values):
+        return None if np.isnan(values) else str(values)
+    return values
+
+
+def numbers_from_plain(values: Any) -> Array:
+    """The array that `plain_numbers` wrote, of floats."""
+    return np.array(values, dtype=float)
+
+
+@dataclass(frozen=True, eq=False)
+class StoredClassifiers:
+    """The classifiers of a mixture that was read from a file, numbered from 0.
+
+    Attributes
+    ----------
+    classifiers : tuple[Classifier, ...]
+        Those that the mixture draws.
+    """
+
+    classifiers: tuple[Classifier, ...]
+
+    def predict(self, which: Array, features: Any) -> Array:
+        """What some classifiers predict for rows of features, shape ``(len(which), n)``."""
+        return np.array(
+            [self.classifiers[k].predict(features) for k in np.asarray(which).tolist()], dtype=float
+        )
+
+    def classifier(self, number: int, features: Array) -> Classifier:
+        """A classifier by its number; `features` are not used."""
+        return self.classifiers[number]
 
 
 def linear_form(estimator: Any) -> tuple[Any, float]:
@@ -114,7 +172,9 @@ def linear_form(estimator: Any) -> tuple[Any, float]:
 
 
 def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
-    """A classifier as plain data: constants, thresholds, halfspaces, lookups and linear learners.
+    """A classifier as plain data: constants, thresholds, halfspaces, lookups, table rows and linear learners.
+
+    A row of a table becomes a lookup by features.
 
     Raises
     ------
@@ -137,6 +197,8 @@ def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
             "normal": classifier.normal.tolist(),
             "offset": float(classifier.offset),
         }
+    if isinstance(classifier, TableRow):
+        classifier = classifier.lookup()
     if isinstance(classifier, Lookup):
         return {"type": "Lookup", "rows": classifier.rows.tolist(), "values": classifier.values.tolist()}
     if isinstance(classifier, ScoreCut):

@@ -125,6 +125,16 @@ class TableRow:
         features = as_numbers(X, "X")
         if np.array_equal(features, self.features):
             return self.predictions
+        return self.lookup().predict(features)
+
+    def lookup(self) -> Lookup:
+        """The prediction for each distinct row of features.
+
+        Raises
+        ------
+        DeclarationError
+            If records with the same features are predicted differently.
+        """
         rows, place = distinct_rows(self.features)
         values = np.zeros(len(rows), dtype=np.int64)
         values[place] = self.predictions
@@ -133,7 +143,7 @@ class TableRow:
                 f"hypothesis {self.index} predicts differently for records with the same features, so it "
                 "says nothing about other records"
             )
-        return Lookup(rows, values).predict(features)
+        return Lookup(rows, values)
 
     def __repr__(self) -> str:
         return f"hypothesis {self.index}"

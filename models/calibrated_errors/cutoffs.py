@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from forcopt.errors import DeclarationError
+from forcopt.problem import FEASIBILITY_TOLERANCE
 
-__all__ = ["Cutoffs"]
+__all__ = ["MARGIN", "Cutoffs"]
+
+MARGIN = 10 * FEASIBILITY_TOLERANCE
+"""The default margin. A solver that breaks a row by its tolerance must not use the margin up."""
 
 
 class Cutoffs:

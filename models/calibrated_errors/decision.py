@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from forcopt.fairness import (
     read_groups,
 )
 from forcopt.fairness.records import same_length
+from forcopt.learning.files import PolicyFile, numbers_from_plain
 from forcopt.problem.drawing import COLOURS, MARKERS, finished, panel
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreKernel:
+class ScoreKernel(PolicyFile):
     """A random new score for each old score of one group.
 
     Attributes
@@ -109,6 +110,15 @@ class ScoreKernel:
         base = float(self.masses @ self.values)
         return float(accepted @ (1 - self.values)) / (1 - base), float(accepted @ self.values) / base
 
+    def to_dict(self) -> dict[str, Any]:
+        """Values, masses, outputs and kernel as plain data."""
+        return {name: getattr(self, name).tolist() for name in ("values", "masses", "outputs", "kernel")}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The kernel of plain data."""
+        return cls(*(numbers_from_plain(data[name]) for name in ("values", "masses", "outputs", "kernel")))
+
     def __repr__(self) -> str:
         lines = ["old score  new score (probability)"]
         for p, row in zip(self.values, self.kernel, strict=True):
@@ -161,7 +171,7 @@ class ScoreKernel:
 
 
 @dataclass(frozen=True, eq=False)
-class CalibratedScores:
+class CalibratedScores(PolicyFile):
     """New scores for all groups, and the cutoff from which they lead to a prediction of 1.
 
     Attributes
@@ -177,6 +187,29 @@ class CalibratedScores:
     kernels: Mapping[str, ScoreKernel]
     cutoff: float
     shares: Mapping[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The kernel of each group, the cutoff and the shares as plain data."""
+        return {
+            "kernels": {name: kernel.to_dict() for name, kernel in self.kernels.items()},
+            "cutoff": float(self.cutoff),
+            "shares": {name: float(share) for name, share in self.shares.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The scores of plain data.
+
+        Raises
+        ------
+        DeclarationError
+            If kernels and shares are those of different groups.
+        """
+        kernels = {name: ScoreKernel.from_dict(kernel) for name, kernel in data["kernels"].items()}
+        shares = {name: float(share) for name, share in data["shares"].items()}
+        if set(kernels) != set(shares):
+            raise DeclarationError(f"kernels are for {', '.join(kernels)}, shares for {', '.join(shares)}")
+        return cls(kernels, float(data["cutoff"]), shares)
 
     def transform(self, scores: Any, groups: Any, seed: int | np.random.Generator | None = None) -> Array:
         """Draw a new score for each record.

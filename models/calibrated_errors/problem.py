@@ -27,7 +27,7 @@ from forcopt.fairness import (
     PredictiveValues,
 )
 from forcopt.language.atoms import quad_form
-from forcopt.models.calibrated_errors.cutoffs import Cutoffs
+from forcopt.models.calibrated_errors.cutoffs import MARGIN, Cutoffs
 from forcopt.models.calibrated_errors.decision import ROUNDING, CalibratedScores, ScoreKernel
 from forcopt.models.calibrated_errors.region import (
     FeasibleRegion,
@@ -73,9 +73,11 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         Punish rates that differ instead: for every pair of groups, the differences of false and true positive
         rate d cost ``d' Lambda d``. A symmetric semidefinite matrix of shape ``(2, 2)``, or a number for a
         multiple of the identity.
-    margin : float, default 1e-06
+    margin : float, default 1e-05
         The distance that scores of people predicted 0 keep below the cutoff. The set of achievable rates is
-        not closed, so that without a margin there might be no best ones.
+        not closed, so that without a margin there might be no best ones. Solvers meet rows up to 1e-6; if a
+        share r of a group is refused, that moves their scores by 1e-6 / r. A margin below it is not kept, and
+        the optima of two backends may differ by it.
 
     Raises
     ------
@@ -113,7 +115,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
     interval: float = Field(default=0.0, ge=0.0)
     constraint: Notion | None = None
     relaxation: Numbers | None = None
-    margin: float = Field(default=1e-6, gt=0.0)
+    margin: float = Field(default=MARGIN, gt=0.0)
 
     @model_validator(mode="before")
     @classmethod

@@ -11,13 +11,14 @@ import numpy as np
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_binary, read_groups, same_length
+from forcopt.learning.files import PolicyFile, numbers_from_plain
 from forcopt.models.calibrated_errors.problem import CalibratedEqualErrors
 
 __all__ = ["Recalibration"]
 
 
 @dataclass(frozen=True, eq=False)
-class Recalibration:
+class Recalibration(PolicyFile):
     """A raw score cut into bins; in each group, each bin counts as its share with label 1.
 
     (Rounding scores down to the end of their bin, as in appendix A.8 of the paper, does not calibrate them.)
@@ -86,6 +87,23 @@ class Recalibration:
             for a, n in enumerate(names)
         }
         return cls(cuts, people, positive)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Edges and counts as plain data."""
+        tables = {"people": self.people, "positive": self.positive}
+        counts = {
+            field: {name: np.asarray(c).tolist() for name, c in t.items()} for field, t in tables.items()
+        }
+        return {"edges": np.asarray(self.edges).tolist(), **counts}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The recalibration of plain data."""
+        people, positive = (
+            {name: np.asarray(counts) for name, counts in data[field].items()}
+            for field in ("people", "positive")
+        )
+        return cls(numbers_from_plain(data["edges"]), people, positive)
 
     def transform(self, scores: Any, groups: Any) -> Array:
         """The calibrated score of each record, by its group and bin.

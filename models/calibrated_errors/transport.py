@@ -13,7 +13,7 @@ from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import calibration_gaps
 from forcopt.language.model import Model
-from forcopt.models.calibrated_errors.cutoffs import Cutoffs
+from forcopt.models.calibrated_errors.cutoffs import MARGIN, Cutoffs
 from forcopt.models.calibrated_errors.decision import ROUNDING, ScoreKernel
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Method, Problem
 
@@ -77,9 +77,11 @@ class CalibratedTransport(Cutoffs, Problem):
     interval : float, default 0.0
         No new score may lie strictly within ``cutoff - interval`` and ``cutoff + interval``, so that every
         cutoff in between leads to the same predictions.
-    margin : float, default 1e-06
+    margin : float, default 1e-05
         The distance that new scores of people predicted 0 keep below the cutoff. Their best values may come
-        arbitrarily close to the cutoff, so that without a margin there might be no best score.
+        arbitrarily close to the cutoff, so that without a margin there might be no best score. Solvers meet
+        rows up to 1e-6; if a share r of the group is refused, that moves their scores by 1e-6 / r, so a
+        smaller margin than that is not kept.
     outputs : Numbers, optional
         The only new scores allowed; by default any.
 
@@ -99,7 +101,7 @@ class CalibratedTransport(Cutoffs, Problem):
     >>> round(s.objective * 650, 9)
     1.0
     >>> s.decision.outputs.round(6).tolist(), s.decision.joint.sum(axis=0).round(4).tolist()
-    ([0.4, 0.499999, 0.5, 0.8], [0.4615, 0.0, 0.0513, 0.4872])
+    ([0.4, 0.49999, 0.5, 0.8], [0.4615, 0.0, 0.0513, 0.4872])
     """
 
     family: ClassVar[str] = "calibrated"
@@ -109,7 +111,7 @@ class CalibratedTransport(Cutoffs, Problem):
     target: Numbers
     cutoff: float = Field(gt=0.0, lt=1.0)
     interval: float = Field(default=0.0, ge=0.0)
-    margin: float = Field(default=1e-6, gt=0.0)
+    margin: float = Field(default=MARGIN, gt=0.0)
     outputs: Numbers | None = None
 
     @field_validator("score")

@@ -15,7 +15,15 @@ from forcopt.learning.halfspaces import RegressionOracle
 from forcopt.models.fair_classification.decision import RandomizedClassifier
 from forcopt.models.fair_classification.private_plan import PrivatePlan, plan, printed_plan, rate_rows
 from forcopt.models.fair_classification.problem import FairClassification
-from forcopt.privacy import AdditiveMechanism, ExponentialMechanism, Laplace, Randomness, randomness
+from forcopt.privacy import (
+    Accountant,
+    AdditiveMechanism,
+    ExponentialMechanism,
+    Laplace,
+    Profile,
+    Randomness,
+    randomness,
+)
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -36,6 +44,7 @@ def dp_oracle_learner(
     beta: float = 0.05,
     allow_vacuous: bool = False,
     as_printed: bool = False,
+    accountant: Accountant | None = None,
     time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
 ) -> Outcome:
@@ -67,6 +76,9 @@ def dp_oracle_learner(
     as_printed : bool, default False
         The paper's own T, step and composition (Lemma A.3), and its noise: on the gradient, by the least
         count of the data where there is no floor, which is **not** private. For two groups.
+    accountant : Accountant, optional
+        The ledger of all releases about the same people. The run spends the whole of `privacy` from it before
+        the first round, even if it ends early, fails or is simulated.
     time_limit : float, optional
         Seconds, checked between rounds. A game that ends early spends less than its budget, and has no bound.
     seed : int or numpy.random.Generator, optional
@@ -75,7 +87,9 @@ def dp_oracle_learner(
     Raises
     ------
     DeclarationError
-        See `plan`; and if the bounds are vacuous.
+        See `plan`; if the bounds are vacuous; and for an accountant of a run that is not private.
+    BudgetSpentError
+        If the accountant's budget does not allow the run.
     """
     game, oracle = problem.lagrangian, problem.oracle
     if not game.size:  # nothing to keep fair, so no look at the groups
@@ -88,6 +102,8 @@ def dp_oracle_learner(
         else plan(problem, rounds=rounds, bound=bound, beta=beta)
     )
     _refuse_vacuous(problem, planned, allow_vacuous)
+    if accountant is not None:
+        _spend(problem, accountant, as_printed)
     rng = randomness(seed=seed)
     noise = AdditiveMechanism(Laplace(scale=planned.noise))
     if as_printed:  # noise on the gradient itself
@@ -183,6 +199,13 @@ def _printed(problem: FairClassification, bound: float, rounds: int | None, beta
         beta=beta,
     )
     return planned
+
+
+def _spend(problem: FairClassification, accountant: Accountant, as_printed: bool) -> None:
+    privacy = problem.privacy
+    if privacy is None or (as_printed and privacy.floor is None):
+        raise DeclarationError("accountant: the run is not private, so no budget allows it")
+    accountant.spend(Profile.pure(privacy.epsilon, privacy.delta), name="dp-oracle-learner")
 
 
 def _refuse_vacuous(problem: FairClassification, planned: PrivatePlan, allowed: bool) -> None:

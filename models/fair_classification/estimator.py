@@ -224,7 +224,13 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
             weights=weights,
             hypotheses=hypotheses,
         )
-        solution = problem.solve(self.method, **dict(self.options or {}))
+        options = dict(self.options or {})
+        if "accountant" in options:
+            raise DeclarationError(
+                "options: scikit-learn copies an estimator, and the copy would spend from a ledger of "
+                "its own; solve FairClassification with the accountant"
+            )
+        solution = problem.solve(self.method, **options)
         if solution.decision is None:
             ended = f"{solution.status} {solution.message}"
             raise DeclarationError(f"constraint: {self.constraint!r} cannot be met: {ended}")

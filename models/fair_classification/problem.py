@@ -20,6 +20,7 @@ from forcopt.fairness import (
     GroupRates,
     Notion,
     RateParity,
+    RateRatio,
     read_binary,
 )
 from forcopt.learning import Hypotheses, Learner, Oracle
@@ -143,7 +144,7 @@ class FairClassification(Problem):
         parts = self.constraint.notions if isinstance(self.constraint, AllOf) else (self.constraint,)
         if (self.groups.codes < 0).any() and len(self.groups.names) == 1:
             for notion in parts:
-                if isinstance(notion, RateParity):
+                if isinstance(notion, RateParity | RateRatio):
                     raise DeclarationError(
                         f"groups: {self.groups.names[0]!r} is the only named group, and the groups of other "
                         f"records are missing; {type(notion).__name__} compares two groups or more"

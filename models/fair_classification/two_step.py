@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.fairness import GroupRates, RateParity
 from forcopt.learning import Finite
+from forcopt.learning.files import PolicyFile
 from forcopt.models.fair_classification.decision import RandomizedClassifier
 from forcopt.models.fair_classification.groups import GroupColumn
 from forcopt.models.fair_classification.hypothesis_pool import GRACE
@@ -25,7 +26,7 @@ __all__ = ["TwoStepClassifier", "disparity_bound", "two_step"]
 
 
 @dataclass(frozen=True, eq=False)
-class TwoStepClassifier:
+class TwoStepClassifier(PolicyFile):
     """A classifier of features, whose prediction is then redrawn by the reported group.
 
     Attributes
@@ -84,6 +85,17 @@ class TwoStepClassifier:
         if_zero, if_one = self.for_true_groups().remix.probabilities[:, :, None]
         positives = (base.mass - base.positives) * if_zero + base.positives * if_one
         return GroupRates(positives, base.mass, base.groups)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Both steps as plain data."""
+        return {"base": self.base.to_dict(), "remix": self.remix.to_dict()}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The classifier of plain data."""
+        return cls(
+            RandomizedClassifier.from_dict(data["base"]), RandomizedPostprocessor.from_dict(data["remix"])
+        )
 
     def __repr__(self) -> str:
         return f"{self.base!r}\nthen {self.remix!r}"

@@ -8,7 +8,7 @@ Of scores: Hardt, Price and Srebro (2016), section 4.2.
 
 from typing import TYPE_CHECKING, Any
 
-from forcopt.models.fair_postprocessing import as_predicted, dp_postprocessing, formulations  # noqa: F401  (register the methods)
+from forcopt.models.fair_postprocessing import as_predicted, dp_postprocessing, dp_thresholds, formulations  # noqa: F401  (register the methods)
 from forcopt.models.fair_postprocessing.decision import RandomizedPostprocessor
 from forcopt.models.fair_postprocessing.dp_postprocessing import PrivacyCost, privacy_cost
 from forcopt.models.fair_postprocessing.problem import FairPostprocessing

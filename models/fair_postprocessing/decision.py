@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_binary, read_groups, same_length
+from forcopt.learning.files import PolicyFile, numbers_from_plain, plain_numbers
 from forcopt.privacy import ObservedGroups, RandomizedResponse
 from forcopt.problem.drawing import COLOURS, MARKERS, finished, panel
 
@@ -21,7 +22,7 @@ __all__ = ["RandomizedPostprocessor"]
 
 
 @dataclass(frozen=True, eq=False)
-class RandomizedPostprocessor:
+class RandomizedPostprocessor(PolicyFile):
     """Predicts 1 with a probability that depends on the base prediction and the group.
 
     Attributes
@@ -111,6 +112,38 @@ class RandomizedPostprocessor:
             )
         codes, _ = read_groups(groups, self.groups)
         return codes
+
+    def to_dict(self) -> dict[str, Any]:
+        """Probabilities, groups, base rates and channel as plain data; undefined rates are None."""
+        return {
+            "probabilities": self.probabilities.tolist(),
+            "groups": list(self.groups),
+            "base_rates": plain_numbers(self.base_rates),
+            "channel": None if self.channel is None else self.channel.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The post-processor of plain data.
+
+        Raises
+        ------
+        DeclarationError
+            For probabilities outside [0, 1] or of another shape.
+        """
+        probabilities, base = (numbers_from_plain(data[name]) for name in ("probabilities", "base_rates"))
+        groups = tuple(map(str, data["groups"]))
+        if probabilities.shape != (2, len(groups)) or base.shape != probabilities.shape:
+            raise DeclarationError(
+                f"probabilities has shape {probabilities.shape} and base_rates {base.shape}; both must be "
+                f"(2, {len(groups)})"
+            )
+        if not ((probabilities >= 0) & (probabilities <= 1)).all():
+            raise DeclarationError(f"probabilities holds {probabilities.tolist()}; they must be from 0 to 1")
+        channel = data["channel"]
+        return cls(
+            probabilities, groups, base, None if channel is None else RandomizedResponse.from_dict(channel)
+        )
 
     def __repr__(self) -> str:
         width = max(len("group"), *map(len, self.groups))

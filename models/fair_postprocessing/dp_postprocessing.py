@@ -13,7 +13,7 @@ from forcopt.fairness import AllOf, GroupRates, Rate, RateParity
 from forcopt.language.constraint import Constraint
 from forcopt.language.model import Model
 from forcopt.models.fair_postprocessing.problem import FairPostprocessing
-from forcopt.privacy import AdditiveMechanism, Laplace, PrivacyBudget, randomness
+from forcopt.privacy import Accountant, AdditiveMechanism, Laplace, PrivacyBudget, randomness
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -102,6 +102,7 @@ def dp_postprocessing(
     *,
     beta: float = 0.05,
     as_printed: bool = False,
+    accountant: Accountant | None = None,
     backend: str | None = None,
     time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
@@ -124,6 +125,9 @@ def dp_postprocessing(
         Then the bounds of Theorem 3.1 on disparities hold between each group and the first. Two other groups
         may differ by twice the sum of tolerance and bound: with three groups or more, `privacy_cost` may be
         exceeded.
+    accountant : Accountant, optional
+        The ledger of all releases about the same people. The run spends from it before it looks at the
+        counts, whether it then succeeds, fails or is simulated.
     backend : str, optional
         For the linear program.
     time_limit : float, optional
@@ -136,11 +140,15 @@ def dp_postprocessing(
     ------
     DeclarationError
         Without privacy, or for a notion other than parity of rates.
+    BudgetSpentError
+        If the accountant's budget does not allow the run.
     """
     deadline = Deadline(time_limit)
     parities, noise = _parities(problem), _largest_noise(problem, beta)
-    rng = randomness(seed=seed)
-    noisy = np.asarray(_mechanism(problem).release(problem.counts, rng))
+    rng, mechanism = randomness(seed=seed), _mechanism(problem)
+    if accountant is not None:
+        accountant.spend(mechanism, name="dp-postprocessing")
+    noisy = np.asarray(mechanism.release(problem.counts, rng))
     model = Model("noisy post-processing")
     probabilities = model.variable("probability", shape=(2, len(problem.groups)), lower=0, upper=1)
     rates = GroupRates((noisy * probabilities[:, :, None]).sum(axis=0), noisy.sum(axis=0), problem.groups)

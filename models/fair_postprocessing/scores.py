@@ -26,7 +26,8 @@ from forcopt.fairness import (
 from forcopt.language.model import Model
 from forcopt.models.fair_postprocessing.roc import RocHull, roc_hull
 from forcopt.models.fair_postprocessing.thresholds import RandomizedThresholds
-from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
+from forcopt.privacy import PrivacyBudget
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Method, Problem
 
 __all__ = ["ScorePostprocessing"]
 
@@ -56,6 +57,9 @@ class ScorePostprocessing(Problem):
         The fairness notion, over groups; notions combine with ``&``.
     weights : Numbers, optional
         Of the records, at least 0; 1 each by default.
+    privacy : PrivacyBudget, optional
+        Let the decision be private in the groups of the records (not in scores and labels), such as
+        ``PrivacyBudget(epsilon=1.0)``.
 
     Raises
     ------
@@ -92,6 +96,7 @@ class ScorePostprocessing(Problem):
     groups: Annotated[tuple[str, ...], BeforeValidator(_names)]
     constraint: Notion
     weights: Numbers | None = None
+    privacy: PrivacyBudget | None = None
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -109,11 +114,17 @@ class ScorePostprocessing(Problem):
                 f"constraint: {type(self.constraint).__name__} looks at single records; thresholds look at "
                 "scores and groups"
             )
+        if self.privacy is not None and (self.privacy.delta or self.privacy.floor is not None):
+            raise DeclarationError("privacy: Laplace noise on a histogram needs no delta and no floor")
         nobody = GroupRates(np.zeros_like(self.mass), self.mass, self.group_names)
         for rate in self.constraint.rates:
             if rate.is_linear:
                 nobody.rate(rate)
         return self
+
+    def method(self, name: str | None = None) -> Method:
+        """Give a method by name; by default ``dp-thresholds`` if there is `privacy`, else ``lp``."""
+        return super().method(name or ("lp" if self.privacy is None else "dp-thresholds"))
 
     @cached_property
     def _read(self) -> tuple[Array, tuple[str, ...]]:

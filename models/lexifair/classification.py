@@ -15,7 +15,13 @@ from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_binary
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
-from forcopt.learning import ListedHypotheses, RandomizedPolicy
+from forcopt.learning import Finite, ListedHypotheses, RandomizedPolicy
+from forcopt.learning.files import (
+    StoredClassifiers,
+    classifier_from_dict,
+    classifier_to_dict,
+    numbers_from_plain,
+)
 from forcopt.models.lexifair.problem import GroupModel, Lexifair
 
 __all__ = ["ClassifierMixture", "LexifairClassification"]
@@ -31,17 +37,46 @@ class ClassifierMixture(GroupModel, RandomizedPolicy):
         Numbers of the classifiers in their class, rising, shape ``(s,)``.
     probabilities : Array
         Of drawing each, shape ``(s,)``.
-    hypotheses : ListedHypotheses
-        The class.
+    hypotheses : ListedHypotheses or StoredClassifiers
+        The class; in a mixture that was read from a file, the classifiers that it draws alone.
     """
 
     which: Array
     probabilities: Array
-    hypotheses: ListedHypotheses
+    hypotheses: ListedHypotheses | StoredClassifiers
 
     def probability(self, records: Any) -> Array:
         """The probability of predicting 1 for records with these features, shape ``(n,)``."""
         return np.asarray(self.probabilities @ self.hypotheses.predict(self.which, records))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Names, losses, and the classifiers with their probabilities as plain data.
+
+        Raises
+        ------
+        DeclarationError
+            For a class that predicts no other records than its own (`Finite`).
+        """
+        if isinstance(self.hypotheses, Finite):
+            raise DeclarationError(
+                "rows of a table predict no other records, so they are not written to a file"
+            )
+        nothing = np.zeros((0, 0))
+        drawn = [
+            {"probability": chance, **classifier_to_dict(self.hypotheses.classifier(number, nothing))}
+            for number, chance in zip(self.which.tolist(), self.probabilities.tolist(), strict=True)
+        ]
+        return {**super().to_dict(), "classifiers": drawn}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The mixture of plain data."""
+        drawn = data["classifiers"]
+        stored = StoredClassifiers(tuple(map(classifier_from_dict, drawn)))
+        chances = numbers_from_plain([entry["probability"] for entry in drawn])
+        return cls(
+            numbers_from_plain(data["losses"]), tuple(data["names"]), np.arange(len(drawn)), chances, stored
+        )
 
 
 class LexifairClassification(Lexifair):
@@ -165,6 +200,11 @@ class LexifairClassification(Lexifair):
         return replace(self.mixture(which, chances / chances.sum()), levels=mixture.levels)
 
     # -- the interface of Lexifair -------------------------------------------------------------------------
+
+    @property
+    def is_convex(self) -> bool:
+        """Whether classifiers may be mixed."""
+        return self.randomized
 
     def check_randomized(self, method: str) -> None:
         """Refuse a method that mixes classifiers."""

@@ -19,7 +19,7 @@ from forcopt.models.lexifair.regression import LexifairRegression
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["audit", "column_generation"]
+__all__ = ["audit", "column_generation", "finish"]
 
 _HELD = (1e-9, 1e-8, 1e-7, 1e-6)
 """By how much, relative to the largest loss of the first model, a level may exceed its limit: the
@@ -67,8 +67,34 @@ def column_generation(
         Gets the first level's value and bound after each fit.
     """
     problem.check_randomized("column-generation")
-    deadline = Deadline(time_limit)
-    pool = _Pool(problem, backend, gap)
+    return _all_levels(problem, _Pool(problem, backend, gap), Deadline(time_limit), on_improvement)
+
+
+def finish(problem: Lexifair, decision: GroupModel, deadline: Deadline) -> Outcome:
+    """Prove that a decision of another method is optimal, and improve the levels at which it is not.
+
+    Parameters
+    ----------
+    problem : Lexifair
+        Its class of models is convex.
+    decision : GroupModel
+        The first of the known models.
+    deadline : Deadline
+        The clock of the run.
+
+    Returns
+    -------
+    Outcome
+        That of ``column-generation``.
+    """
+    pool = _Pool(problem, "highs", 1e-7)
+    pool.models.insert(0, problem.mix([decision], np.ones(1)))
+    return _all_levels(problem, pool, deadline)
+
+
+def _all_levels(
+    problem: Lexifair, pool: _Pool, deadline: Deadline, on_improvement: OnImprovement | None = None
+) -> Outcome:
     proofs: list[list[Multipliers]] = []
     rounds: list[int] = []
     trace: list[Improvement] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,14 +15,17 @@ import scipy.sparse as sp
 from pydantic import BeforeValidator, Field, model_validator
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_groups
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
+from forcopt.learning.files import PolicyFile
 from forcopt.models.lexifair.levels import Level
-from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem, Solution
 from forcopt.problem.drawing import MARKERS, finished, panel
+from forcopt.status import Status
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,7 +62,7 @@ def groups_of(**columns: Any) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class GroupModel:
+class GroupModel(PolicyFile):
     """A model and its loss in each group.
 
     Attributes
@@ -85,6 +88,10 @@ class GroupModel:
     def alphas(self) -> Array:
         """The realised slack of each level that the method reports."""
         return np.array([level.alpha for level in self.levels])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Names and losses of the groups as plain data; subclasses add the parameters of the model."""
+        return {"names": list(self.names), "losses": self.losses.tolist()}
 
     def __repr__(self) -> str:
         width = max(len("group"), *map(len, self.names))
@@ -206,6 +213,11 @@ class Lexifair(Problem):
         return sp.csr_array((entries, place), shape=(len(sizes), len(self.labels)))
 
     @property
+    def is_convex(self) -> bool:
+        """Whether a mixture of models can be replaced by a model that loses no more in any group."""
+        return True
+
+    @property
     def loss_unit(self) -> float:
         """The loss that formulations count as 1, since solvers' tolerances are absolute."""
         return 1.0
@@ -244,6 +256,30 @@ class Lexifair(Problem):
         DeclarationError
             Naming the methods for other classes.
         """
+
+    def _solve_model(
+        self, method: Method, own: Mapping[str, Any], common: dict[str, Any], deadline: Deadline
+    ) -> Solution:
+        """Solve a formulation; what the backend leaves unproved is finished by column generation.
+
+        Once a level is held at its optimum, the program of the next one has no interior point, and conic
+        solvers end short of their tolerance.
+        """
+        solution = super()._solve_model(method, own, common, deadline)
+        if solution.status is not Status.FEASIBLE or not self.is_convex or deadline.passed:
+            return solution
+        from forcopt.models.lexifair.column_generation import finish
+
+        outcome = finish(self, solution.decision, deadline)
+        found = self.evaluate(outcome.decision)
+        solution.bound = max(solution.bound, outcome.bound or 0.0)
+        solution.seconds = deadline.seconds
+        if outcome.status is Status.OPTIMAL:
+            solution.decision, solution.evaluation, solution.status = outcome.decision, found, Status.OPTIMAL
+            solution.message += "; column generation on highs finished and proved the levels"
+        else:
+            solution.message += f"; column generation on highs: {outcome.message}"
+        return solution
 
     # -- evaluation ----------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from forcopt.language.atoms import norm, sum_squares
 from forcopt.language.expression import Expression
 from forcopt.language.joins import stack
 from forcopt.language.model import Model, Variable
+from forcopt.learning.files import numbers_from_plain
 from forcopt.models.lexifair.problem import GroupModel, Lexifair
 
 __all__ = ["LexifairRegression", "LinearModel"]
@@ -31,6 +32,16 @@ class LinearModel(GroupModel):
     def predict(self, features: Any) -> Array:
         """The predictions for features of shape ``(n, d)``, shape ``(n,)``."""
         return np.asarray(as_numbers(features, "features") @ self.coefficients)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Names, losses and coefficients as plain data; the proof of the levels is left out."""
+        return {**super().to_dict(), "coefficients": self.coefficients.tolist()}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The model of plain data."""
+        losses, coefficients = (numbers_from_plain(data[name]) for name in ("losses", "coefficients"))
+        return cls(losses, tuple(data["names"]), coefficients)
 
 
 class LexifairRegression(Lexifair):
@@ -106,11 +117,11 @@ class LexifairRegression(Lexifair):
 
     @cached_property
     def loss_unit(self) -> float:
-        """The largest group loss of the fit to all groups alike; 1 if that fit is perfect."""
+        """The largest group loss of the fit to all groups alike; the mean squared label if that is 0."""
         count = len(self.groups)
         largest = float(self.best_response(np.full(count, 1.0 / count)).losses.max())
         rounding = 1e-24 * float(np.square(self.labels).max())
-        return largest if largest > rounding else 1.0
+        return largest if largest > rounding else float(np.square(self.labels).mean()) or 1.0
 
     # -- the interface of Lexifair -------------------------------------------------------------------------
 

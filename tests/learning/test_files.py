@@ -1,11 +1,12 @@
 import json
+from functools import cache
 
 import numpy as np
 import pytest
 
 import forcopt as fo
 from forcopt.fairness import DemographicParity, EqualizedOdds
-from forcopt.learning import AllFunctions, Halfspaces, Learner, Thresholds
+from forcopt.learning import AllFunctions, Finite, Halfspaces, Learner, Stumps, Thresholds
 from forcopt.models import FairClassification, ScorePostprocessing
 from forcopt.models.fair_classification import RandomizedClassifier
 from forcopt.models.fair_postprocessing import RandomizedThresholds
@@ -77,3 +78,121 @@ def test_what_cannot_be_written_or_read_is_named(tmp_path):
         path.write_text(text)
         with pytest.raises(fo.DeclarationError, match=message):
             RandomizedClassifier.load(path)
+
+
+DECISIONS = [
+    "postprocessor",
+    "private postprocessor",
+    "postprocessor of reports",
+    "a group without label 1",
+    "two-step",
+    "rows of a table",
+    "calibrated scores",
+    "kernel",
+    "recalibration",
+    "linear model",
+    "mixture of stumps",
+]
+
+
+@cache
+def decisions():
+    """Every kind of decision of the fairness packages, with the probabilities or scores that it gives."""
+    return {name: (decision, reading) for name, decision, reading in _decisions()}
+
+
+def _decisions():
+    from forcopt.models import (
+        CalibratedEqualErrors,
+        FairPostprocessing,
+        LexifairClassification,
+        LexifairRegression,
+    )
+    from forcopt.models.calibrated_errors import Recalibration
+    from forcopt.privacy import PrivacyBudget, RandomizedResponse
+
+    X, y, a = records()
+    groups = a.astype(str)
+    guess = (X[:, 0] > 3).astype(int)
+    channel = RandomizedResponse(epsilon=2.0)
+    reports = channel.privatize(np.repeat(a, 50), 2, seed=1)
+    seen = channel.observe(reports)
+    many, wide = np.repeat(y, 50), np.repeat(X, 50, axis=0)
+
+    plain = FairPostprocessing.from_predictions(guess, groups, y, EqualizedOdds(0.1))
+    yield "postprocessor", plain.solve().decision, lambda d: d.probabilities
+    private = plain.replace(privacy=PrivacyBudget(epsilon=1.0), counts=plain.counts * 100)
+    yield "private postprocessor", private.solve(seed=0).decision, lambda d: d.rates
+    blurred = FairPostprocessing.from_predictions(np.repeat(guess, 50), seen, many, EqualizedOdds(0.1))
+    yield "postprocessor of reports", blurred.solve().decision, lambda d: d.for_true_groups().probabilities
+    one = plain.replace(counts=np.array([[[3, 0]], [[2, 0]]]), groups=(), constraint=DemographicParity())
+    yield "a group without label 1", one.solve().decision, lambda d: np.nan_to_num(d.base_rates, nan=-1.0)
+    learnt = FairClassification(wide, many, seen, DemographicParity(0.2), hypotheses=Thresholds())
+    two_step = learnt.solve("two-step", seed=0, allow_vacuous=True).decision
+    yield "two-step", two_step, lambda d: d.probability(wide, seen)
+    table = Finite([(X[:, 0] > c).astype(int) for c in range(9)])
+    rows = FairClassification(X, y, a, DemographicParity(0.1), hypotheses=table).solve().decision
+    yield "rows of a table", rows, lambda d: d.probability(X)
+    scores = CalibratedEqualErrors(
+        scores={"L": ([0.2, 0.6], [0.5, 0.5]), "H": ([0.4, 0.8], [0.5, 0.5])}, cutoff=0.5
+    ).solve()
+    yield "calibrated scores", scores.decision, lambda d: d.transform([0.2, 0.8], ["L", "H"], seed=3)
+    yield "kernel", scores.decision.kernels["L"], lambda d: d.joint
+    cut = Recalibration.fit(X[:, 0], groups, y, bins=3)
+    yield "recalibration", cut, lambda d: d.transform(X[:, 0], groups)
+    members = [np.flatnonzero(a == k).tolist() for k in (0, 1)]
+    linear = LexifairRegression(features=X, labels=y, groups=members).solve().decision
+    yield "linear model", linear, lambda d: d.predict(X)
+    mixed = LexifairClassification(labels=y, groups=members, hypotheses=Stumps(X)).solve().decision
+    yield "mixture of stumps", mixed, lambda d: d.probability(X + 0.25)
+
+
+@pytest.mark.parametrize("name", DECISIONS)
+def test_every_decision_survives_a_file(name, tmp_path):
+    decision, reading = decisions()[name]
+    path = tmp_path / "decision.json"
+    decision.save(path)
+    again = type(decision).load(path)
+    np.testing.assert_allclose(reading(again), reading(decision), atol=1e-12)
+    again.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_text() == path.read_text()
+    data = json.loads(path.read_text())
+    assert data["policy"] == type(decision).__name__ and data["version"] == 1
+    for field in set(data) - {"policy", "version"}:
+        path.write_text(json.dumps({k: v for k, v in data.items() if k != field}))
+        with pytest.raises(fo.DeclarationError, match="is incomplete"):
+            type(decision).load(path)
+    path.write_text(json.dumps({**data, "version": 2}))
+    with pytest.raises(fo.DeclarationError, match="reads up to 1"):
+        type(decision).load(path)
+
+
+def test_every_decision_of_the_fairness_packages_is_tested():
+    import importlib
+    import inspect
+    import pkgutil
+
+    from forcopt.learning.files import PolicyFile
+
+    found = set()
+    for name in ("fair_classification", "fair_postprocessing", "calibrated_errors", "lexifair"):
+        package = importlib.import_module(f"forcopt.models.{name}")
+        for module in pkgutil.iter_modules(package.__path__):
+            inside = importlib.import_module(f"{package.__name__}.{module.name}")
+            found |= {c for c in vars(inside).values() if inspect.isclass(c) and issubclass(c, PolicyFile)}
+    tested = {type(decision) for decision, _ in decisions().values()} | {RandomizedThresholds}
+    assert {
+        c for c in found if not inspect.isabstract(c) and c.__name__ not in ("PolicyFile", "GroupModel")
+    } == tested
+
+
+def test_a_private_file_holds_released_numbers_only(tmp_path):
+    decision = decisions()["private postprocessor"][0]
+    text_path = tmp_path / "private.json"
+    decision.save(text_path)
+    X, y, a = records()
+    guess = (X[:, 0] > 3).astype(int)
+    for group in (0, 1):
+        for label in (0, 1):
+            true = float(guess[(a == group) & (y == label)].mean())
+            assert repr(true) not in text_path.read_text()

@@ -1,46 +1,77 @@
-"""Post-processing of a classifier's predictions, against scipy's linear programs of the rates."""
+"""Post-processing of a classifier's predictions and scores, against scipy's linear programs of the rates."""
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linprog
 
 from benchmarks.fuzz.case import ProblemCase
-from forcopt.fairness import DemographicParity, EqualizedOdds, EqualOpportunity, FalsePositiveParity
-from forcopt.models.fair_postprocessing import FairPostprocessing
-
-NOTIONS = {
-    EqualizedOdds: ((0,), (1,)),
-    EqualOpportunity: ((1,),),
-    FalsePositiveParity: ((0,),),
-    DemographicParity: ((0, 1),),
-}
-"""The labels over which each notion's rates of predictions 1 are taken."""
+from benchmarks.fuzz.notions import declared, defined, least, random_notion, rows_of
+from forcopt.models.fair_postprocessing import FairPostprocessing, ScorePostprocessing
 
 
 def postprocessing(rng: np.random.Generator) -> ProblemCase:
-    """Two or three groups, small counts; equal rates up to a tolerance that may be 0."""
-    groups = int(rng.integers(1, 4))
-    counts = rng.integers(1, 9, size=(2, groups, 2)).astype(float)
-    notion = list(NOTIONS)[int(rng.integers(len(NOTIONS)))]
-    tolerance = float(rng.choice([0.0, 0.01, 0.1, 0.5]))
-    problem = FairPostprocessing(counts=counts.tolist(), constraint=notion(tolerance))
-    total = counts.sum()
-    # p[h, a] at position h * groups + a; error = P(label 1) + sum p (mass of label 0 - mass of label 1)
+    """One to three groups, small counts, some 0; any notion."""
+    while True:
+        groups = int(rng.integers(1, 4))
+        counts = rng.integers(0, 9, size=(2, groups, 2)) * int(rng.choice([1, 1, 1, 100_000]))
+        if rng.random() < 0.7:
+            counts = counts + 1
+        notion, mass = random_notion(rng), counts.sum(axis=0).astype(float)
+        if not mass.sum():
+            continue
+        problem = declared(
+            lambda c=counts, n=notion: FairPostprocessing(counts=c.tolist(), constraint=n),
+            defined(notion, mass),
+        )
+        if problem is not None:
+            break
+    total = float(counts.sum())
+    # p[h, a] is column h * groups + a; error = P(label 1) + sum p (mass of label 0 - mass of label 1)
     cost = ((counts[:, :, 0] - counts[:, :, 1]) / total).ravel()
-    rows, sides = [], []
-    for labels in NOTIONS[notion]:
-        mass = counts[:, :, list(labels)].sum(axis=2)
-        rate = [np.zeros((2, groups)) for _ in range(groups)]
+    part = np.zeros((groups, 2, 2 * groups))
+    for h in (0, 1):
         for a in range(groups):
-            rate[a][:, a] = mass[:, a] / mass[:, a].sum()
-        for a in range(groups):
-            for b in range(groups):
-                if a != b:
-                    rows.append((rate[a] - rate[b]).ravel())
-                    sides.append(tolerance)
-    found = linprog(cost, rows or None, sides or None, bounds=(0, 1))
-    return ProblemCase(problem, "optimal", float(found.fun + counts[:, :, 1].sum() / total))
+            part[a, :, h * groups + a] = counts[h, a]
+    status, value = least(cost, rows_of(notion, part, mass))
+    return ProblemCase(problem, status, value + counts[:, :, 1].sum() / total, skip=("dp-postprocessing",))
 
 
-CAMPAIGNS = {"fair-postprocessing": postprocessing}
+def scores(rng: np.random.Generator) -> ProblemCase:
+    """Scores with ties, of one to three groups, with weights of any size; any notion."""
+    while True:
+        n = int(rng.integers(1, 14))
+        score, label = rng.integers(0, 5, size=n), rng.integers(0, 2, size=n)
+        group = rng.integers(0, int(rng.integers(1, 4)), size=n)
+        weights = rng.choice([1.0, 1.0, 2.0, 0.0, 0.25], size=n) * rng.choice([1.0, 1e-6, 1e6])
+        if not weights.sum():
+            continue
+        names = np.unique(group)
+        mass = np.array([[weights[(group == a) & (label == y)].sum() for y in (0, 1)] for a in names])
+        notion = random_notion(rng)
+        problem = declared(
+            lambda g=group, s=score, w=weights, y=label, m=notion: ScorePostprocessing(
+                scores=s, labels=y, groups=g.tolist(), constraint=m, weights=w
+            ),
+            defined(notion, mass),
+        )
+        if problem is not None:
+            break
+    # a column for every threshold of every group: predict 1 from the k-th distinct score on, or never
+    columns, owner = [], []
+    for a, name in enumerate(names):
+        for cut in [*np.unique(score), np.inf]:
+            chosen = (group == name) & (score >= cut)
+            column = np.zeros((len(names), 2))
+            column[a] = [weights[chosen & (label == y)].sum() for y in (0, 1)]
+            columns.append(column)
+            owner.append(a)
+    part, total = np.stack(columns, axis=-1), weights.sum()
+    rows, sides = rows_of(notion, part / total, mass / total)
+    each = np.eye(len(names))[:, owner]
+    rows += [*each, *-each]
+    sides += [1.0] * len(names) + [-1.0] * len(names)
+    status, value = least((part[:, 0] - part[:, 1]).sum(axis=0) / total, (rows, sides))
+    return ProblemCase(problem, status, value + mass[:, 1].sum() / total)
+
+
+CAMPAIGNS = {"fair-postprocessing": postprocessing, "score-postprocessing": scores}

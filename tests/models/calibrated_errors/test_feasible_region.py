@@ -134,7 +134,7 @@ def test_one_value_reaches_the_diagonal_only():
 
 
 @pytest.mark.parametrize(
-    ("cutoff", "corner"), [(0.6 + 2e-6, (F(0), F(0))), (0.4, (F(1), F(1))), (0.39, (F(1), F(1)))]
+    ("cutoff", "corner"), [(0.6 + 2e-5, (F(0), F(0))), (0.4, (F(1), F(1))), (0.39, (F(1), F(1)))]
 )
 def test_beyond_all_base_rates_a_constant_is_feasible(cutoff, corner):
     p = CalibratedEqualErrors(scores={"L": ([0.4], [1]), "H": ([0.6], [1])}, cutoff=cutoff)

@@ -151,7 +151,10 @@ def test_a_margin_may_be_missed_by_rounding_only(method):
     nobody = CalibratedTransport(score=[[0.9], [1.0]], target=[0, 0], cutoff=0.9)  # all keep 0.9: accepted
     assert nobody.solve(method).status is fo.Status.INFEASIBLE
     few = CalibratedTransport(
-        score=[[0.4, 0.5, 0.7, 1.0], [1 / 7, 1 / 7, 1 / 7, 4 / 7]], target=[9 / 14, 51 / 56], cutoff=0.5
+        score=[[0.4, 0.5, 0.7, 1.0], [1 / 7, 1 / 7, 1 / 7, 4 / 7]],
+        target=[9 / 14, 51 / 56],
+        cutoff=0.5,
+        margin=1e-6,
     )  # the mean of those refused is 0.5
     s = few.solve(method)
     assert s.objective == pytest.approx(0.03 / 7) and s.evaluation.feasible
@@ -229,3 +232,11 @@ def test_bad_kernels():
         ScoreKernel(values, masses, values, np.array([[1.0, 0.0], [0.5, 0.4]]))
     with pytest.raises(fo.DeclarationError, match="shape"):
         ScoreKernel(values, masses, values, np.eye(3))
+
+
+def test_the_default_margin_is_above_the_tolerance_of_every_backend():
+    """With a margin at the tolerance HiGHS would use it up, and Clarabel not: the optima would differ."""
+    p = CalibratedTransport(score=[[0.4, 0.8], [0.5, 0.5]], target=[4 / 13, 9 / 13], cutoff=0.5)
+    assert p.margin >= 10 * fo.problem.FEASIBILITY_TOLERANCE
+    found = [p.solve(backend=backend).objective for backend in ("highs", "glop", "clarabel", "scip")]
+    assert found == pytest.approx([found[0]] * 4, rel=1e-4)

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 import forcopt as fo
 from forcopt.backends.registry import backends
 from forcopt.models import LexifairClassification, LexifairRegression
-from forcopt.models.lexifair import Finite, Stumps
+from forcopt.models.lexifair import Finite, Stumps, random_regression
 from forcopt.models.lexifair.levels import sums_of_largest
 
 READY = {name: b for name, b in backends().items() if b.missing() is None and not b.capabilities.only_integer}
@@ -244,3 +244,14 @@ def test_a_perfect_fit_of_all_groups():
     )
     s = p.solve()
     assert s.status is fo.Status.OPTIMAL and s.objective == pytest.approx(0, abs=1e-20)
+
+
+@pytest.mark.parametrize("method", FORMULATIONS)
+def test_a_conic_backend_that_ends_short_of_its_tolerance_is_finished_and_proved(method):
+    for seed in range(3):
+        p = random_regression(60, 3, 4, conflict=0.3, overlap=0.2, seed=seed)
+        s = p.solve(method, backend="clarabel")
+        assert s.status == "optimal"
+        assert s.bound == pytest.approx(s.objective, rel=1e-4)
+        best = p.solve("column-generation").decision.sorted_losses
+        assert s.decision.sorted_losses == pytest.approx(best, abs=1e-3 * best[0])

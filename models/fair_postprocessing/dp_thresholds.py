@@ -1,0 +1,171 @@
+"""Thresholds on scores that are differentially private in the groups: a noisy histogram, relaxed rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from forcopt.arrays import Array, as_numbers
+from forcopt.clock import Deadline
+from forcopt.errors import DeclarationError
+from forcopt.fairness import AllOf, GroupRates, Notion, RateParity
+from forcopt.language.model import Model
+from forcopt.models.fair_postprocessing.scores import ScorePostprocessing
+from forcopt.models.fair_postprocessing.thresholds import RandomizedThresholds
+from forcopt.privacy import Accountant, AdditiveMechanism, Laplace, randomness
+from forcopt.problem import Outcome
+from forcopt.status import Status
+
+__all__ = ["dp_thresholds"]
+
+SENSITIVITY = 2.0
+"""What one person's group changes of the histogram, in all: one cell loses one, another gains one."""
+
+
+@ScorePostprocessing.algorithm(
+    "dp-thresholds",
+    exact=False,
+    cites="Hardt, Price and Srebro (2016), section 4.2; Jagielski et al. (2019), Algorithm 1",
+)
+def dp_thresholds(
+    problem: ScorePostprocessing,
+    *,
+    edges: Any = None,
+    beta: float = 0.05,
+    accountant: Accountant | None = None,
+    backend: str | None = None,
+    time_limit: float | None = None,
+    seed: int | np.random.Generator | None = None,
+) -> Outcome:
+    """Count the records between public thresholds with Laplace noise, and mix these thresholds.
+
+    The decision is epsilon-differentially private in the groups of the records: it is computed from the noisy
+    histogram alone. Scores, labels and the number of records are not protected.
+
+    Parameters
+    ----------
+    problem : ScorePostprocessing
+        With `privacy`, parity of rates, and no weights.
+    edges : array_like
+        The thresholds, m different numbers. They must be **public**: quantiles of the scores in a group would
+        tell of the group.
+    beta : float, default 0.05
+        The probability with which the bounds may fail.
+    accountant : Accountant, optional
+        The ledger of all releases about the same people. The run spends from it before it counts, whether it
+        then succeeds, fails or is simulated.
+    backend : str, optional
+        For the linear program.
+    time_limit : float, optional
+        Seconds.
+    seed : int or numpy.random.Generator, optional
+        For an experiment that can be repeated, which simulates privacy only; without one OpenDP draws the
+        noise.
+
+    Raises
+    ------
+    DeclarationError
+        Without privacy or edges, with weights, and for a notion other than parity of rates.
+    BudgetSpentError
+        If the accountant's budget does not allow the run.
+
+    Notes
+    -----
+    With B = m + 1 bins and K groups, all 2 K B noises stay within N = 2 ln(2 K B / beta) / epsilon with
+    probability 1 - beta. A record of bin b is predicted 1 with probability p[b], and a rate lies between the
+    least and the largest of the probabilities that it averages; so a rate over c cells of a group is off by
+    at most s = (c - 1) N / (noisy records). Rows that are relaxed by s keep the best fair mixture of these
+    thresholds feasible: the error is at most 2 K B N / n above its error, and no disparity is above tolerance
+    by more than twice the sum of two groups' s. This is the argument of Theorem 3.1 of Jagielski et al., with
+    B values in place of two.
+    """
+    deadline = Deadline(time_limit)
+    privacy, parities = problem.privacy, _parities(problem.constraint)
+    if privacy is None:
+        raise DeclarationError("dp-thresholds needs privacy, such as PrivacyBudget(epsilon=1.0)")
+    if problem.weights is not None:
+        raise DeclarationError("dp-thresholds counts records: weights have no bound, so it takes none")
+    if not 0 < beta < 1:
+        raise DeclarationError(f"beta is {beta!r}; it must be strictly between 0 and 1")
+    if edges is None:
+        raise DeclarationError("dp-thresholds needs edges: the public thresholds to choose among")
+    cuts = np.unique(as_numbers(edges, "edges"))
+    counts = _histogram(problem, cuts)
+    bins, groups = counts.shape[0], len(problem.group_names)
+    noise = SENSITIVITY / privacy.epsilon * float(np.log(2 * groups * bins / beta))
+    rng = randomness(seed=seed)
+    mechanism = AdditiveMechanism(
+        Laplace(scale=SENSITIVITY / privacy.epsilon), sensitivity=SENSITIVITY, dimension=counts.size
+    )
+    if accountant is not None:
+        accountant.spend(mechanism, name="dp-thresholds")
+    noisy = np.asarray(mechanism.release(counts, rng))
+
+    model = Model("private thresholds")
+    chance = model.variable("chance", shape=(bins, groups), lower=0, upper=1)
+    model.subject_to(chance[1:] - chance[:-1] >= 0, name="rising")
+    rates = GroupRates((noisy * chance[:, :, None]).sum(axis=0), noisy.sum(axis=0), problem.group_names)
+    slack = {}
+    for rate in problem.constraint.rates:
+        records = rates.total(rate.given)
+        if (records <= 0).any():
+            a = int(np.argmin(records))
+            return Outcome(
+                None,
+                private=True,
+                status=Status.FAILED,
+                message=f"the noise leaves {records[a]:.6g} records of group {problem.group_names[a]!r} for "
+                f"its {rate.name}",
+            )
+        cells = bins * int(np.sum(rate.given[0]))
+        slack[rate] = (cells - 1) * noise / records
+    for notion in parities:
+        model.subject_to(notion.rows(rates, slack))
+    model.minimize(rates.total(((0, 1), (1, 0))).sum() / float(len(problem.scores)))
+    result = model.solve(backend or "highs", time_limit=deadline.left)
+    if not result.status.has_solution:
+        return Outcome(None, private=True, status=result.status, message=result.message)
+    private = f"{privacy.epsilon:g}-differentially private in the groups of the records"
+    if rng.simulated:
+        private = f"a simulation with a seed, so not private; without a seed it would be {private}"
+    excess = 2 * groups * bins * noise / len(problem.scores)
+    return Outcome(
+        _decision(problem.group_names, cuts, result[chance]),
+        iterations=result.iterations,
+        private=True,
+        message=f"{private}; with probability {1 - beta:g} all noises stay within {noise:.6g} and the error "
+        f"is at most {excess:.4g} above that of the best fair mixture of these thresholds",
+    )
+
+
+def _parities(notion: Notion) -> list[RateParity]:
+    parts = notion.notions if isinstance(notion, AllOf) else (notion,)
+    for part in parts:
+        if not isinstance(part, RateParity):
+            raise DeclarationError(f"dp-thresholds is for parity of rates, not for {type(part).__name__}")
+    return [part for part in parts if isinstance(part, RateParity)]
+
+
+def _histogram(problem: ScorePostprocessing, cuts: Array) -> Array:
+    """How many records there are between the thresholds, indexed ``[bin, group, label]``."""
+    place = np.searchsorted(cuts, problem.scores, side="right")
+    names = list(problem.group_names)
+    codes = np.array([names.index(g) for g in problem.groups])
+    shape = (len(cuts) + 1, len(names), 2)
+    cells = (place * len(names) + codes) * 2 + problem.labels
+    return np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape)
+
+
+def _decision(groups: tuple[str, ...], cuts: Array, chance: Array) -> RandomizedThresholds:
+    """The probability of each threshold: by how much the chance of a prediction of 1 rises there."""
+    rising = np.maximum.accumulate(np.clip(chance, 0.0, 1.0), axis=0)
+    ends = np.vstack([np.zeros((1, len(groups))), rising, np.ones((1, len(groups)))])
+    weights = np.diff(ends, axis=0)
+    thresholds = np.concatenate([[-np.inf], cuts, [np.inf]])
+    kept = [np.flatnonzero(column > 0) for column in weights.T]
+    return RandomizedThresholds(
+        groups,
+        tuple(thresholds[k] for k in kept),
+        tuple(column[k] for column, k in zip(weights.T, kept, strict=True)),
+    )

@@ -1,0 +1,121 @@
+"""Private thresholds: against the exact optimum over the same thresholds, and their bounds."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import forcopt as fo
+from forcopt.fairness import DemographicParity, EqualizedOdds, EqualOpportunity, PredictiveValues
+from forcopt.models import ScorePostprocessing
+from forcopt.privacy import Accountant, PrivacyBudget, PureDP
+from forcopt.privacy.accountant import BudgetSpentError
+
+EDGES = [-1.0, -0.5, 0.0, 0.5, 1.0]
+
+
+def problem(n=4000, constraint=None, epsilon=1.0, groups="ab", **fields):
+    rng = np.random.default_rng(0)
+    group = rng.choice(list(groups), n)
+    score = rng.normal(size=n) + 0.4 * (group == "a")
+    label = (score + rng.normal(size=n) > 0.5).astype(int)
+    return ScorePostprocessing(
+        score, label, group, constraint or EqualizedOdds(0.02), privacy=PrivacyBudget(epsilon), **fields
+    )
+
+
+def optimum(p, tolerance=0.02):
+    """The best fair mixture of the edges, by scipy: a column for every group and threshold."""
+    names, cuts = p.group_names, [-np.inf, *EDGES, np.inf]
+    groups = np.array(p.groups)
+    part = np.zeros((len(names), 2, len(names) * len(cuts)))
+    for a, name in enumerate(names):
+        for k, cut in enumerate(cuts):
+            chosen = (groups == name) & (p.scores >= cut)
+            part[a, :, a * len(cuts) + k] = [(chosen & (p.labels == y)).sum() for y in (0, 1)]
+    mass = np.array([[((groups == g) & (p.labels == y)).sum() for y in (0, 1)] for g in names])
+    rows = [
+        part[a, y] / mass[a, y] - part[b, y] / mass[b, y]
+        for y in (0, 1)
+        for a in range(len(names))
+        for b in range(len(names))
+        if a != b
+    ]
+    one = np.kron(np.eye(len(names)), np.ones(len(cuts)))
+    cost = (part[:, 0] - part[:, 1]).sum(axis=0)
+    found = linprog(cost, rows, [tolerance] * len(rows), one, np.ones(len(names)))
+    return (found.fun + mass[:, 1].sum()) / len(p.scores)
+
+
+@pytest.mark.parametrize("groups", ["ab", "abc"])
+def test_a_huge_epsilon_gives_the_exact_optimum_of_the_thresholds(groups):
+    p = problem(groups=groups, epsilon=1e9)
+    s = p.solve(edges=EDGES, seed=0)
+    assert s.method == "dp-thresholds" and s.status == "approximate"
+    assert s.objective == pytest.approx(optimum(p), abs=1e-6)
+    assert s.objective >= p.replace(privacy=None).solve().objective - 1e-9
+    assert s.evaluation.feasible
+
+
+@pytest.mark.parametrize("constraint", [EqualizedOdds(0.02), EqualOpportunity(), DemographicParity(0.01)])
+def test_the_bounds_hold(constraint):
+    """The error and the disparities stay within the bounds of the notes, in nearly every run."""
+    epsilon, beta, bins = 1.0, 0.1, len(EDGES) + 1
+    p = problem(constraint=constraint, epsilon=epsilon, n=20_000)
+    noise = 2 / epsilon * np.log(2 * 2 * bins / beta)
+    best = p.replace(privacy=PrivacyBudget(1e9)).solve(edges=EDGES, seed=0).objective
+    groups, failed = np.array(p.groups), 0
+    for seed in range(30):
+        s = p.solve(edges=EDGES, beta=beta, seed=seed)
+        allowed = {}
+        for rate in constraint.rates:
+            labels = [y for y in (0, 1) if rate.given[0][y]]
+            records = [
+                np.isin(p.labels, labels)[groups == g].sum() - bins * len(labels) * noise for g in "ab"
+            ]
+            allowed[rate.name] = sum(2 * (bins * len(labels) - 1) * noise / r for r in records)
+        excess = {k: v > allowed[k] for k, v in s.evaluation.violations.items()}
+        failed += any(excess.values()) or s.objective > best + 2 * 2 * bins * noise / len(p.scores)
+    assert failed <= 30 * beta
+
+
+def test_without_a_seed_the_noise_is_drawn_securely():
+    s = problem().solve(edges=EDGES)
+    assert s.decision is not None and "simulation" not in s.message
+    assert "1-differentially private" in s.message
+
+
+def test_only_the_edges_are_thresholds():
+    s = problem().solve(edges=EDGES, seed=3)
+    for cuts in s.decision.thresholds:
+        assert set(cuts.tolist()) <= {-np.inf, *EDGES, np.inf}
+
+
+def test_noise_that_empties_a_group_is_a_failure_that_spends():
+    account = Accountant(PureDP(1.0))
+    p = ScorePostprocessing(
+        [0, 1, 0, 1], [0, 1, 1, 0], list("aabb"), EqualizedOdds(), privacy=PrivacyBudget(0.1)
+    )
+    found = {p.solve(edges=[0.5], seed=seed, accountant=account).status for seed in range(10)}
+    assert "failed" in found and account.remaining() == 0.0
+    with pytest.raises(BudgetSpentError):
+        p.solve(edges=[0.5], seed=0, accountant=account)
+
+
+@pytest.mark.parametrize(
+    ("fields", "options", "message"),
+    [
+        ({}, {}, "needs edges"),
+        ({}, {"edges": EDGES, "beta": 0.0}, "beta is 0.0"),
+        ({"weights": np.ones(4000)}, {"edges": EDGES}, "takes none"),
+        ({"constraint": PredictiveValues(0.5, 0.5)}, {"edges": EDGES}, "not for PredictiveValues"),
+    ],
+)
+def test_what_is_refused(fields, options, message):
+    with pytest.raises(fo.DeclarationError, match=message):
+        problem(**fields).solve(**options)
+
+
+def test_a_budget_with_delta_or_floor_is_refused():
+    for budget in (PrivacyBudget(1.0, 1e-6), PrivacyBudget(1.0, floor=3)):
+        with pytest.raises(fo.DeclarationError, match="no delta and no floor"):
+            problem().replace(privacy=budget)

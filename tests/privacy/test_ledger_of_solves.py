@@ -1,0 +1,93 @@
+"""Private solves spend from one ledger."""
+
+import numpy as np
+import pytest
+
+import forcopt as fo
+from forcopt.fairness import DemographicParity, EqualizedOdds
+from forcopt.learning import Thresholds
+from forcopt.models import FairClassification, FairPostprocessing
+from forcopt.models.fair_classification import FairClassifier
+from forcopt.privacy import Accountant, ApproximateDP, PrivacyBudget, PureDP
+from forcopt.privacy.accountant import BudgetSpentError
+
+COUNTS = 100 * np.array([[[36, 4], [9, 5]], [[4, 16], [6, 20]]])
+
+
+def table(epsilon=1.0, counts=COUNTS):
+    return FairPostprocessing(counts=counts, constraint=EqualizedOdds(0.1), privacy=PrivacyBudget(epsilon))
+
+
+def learning(epsilon=1.0):
+    rng = np.random.default_rng(0)
+    a = np.arange(400) % 2
+    x = rng.integers(0, 4, 400) + a
+    y = (x + rng.normal(size=400) > 2).astype(int)
+    privacy = PrivacyBudget(epsilon, delta=1e-6, floor=30)
+    return FairClassification(
+        x[:, None], y, a, DemographicParity(0.1), hypotheses=Thresholds(), privacy=privacy
+    )
+
+
+@pytest.mark.parametrize("seed", [None, 0])
+def test_solves_spend_until_the_budget_is_empty(seed):
+    account = Accountant(PureDP(2.5))
+    for spent in (1.0, 2.0):
+        assert table().solve(accountant=account, seed=seed).status == "approximate"
+        assert account.spent() == spent
+    with pytest.raises(BudgetSpentError, match="of which 2 is spent; 'dp-postprocessing' takes 1"):
+        table().solve(accountant=account, seed=seed)
+    assert account.spent() == 2.0
+    assert table(0.5).solve(accountant=account, seed=seed).decision is not None
+    assert account.remaining() == 0.0
+
+
+def test_a_run_that_fails_spends_too():
+    account = Accountant(PureDP(1.0))
+    few = np.array([[[1, 0], [0, 1]], [[0, 1], [1, 0]]])
+    found = [table(0.01, few).solve(accountant=account, seed=seed).status for seed in range(20)]
+    assert "failed" in found
+    assert account.spent() == pytest.approx(0.2)
+
+
+def test_a_run_that_is_refused_before_it_looks_spends_nothing():
+    account = Accountant(PureDP(1.0))
+    with pytest.raises(fo.DeclarationError, match="beta"):
+        table().solve(accountant=account, beta=2.0)
+    with pytest.raises(fo.DeclarationError, match="say nothing"):
+        learning().solve(accountant=account)
+    assert account.spent() == 0.0 and account.ledger == ()
+
+
+def test_methods_share_a_ledger():
+    account = Accountant(ApproximateDP(2.5, 1e-5))
+    table().solve(accountant=account, seed=0)
+    learning().solve(accountant=account, seed=0, allow_vacuous=True, rounds=2, time_limit=0.0)
+    assert [entry.name for entry in account.ledger] == ["dp-postprocessing", "dp-oracle-learner"]
+    assert 1.9 < account.spent() <= 2.0 + 1e-6
+    with pytest.raises(BudgetSpentError, match="would take more than is left"):
+        learning().solve(accountant=account, seed=0, allow_vacuous=True, rounds=2)
+    with pytest.raises(BudgetSpentError, match="no bound in the units of PureDP"):
+        learning().solve(accountant=Accountant(PureDP(9.0)), seed=0, allow_vacuous=True, rounds=2)
+
+
+def test_the_message_holds_nothing_of_the_data():
+    account = Accountant(PureDP(0.5))
+    with pytest.raises(BudgetSpentError) as first:
+        table().solve(accountant=account)
+    with pytest.raises(BudgetSpentError) as second:
+        table(counts=2 * COUNTS).solve(accountant=account)
+    assert str(first.value) == str(second.value)
+
+
+def test_methods_that_are_not_private_take_no_ledger():
+    with pytest.raises(fo.ForcoptError, match="accountant"):
+        table().solve("lp", accountant=Accountant(PureDP(1.0)))
+
+
+def test_an_estimator_refuses_a_ledger_that_copies_would_not_share():
+    pytest.importorskip("sklearn")
+    p = learning()
+    clf = FairClassifier(p.constraint, Thresholds(), options={"accountant": Accountant(PureDP(1.0))})
+    with pytest.raises(fo.DeclarationError, match="ledger of its own"):
+        clf.fit(p.features, p.labels, sensitive_features=np.arange(400) % 2)
