@@ -150,7 +150,11 @@ class Profile:
             high = min(2 * high, most)
             if high > 1e5:
                 return inf
-        root = float(brentq(over, 0.0, high, xtol=1e-13, rtol=1e-12))
+        low = 0.0
+        while over(high) == 0 and high - low > 1e-12 * (1 + high):  # delta is flat: find where it begins
+            middle = (low + high) / 2
+            low, high = (middle, high) if over(middle) > 0 else (low, middle)
+        root = float(brentq(over, low, high, xtol=1e-13, rtol=1e-12))
         while over(root) > 0:  # on the safe side of rounding
             root += 1e-12 * (1 + root)
         return root
