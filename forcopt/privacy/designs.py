@@ -13,7 +13,7 @@ from forcopt.arrays import Array
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
 from forcopt.privacy.amplification import rounded_sizes
-from forcopt.privacy.losses import SampledLoss, SubstitutedLoss
+from forcopt.privacy.losses import SubstitutedLoss, sampled_loss
 from forcopt.privacy.profile import Profile
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class PoissonSample(Design):
             return Profile.nothing()
         one, other = profile.single()
         return Profile.of(
-            SampledLoss(one, self.rate), SampledLoss(other, self.rate, added=True), tight=profile.tight
+            sampled_loss(one, self.rate), sampled_loss(other, self.rate, added=True), tight=profile.tight
         )
 
     def take(self, frame: DataFrame, rng: np.random.Generator) -> tuple[Array, Array]:

@@ -14,7 +14,7 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
 from forcopt.privacy.designs import Design
-from forcopt.privacy.losses import GaussianLoss
+from forcopt.privacy.losses import AtomLoss, GaussianLoss, symmetric_loss
 from forcopt.privacy.noises import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Noise, Staircase
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.randomness import Randomness, Release, Secure, opendp
@@ -214,12 +214,19 @@ class AdditiveMechanism(Mechanism):
         """See `Mechanism`."""
         shift = self.sensitivity * _distance(distance)
         if self.norm == "linf":
-            return self.noise.profile(shift) ** self.dimension
+            return self._one(shift) ** self.dimension
         if isinstance(self.noise, Gaussian):
             return Profile.of(GaussianLoss(shift / self.noise.scale))
         if isinstance(self.noise, DiscreteGaussian) and self.norm == "l2" and self.dimension > 1:
             return Profile.concentrated(self.noise.rho(shift))
-        return self.noise.profile(shift)
+        return self._one(shift)
+
+    def _one(self, shift: float) -> Profile:
+        """The profile of one number; of a noise that is not even, either direction of the shift may be worse."""
+        profile = self.noise.profile(shift)
+        if len(profile.directions) == 1 or not isinstance(profile.single()[0], AtomLoss):
+            return profile
+        return Profile.of(symmetric_loss(profile.single()[0]), tight=False)
 
     def send(self, values: Any, rng: Randomness) -> Array:
         """See `Channel`."""
