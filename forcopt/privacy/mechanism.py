@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
-from forcopt.privacy.designs import Design
+from forcopt.privacy.amplification.design import Design, Population
 from forcopt.privacy.losses import AtomLoss, GaussianLoss, symmetric_loss
 from forcopt.privacy.noises import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Noise, Staircase
 from forcopt.privacy.profile import Profile
@@ -77,8 +77,8 @@ class Mechanism(Channel):
         mine = self.parts if isinstance(self, Both) else (self,)
         return Both(parts=(*mine, *(other.parts if isinstance(other, Both) else (other,))))
 
-    def on(self, design: Design, population: int | None = None) -> Sampled:
-        """The mechanism on a sample of the records, which amplifies its privacy."""
+    def on(self, design: Design, population: Population = None) -> Sampled:
+        """The mechanism on a sample of the records, which amplifies its privacy; see `Design.amplify`."""
         return Sampled(mechanism=self, design=design, population=population)
 
 
@@ -222,7 +222,7 @@ class AdditiveMechanism(Mechanism):
         return self._one(shift)
 
     def _one(self, shift: float) -> Profile:
-        """The profile of one number; of a noise that is not even, either direction of the shift may be worse."""
+        """The profile of one number; if the noise is not even, both directions of the shift count."""
         profile = self.noise.profile(shift)
         if len(profile.directions) == 1 or not isinstance(profile.single()[0], AtomLoss):
             return profile
@@ -274,11 +274,11 @@ class Sampled(Mechanism):
     Parameters
     ----------
     mechanism : Mechanism
-        What runs on the sample.
+        The mechanism; its profile is read as that between samples that are `design.neighbours`.
     design : Design
-        `PoissonSample` (data that differ by one record more) or `SimpleRandomSample` (by a substitution).
-    population : int, optional
-        The number of records, public, for a `SimpleRandomSample`.
+        Any. `PoissonSample` and `SimpleRandomSample` amplify every profile exactly, the others pure privacy.
+    population : int, sequence or mapping, optional
+        The public number of records, or those of each stratum or cluster; see `Design.loss`.
 
     References
     ----------
@@ -295,7 +295,7 @@ class Sampled(Mechanism):
 
     mechanism: Mechanism
     design: Design
-    population: int | None = None
+    population: Population = None
 
     def profile(self, distance: int = 1) -> Profile:
         """See `Mechanism`; for neighbours at distance 1."""
