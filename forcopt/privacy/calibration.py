@@ -102,12 +102,11 @@ def calibrate(
             middle = (low + high) / 2
             low, high = (middle, high) if over(middle) > 0 else (low, middle)
     else:
-        root = float(brentq(over, low, high, xtol=TOLERANCE, rtol=4 * np.finfo(float).eps))
-        step = TOLERANCE
-        while over(root) > 0:
-            root, step = root + step, 2 * step
-        high = root
-    return mechanism(_rounded(exp(high), lambda size: over(log(size)) <= 0))
+        high = float(brentq(over, low, high, xtol=TOLERANCE, rtol=4 * np.finfo(float).eps))
+    step = TOLERANCE
+    while not budget.holds(mechanism(exp(high)).profile()):  # a logarithm's rounding may hide an excess
+        high, step = high + step, 2 * step
+    return mechanism(_rounded(exp(high), lambda size: budget.holds(mechanism(size).profile())))
 
 
 def _rounded(size: float, holds: Any) -> float:

@@ -118,6 +118,7 @@ class Problem(Declared):
         guarantee: Callable[[Any], float] | None = None,
         cites: str = "",
         prepare: Callable[[], object] | None = None,
+        private: bool = False,
     ) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
         """Register a function ``(problem, **options) -> Outcome`` that solves the problem by itself.
 
@@ -127,7 +128,7 @@ class Problem(Declared):
             The field's name for the method.
         exact : bool
             Whether the algorithm proves optimality.
-        guarantee, cites, prepare
+        guarantee, cites, prepare, private
             See `Method`.
 
         Returns
@@ -137,7 +138,7 @@ class Problem(Declared):
         """
 
         def register(function: Callable[..., Outcome]) -> Callable[..., Outcome]:
-            made = Method.of(function, name, "algorithm", exact, guarantee, cites, prepare)
+            made = Method.of(function, name, "algorithm", exact, guarantee, cites, prepare, private)
             cls._own_methods[name] = made
             return function
 
@@ -327,6 +328,10 @@ class Problem(Declared):
             return self._from_outcome(chosen, outcome, common.get("backend", ""), deadline)
 
     def _from_outcome(self, method: Method, outcome: Outcome, backend: str, deadline: Deadline) -> Solution:
+        if outcome.private and not method.private:
+            raise DeclarationError(
+                f"method {method.name!r} returned a private outcome; register it with private=True"
+            )
         evaluation = None if outcome.decision is None else self.evaluate(outcome.decision)
         status = outcome.status
         if status is None:
