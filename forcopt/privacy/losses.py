@@ -7,6 +7,7 @@ difference, ``delta(epsilon) = P(L > epsilon) - e^epsilon Q(L > epsilon)``, exac
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, expm1, inf, isfinite, isinf, log, log1p, sqrt, tanh
 from typing import TYPE_CHECKING
@@ -28,6 +29,7 @@ __all__ = [
     "NoiseLoss",
     "SampledLoss",
     "SubstitutedLoss",
+    "enumerated",
     "log_moment",
     "pure_loss",
     "sampled_loss",
@@ -313,11 +315,37 @@ class BinomialLoss(Loss):
         one = -2 * float(ndtri(1 / (1 + exp(self.each)))) if self.each < 700 else inf
         return sqrt(self.count) * one if isfinite(one) else None
 
+    def table(self) -> AtomLoss:
+        """The same loss by its outcomes, the numbers of lies."""
+        lies, lie = np.arange(self.count + 1), 1 / (1 + exp(min(self.each, 700.0)))
+        return AtomLoss(binom.pmf(lies, self.count, lie), binom.pmf(lies, self.count, 1 - lie))
+
     def log_delta(self, epsilon: float) -> float:
         """See `Loss`."""
         if self.count == 1 and abs(epsilon) < self.each:  # the tails' difference, without cancellation
             return log(-expm1(epsilon - self.each)) - float(np.log1p(exp(-self.each)))
         return super().log_delta(epsilon)
+
+
+MOST_OUTCOMES = 20_000
+"""Of a composition that is enumerated."""
+
+
+def enumerated(parts: Sequence[tuple[Loss, int]]) -> AtomLoss | None:
+    """The loss of a composition of tables and randomized responses with few outcomes together."""
+    tables, outcomes = [], 1
+    for loss, count in parts:
+        table = loss.table() if isinstance(loss, BinomialLoss) else loss
+        if not isinstance(table, AtomLoss):
+            return None
+        outcomes *= max(2, len(table.pair[0])) ** min(count, 20)
+        if outcomes > MOST_OUTCOMES:
+            return None
+        tables += [table.pair] * count
+    p, q = np.ones(1), np.ones(1)
+    for one, other in tables:
+        p, q = np.outer(p, one).ravel(), np.outer(q, other).ravel()
+    return AtomLoss(p, q)
 
 
 @dataclass(frozen=True)

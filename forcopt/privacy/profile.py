@@ -16,7 +16,7 @@ from forcopt.privacy.capped import can_cap, capped_contour
 from forcopt.privacy.conditioned import can_condition, conditioned
 from forcopt.privacy.contour import contour
 from forcopt.privacy.fft import Bracket, bracket, upper_bound
-from forcopt.privacy.losses import BinomialLoss, GaussianLoss, Loss, pure_loss
+from forcopt.privacy.losses import BinomialLoss, GaussianLoss, Loss, enumerated, pure_loss
 
 __all__ = ["Bracket", "Profile"]
 
@@ -254,6 +254,8 @@ def _merged(parts: tuple[tuple[Loss, int], ...]) -> list[tuple[Loss, int]]:
         (BinomialLoss(loss.each, k), 1) if isinstance(loss, BinomialLoss) else (loss, k)
         for loss, k in counts.items()
     ]
+    if shift == 0 and sum(k for _, k in out) > 1 and (table := enumerated(out)) is not None:
+        return [(table, 1)]
     return [*out, (GaussianLoss(sqrt(shift)), 1)] if shift > 0 else out
 
 
