@@ -227,8 +227,8 @@ def symmetric_loss(one: AtomLoss) -> AtomLoss:
     """The loss whose delta, at each epsilon, is the larger one of a pair (P, Q) and of (Q, P).
 
     It is that of a pair itself, since the maximum of two convex functions of e^epsilon is convex (Zhu, Dong
-    and Wang 2022, Proposition 8), and it is symmetric. Compositions of it dominate those of both pairs in any
-    combination, as when one person moves one number up and another number down. O(n log n).
+    and Wang 2022, Proposition 8), and it is symmetric. Its compositions dominate all
+    compositions of the two pairs, as when one person moves one number up and another number down. O(n log n).
     """
     both = (one, one.reversed())
     cuts = np.unique(np.concatenate([loss.losses for loss in both]))  # type: ignore[attr-defined]

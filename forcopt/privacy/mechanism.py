@@ -1,4 +1,4 @@
-"""Mechanisms as objects: what they release, what that costs, and how they are put together."""
+"""Mechanisms as objects: their releases, privacy profiles and compositions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Channel(Declared):
         values : array_like
             The data.
         rng : Secure or Simulated
-            `Secure` by default; with ``Simulated(seed)`` the release says that it is a simulation.
+            `Secure` by default; with ``Simulated(seed)`` the release is marked as a simulation.
         """
         rng = Secure() if rng is None else rng
         if not hasattr(rng, "simulated"):
@@ -47,14 +47,14 @@ class Channel(Declared):
 
     @abstractmethod
     def send(self, values: Any, rng: Randomness) -> Any:
-        """What comes out, without a label."""
+        """The output, without a label."""
 
     def describe(self) -> dict[str, Any]:
         """The declaration, as a release shows it."""
         return self.to_dict()
 
     def total_variation(self, values: Any) -> float:
-        """How far the secure draws for these data are from the declared law, at most."""
+        """A bound on the total variation between the secure draws for these data and the declared law."""
         return 0.0
 
     def __rshift__(self, then: Callable[[Any], Any]) -> PostProcessed:
@@ -132,7 +132,7 @@ class Both(Mechanism):
     parts: tuple[Mechanism, ...] = Field(min_length=1)
 
     def send(self, values: Any, rng: Randomness) -> Any:
-        """See `Channel`: a tuple with what each part releases."""
+        """See `Channel`: a tuple of the releases of the parts."""
         return tuple(part.send(values, rng) for part in self.parts)
 
     def describe(self) -> dict[str, Any]:
@@ -156,13 +156,13 @@ class AdditiveMechanism(Mechanism):
     noise : Noise
         The law.
     sensitivity : float
-        What one person changes of the numbers, at most, in `norm`; above 0.
+        The largest change of the numbers by one person, in `norm`; above 0.
     norm : {"l1", "l2", "linf"}
         In which norm. ``"l1"`` is for Laplace and Gaussian noise and their whole kin, ``"l2"`` for the
-        Gaussian and its kin. ``"linf"`` says that every number may change by `sensitivity`, and takes any
-        even log-concave noise; `dimension` says how many numbers there are.
+        Gaussian and its kin. Under ``"linf"`` each of `dimension` numbers may change by
+        `sensitivity`, and any even log-concave noise will do.
     dimension : int
-        How many numbers are released, for ``"linf"``.
+        The number of numbers, for ``"linf"``.
 
     Notes
     -----
@@ -195,7 +195,7 @@ class AdditiveMechanism(Mechanism):
         if self.dimension > 1 and self.norm in able and not isinstance(self.noise, able[self.norm]):
             raise DeclarationError(
                 f"AdditiveMechanism: norm is {self.norm!r}, whose worst change of {self.dimension} numbers "
-                f'is not known for {type(self.noise).__name__}; say norm="linf"'
+                f'is not known for {type(self.noise).__name__}; use norm="linf"'
             )
         if self.dimension > 1 and self.norm == "linf" and isinstance(self.noise, Staircase):
             raise DeclarationError(
@@ -232,7 +232,7 @@ class AdditiveMechanism(Mechanism):
         """See `Channel`."""
         exact = as_numbers(values, "values")
         if self.dimension > 1 and exact.size != self.dimension:
-            raise DeclarationError(f"values has {exact.size} numbers; dimension says {self.dimension}")
+            raise DeclarationError(f"values has {exact.size} numbers; dimension is {self.dimension}")
         if self.noise.whole:
             if (exact != np.round(exact)).any():
                 raise DeclarationError("values must be whole, since the noise is; round them first")
@@ -278,7 +278,7 @@ class Sampled(Mechanism):
     design : Design
         Any. `PoissonSample` and `SimpleRandomSample` amplify every profile exactly, the others pure privacy.
     population : int, sequence or mapping, optional
-        The public number of records, or those of each stratum or cluster; see `Design.loss`.
+        The public number of records, or the numbers of each stratum or cluster; see `Design.loss`.
 
     References
     ----------

@@ -28,7 +28,7 @@ RESOLVED = -34.0
 
 @dataclass(frozen=True)
 class Profile:
-    """What a mechanism tells of its neighbouring inputs: ``delta(epsilon)`` and its inverse.
+    """The privacy profile of a mechanism: ``delta(epsilon)`` and its inverse.
 
     Profiles compose: ``one @ other`` for mechanisms run one after the other (each may be chosen after the
     earlier answers, the profiles being fixed), ``profile ** k`` for k of them.
@@ -266,7 +266,7 @@ def _log_delta(parts: list[tuple[Loss, int]], epsilon: float, method: Engine) ->
     if method in ("auto", "closed") and single:
         return parts[0][0].log_delta(epsilon)
     if method == "closed":
-        raise DeclarationError('the composition has no closed form; say method="contour" or "fft"')
+        raise DeclarationError('the composition has no closed form; use method="contour" or "fft"')
     if method == "contour":
         return min(0.0, contour(parts, epsilon))
     loss, count = parts[0]

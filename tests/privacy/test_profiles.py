@@ -278,7 +278,7 @@ def test_upper_bounds_do_not_need_the_lower_end():
 
 def test_a_contour_is_refused_where_there_are_no_moments():
     for noise in (Laplace(scale=1.0), BoundedNoise(power=2, radius=5.0), DiscreteGaussian(scale=1.0)):
-        with pytest.raises(DeclarationError, match='say method="fft"'):
+        with pytest.raises(DeclarationError, match='use method="fft"'):
             (noise.profile(1) ** 5).delta(1.0, method="contour")
 
 

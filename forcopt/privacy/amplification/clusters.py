@@ -76,9 +76,9 @@ def cluster_sample(
     epsilon : float
         Of M.
     sizes : Any
-        How many records each cluster has, before one is added; shape ``(k,)``.
+        The number of records of each cluster, before one is added; shape ``(k,)``.
     chosen : int
-        How many clusters are taken, from 0 to k.
+        The number of clusters in the sample, from 0 to k.
     changed : int, optional
         The cluster in which the populations differ; the worst one if left out.
     neighbours : Neighbours, default "add_remove"
@@ -170,7 +170,7 @@ def revealed_cluster(
     References
     ----------
     Theorem 9. Its statement has the event likelier in P, its proof in P'; the printed formula belongs to the
-    latter. For ``"before"`` this is what the proof gives.
+    latter. For ``"before"`` the value is the proof's.
 
     Examples
     --------

@@ -64,7 +64,7 @@ def draw(
     Raises
     ------
     DeclarationError
-        For an empty table, a sample that is larger than what it is drawn from, or a column that is missing,
+        For an empty table, a sample that is larger than its population, or a column that is missing,
         is there already, or has missing values.
 
     Examples

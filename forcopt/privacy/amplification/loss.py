@@ -85,16 +85,16 @@ def check_rate(rate: float) -> None:
         raise DeclarationError(f"rate is {rate}; it must be from 0 to 1")
 
 
-def whole_number(value: Any, what: str) -> int:
+def whole_number(value: Any, name: str) -> int:
     """A number that must be whole: a fraction would be another design, so it is not cut.
 
     Raises
     ------
     DeclarationError
-        For a fraction; the message names `what` and the value.
+        For a fraction; the message has the name and the value.
     """
     if isinstance(value, bool) or not isfinite(value) or value != int(value):
-        raise DeclarationError(f"{what} is {value}; it must be a whole number")
+        raise DeclarationError(f"{name} is {value}; it must be a whole number")
     return int(value)
 
 
@@ -117,9 +117,9 @@ def size_law(law: Any) -> Array:
     return t
 
 
-def whole_numbers(values: Any, what: str) -> Array:
+def whole_numbers(values: Any, name: str) -> Array:
     """Nonnegative whole numbers, checked."""
-    n = as_numbers(values, what)
+    n = as_numbers(values, name)
     if n.ndim != 1 or not len(n) or (n < 0).any() or (n != np.round(n)).any():
-        raise DeclarationError(f"{what} must be a list of whole numbers, none negative; they are {values}")
+        raise DeclarationError(f"{name} must be a list of whole numbers, none negative; they are {values}")
     return n.astype(np.int64)

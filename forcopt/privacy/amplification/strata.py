@@ -172,7 +172,7 @@ def rounded_sizes(rate: float, population: int) -> Array:
     rate : float
         From 0 to 1, read as the simplest fraction that it stands for: 0.1 is 1/10.
     population : int
-        How many records there are, n.
+        The number of records, n.
 
     Returns
     -------
@@ -212,7 +212,7 @@ def randomized_rounding(
     Returns
     -------
     PrivacyLoss
-        Lower: what a noisy sum finds out. Upper: for a given population, the sharper bound of the proof.
+        Lower: the loss of a noisy sum. Upper: for a given population, the sharper bound of the proof.
 
     Raises
     ------

@@ -15,7 +15,7 @@ from forcopt.privacy.noises.base import Noise
 __all__ = ["BoundedNoise"]
 
 ROUNDING = 4e-16
-"""The distance to an end, in units of the length, from which on x is not told from the end.
+"""The distance to an end, in units of the length, below which x is taken for the end.
 
 A probability of order `ROUNDING`^(power + 1) would otherwise be multiplied by e^epsilon.
 """
