@@ -76,6 +76,9 @@ def answers(case: ProblemCase, limit: float = 10.0) -> Iterator[tuple[str, str, 
                 s = p.solve(name, backend=backend, **options)
             except (fo.UnsupportedError, fo.DeclarationError):
                 continue
+            except fo.BackendError as error:
+                yield run, "no answer", str(error)
+                continue
             except Exception as error:
                 yield run, "wrong", f"raised {type(error).__name__}: {error}"
                 continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -119,6 +119,21 @@ class GroupLimit:
     name: str
     labels: list[str]
 
+    @cached_property
+    def written(self) -> GroupLimit:
+        """The same for a model: with factors of 1, so that coefficients have no rounding errors."""
+        one = np.ones(len(self.factor))
+        return replace(self, factor=one, low=self.low / self.factor, high=self.high / self.factor)
+
+    @property
+    def needed(self) -> Array:
+        """The groups whose bounds a model needs: where all are equations, the total implies the last.
+
+        With rounded right-hand sides all of them would contradict each other in exact arithmetic.
+        """
+        groups = np.arange(len(self.factor))
+        return groups[:-1] if (self.low == self.high).all() else groups
+
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
@@ -187,9 +202,12 @@ class RankingNotion(Declared):
         """The demand as constraints of a model."""
         found = []
         for limit in self.limits(ranked.candidates):
-            row = ranked.sums(limit).between(limit.low, limit.high)
+            own, kept = limit.written, limit.needed
+            if not len(kept):
+                continue
+            row = ranked.sums(own)[kept].between(own.low[kept], own.high[kept])
             row.name = row.expression.model.unused_name(limit.name.replace(" ", "_"))
-            row.labels = [f"{row.name}[{label}]" for label in limit.labels]
+            row.labels = [f"{row.name}[{limit.labels[group]}]" for group in kept]
             found.append(row)
         return found
 
@@ -374,9 +392,10 @@ class PrefixQuotas(_OfGroups):
                 )
             if least.sum() > j or most.sum() < j:
                 ends = f"{least.sum():g} at least" if least.sum() > j else f"{most.sum():g} at most"
+                whose = ", ".join(self.attributes(candidates)) or "all"
                 raise DeclarationError(
-                    f"constraint: the quotas of {', '.join(self.attributes(candidates))} cannot hold "
-                    f"together in the first {j}: they sum to {ends}"
+                    f"constraint: the quotas of {whose} cannot hold together in the first {j}: they "
+                    f"sum to {ends}"
                 )
             found.append(GroupLimit(codes, np.ones(len(sizes)), least, most, j, name, names))
         return found

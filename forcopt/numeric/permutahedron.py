@@ -45,7 +45,7 @@ def decompose_permutahedron(point: Any, weights: Any, tolerance: float = 1e-9) -
     Returns
     -------
     RankingWeights
-        At most n rankings, with a mean of `point` to the tolerance.
+        At most n rankings (2 n if the point has rounding errors), with a mean of `point` to the tolerance.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def decompose_permutahedron(point: Any, weights: Any, tolerance: float = 1e-9) -
     >>> lottery.weights.tolist(), lottery.rankings.tolist()
     ([0.5, 0.5], [[0, 1], [1, 0]])
     """
-    left, given = as_numbers(point, "point"), as_numbers(weights, "weights")
+    left, given = as_numbers(point, "point").copy(), as_numbers(weights, "weights")
     if left.ndim != 1 or given.ndim != 1 or not 0 < len(given) <= len(left):
         raise DeclarationError(
             f"point has shape {left.shape} and weights {given.shape}; weights must be (k,), 1 <= k <= n"
@@ -90,6 +90,12 @@ def decompose_permutahedron(point: Any, weights: Any, tolerance: float = 1e-9) -
         )
     if abs(over[-1]) > tolerance * unit:
         raise DeclarationError(f"the sums of point and weights differ by {abs(over[-1]):g}")
+    # a point that majorization misses by the tolerance is moved onto the nearest prefix sums: the smaller of
+    # two concave functions is concave, so the entries keep their order
+    largest = np.argsort(-left, kind="stable")
+    totals = np.cumsum(left[largest])
+    totals[-1] = sums[-1]
+    left[largest] = np.diff(np.minimum(totals, sums), prepend=0.0)
     probabilities: list[float] = []
     rankings: list[Array] = []
     rest = 1.0
@@ -108,8 +114,10 @@ def decompose_permutahedron(point: Any, weights: Any, tolerance: float = 1e-9) -
             # this prefix set allows step * (sums - vertex's sum) <= rest * sums - left's sum
             members = sorted_[: at + 1]
             room = float(sums[at] - vertex[members].sum())
-            lower = float(rest * sums[at] - left[members].sum()) / room if room > 0 else 0.0
-            if not 0 <= lower < step:
+            if room <= _TINY * unit:
+                break
+            lower = float(rest * sums[at] - left[members].sum()) / room
+            if not 0 < lower < step:
                 break
             step = lower
         if step > 0:
@@ -120,4 +128,5 @@ def decompose_permutahedron(point: Any, weights: Any, tolerance: float = 1e-9) -
         if rest <= _TINY or step <= 0:
             break
     found = np.array(probabilities)
-    return RankingWeights(found / found.sum(), np.array(rankings))
+    real = found > max(_TINY, 0.1 * tolerance / len(left))  # a step of rounding alone brings nothing
+    return RankingWeights(found[real] / found[real].sum(), np.array(rankings)[real])

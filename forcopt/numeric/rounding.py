@@ -79,23 +79,13 @@ def dependent_rounding(marginals: Any, rng: np.random.Generator) -> Array:
 def systematic_rounding(marginals: Any, rng: np.random.Generator) -> Array:
     """Round to 0 and 1 by one draw: equal steps along the cumulated probabilities.
 
-    Parameters
-    ----------
-    marginals : array_like
-        In [0, 1], shape ``(n,)``.
-    rng : numpy.random.Generator
-        The source of randomness.
+    The parameters and errors are those of `dependent_rounding`.
 
     Returns
     -------
     Array
         0 or 1, shape ``(n,)``. Every run of consecutive entries has the sum of its marginals, rounded down or
         up.
-
-    Raises
-    ------
-    DeclarationError
-        For entries outside of [0, 1].
 
     Notes
     -----

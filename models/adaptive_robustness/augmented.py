@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.errors import DeclarationError, NotInstalledError
+from forcopt.clock import Deadline
+from forcopt.errors import BackendError, DeclarationError, NotInstalledError
 from forcopt.models.adaptive_robustness.adaptive_radii import adaptive_radii, capped, check_labels
 from forcopt.models.adaptive_robustness.augmentation import augment
 from forcopt.models.adaptive_robustness.classification import AdaptiveRobustClassification
@@ -28,6 +30,7 @@ def augmented(
     draws: int = 4,
     keep_original: bool = True,
     seed: int | np.random.Generator | None = 0,
+    time_limit: float | None = None,
 ) -> Outcome:
     """Fit a learner to draws from the balls.
 
@@ -42,27 +45,68 @@ def augmented(
     keep_original : bool
         See `augment`.
     seed : int or Generator
+    time_limit : float, optional
+        In seconds. As a fit has no clock, it then runs in a process of its own, which is ended in time.
 
     Returns
     -------
     Outcome
-        The classifier; 0 is the only bound.
+        The classifier; 0 is the only bound. The best constant one if the learner did not end in time.
     """
     try:
         from sklearn.base import clone
         from sklearn.linear_model import LogisticRegression
     except ImportError:
         raise NotInstalledError("augmented needs scikit-learn: pip install 'forcopt[learn]'") from None
+    deadline = Deadline(time_limit)
     rows = augment(
         problem.features, problem.labels, draws=draws, keep_original=keep_original, norm=problem.norm,
         radii=problem.balls, seed=seed,
     )  # fmt: skip
     if (rows.labels == rows.labels[0]).all():
         raise DeclarationError("labels: all are equal; a learner needs both")
-    fitted = clone(learner if learner is not None else LogisticRegression(max_iter=2000)).fit(
-        rows.points, rows.labels
-    )
+    learner = learner if learner is not None else LogisticRegression(max_iter=2000)
+    if time_limit is None:
+        fitted = clone(learner).fit(rows.points, rows.labels)
+        return Outcome(_read(fitted, rows.points, rows.labels), 0.0)
+    fitted = _fit_within(clone(learner), rows.points, rows.labels, deadline)
+    if fitted is None:
+        constant = Halfspace(np.zeros(rows.points.shape[1]), 1.0 if problem.labels.mean() >= 0.5 else -1.0)
+        return Outcome(constant, 0.0, message="the learner did not end in time: the best constant")
     return Outcome(_read(fitted, rows.points, rows.labels), 0.0)
+
+
+def _fit_within(learner: Any, X: Array, y: Array, deadline: Deadline) -> Any:
+    """The fitted learner, by a process of its own that ends at the deadline; None if it was too late."""
+    from multiprocessing import get_all_start_methods, get_context
+
+    if deadline.passed:
+        return None
+    context: Any = get_context("fork" if "fork" in get_all_start_methods() else "spawn")
+    here, there = context.Pipe(duplex=False)
+    process = context.Process(target=_fit, args=(learner, X, y, there), daemon=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads: the child only fits
+        process.start()
+    there.close()
+    try:
+        found = here.recv() if here.poll(deadline.left) else None
+    except EOFError:
+        raise BackendError("the process that fitted the learner ended without an answer") from None
+    finally:
+        process.kill()
+        process.join()
+        here.close()
+    if isinstance(found, Exception):
+        raise found
+    return found
+
+
+def _fit(learner: Any, X: Array, y: Array, to: Any) -> None:
+    try:
+        to.send(learner.fit(X, y))
+    except Exception as error:
+        to.send(error)
 
 
 def _read(fitted: Any, X: Array, y: Array) -> Any:

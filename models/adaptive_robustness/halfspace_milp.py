@@ -16,8 +16,12 @@ from forcopt.problem import Handles
 
 __all__ = ["milp", "misocp"]
 
+_STRICT = 10 * TOLERANCE
+"""The room that points of label 0 need at least, in units of the extent: the border belongs to label 1."""
+
 _PREMISE = (
-    "points whose ball is empty are counted right only if they are off the border by 1e-5 of the extent"
+    "points of label 0 whose ball is smaller than 1e-5 of the extent are counted right only if they are off "
+    "the border by as much"
 )
 
 
@@ -61,20 +65,21 @@ def _write(problem: AdaptiveRobustClassification, model: Model) -> Handles:
     unit = problem.extent
     X = (problem.features - problem.center) / unit
     balls = problem.balls / unit
-    # strictly right where the ball is empty, as the border belongs to label 1
-    asked = np.maximum(balls, 10 * TOLERANCE)
+    tiny = (problem.labels == 0) & (balls < _STRICT)
+    asked = np.where(tiny, _STRICT, balls)
     name = model.unused_name
     w = model.variable(name("w"), d, lower=-1, upper=1)
     farthest = float(length(X, problem.norm).max())
-    b = model.variable(name("b"), lower=-(farthest + asked.max()), upper=farthest + asked.max())
+    # if points of both labels are kept, the border passes between them; else a constant is as good
+    shift_most = max(farthest, float(asked.max()))
+    b = model.variable(name("b"), lower=-shift_most, upper=shift_most)
     lost = model.variable(name("lost"), n, binary=True)
     if problem.norm == "l2":
         model.subject_to(norm_of(w) <= 1)
     else:
         size = model.variable(name("size"), d, lower=0, upper=1)
         model.subject_to(w <= size, -w <= size, size.sum() <= 1)
-    # a score is at least -|x| - |b|: past |b| = farthest + radius the classifier is constant
-    big = asked + length(X, problem.norm) + farthest + asked.max()
+    big = asked + _reach(problem, X, asked)
     signs = problem.signs
     model.subject_to((X * signs[:, None]) @ w + signs * b >= asked - big * lost)
     for i, j in _overlapping(problem):
@@ -85,27 +90,46 @@ def _write(problem: AdaptiveRobustClassification, model: Model) -> Handles:
         length_ = dual_length(found, problem.norm)
         if length_ <= 10 * TOLERANCE:  # constant over the points
             return Halfspace(np.zeros(d), 1.0 if shift >= 0 else -1.0)
+        shift += (
+            TOLERANCE / 2 * length_
+        )  # points of label 1 on the border are on its side in spite of rounding
         return Halfspace(found / unit, shift - float(found @ problem.center) / unit)
 
     def start(decision: Halfspace) -> dict[Variable, Array]:
         size = dual_length(decision.w, problem.norm)
-        if size == 0:
-            constant = np.sign(decision.b or 1.0) * (farthest + asked.max())
-            return {w: np.zeros(d), b: np.array(constant), lost: problem.lossy(decision).astype(float)}
+        lossy = problem.lossy(decision)
+        kept = problem.labels[~lossy]
+        if size == 0 or not len(kept) or (kept == kept[0]).all():
+            side = kept[0] if len(kept) else int(decision.b >= 0)
+            constant = float(asked.max()) * (1.0 if side == 1 else -1.0)
+            return {w: np.zeros(d), b: np.array(constant), lost: lossy.astype(float)}
         shift = (decision.b + decision.w @ problem.center) / size / unit
-        shift = np.clip(shift, -(farthest + asked.max()), farthest + asked.max())
-        return {w: decision.w / size, b: np.array(shift), lost: problem.lossy(decision).astype(float)}
+        return {w: decision.w / size, b: np.array(shift), lost: lossy.astype(float)}
 
     return Handles(
         lost.sum() * 1.0,
         decision,
         start,
         unit=1.0 / n,
-        premise=_PREMISE if (problem.balls == 0).any() else "",
+        premise=_PREMISE if tiny.any() else "",
         lost=lost,
         w=w,
         b=b,
     )
+
+
+def _reach(problem: AdaptiveRobustClassification, X: Array, asked: Array) -> Array:
+    """How far each point can be on the wrong side, shape ``(n,)``.
+
+    If some point of its label is kept, it is no farther than from that point, less the room kept there. If
+    none is, a constant classifier is as good, whose scores are the largest radius.
+    """
+    reach = np.full(len(X), float(asked.max()))
+    for i in range(len(X)):
+        same = problem.labels == problem.labels[i]
+        away = length(X[same] - X[i], problem.norm) - asked[same]
+        reach[i] = max(reach[i], float(away.max()))
+    return reach
 
 
 def _overlapping(problem: AdaptiveRobustClassification) -> list[tuple[int, int]]:

@@ -215,9 +215,13 @@ def exact_radii(
     """
     lower, upper = [], []
     for x, y in zip(np.asarray(points, dtype=float), np.asarray(labels), strict=True):
-        s = RobustnessRadius(classifier, x, int(y), norm, box).solve(method, **options)
+        p = RobustnessRadius(classifier, x, int(y), norm, box)
+        s = p.solve(method, **options)
         no_move = s.status == "infeasible"
-        found = s.evaluation is not None and s.evaluation.feasible
-        upper.append(s.objective if found else np.inf)
+        runs = [s]
+        if s.status not in ("optimal", "infeasible") and "gradient" in classifier.methods:
+            runs.append(p.solve("gradient"))  # a solver that stopped early may know less than an attack
+        found = [r.objective for r in runs if r.evaluation is not None and r.evaluation.feasible]
+        upper.append(min(found, default=np.inf))
         lower.append(np.inf if no_move else max(0.0, min(s.bound, upper[-1])))
     return np.array(lower), np.array(upper)

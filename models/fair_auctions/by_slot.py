@@ -55,7 +55,7 @@ def by_slot(problem: FairAuction, *, backend: str = "highs", time_limit: float |
     ranked = -np.sort(-problem.effective, axis=1)
     open_bounds = [float(steps[j] * (problem.shares @ ranked[:, : j + 1].sum(axis=1))) for j in range(k)]
     worth = problem.effective * problem.shares[:, None]
-    total = float(problem.shares @ problem.best)
+    total = float(problem.shares @ problem.best) or 1.0  # 1 where nothing is worth anything
     A = np.zeros((*problem.values.shape, k))
     used = np.flatnonzero(steps > 0)
     found: Rows = []
@@ -71,12 +71,12 @@ def by_slot(problem: FairAuction, *, backend: str = "highs", time_limit: float |
             if isinstance(family, PairwiseStability):
                 found.append((at, j, family))
         model.maximize((share * (worth * (steps[j] / total))[:, :, None]).sum())
-        said = model.solve(backend, time_limit=deadline.left)
-        iterations += said.iterations
-        open_bounds[j] = min(open_bounds[j], total * said.bound)
-        if not said.status.has_solution:
-            return _stopped(problem, sum(open_bounds), f"slot {j}: {said.message}")
-        A[:, :, j] = np.asarray(said[share])[:, :, 0]
+        result = model.solve(backend, time_limit=deadline.left)
+        iterations += result.iterations
+        open_bounds[j] = min(open_bounds[j], total * result.bound)
+        if not result.status.has_solution:
+            return _stopped(problem, sum(open_bounds), f"slot {j}: {result.message}")
+        A[:, :, j] = np.asarray(result[share])[:, :, 0]
     bound = float(sum(open_bounds)) if len(used) else 0.0
     _fill_in(A, used, problem.fill)
     drop = float(np.maximum(A[:, :, :-1] - A[:, :, 1:], 0.0).max(initial=0.0))
@@ -89,12 +89,12 @@ def by_slot(problem: FairAuction, *, backend: str = "highs", time_limit: float |
         assert isinstance(family, PairwiseStability)
         for first, second, columns in known.found:
             model.subject_to(family.between(first, second, columns * k + j))
-    said = model.solve(backend, time_limit=deadline.left)
-    bound = min(bound, handles.unit * said.bound)
-    if not said.status.has_solution:
-        return _stopped(problem, bound, said.message)
+    result = model.solve(backend, time_limit=deadline.left)
+    bound = min(bound, handles.unit * result.bound)
+    if not result.status.has_solution:
+        return _stopped(problem, bound, result.message)
     message = f"the joints break by {drop:.2g}; solved as a whole"
-    return Outcome(handles.decision(said), bound, said.status, iterations + said.iterations, message)
+    return Outcome(handles.decision(result), bound, result.status, iterations + result.iterations, message)
 
 
 def _fill_in(A: Array, used: Array, fill: bool) -> None:

@@ -198,7 +198,7 @@ def _write(problem: CompetitiveRatio, model: Model, lazily: bool) -> Handles:
 
     return Handles(
         objective=worst,
-        decision=lambda said: problem.allocation(np.diff(np.asarray(said[A]), axis=2, prepend=0.0)),
+        decision=lambda result: problem.allocation(np.diff(np.asarray(result[A]), axis=2, prepend=0.0)),
         start=start,
         cumulative=A,
         worst=worst,

@@ -84,7 +84,7 @@ def _write(problem: FairAuction, model: Model, lazily: bool) -> Handles:
 
     return Handles(
         objective=goal,
-        decision=lambda said: problem.allocation(np.diff(np.asarray(said[A]), axis=2, prepend=0.0)),
+        decision=lambda result: problem.allocation(np.diff(np.asarray(result[A]), axis=2, prepend=0.0)),
         start=start,
         unit=unit,
         cumulative=A,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from forcopt.arrays import Array
-from forcopt.models.fair_auctions.rules import by_units, check_ell, read_values
+from forcopt.models.fair_auctions.rules import by_rank, check_ell, read_values
 
 __all__ = ["inverse_proportional", "inverse_proportional_guarantee"]
 
@@ -57,17 +57,8 @@ def inverse_proportional(values: Any, slots: int, ell: float = 1.0, *, as_printe
     [[0.6667, 0.1905, 0.0762], [0.3333, 0.381, 0.1524], [0.0, 0.4286, 0.3048], [0.0, 0.0, 0.4667]]
     """
     u, ell = read_values(values, slots), check_ell(ell)
-    users, n = u.shape
-    order = np.argsort(-u, axis=1, kind="stable")
-    ranked = np.take_along_axis(u, order, axis=1)
-    positive = (ranked > 0).sum(axis=1)
-    if as_printed:
-        shares = by_units(lambda h: _printed(ranked, positive, h, ell), users, n, slots)
-    else:
-        shares = by_units(lambda h: _units(ranked, positive, h, ell), users, n, slots)
-    out = np.empty_like(shares)
-    np.put_along_axis(out, order[:, :, None], shares, axis=1)
-    return out
+    rule = _printed if as_printed else _units
+    return by_rank(u, slots, lambda ranked, positive, h: rule(ranked, positive, h, ell))
 
 
 def _units(ranked: Array, positive: Array, h: int, ell: float) -> Array:

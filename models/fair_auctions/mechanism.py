@@ -267,8 +267,8 @@ def _write(problem: FairMechanism, model: Model, lazily: bool) -> Handles:
 
     return Handles(
         objective=(worth * problem.chances[:, None]).sum(),
-        decision=lambda said: problem.mechanism(
-            np.diff(np.asarray(said[A]), axis=2, prepend=0.0), np.asarray(said[paid]) * top
+        decision=lambda result: problem.mechanism(
+            np.diff(np.asarray(result[A]), axis=2, prepend=0.0), np.asarray(result[paid]) * top
         ),
         start=start,
         unit=top,

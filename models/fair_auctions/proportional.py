@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from forcopt.arrays import Array
-from forcopt.models.fair_auctions.rules import by_units, check_ell, read_values
+from forcopt.models.fair_auctions.rules import by_rank, check_ell, read_values
 
 __all__ = ["proportional", "proportional_guarantee"]
 
@@ -64,17 +64,8 @@ def proportional(values: Any, slots: int, ell: float = 1.0, *, as_printed: bool 
             f"proportional with ell = {ell:g} below 1: u ** ell is not super-additive, no theorem covers it",
             stacklevel=2,
         )
-    users, n = u.shape
-    order = np.argsort(-u, axis=1, kind="stable")
-    ranked = np.take_along_axis(u, order, axis=1)
-    positive = (ranked > 0).sum(axis=1)
-    if as_printed:
-        shares = by_units(lambda h: _printed(ranked, positive, h, ell), users, n, slots)
-    else:
-        shares = by_units(lambda h: _units(ranked, positive, h, ell), users, n, slots)
-    out = np.empty_like(shares)
-    np.put_along_axis(out, order[:, :, None], shares, axis=1)
-    return out
+    rule = _printed if as_printed else _units
+    return by_rank(u, slots, lambda ranked, positive, h: rule(ranked, positive, h, ell))
 
 
 def _units(ranked: Array, positive: Array, h: int, ell: float) -> Array:

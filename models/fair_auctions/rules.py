@@ -10,7 +10,7 @@ import numpy as np
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 
-__all__ = ["by_units", "check_ell", "read_values"]
+__all__ = ["by_rank", "by_units", "check_ell", "read_values"]
 
 
 def read_values(values: Any, slots: int) -> Array:
@@ -65,4 +65,32 @@ def by_units(units: Callable[[int], Array], users: int, ads: int, slots: int) ->
         share = units(h)
         out[:, :, h - 1] = share - before
         before = share
+    return out
+
+
+def by_rank(values: Array, slots: int, units: Callable[[Array, Array, int], Array]) -> Array:
+    """`by_units` for a rule on sorted values.
+
+    Parameters
+    ----------
+    values : Array
+        Effective values, shape ``(T, n)``.
+    slots : int
+        How many.
+    units : Callable[[Array, Array, int], Array]
+        The shares at h units, shape ``(T, n)``, of values that fall within each row, given how many of each
+        row are positive.
+
+    Returns
+    -------
+    Array
+        Shape ``(T, n, slots)``.
+    """
+    order = np.argsort(-values, axis=1, kind="stable")
+    ranked = np.take_along_axis(values, order, axis=1)
+    positive = (ranked > 0).sum(axis=1)
+    users, ads = values.shape
+    shares = by_units(lambda h: units(ranked, positive, h), users, ads, slots)
+    out = np.empty_like(shares)
+    np.put_along_axis(out, order[:, :, None], shares, axis=1)
     return out

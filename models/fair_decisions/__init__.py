@@ -14,10 +14,12 @@ from forcopt.models.fair_decisions import (  # noqa: F401  (register the methods
     thresholds,
 )
 from forcopt.models.fair_decisions.apportionment import Apportionment, Criterion
+from forcopt.models.fair_decisions.audits import audit
 from forcopt.models.fair_decisions.clipped_laplace import clipped_mean, expected_shares
 from forcopt.models.fair_decisions.coverage import CoverageDecision, CoverageRule, DecisionTable, Nested
 from forcopt.models.fair_decisions.grants import FormulaGrant, GrantRule
 from forcopt.models.fair_decisions.laplace_sums import laplace_sum_quantile, laplace_sum_tail
+from forcopt.models.fair_decisions.noisy_seats import seat_probabilities
 from forcopt.models.fair_decisions.partition import IntervalPartition, Partition
 from forcopt.models.fair_decisions.seats import Seats
 
@@ -33,8 +35,10 @@ __all__ = [
     "Nested",
     "Partition",
     "Seats",
+    "audit",
     "clipped_mean",
     "expected_shares",
     "laplace_sum_quantile",
     "laplace_sum_tail",
+    "seat_probabilities",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cached_property
+from math import fsum
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
@@ -68,9 +69,10 @@ class Apportionment(Problem):
 
     Notes
     -----
-    A state without people gets its minimum. Equal claims go to the larger state, then to the earlier one, and
-    the decision names the states concerned. Without `quota`, whole seats that minimise the measure of a
-    divisor method are those of the method (Balinski and Young 2001, appendix A).
+    A state without people gets its minimum, even above its upper quota of 0, and no more. Equal claims go to
+    the larger state, then to the earlier one, and the decision names the states concerned. Without `quota`,
+    whole seats that minimise the measure of a divisor method are those of the method (Balinski and Young
+    2001, appendix A).
 
     The rule that Pujol et al. study rounds each quota and so hands out another number of seats; see the
     method ``as-printed``.
@@ -159,7 +161,7 @@ class Apportionment(Problem):
     @cached_property
     def quotas(self) -> Array:
         """``seats * p / sum(p)``, shape ``(k,)``."""
-        return np.asarray(self.populations * (self.seats / float(sum(self.exact_populations))))
+        return np.asarray(self.populations * (self.seats / fsum(self.populations.tolist())))
 
     @cached_property
     def exact_populations(self) -> list[Fraction]:

@@ -70,16 +70,16 @@ def clipped_transforms(counts: Array, argument: Array) -> tuple[Array, Array]:
     # e^-x times the integral of y e^((1 - t) y) over [0, x]
     series = np.where(t < 1, z, -z)
     small = np.abs(series) < 0.5
-    near = np.zeros_like(x)
-    term = np.ones_like(x)
+    z_small = series[small]
+    near, term = np.zeros_like(z_small), np.ones_like(z_small)
     for n in range(20):
         near += term / (n + 2)
-        term = term * np.where(small, series, 0.0) / (n + 1)
-    near *= x**2 * np.exp(-x)
+        term *= z_small / (n + 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         a = 1 - t
-        far = x * upper / a - (upper - np.exp(-x)) / a**2
-    derivative = (np.where(small, near, far) + x * upper / (1 + t) + upper / (1 + t) ** 2) / 2
+        integral = x * upper / a - (upper - np.exp(-x)) / a**2
+    integral[small] = near * x[small] ** 2 * np.exp(-x[small])
+    derivative = (integral + x * upper / (1 + t) + upper / (1 + t) ** 2) / 2
     return transform, derivative
 
 
@@ -130,8 +130,12 @@ def expected_shares(counts: Any, scale: float, weights: Any = None) -> Array:
         raise DeclarationError(f"weights must be {len(x)} numbers above 0, one for each count")
     if not (np.isfinite(scale) and scale > 0):
         raise DeclarationError(f"scale is {scale!r}; it must be positive and finite")
-    x, w = x / scale, w / w.max()
-    largest = float((w * (x + 50)).sum())
+    # Districts with equal counts and weights have equal shares.
+    kinds, of_kind, districts = np.unique(
+        np.stack([x / scale, w / w.max()]), axis=1, return_inverse=True, return_counts=True
+    )
+    x, w = kinds
+    largest = float((districts * w * (x + 50)).sum())
     first, last = np.log(1e-18 / largest), np.log(1e18 / w.min())
     log_t = np.arange(first, last + _STEP, _STEP)
     out = np.zeros(len(x))
@@ -139,9 +143,9 @@ def expected_shares(counts: Any, scale: float, weights: Any = None) -> Array:
         t = np.exp(log_t[start : start + _NODES_AT_ONCE])
         transform, derivative = clipped_transforms(x[:, None], w[:, None] * t)
         with np.errstate(divide="ignore"):
-            together = np.exp(np.log(transform).sum(axis=0))
+            together = np.exp(districts @ np.log(transform))
         some = together > 0
         if not some.any():
             break
         out += (w[:, None] * derivative[:, some] / transform[:, some]) @ (together * t)[some]
-    return out * _STEP
+    return np.asarray(out * _STEP)[of_kind.ravel()]

@@ -11,7 +11,9 @@ from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Declared, Numbers
-from forcopt.errors import DeclarationError
+from forcopt.errors import BackendError, DeclarationError
+from forcopt.language.atoms import sum_squares
+from forcopt.language.model import Model
 from forcopt.models.fair_decisions.grants import laplace_scale
 from forcopt.privacy.mechanism import AdditiveMechanism, Mechanism
 from forcopt.privacy.profile import Profile
@@ -32,6 +34,9 @@ _STEEP = np.array([-20.0, -6.0, -2.0, 0.0, 2.0, 6.0, 20.0])
 """Around the threshold in percent, where the passing probability changes (1 - p) / p times as fast."""
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(6)
 _ROWS_AT_ONCE = 64
+
+_CUTS = (-3, -2, -1.5, -1, -0.6, -0.3, 0, 0.5, 1, 2, 3, 5, 8)
+"""Of a table by default: fine near the thresholds, wide far from them."""
 
 
 class Nested(Mechanism):
@@ -126,6 +131,77 @@ class CoverageRule(Declared):
             float(np.sqrt(2 * (2 * (1 - p) ** 2 + p**2))),
             2.0,
         )
+
+    def counts_at(self, first: Any, second: Any) -> Array:
+        """Counts, not nested in general, with these margins of the literacy and of the percent threshold.
+
+        Parameters
+        ----------
+        first, second : array_like
+            Shape ``(...,)``, see `margins`.
+
+        Returns
+        -------
+        Array
+            Rows ``(base, limited, illiterate)`` whose `limited` is 0, shape ``(..., 3)``.
+        """
+        one, two, _ = self._deviations
+        f, s = np.broadcast_arrays(np.asarray(first, dtype=float), np.asarray(second, dtype=float))
+        return np.stack([-s * two / self.percent, np.zeros(f.shape), f * one], axis=-1)
+
+    def distance(self, counts: Any, backend: str = "clarabel") -> tuple[float, Array]:
+        """Give the distance of counts to the other side of the rule, and the nearest point there.
+
+        Parameters
+        ----------
+        counts : array_like
+            One row ``(base, limited, illiterate)``; need not be nested.
+        backend : str, default "clarabel"
+            For two quadratic programs of three variables each.
+
+        Returns
+        -------
+        tuple[float, Array]
+            Euclidean distance in persons, and the nearest counts on the boundary, shape ``(3,)``.
+
+        Notes
+        -----
+        The nearest point need not be nested or at least 0. Covered counts cross the literacy threshold, or
+        both thresholds on limited speakers; others reach the literacy threshold together with one of the two.
+
+        References
+        ----------
+        Pujol et al. (2020), Figure 1.
+
+        Examples
+        --------
+        >>> round(CoverageRule().distance([1000, 100, 10])[0], 5)
+        8.68925
+        """
+        x = as_numbers(counts, "counts")
+        if x.shape != (3,):
+            raise DeclarationError(f"counts have shape {x.shape}; it must be (3,): base, limited, illiterate")
+        covered = bool(self.decide(x))
+        found = []
+        for side in range(2):
+            model = Model("distance")
+            step = model.variable("step", 3)
+            literacy = step[2] - self.literacy * step[1] + (x[2] - self.literacy * x[1])
+            percent = step[1] - self.percent * step[0] + (x[1] - self.percent * x[0])
+            absolute = step[1] + (x[1] - self.absolute)
+            if covered and side == 0:
+                model.subject_to(literacy <= 0)
+            elif covered:
+                model.subject_to(percent <= 0, absolute <= 0)
+            else:
+                model.subject_to(literacy >= 0, percent >= 0 if side == 0 else absolute >= 0)
+            model.minimize(sum_squares(step))
+            result = model.solve(backend)
+            if not result.status.has_solution:
+                raise BackendError(f"{backend} found no nearest counts: {result.message}")
+            moved = np.asarray(result[step])
+            found.append((float(np.linalg.norm(moved)), x + moved))
+        return min(found, key=lambda item: item[0])
 
     def rates(self, counts: Any, scale: float, first: float = 0.0, second: float = 0.0) -> Array:
         """Give the exact probability that both noisy margins exceed cuts, under `Nested` Laplace noise.
@@ -234,8 +310,8 @@ class DecisionTable:
 class CoverageDecision(Problem):
     """Decide on coverage from noisy counts, so that each covered jurisdiction is likely to stay covered.
 
-    The decision is a `DecisionTable`. The objective is the expected number of jurisdictions covered by
-    mistake; the smallest probability of a truly covered one has to be `least_rate`.
+    The decision is a `DecisionTable`. The objective is the expected number of the given jurisdictions that
+    are covered by mistake; the smallest probability of a truly covered one has to be `least_rate`.
 
     Attributes
     ----------
@@ -247,6 +323,10 @@ class CoverageDecision(Problem):
         Section 203 by default.
     least_rate : float, default 0.8
         Within [0, 1).
+    holds_for : {"every", "given"}, default "every"
+        Whose probability has to be `least_rate`: that of every jurisdiction that the rule covers, whatever
+        its counts; or only of the given ones. A decider for the given counts covers fewer by mistake, but
+        its least rate is no promise for fresh counts.
     first_cuts, second_cuts : Numbers, optional
         Of tables that a method chooses, in standard deviations of the noisy margins.
     confidential : bool, default False
@@ -256,6 +336,14 @@ class CoverageDecision(Problem):
     ------
     DeclarationError
         Naming the field, the value and the rule; the jurisdiction whose counts are not nested.
+
+    Notes
+    -----
+    The noisy margins are the true ones plus noise whose law does not depend on the counts. So the rate under
+    a monotone table never falls in any margin, and its infimum over all covered counts is the limit at one of
+    two corners of the covered region, `corners`: all thresholds are met exactly, but for the weaker one of
+    the two on limited speakers, which is missed by far. Rates at the corners are continuous; a monotone table
+    with `least_rate` there has it for every covered jurisdiction.
 
     References
     ----------
@@ -268,10 +356,13 @@ class CoverageDecision(Problem):
     >>> from forcopt.models.fair_decisions import Nested
     >>> from forcopt.privacy import AdditiveMechanism, Laplace
     >>> noise = Nested(AdditiveMechanism(Laplace(epsilon=1.0)))
-    >>> p = CoverageDecision([[800, 60, 5], [400, 21, 1], [3000, 100, 5], [400, 19, 2]], mechanism=noise)
+    >>> counts = [[800, 60, 5], [400, 21, 1], [3000, 100, 5], [400, 19, 2]]
+    >>> p = CoverageDecision(counts, mechanism=noise, holds_for="given")
     >>> standard, table = p.solve("standard"), p.solve()
     >>> round(standard.evaluation.metrics["least rate"], 4), table.evaluation.feasible
     (0.6506, True)
+    >>> round(p.replace(holds_for="every").solve("standard").evaluation.metrics["least rate"], 4)
+    0.3714
     """
 
     family: ClassVar[str] = "decisions"
@@ -282,12 +373,9 @@ class CoverageDecision(Problem):
     mechanism: Nested
     rule: CoverageRule = Field(default_factory=CoverageRule)
     least_rate: float = Field(default=0.8, ge=0.0, lt=1.0)
-    first_cuts: Numbers = Field(
-        default=(-3, -2, -1.5, -1, -0.7, -0.4, -0.2, 0, 0.5, 1), validate_default=True
-    )
-    second_cuts: Numbers = Field(
-        default=(-3, -2, -1.5, -1, -0.7, -0.4, -0.2, 0, 0.5, 1), validate_default=True
-    )
+    holds_for: Literal["every", "given"] = "every"
+    first_cuts: Numbers = Field(default=_CUTS, validate_default=True)
+    second_cuts: Numbers = Field(default=_CUTS, validate_default=True)
     confidential: bool = False
 
     @model_validator(mode="after")
@@ -346,6 +434,23 @@ class CoverageDecision(Problem):
         """Which jurisdictions are truly covered, shape ``(k,)``."""
         return self.rule.decide(self.counts)
 
+    @cached_property
+    def corners(self) -> Array:
+        """Where the rate of a monotone table has its infimum over all covered counts, shape ``(2, 3)``.
+
+        They lie on the boundary of the covered region: the first meets the threshold in percent with counts
+        of 0, the second the absolute one among very many citizens.
+        """
+        rule = self.rule
+        far = 2 * _REACH * self.scale / rule.percent
+        limited = rule.absolute
+        return np.array([[0.0, 0.0, 0.0], [limited / rule.percent + far, limited, rule.literacy * limited]])
+
+    @property
+    def guarded(self) -> Array:
+        """Counts whose rate must be `least_rate`: `corners`, or those of the given covered jurisdictions."""
+        return self.corners if self.holds_for == "every" else self.counts[self.covered]
+
     def table(self, first: Any, second: Any, values: Any) -> DecisionTable:
         """The decision with these cuts and probabilities; probabilities are clipped to [0, 1]."""
         f, s = as_numbers(first, "the first cuts"), as_numbers(second, "the second cuts")
@@ -354,11 +459,12 @@ class CoverageDecision(Problem):
             raise DeclarationError(f"the values have shape {v.shape}; it must be {(len(f) + 1, len(s) + 1)}")
         return DecisionTable(f.copy(), s.copy(), np.clip(v, 0.0, 1.0))
 
-    def cell_probabilities(self, first: Any, second: Any) -> Array:
-        """Exact probabilities of each cell of a table, shape ``(k, m + 1, n + 1)``."""
+    def cell_probabilities(self, first: Any, second: Any, counts: Any = None) -> Array:
+        """Exact probabilities of each cell of a table, shape ``(k, m + 1, n + 1)``; default `counts`."""
+        x = self.counts if counts is None else as_numbers(counts, "counts")
         cuts = [np.r_[-np.inf, np.asarray(c, dtype=float)] for c in (first, second)]
-        above = np.zeros((len(self.counts), len(cuts[0]) + 1, len(cuts[1]) + 1))
-        above[:, :-1, :-1] = self.rule.joint_rates(self.counts, self.scale, *cuts)
+        above = np.zeros((len(x), len(cuts[0]) + 1, len(cuts[1]) + 1))
+        above[:, :-1, :-1] = self.rule.joint_rates(x, self.scale, *cuts)
         cells = -np.diff(above, axis=1)
         return np.asarray(np.maximum(-np.diff(cells, axis=2), 0.0))
 
@@ -367,12 +473,14 @@ class CoverageDecision(Problem):
         """`cell_probabilities` for the problem's cuts."""
         return self.cell_probabilities(self.first_cuts, self.second_cuts)
 
-    def rates(self, decision: DecisionTable) -> Array:
-        """The exact probability that each jurisdiction is covered, shape ``(k,)``."""
-        own = np.array_equal(decision.first, self.first_cuts) and np.array_equal(
-            decision.second, self.second_cuts
+    def rates(self, decision: DecisionTable, counts: Any = None) -> Array:
+        """The exact probability that each jurisdiction is covered, shape ``(k,)``; of `counts` by default."""
+        own = (
+            counts is None
+            and np.array_equal(decision.first, self.first_cuts)
+            and np.array_equal(decision.second, self.second_cuts)
         )
-        cells = self.own_cells if own else self.cell_probabilities(decision.first, decision.second)
+        cells = self.own_cells if own else self.cell_probabilities(decision.first, decision.second, counts)
         return np.asarray(np.clip(np.einsum("kij,ij->k", cells, decision.values), 0.0, 1.0))
 
     def decide(self, noisy: Any, decision: DecisionTable) -> Array:
@@ -393,17 +501,26 @@ class CoverageDecision(Problem):
         Returns
         -------
         Evaluation
-            The expected number of false positives; the violation ``"least rate"``; as metrics the smallest
-            rate of a covered jurisdiction, the share of them with a rate above .95, and how many there are.
+            The expected number of false positives; the violations ``"least rate"`` and, if it has to hold
+            for every covered jurisdiction, ``"monotone"``; as metrics the smallest rate of those for which it
+            has to hold, that of the given covered ones, the share of these with a rate above .95, and how
+            many there are.
         """
         if not isinstance(decision, DecisionTable):
             raise DeclarationError("the decision must be a DecisionTable, see table()")
         rates = self.rates(decision)
         covered = rates[self.covered]
-        least = float(covered.min(initial=1.0))
-        metrics = {"least rate": least, "covered": float(len(covered))}
+        guarded = covered if self.holds_for == "given" else self.rates(decision, self.guarded)
+        least = float(guarded.min(initial=1.0))
+        metrics = {
+            "least rate": least,
+            "least rate of the given": float(covered.min(initial=1.0)),
+            "covered": float(len(covered)),
+        }
         if len(covered):
             metrics["above .95"] = float((covered > 0.95).mean())
         short = self.least_rate - least
         violations = {"least rate": short} if short > FEASIBILITY_TOLERANCE else {}
+        if self.holds_for == "every" and not decision.monotone:
+            violations["monotone"] = 1.0
         return Evaluation(float(rates[~self.covered].sum()), violations, metrics)

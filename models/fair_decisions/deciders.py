@@ -1,4 +1,4 @@
-"""Deciders on noisy counts: the rule itself, moved thresholds, and the best monotone table."""
+"""Deciders on noisy counts: the rule, moved thresholds, the posterior, and the best monotone table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from forcopt.language.model import Model
 from forcopt.models.fair_decisions.coverage import CoverageDecision, DecisionTable
 from forcopt.problem import Handles, Outcome
 
-__all__ = ["decision_table", "margins", "standard"]
+__all__ = ["decision_table", "margins", "posterior", "standard"]
 
 
 _DUST = 1e-9
@@ -42,7 +42,7 @@ def margins(problem: CoverageDecision, *, directions: int = 5, time_limit: float
     """
     deadline = Deadline(time_limit)
     best: tuple[float, DecisionTable] | None = None
-    counts = problem.counts[problem.covered]
+    counts = problem.guarded
 
     def least(distance: float, angle: float) -> float:
         rates = problem.rule.rates(
@@ -68,11 +68,12 @@ def margins(problem: CoverageDecision, *, directions: int = 5, time_limit: float
     return Outcome(best[1])
 
 
-@CoverageDecision.formulation("decision-table", exact=True, cites="linear program over monotone tables")
+@CoverageDecision.formulation("decision-table", exact=False, cites="linear program over monotone tables")
 def decision_table(problem: CoverageDecision, model: Model, *, deterministic: bool = False) -> Handles:
     """Choose the probability of coverage in each cell of a table of the two margins, monotone in both.
 
-    Exact among the monotone tables with the problem's cuts. Without monotonicity a table with fine cells
+    It is the best of the monotone tables with the problem's cuts, which bounds no other table. Without
+    monotonicity a table with fine cells
     would memorise where the true counts are.
 
     Parameters
@@ -87,24 +88,59 @@ def decision_table(problem: CoverageDecision, model: Model, *, deterministic: bo
     Returns
     -------
     Handles
-        ``values``, shape ``(m + 1, n + 1)``; ``rates`` of the covered jurisdictions, shape ``(covered,)``.
+        ``values``, shape ``(m + 1, n + 1)``; ``rates`` of those that must have the least rate.
     """
     cells = np.where(problem.own_cells < _DUST, 0.0, problem.own_cells)
     shape = cells.shape[1:]
     d = model.variable(model.unused_name("values"), shape, lower=0, upper=1, integer=deterministic)
     model.subject_to(d[1:, :] >= d[:-1, :], d[:, 1:] >= d[:, :-1], name=model.unused_name("monotone"))
-    flat = cells.reshape(len(cells), -1)
-    rates = flat[problem.covered] @ d.reshape(-1)
-    if problem.covered.any():
+    guarded = problem.cell_probabilities(problem.first_cuts, problem.second_cuts, problem.guarded)
+    rates = np.where(guarded < _DUST, 0.0, guarded).reshape(len(guarded), d.size) @ d.reshape(-1)
+    if len(guarded):
         model.subject_to(rates >= problem.least_rate, name=model.unused_name("least_rate"))
     return Handles(
         objective=(d * cells[~problem.covered].sum(axis=0)).sum(),
-        decision=lambda said: problem.table(problem.first_cuts, problem.second_cuts, _sorted(said[d])),
+        decision=lambda result: problem.table(problem.first_cuts, problem.second_cuts, _sorted(result[d])),
         start=lambda table: {d: table.values},
-        restricts=False,
+        restricts=True,
         values=d,
         rates=rates,
     )
+
+
+@CoverageDecision.algorithm("posterior", exact=False, cites="Pujol et al. (2020), section 4.3")
+def posterior(problem: CoverageDecision, *, cuts: int = 16, time_limit: float | None = None) -> Outcome:
+    """Cover where the posterior probability of coverage, under a flat prior, exceeds a threshold.
+
+    The largest threshold is taken that reaches the least rate. The posterior depends on the noisy margins; it
+    is rounded to the centers of the cells of a fine table, where the absolute threshold is far.
+
+    Parameters
+    ----------
+    problem : CoverageDecision
+        Which.
+    cuts : int, default 16
+        Of each margin, between -4 and 4 standard deviations.
+    time_limit : float, optional
+        Seconds.
+    """
+    ends = np.linspace(-4.0, 4.0, cuts)
+    centers = np.concatenate([[ends[0] - 0.5], (ends[:-1] + ends[1:]) / 2, [ends[-1] + 0.5]])
+    first, second = np.meshgrid(centers, centers, indexing="ij")
+    noisy = problem.rule.counts_at(first.ravel() * problem.scale, second.ravel() * problem.scale)
+    belief = problem.rule.replace(absolute=1e9 * problem.scale).rates(noisy, problem.scale)
+    belief = _sorted(belief.reshape(first.shape))
+    cells = problem.cell_probabilities(ends, ends, problem.guarded).reshape(-1, belief.size)
+    levels = np.unique(belief)
+    low, high = 0, len(levels)  # covered from levels[low] on is enough; from `high` on it is not
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = (cells @ (belief >= levels[middle]).ravel() >= problem.least_rate + _DUST).all()
+        low, high = (middle, high) if enough else (low, middle)
+    values = (belief >= levels[low]).astype(float)
+    rows, columns = (np.diff(values, axis=axis).any(axis=1 - axis) for axis in (0, 1))  # cuts that matter
+    kept = values[np.r_[True, rows]][:, np.r_[True, columns]]
+    return Outcome(problem.table(ends[rows], ends[columns], kept))
 
 
 def _sorted(values: Array) -> Array:

@@ -104,8 +104,9 @@ class FormulaGrant(Problem):
     -----
     Nobody loses if every noise is at least ``-u_a`` and their weighted sum at most v, whatever the true
     counts are. The violation ``"failure"`` is the bound ``1 - prod_a P(L_a >= -u_a) + P(sum_a w_a L_a > v)``
-    less `failure`, both parts exact. The inflation has no mean over the noise, since the noisy total has a
-    density at v.
+    less `failure`, both parts exact. Where noisy counts below 0 become 0, the noise of a count is in effect
+    at most ``max(0, L_a)``, and just that for counts of 0: the sum is then one of positive parts. The
+    inflation has no mean over the noise, since the noisy total has a density at v.
 
     References
     ----------
@@ -198,7 +199,7 @@ class FormulaGrant(Problem):
             np.log1p(-np.exp(-np.abs(rule.slacks) / self.scale) / 2),
             -np.abs(rule.slacks) / self.scale - np.log(2),
         )
-        above = laplace_sum_tail(rule.total_slack, self.scale * rule.weights)
+        above = laplace_sum_tail(rule.total_slack, self.scale * rule.weights, positive=rule.clipped)
         return float(min(1.0, -np.expm1(below.sum()) + above))
 
     def evaluate(self, decision: GrantRule) -> Evaluation:

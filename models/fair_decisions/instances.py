@@ -1,4 +1,4 @@
-"""Seeded instances: states of very different sizes."""
+"""Seeded instances: states of very different sizes, and ordered counts with steps."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from forcopt.instance import Instance, by_name
 from forcopt.models.fair_decisions.apportionment import Apportionment, Criterion
+from forcopt.models.fair_decisions.partition import IntervalPartition
 
 __all__ = ["INSTANCES"]
 
@@ -18,6 +19,13 @@ def _states(states: int, criterion: Criterion) -> Apportionment:
     return Apportionment(populations, seats=9 * states, criterion=criterion)
 
 
+def _steps(counts: int) -> IntervalPartition:
+    """Whole counts around a level that changes about every ten counts."""
+    rng = np.random.default_rng(counts)
+    levels = np.cumsum(rng.random(counts) < 0.1)
+    return IntervalPartition(rng.poisson(rng.gamma(2.0, 20.0, counts)[levels]).astype(float), penalty=20.0)
+
+
 _SHIPPED: tuple[Criterion, ...] = ("hill", "total", "range")
 
 INSTANCES = by_name(
@@ -26,4 +34,5 @@ INSTANCES = by_name(
         for criterion in _SHIPPED
         for states in (10, 50)
     ]
+    + [Instance(f"decisions/partition-{n}", partial(_steps, n), "lp") for n in (30, 100)]
 )

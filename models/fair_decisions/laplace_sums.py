@@ -15,7 +15,7 @@ __all__ = ["laplace_sum_quantile", "laplace_sum_tail"]
 _STEP, _REACH, _TILT = 0.05, 12.0, 0.5
 
 
-def laplace_sum_tail(value: float, scales: Any) -> float:
+def laplace_sum_tail(value: float, scales: Any, *, positive: bool = False) -> float:
     """Give the probability that independent Laplace variables sum to more than a value.
 
     Parameters
@@ -24,6 +24,8 @@ def laplace_sum_tail(value: float, scales: Any) -> float:
         v.
     scales : array_like
         Of the variables, above 0; shape ``(k,)``.
+    positive : bool, default False
+        Whether to sum the positive parts ``max(0, L_i)``.
 
     Returns
     -------
@@ -38,7 +40,8 @@ def laplace_sum_tail(value: float, scales: Any) -> float:
     Notes
     -----
     The tail is the integral of ``exp(-z v) / z * prod_i 1 / (1 - s_i^2 z^2)`` along any path from infinity to
-    infinity around the poles ``1 / s_i``. It is taken on the hyperbola ``x^2 = c^2 + y^2 / 4``
+    infinity around the poles ``1 / s_i``; for positive parts they are ``(1 + 1 / (1 - s_i z)) / 2``. It
+    is taken on the hyperbola ``x^2 = c^2 + y^2 / 4``
     through the saddle point c on the real axis: no factor of the product is larger on it than at c, the
     product of many falls as a Gaussian, and ``exp(-z v)`` falls too. There the trapezoidal rule converges
     geometrically.
@@ -55,6 +58,8 @@ def laplace_sum_tail(value: float, scales: Any) -> float:
     s = as_numbers(scales, "scales")
     if s.ndim != 1 or not s.size or (s <= 0).any():
         raise DeclarationError("scales must be a list of at least one number, each above 0")
+    if positive and value <= 0:
+        return 1.0 if value < 0 else float(1.0 - 0.5 ** len(s))
     if value < 0:
         return 1.0 - laplace_sum_tail(-value, scales)
     if value == 0:
@@ -65,20 +70,29 @@ def laplace_sum_tail(value: float, scales: Any) -> float:
 
     def slope(z: float) -> float:
         """Of the logarithm of the integrand."""
-        return float((count * 2 * scale**2 * z / (1 - (scale * z) ** 2)).sum()) - v - 1 / z
+        a = scale * z
+        terms = scale / ((1 - a) * (2 - a)) if positive else 2 * scale * a / (1 - a**2)
+        return float((count * terms).sum()) - v - 1 / z
 
     saddle = brentq(slope, 1e-12 / (1 + v), 1 - 1e-15, xtol=1e-15)
-    bend = float(
-        (count * 2 * scale**2 * (1 + (scale * saddle) ** 2) / (1 - (scale * saddle) ** 2) ** 2).sum()
-    )
+    a = scale * saddle
+    if positive:
+        bends = scale**2 * (3 - 2 * a) / ((1 - a) * (2 - a)) ** 2
+    else:
+        bends = 2 * scale**2 * (1 + a**2) / (1 - a**2) ** 2
+    bend = float((count * bends).sum())
     width = 1 / np.sqrt(bend + 1 / saddle**2)
-    steps = (np.arange(round(_REACH / _STEP)) + 0.5) * _STEP  # the lower half is its mirror image
+    # A product that does not fall leaves it to exp(-z v).
+    reach = max(_REACH, float(np.arcsinh(40 / (_TILT * width * v)))) if positive else _REACH
+    steps = (np.arange(round(reach / _STEP)) + 0.5) * _STEP  # the lower half is its mirror image
     y = width * np.sinh(steps)
     x = np.sqrt(saddle**2 + (_TILT * y) ** 2)
     z, turn = x + 1j * y, width * (_TILT**2 * y / x + 1j) * np.cosh(steps)
-    logs = -z * v - np.log(z) - count @ np.log(1 - np.multiply.outer(scale, z) ** 2)
+    product = np.multiply.outer(scale, z)
+    factors = np.log((2 - product) / (2 - 2 * product)) if positive else -np.log(1 - product**2)
+    logs = -z * v - np.log(z) + count @ factors
     integral = (np.exp(logs) * turn).imag.sum() * _STEP / np.pi
-    return float(min(max(integral, 0.0), 0.5))
+    return float(min(max(integral, 0.0), 1.0 if positive else 0.5))
 
 
 def laplace_sum_quantile(tail: float, scales: Any) -> float:

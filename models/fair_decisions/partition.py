@@ -171,7 +171,7 @@ def lp(problem: IntervalPartition, model: Model) -> Handles:
     source[0] = 1.0
     model.subject_to((leaves - after) @ takes == source, name=model.unused_name("path"))
 
-    def decision(said: ModelSolution) -> Partition:
-        return problem.partition(np.sort(first[said[takes] > 0.5]))
+    def decision(result: ModelSolution) -> Partition:
+        return problem.partition(np.sort(first[result[takes] > 0.5]))
 
     return Handles(objective=(takes * problem.costs[first, last + 1]).sum(), decision=decision, takes=takes)

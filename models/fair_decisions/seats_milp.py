@@ -61,7 +61,7 @@ def milp(problem: Apportionment, model: Model) -> Handles:
 
     return Handles(
         objective=objective,
-        decision=lambda said: problem.allocation(np.round(said[s]).astype(np.int64)),
+        decision=lambda result: problem.allocation(np.round(result[s]).astype(np.int64)),
         start=start,
         seats=s,
     )
@@ -89,8 +89,8 @@ def _unit_steps(problem: Apportionment, model: Model) -> Handles:
             shift = {"webster": 0.0, "jefferson": 0.5, "adams": -0.5}[problem.criterion]
             steps = (2 * rank + 1 + 2 * shift) / q - 2
 
-    def decision(said: ModelSolution) -> Seats:
-        return problem.allocation(np.round(said[seats]).astype(np.int64))
+    def decision(result: ModelSolution) -> Seats:
+        return problem.allocation(np.round(result[seats]).astype(np.int64))
 
     def start(given: Seats | Any) -> dict[Variable, Array]:
         s = problem.read(given)

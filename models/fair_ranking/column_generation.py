@@ -9,9 +9,12 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.clock import OnImprovement
 from forcopt.errors import DeclarationError
+from forcopt.fairness.ranking import CounterfactualOrder
 from forcopt.language.model import Model
 from forcopt.language.objective import maximize
 from forcopt.loops.column_generation import Column, Duals, Pricing, column_generation
+from forcopt.models.fair_ranking.decision import RankingLottery
+from forcopt.models.fair_ranking.isotonic import pooled_exposures, regression_on_semiorder
 from forcopt.models.fair_ranking.marginals import unit_of
 from forcopt.models.fair_ranking.problem import FairRanking
 from forcopt.problem import Outcome
@@ -31,18 +34,22 @@ def generate_rankings(
 ) -> Outcome:
     """Mix rankings. The best ranking at given prices of demands is a sort, or an assignment.
 
-    An assignment is needed for demands on prefixes and for utilities by position.
+    An assignment is needed for demands on prefixes and for utilities by position. With a
+    `CounterfactualOrder` the columns are lotteries that keep it, and the oracle is an isotonic regression.
 
     Notes
     -----
-    The lottery has at most as many rankings as the demands have rows, plus one. A sort takes O(n log n), an
-    assignment O(n k**2).
+    The lottery mixes at most as many columns as the demands have rows, plus one. A sort takes O(n log n), an
+    assignment O(n k**2), an isotonic regression O(n) for each of its blocks.
     """
     if problem.integer:
         raise DeclarationError("'column-generation' finds lotteries; integer=True asks for one ranking")
-    if not all(notion.groupwise for notion in problem.notions):
-        raise DeclarationError("'column-generation' takes demands on groups; use 'exposures'")
-    oracle = _Oracle(problem)
+    if not generates(problem):
+        raise DeclarationError(
+            "'column-generation' takes demands on groups, and one CounterfactualOrder if none of them is on "
+            "a prefix; use 'exposures' or 'assignment'"
+        )
+    oracle = _Oracle(problem) if all(notion.groupwise for notion in problem.notions) else _Ordered(problem)
     model = Model("mixture of rankings")
     zero = model.lift(np.zeros(1))
     one = model.subject_to(zero == 1, name="mixture")
@@ -55,11 +62,11 @@ def generate_rankings(
 
     def price(dual: Duals) -> Pricing:
         prices = dual(rows) if rows is not None else np.zeros(0)
-        order = oracle.best(prices, dual.cost_weight)
+        found = oracle.best(prices, dual.cost_weight)
         coefficients: dict[Any, Any] = {one: 1.0}
         if rows is not None:
-            coefficients[rows] = oracle.activity(order)
-        column = Column(oracle.worth(order), coefficients, data=order)
+            coefficients[rows] = oracle.activity(found)
+        column = Column(oracle.worth(found), coefficients, data=found)
         return Pricing([column], max(dual.reduced_cost(column), 0.0))
 
     found = column_generation(
@@ -70,14 +77,25 @@ def generate_rankings(
     if solution.status.has_solution:
         used = found.used(1e-12)
         weights = np.array([value for value, _ in used])
-        decision = problem.lottery(
-            lottery=(weights / weights.sum(), np.array([column.data for _, column in used]))
-        )
+        decision = oracle.mixed(weights / weights.sum(), np.array([column.data for _, column in used]))
     bound = solution.bound * oracle.unit if decision is not None else None
     message = solution.message
     if solution.status is Status.INFEASIBLE:
         message = problem.infeasibility_reason() or "no lottery meets the demands together"
     return Outcome(decision, bound, solution.status, found.rounds, message)
+
+
+def generates(problem: FairRanking) -> bool:
+    """Whether `generate_rankings` takes the demands."""
+    orders = [notion for notion in problem.notions if not notion.groupwise]
+    if not orders:
+        return True
+    return (
+        len(orders) == 1
+        and isinstance(orders[0], CounterfactualOrder)
+        and problem.scores is not None
+        and all(limit.prefix is None for limit in problem.limits)
+    )
 
 
 class _Oracle:
@@ -93,6 +111,10 @@ class _Oracle:
         self.in_prefixes = any(limit.prefix is not None for limit in self.limits)
         matched = self.in_prefixes or problem.utilities is not None
         self.kept = problem.kept if matched and problem.groupwise else np.arange(problem.size)
+
+    def mixed(self, weights: Array, rankings: Array) -> RankingLottery:
+        """The lottery over rankings with these probabilities."""
+        return self.problem.lottery(lottery=(weights, rankings))
 
     def worth(self, order: Array) -> float:
         """The utility of a ranking, in units."""
@@ -149,3 +171,44 @@ class _Oracle:
         order = np.empty(self.k, dtype=int)
         order[columns] = kept[rows]
         return order
+
+
+class _Ordered:
+    """The rows of the demands on exposures, and at their prices the best exposures that keep an order."""
+
+    def __init__(self, problem: FairRanking) -> None:
+        self.problem, self.unit, self.limits = problem, unit_of(problem), problem.limits
+        self.order = next(notion for notion in problem.notions if isinstance(notion, CounterfactualOrder))
+        empty = [np.zeros(0)]
+        self.low = np.concatenate([limit.low for limit in self.limits] or empty)
+        self.high = np.concatenate([limit.high for limit in self.limits] or empty)
+
+    def mixed(self, weights: Array, exposures: Array) -> RankingLottery:
+        """The lottery with the mean of these exposures."""
+        return self.problem.lottery(exposures=weights @ exposures)
+
+    def worth(self, exposures: Array) -> float:
+        """The utility of exposures, in units."""
+        assert self.problem.scores is not None
+        return float(self.problem.scores @ exposures) / self.unit
+
+    def activity(self, exposures: Array) -> Array:
+        """By how much exposures use each row."""
+        return np.concatenate(
+            [
+                limit.factor * np.bincount(limit.codes, exposures, minlength=len(limit.factor))
+                for limit in self.limits
+            ]
+        )
+
+    def best(self, prices: Array, cost_weight: float) -> Array:
+        """The exposures with the best reduced cost."""
+        assert self.problem.scores is not None
+        values = self.problem.scores * (cost_weight / self.unit)
+        start = 0
+        for limit in self.limits:
+            price = prices[start : start + len(limit.factor)] * limit.factor
+            start += len(limit.factor)
+            values = values - price[limit.codes]
+        w = self.problem.position_weights
+        return pooled_exposures(regression_on_semiorder(values, self.order.scores, self.order.slack, w), w)

@@ -6,21 +6,18 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.fairness.ranking import Ranked
+from forcopt.fairness.ranking import CounterfactualOrder, Ranked
 from forcopt.language.constraint import Constraint
 from forcopt.language.model import Model, Variable
+from forcopt.models.fair_ranking.isotonic import regression_on_semiorder
 from forcopt.models.fair_ranking.marginals import unit_of
 from forcopt.models.fair_ranking.problem import FairRanking
 from forcopt.problem import Handles
 
 __all__ = ["exposures", "majorized"]
-
-_LISTED = 200
-"""How many facets are written at the start."""
 
 _VIOLATED = 2e-8
 """Of a prefix, relative to the sum of all weights."""
@@ -66,13 +63,13 @@ def exposures(problem: FairRanking, model: Model, reduce: bool = True) -> Handle
         for row in problem.constraint.rows(ranked):
             model.subject_to(row)
 
-    # the facets at the ranking by score, which bind where demands do not
-    best = np.argsort(-problem.scores[kept], kind="stable")
-    ends = np.unique(np.geomspace(1, k, min(k, _LISTED)).astype(int))
-    rows = np.repeat(np.arange(len(ends)), ends)
-    first = np.concatenate([best[:j] for j in ends])
-    member = sp.csr_array((np.ones(len(rows)), (rows, first)), shape=(len(ends), len(kept)))
-    model.subject_to(member @ e <= sums[ends - 1], name=model.unused_name("by_score"))
+    # the facets at the ranking by score, or by the scores pooled along an order, which bind where demands on
+    # groups do not
+    best = np.argsort(-_pooled(problem)[kept], kind="stable")
+    total = model.variable(model.unused_name("by_score"), k, lower=0.0, upper=sums[:k])
+    model.subject_to(total[0] == e[best[0]], name=model.unused_name("first_sum"))
+    if k > 1:
+        model.subject_to(total[1:] - total[:-1] == e[best[1:k]], name=model.unused_name("sums"))
 
     def separate(value: Callable[[Any], Array]) -> Iterator[Constraint]:
         point = value(e)
@@ -88,7 +85,7 @@ def exposures(problem: FairRanking, model: Model, reduce: bool = True) -> Handle
         found = problem.read(decision).exposures
         if found[kept].sum() < w.sum() * (1 - 1e-6):
             raise DeclarationError("the decision ranks a candidate that this formulation leaves out")
-        return {e: found[kept]}
+        return {e: found[kept], total: np.cumsum(found[kept][best[:k]])}
 
     def read(result: Any) -> Any:
         full = np.zeros(problem.size)
@@ -103,6 +100,18 @@ def exposures(problem: FairRanking, model: Model, reduce: bool = True) -> Handle
         exposures=e,
         kept=kept,
     )
+
+
+def _pooled(problem: FairRanking) -> Array:
+    """The scores; their isotonic regression if there is a counterfactual order."""
+    assert problem.scores is not None
+    order = next((notion for notion in problem.notions if isinstance(notion, CounterfactualOrder)), None)
+    if order is None:
+        return problem.scores
+    blocks = regression_on_semiorder(problem.scores, order.scores, order.slack, problem.position_weights)
+    pooled = np.empty(problem.size)
+    pooled[blocks.order] = np.repeat(blocks.means, np.diff(blocks.starts, append=problem.size))
+    return pooled
 
 
 def _peaks(over: Array, tolerance: float) -> Array:

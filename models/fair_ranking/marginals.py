@@ -73,11 +73,18 @@ def _write(problem: FairRanking, model: Model, reduce: bool) -> Handles:
     if n > 1:
         model.subject_to(x.sum(axis=1) <= 1, name=model.unused_name("once"))
     w = problem.position_weights
-    e = x @ w
+    e: Any = x @ w
+    split = not problem.integer
+    if split:
+        # columns of their own: rounded products of weights and scores would break ties between lotteries
+        e = model.variable(model.unused_name("exposure"), n, lower=0.0, upper=float(w[0]))
+        model.subject_to(e == x @ w, name=model.unused_name("exposure_of"))
 
     def counts(codes: Array, groups: int) -> Expression:
         member = sp.csr_array((np.ones(n), (codes, np.arange(n))), shape=(groups, n))
-        c = model.variable(model.unused_name("count"), (groups, k), lower=0.0)
+        c = model.variable(
+            model.unused_name("count"), (groups, k), lower=0.0, upper=k, integer=problem.integer
+        )
         model.subject_to(c[:, 0] == member @ x[:, 0], name=model.unused_name("first"))
         if k > 1:
             model.subject_to(c[:, 1:] - c[:, :-1] == member @ x[:, 1:], name=model.unused_name("next"))
@@ -88,16 +95,20 @@ def _write(problem: FairRanking, model: Model, reduce: bool) -> Handles:
         for row in problem.constraint.rows(ranked):
             model.subject_to(row)
     unit = unit_of(problem)
-    worth = np.outer(problem.scores[kept], w) if problem.utilities is None else problem.utilities[kept]  # type: ignore[index]
+    if problem.scores is not None:
+        objective = ((problem.scores[kept] / unit) * e).sum()
+    else:
+        assert problem.utilities is not None
+        objective = ((problem.utilities[kept] / unit) * x).sum()
 
     def start(decision: Any) -> Mapping[Variable, Any]:
         found = problem.read(decision).marginals[kept].toarray()
         if found.sum() < k - 1e-6:
             raise DeclarationError("the decision ranks a candidate that this formulation leaves out")
-        return {x: found}
+        return {x: found, e: found @ w} if split else {x: found}
 
     return Handles(
-        objective=((worth / unit) * x).sum(),
+        objective=objective,
         decision=lambda result: _read(problem, kept, result[x]),
         start=start,
         unit=unit,

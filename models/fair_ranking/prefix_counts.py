@@ -110,29 +110,43 @@ def prefix_counts(problem: FairRanking, model: Model) -> Handles:
     if k > 1:
         model.subject_to(n[:, 1:] >= n[:, :-1], name=model.unused_name("rise"))
     for limit in problem.limits:
-        of = cells.groups(limit)
+        own, kept = limit.written, limit.needed
+        if not len(kept):
+            continue
+        of = cells.groups(own)[kept]
         value = of @ (n @ drop) if limit.prefix is None else of @ n[:, limit.prefix - 1]
         name = model.unused_name(limit.name.replace(" ", "_"))
-        model.subject_to(value.between(limit.low, limit.high), name=name)
+        model.subject_to(value.between(own.low[kept], own.high[kept]), name=name)
     # pieces of the concave worth of each count that its bounds leave open
     unit = unit_of(problem)
     assert problem.scores is not None
-    at, cost, widths = [], [], []
+    at, pieces, members, widths = [], [], [], []
     constant = 0.0
     base = np.floor(low)
+    offsets = np.cumsum([0, *(len(own) for own in cells.members)])
     rows = [(c, j) for j in np.flatnonzero(drop > 0) for c in range(cells.count)]
     for row, (c, j) in enumerate(rows):
         u = problem.scores[cells.members[c]] / unit
         first, last = int(base[c, j]), min(int(np.ceil(high[c, j])), len(u))
         constant += float(drop[j] * u[:first].sum())
         at.append(np.full(last - first, row))
-        cost.append(drop[j] * u[first:last])
+        pieces.append(np.full(last - first, drop[j]))
+        members.append(offsets[c] + np.arange(first, last))
         widths.append(first)
-    index = np.concatenate(at)
+    index, piece, member = np.concatenate(at), np.concatenate(pieces), np.concatenate(members)
     z = model.variable(model.unused_name("member"), len(index), lower=0.0, upper=1.0)
     total = sp.csr_array((np.ones(len(index)), (index, np.arange(len(index)))), shape=(len(rows), len(index)))
     chosen = n.reshape(cells.count * k)[np.array([c * k + j for c, j in rows])]
     model.subject_to(total @ z + np.array(widths, dtype=float) == chosen, name=model.unused_name("worth"))
+    worth = problem.scores[np.concatenate(cells.members)] / unit
+    if problem.integer:
+        objective = ((worth[member] * piece) * z).sum()
+    else:
+        # columns of their own: rounded products of weights and scores would break ties between lotteries
+        gained = model.variable(model.unused_name("gained"), len(worth), lower=0.0)
+        summed = sp.csr_array((piece, (member, np.arange(len(piece)))), shape=(len(worth), len(piece)))
+        model.subject_to(gained == summed @ z, name=model.unused_name("gains"))
+        objective = (worth * gained).sum()
 
     def start(decision: Any) -> Mapping[Variable, Any]:
         return {n: cells.counts(problem.read(decision).marginals)}
@@ -146,7 +160,7 @@ def prefix_counts(problem: FairRanking, model: Model) -> Handles:
         )
 
     return Handles(
-        objective=(np.concatenate(cost) * z).sum() + constant,
+        objective=objective + constant,
         decision=read,
         start=start,
         unit=unit,

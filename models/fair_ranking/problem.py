@@ -40,7 +40,7 @@ __all__ = ["FairRanking"]
 Name = Annotated[str, BeforeValidator(str)]
 
 _MOST_COLUMNS = 300_000
-"""Larger programs of counts go by exposures."""
+"""Larger linear programs give way to column generation."""
 
 _MOST_SHOWN = 12
 """Of how many groups measures are listed as metrics."""
@@ -248,6 +248,8 @@ class FairRanking(Problem):
         """Give a method by name; by default an exact one that fits."""
         if name:
             return super().method(name)
+        from forcopt.models.fair_ranking.column_generation import generates
+
         prefixes = any(limit.prefix is not None for limit in self.limits)
         drops = int((np.diff(self.position_weights, append=0.0) < 0).sum())
         small = len(self.kept) * drops <= _MOST_COLUMNS
@@ -255,7 +257,13 @@ class FairRanking(Problem):
             return super().method("prefix-counts")
         if self.integer:
             return super().method("milp")
-        return super().method("assignment" if prefixes or self.utilities is not None else "exposures")
+        if self.scores is None and self.size * self.length <= _MOST_COLUMNS:
+            return super().method("assignment")
+        if self.scores is not None and [type(notion) for notion in self.notions] == [CounterfactualOrder]:
+            return super().method("isotonic")
+        if generates(self):
+            return super().method("column-generation")
+        return super().method("assignment" if prefixes or self.scores is None else "exposures")
 
     def infeasibility_reason(self) -> str:
         """Say which demands contradict each other, and in which prefix; empty if none is found.

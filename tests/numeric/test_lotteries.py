@@ -84,6 +84,26 @@ def test_permutahedron(seed: int) -> None:
     assert len(lottery.weights) <= n
 
 
+@pytest.mark.parametrize("noise", [1e-16, 1e-12, 1e-10])
+def test_permutahedron_of_a_point_with_rounding_errors(noise: float) -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        n = int(rng.integers(1, 8))
+        k = int(rng.integers(1, n + 1))
+        weights = np.zeros(n)
+        weights[:k] = 1.0 if rng.random() < 0.5 else np.sort(rng.random(k))[::-1]
+        shares = rng.dirichlet(np.ones(int(rng.integers(1, 5))))
+        point = sum(
+            share * rng.permutation(weights) for share in shares
+        ) + noise * weights.sum() * rng.uniform(-1, 1, n)
+        lottery = decompose_permutahedron(point, weights[:k])
+        mean = np.zeros(n)
+        for share, order in zip(lottery.weights, lottery.rankings, strict=True):
+            mean[order] += share * weights
+        assert 1 <= len(lottery.weights) <= 2 * n
+        assert np.allclose(mean, point, rtol=0, atol=max(30 * noise, 1e-10))
+
+
 def test_permutahedron_refuses() -> None:
     with pytest.raises(DeclarationError, match="1 largest"):
         decompose_permutahedron([2.0, 0.0], [1.0, 1.0])

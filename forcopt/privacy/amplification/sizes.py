@@ -83,7 +83,7 @@ class PoissonSample(Design):
 
     Attributes
     ----------
-    rate : Rate
+    rate : float
         The probability.
     """
 

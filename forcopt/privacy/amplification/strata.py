@@ -52,7 +52,7 @@ class RandomizedRounding(Design):
 
     Attributes
     ----------
-    rate : Rate
+    rate : float
         The share, from 0 to 1, read as the simplest fraction that it stands for.
 
     References
@@ -84,7 +84,7 @@ class ProportionalAllocation(Design):
     ----------
     by : str
         The column that names each record's stratum.
-    rate : Rate
+    rate : float
         The share, as in `RandomizedRounding`.
 
     References
@@ -119,7 +119,7 @@ class StratifiedSample(Design):
     ----------
     by : str
         The column that names each record's stratum.
-    sizes : Mapping[str, Annotated[int, Field(ge=0)]]
+    sizes : Mapping[str, int]
         The size of the sample of each stratum of the table; the allocations of
         `forcopt.models.StratifiedAllocation` give it by ``decision.by_stratum()``.
     """

@@ -116,6 +116,27 @@ def test_inseparable_labels_have_fraction_zero():
         largest_fraction([[0.0], [1.0]], [1, 1])
 
 
+@pytest.mark.parametrize("norm", ["l2", "linf"])
+def test_programs_have_no_loss_just_up_to_the_largest_fraction(norm):
+    """Twelve random sets in one to three dimensions, some of them not separable."""
+    separable = 0
+    for seed in range(12):
+        rng = np.random.default_rng(100 + seed)
+        n, d = int(rng.integers(3, 8)), int(rng.integers(1, 4))
+        X = rng.integers(0, 6, (n, d)).astype(float) if seed % 3 == 0 else rng.normal(size=(n, d))
+        y = (X @ rng.normal(size=d) > np.median(X @ np.ones(d))).astype(int)
+        y[0], y[1] = 0, 1
+        best = largest_fraction(X, y, norm).fraction
+        separable += best > 0
+        cases = [(0.998 * best, True), (1.002 * best, False)] if best > 0.02 else [(0.05, False)]
+        for c, lossless in cases:
+            p = AdaptiveRobustClassification(X, y, c, norm)
+            for run in ("milp@highs", "milp@scip") if norm == "linf" else ("misocp@scip",):
+                s = p.solve(run)
+                assert s.status == "optimal" and (s.objective == 0) == lossless, (seed, c, run)
+    assert 4 <= separable < 12
+
+
 def test_coinciding_labels_cost_a_point():
     p = AdaptiveRobustClassification([[0.0, 0], [0.0, 0], [1.0, 0], [2.0, 1]], [0, 1, 1, 0], 0.4)
     assert p.evaluate(Halfspace([1.0, 0.0], -0.5)).metrics["coinciding"] == pytest.approx(0.25)
@@ -242,3 +263,21 @@ def test_the_wrong_program_or_dimension():
     with pytest.warns(UserWarning, match="above 1/2"):
         AdaptiveRobustClassification([[0.0], [1.0]], [0, 1], 0.7)
     assert AdaptiveRobustClassification.from_dict(p.to_dict()) == p
+
+
+def test_augmented_keeps_its_time_limit():
+    from sklearn.svm import SVC
+
+    from forcopt.models.adaptive_robustness.generators import draw_curves
+
+    x, y = draw_curves("sines", 1500, seed=0)
+    p = AdaptiveRobustClassification(x, y, 0.5)
+    whole = p.solve("augmented", seed=1)
+    limited = p.solve("augmented", seed=1, time_limit=60)
+    assert limited.objective == whole.objective and not limited.message
+    assert p.solve("augmented", seed=1, time_limit=0.0).decision.w.tolist() == [0, 0]
+    slow = SVC(kernel="linear", C=1e5, tol=1e-9)  # minutes
+    s = p.solve("augmented", seed=1, learner=slow, time_limit=0.5)
+    assert s.seconds < 5 and "not end in time" in s.message and s.objective <= 1
+    with pytest.raises(ValueError, match="C"):
+        p.solve("augmented", seed=1, learner=SVC(kernel="linear", C=-1.0), time_limit=30)

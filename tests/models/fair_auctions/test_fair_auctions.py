@@ -409,3 +409,13 @@ def test_rules_and_methods_are_the_same():
         p.solve("inverse-proportional", ell=2.0).decision.marginals, inverse_proportional(p.effective, 2, 2.0)
     )
     assert p.solve("cuts").objective == pytest.approx(p.scale)  # nothing is demanded
+
+
+def test_slots_that_are_worth_nothing_have_an_optimum_of_0():
+    for fields in ({"slots": [0.0, 0.0]}, {"values": np.zeros((2, 3)), "slots": [1.0, 0.5]}):
+        p = FairAuction(
+            **({"values": [[1, 2, 3], [3, 2, 1]], "constraint": OrderedValueStability(f=1.0)} | fields)
+        )
+        for method in ("by-slot", "cuts", "lp"):
+            s = p.solve(method)
+            assert s.status is Status.OPTIMAL and s.objective == 0 and s.evaluation.feasible

@@ -26,7 +26,16 @@ def nested(epsilon):
 def small(**fields):
     counts = random_jurisdictions(12, 40, seed=4)
     return CoverageDecision(
-        counts, mechanism=nested(1.0), first_cuts=[-2, -1, 0], second_cuts=[-2, -0.5, 0], **fields
+        **(
+            {
+                "counts": counts,
+                "mechanism": nested(1.0),
+                "first_cuts": [-2, -1, 0],
+                "second_cuts": [-2, -0.5, 0],
+                "holds_for": "given",
+            }
+            | fields
+        )
     )
 
 
@@ -114,7 +123,7 @@ def test_malformed_declarations(bad, rule):
 
 
 def test_edges():
-    nobody = CoverageDecision([[9, 0, 0]], mechanism=nested(1.0)).solve()
+    nobody = CoverageDecision([[9, 0, 0]], mechanism=nested(1.0), holds_for="given").solve()
     assert nobody.objective == pytest.approx(0, abs=1e-9) and nobody.evaluation.metrics["covered"] == 0
     everyone = CoverageDecision([[900, 500, 200]], mechanism=nested(1.0), least_rate=0.99).solve()
     assert everyone.objective == 0 and everyone.evaluation.feasible
@@ -127,3 +136,66 @@ def test_nested_noise_is_on_the_differences():
     drawn = nested(0.5).release(np.full((20_000, 3), [50.0, 20.0, 5.0]), Simulated(1)).values
     assert drawn.var(axis=0) == pytest.approx([24, 16, 8], rel=0.1)  # 6, 4 and 2 over epsilon squared
     assert nested(0.5).profile().epsilon(0.0) == 0.5
+
+
+def test_the_least_rate_holds_on_fresh_counts():
+    """Tuned for the given counts it does not; tuned for every covered jurisdiction it does."""
+    fresh = random_jurisdictions(150, 0, seed=9)
+    given, every = small().solve(), small(holds_for="every").solve()
+    assert given.evaluation.feasible and every.evaluation.feasible
+    assert given.objective < every.objective
+    for method in ("decision-table", "margins", "posterior"):
+        decision = small(holds_for="every").solve(method).decision
+        metrics = small(counts=fresh).evaluate(decision).metrics
+        assert decision.monotone and metrics["least rate"] >= 0.8
+    assert small(counts=fresh).evaluate(given.decision).metrics["least rate"] < 0.8
+
+
+def test_the_corners_are_the_least_favourable_covered_counts():
+    rng = np.random.default_rng(5)
+    for scale in (0.5, 20.0, 3000.0):
+        p = small(holds_for="every", mechanism=nested(1 / scale))
+        values = np.sort(np.sort(rng.random((4, 4)), axis=0), axis=1)
+        table = p.table([-2, -1, 0], [-2, -0.5, 0], values)
+        limited = 10 ** rng.uniform(0, 5, 400)
+        base = limited * (1 + rng.exponential(np.where(limited > 10_000, 1e4, 19)))
+        counts = np.stack([base, limited, limited * np.minimum(1, 0.0131 + rng.exponential(0.01, 400))], 1)
+        counts = counts[RULE.decide(counts)]
+        assert len(counts) > 100
+        least = p.evaluate(table).metrics["least rate"]
+        assert p.rates(table, counts).min() >= least - 1e-9
+        near = p.corners + np.array([[0, 0, 1e-6], [0, 1e-3, 1]])
+        assert p.rates(table, near).min() == pytest.approx(least, abs=1e-3)
+
+
+def test_a_table_that_is_not_monotone_promises_nothing_for_every_jurisdiction():
+    p = small(holds_for="every")
+    table = p.table([0], [0], [[1, 1], [1, 0.9]])
+    assert p.evaluate(table).violations == {"monotone": 1.0}
+    assert small().evaluate(table).feasible
+
+
+def test_the_posterior_keeps_the_least_rate():
+    p = small()
+    s = p.solve("posterior")
+    assert s.evaluation.feasible and s.decision.monotone
+    assert set(np.unique(s.decision.values)) <= {0.0, 1.0}
+    assert p.replace(least_rate=0.95).solve("posterior").objective >= s.objective
+
+
+def test_distances_are_those_of_a_search():
+    rng = np.random.default_rng(8)
+    for x in ([1000, 100, 10], [800, 60, 5], [3000, 100, 5], [300, 10, 0]):
+        distance, nearest = RULE.distance(x)
+        assert distance == pytest.approx(np.linalg.norm(nearest - x), rel=1e-6)
+        side = RULE.decide(x)
+        directions = rng.normal(size=(4000, 3))
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        assert (RULE.decide(x + 0.999 * distance * directions) == side).all()
+        assert (
+            RULE.decide(x + (nearest - x) * (1 + 1e-5) + 1e-6 * np.array([-1, 1, 1]) * (1 - 2 * side)) != side
+        )
+    for backend in ("highs", "osqp"):
+        assert RULE.distance([800, 60, 5], backend)[0] == pytest.approx(4.21364, abs=1e-3)
+    with pytest.raises(DeclarationError, match="shape"):
+        RULE.distance([[1, 2, 3]])

@@ -264,3 +264,28 @@ def test_shares_maximise_the_weighted_logarithms():
     m.maximize((p.district_weights * p.eligible) @ fo.log(o))
     assert m.solve("clarabel")[o] == pytest.approx(p.shares(), abs=1e-4)
     assert p.expected_shares().sum() == pytest.approx(1, abs=1e-3)
+
+
+def test_clipped_rules_are_judged_by_the_positive_parts_of_the_noise():
+    """Counts of 0 only gain by clipping: the noisy total rises by far more than the sum of the noises."""
+    p = FormulaGrant([0.0] * 50 + [10.0], noise(1.0))
+    u, v = least_slacks(0.025, np.ones(51), 1.0), laplace_sum_quantile(0.025, np.ones(51))
+    assert p.failure_bound(p.rule(u, v)) <= 0.05 + 1e-9
+    clipped = p.rule(u, v, clipped=True)
+    noisy = np.maximum(0, p.eligible + np.random.default_rng(0).laplace(size=(4000, 51)))
+    left = noisy.sum(axis=1) - v
+    lost = ((noisy[:, 50] + u[50] < left) & (left > 0)).mean()
+    bound = p.failure_bound(clipped)
+    assert 0.3 < lost <= bound
+    assert p.evaluate(clipped).violations["failure"] == pytest.approx(bound - 0.05)
+    positive = np.maximum(0, np.random.default_rng(1).laplace(size=(20_000, 51))).sum(axis=1)
+    for value in (15.0, 25.0, 40.0):  # five standard errors
+        assert laplace_sum_tail(value, np.ones(51), positive=True) == pytest.approx(
+            (positive > value).mean(), abs=0.018
+        )
+    for value in (1e-6, 0.5, 20.0):
+        assert laplace_sum_tail(value, [2.0], positive=True) == pytest.approx(
+            np.exp(-value / 2) / 2, rel=1e-9
+        )
+    assert laplace_sum_tail(0.0, [1.0, 1.0], positive=True) == 0.75
+    assert laplace_sum_tail(-1.0, [1.0], positive=True) == 1.0

@@ -160,7 +160,7 @@ def test_lotteries_have_their_marginals(method):
     assert lottery.sample(7).order.tolist() == lottery.sample(7).order.tolist()
 
 
-def test_isotonic_is_exposures_without_slack():
+def test_isotonic_is_exposures_and_column_generation():
     rng = np.random.default_rng(0)
     p = random_ranking(300, 40, seed=0)
     scores, values = np.round(p.scores - rng.normal(0, 0.5, 300), 1), []
@@ -169,14 +169,42 @@ def test_isotonic_is_exposures_without_slack():
         s = q.solve("exposures")
         assert s.status == "optimal" and not s.evaluation.violations
         values.append(s.objective)
+        pooled = q.solve("isotonic")
+        assert pooled.objective == pytest.approx(s.objective, abs=1e-6) and pooled.status == "optimal"
+        assert not pooled.evaluation.violations and q.solve().method == "isotonic"
+        assert q.solve("column-generation").objective == pytest.approx(s.objective, abs=1e-6)
+        both = q.replace(constraint=q.constraint & ExposureParity(0.2))
+        one, other = both.solve(), both.solve("exposures")
+        assert one.method == "column-generation" and one.status == other.status == "optimal"
+        assert one.objective == pytest.approx(other.objective, abs=1e-5) and not one.evaluation.violations
         if slack == 0:
-            assert q.solve("isotonic").objective == pytest.approx(s.objective, abs=1e-6)
             t = q.solve("counterfactual", seed=1)
             assert not t.evaluation.violations
             shifts = scores - p.scores
             assert p.best - t.objective <= np.ptp(shifts) * p.position_weights.sum()
             assert t.guarantee == pytest.approx(np.ptp(shifts) * p.position_weights.sum())
     assert values == sorted(values)
+
+
+def test_the_default_method_depends_on_the_size():
+    p = random_ranking(50, 10, seed=0, constraint=ExposureParity())
+    assert p.method().name == "prefix-counts"
+    large = random_ranking(20_000, 400, seed=0, constraint=ExposureParity())
+    assert large.method().name == "column-generation"
+    s = large.solve()
+    assert s.status == "optimal" and not s.evaluation.violations
+    u = FairRanking(utilities=np.ones((2, 2)))
+    assert u.method().name == "assignment"
+    assert FairRanking(utilities=np.ones((1000, 400))).method().name == "column-generation"
+    assert p.replace(integer=True).method().name == "prefix-counts"
+
+
+def test_isotonic_keeps_its_time_limit():
+    p = random_ranking(5000, 2500, seed=0)
+    q = p.replace(constraint=CounterfactualOrder(p.scores + np.random.default_rng(0).normal(0, 1, 5000), 0.5))
+    s = q.solve("isotonic", time_limit=0.0)
+    assert s.status == "feasible" and not s.evaluation.violations
+    assert s.objective <= q.solve("isotonic").objective <= s.bound + 1e-9
 
 
 def test_quotas_of_disjoint_groups_are_integral_and_dynamic_programming_agrees():
@@ -269,11 +297,30 @@ def test_certificates():
         p = random_ranking(12, 4, seed=1, constraint=notion, integer=True)
         c = p.solve().certify()
         assert c.feasible and c.optimal
-    p = random_ranking(30, 6, seed=1, constraint=ExposureParity())
-    for method in ("assignment", "prefix-counts", "column-generation"):
-        s = p.solve(method)
-        c = s.certify()  # the bound is proved; thirds and sixths of a lottery are rounded to floats
-        assert abs(float(c.bound) - s.objective) < 1e-9
+    p = random_ranking(30, 6, seed=1)
+    scores = p.scores + np.random.default_rng(1).normal(0, 0.5, 30)
+    for notion in (
+        ExposureParity(),
+        ExposureParity(0.1),
+        ProportionalExposure(0.5, by="a"),
+        PrefixQuotas(),
+        SelectionParity(0.2, at=3),
+        CounterfactualOrder(scores, 0.0),
+        CounterfactualOrder(scores, 0.5),
+        CounterfactualOrder(scores, 0.5) & ExposureParity(0.1),
+    ):
+        q = p.replace(constraint=notion)
+        answered = 0
+        for method in ("assignment", "prefix-counts", "exposures", "column-generation", "isotonic"):
+            try:
+                s = q.solve(method)
+            except DeclarationError:
+                continue
+            answered += 1
+            c = s.certify()
+            assert c.feasible and c.optimal, (notion, method, c)
+            assert abs(float(c.bound) - s.objective) < 1e-9
+        assert answered >= 3
 
 
 def test_time_limits():
@@ -454,8 +501,17 @@ def test_bad_notions_and_decisions():
         ("exposures", {"integer": True}, "use 'milp'"),
         ("exposures", {"constraint": PrefixQuotas()}, "members of a prefix"),
         ("column-generation", {"integer": True}, "one ranking"),
-        ("column-generation", {"constraint": CounterfactualOrder(np.ones(6))}, "exposures"),
-        ("isotonic", {}, "without slack"),
+        (
+            "column-generation",
+            {"constraint": CounterfactualOrder(np.ones(6)) & SelectionParity(0.5, at=2)},
+            "none of them is on a prefix",
+        ),
+        ("isotonic", {}, "takes a CounterfactualOrder"),
+        (
+            "isotonic",
+            {"constraint": CounterfactualOrder(np.ones(6)) & ExposureParity()},
+            "nothing else",
+        ),
         ("dynamic-programme", {}, "integer=True"),
         ("dynamic-programme", {"integer": True, "constraint": ExposureParity(1.0)}, "milp"),
         ("greedy", {}, "equal weights"),
