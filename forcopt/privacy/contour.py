@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import exp, inf, log
 
 import numpy as np
@@ -73,8 +73,15 @@ def contour(parts: Parts, epsilon: float) -> float:
             value = float(exponent(np.array([exp(log_c) + 0j]))[0].real)
         return value if np.isfinite(value) else 1e300
 
-    ends = _around_the_least(height, log(1e-3), log(1e6))
-    found = minimize_scalar(height, bounds=ends, method="bounded", options={"xatol": 1e-2})
+    grid = np.linspace(log(1e-3), log(1e6), 22)
+    heights = [height(g) for g in grid]
+    at = int(np.argmin(heights))
+    found = minimize_scalar(
+        height,
+        bounds=(grid[max(at - 1, 0)], grid[min(at + 1, len(grid) - 1)]),
+        method="bounded",
+        options={"xatol": 1e-4},
+    )
     c, top = exp(float(found.x)), float(found.fun)
     step = 1e-2 * c
     near = exponent(np.array([c - step, c, c + step], dtype=complex)).real
@@ -92,13 +99,3 @@ def contour(parts: Parts, epsilon: float) -> float:
             raise DeclarationError('contour: the integrand does not fall off; use method="fft"')
     value = total * width / np.pi
     return top + log(value) if value > 0 else -inf
-
-
-def _around_the_least(height: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
-    """An interval that holds the minimum of a function that falls and then rises, by steps from 0."""
-    at, step, here = 0.0, 1.0, height(0.0)
-    if height(-step) < here or here >= 1e300:
-        step = -step
-    while low < at + step < high and ((there := height(at + step)) < here or here >= 1e300):
-        at, here = at + step, there
-    return max(low, at - 1.0), min(high, at + 1.0)

@@ -224,9 +224,9 @@ class AdditiveMechanism(Mechanism):
     def _one(self, shift: float) -> Profile:
         """The profile of one number; if the noise is not even, both directions of the shift count."""
         profile = self.noise.profile(shift)
-        if len(profile.directions) == 1 or not isinstance(profile.single()[0], AtomLoss):
+        if len(profile.directions) == 1 or not isinstance(loss := profile.single()[0], AtomLoss):
             return profile
-        return Profile.of(symmetric_loss(profile.single()[0]), tight=False)
+        return Profile.of(symmetric_loss(loss), tight=False)
 
     def send(self, values: Any, rng: Randomness) -> Array:
         """See `Channel`."""

@@ -6,6 +6,7 @@ solved by HiGHS through scipy; the library groups samples by symmetry instead.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations, product
 from math import comb, exp, floor
 
@@ -16,6 +17,7 @@ from benchmarks.fuzz.case import ProblemCase
 from forcopt.models import TightAmplification
 from forcopt.privacy import (
     ClusterSample,
+    Design,
     PoissonSample,
     ProportionalAllocation,
     RandomizedRounding,
@@ -113,14 +115,15 @@ def design(rng: np.random.Generator) -> ProblemCase:
         return independent([simple(part, s) for part, s in zip(parts, sizes, strict=True)])
 
     names = ["a", "b"]
-    made = {
+    designs: dict[str, Callable[[], Design]] = {
         "simple": lambda: SimpleRandomSample(size=size[0]),
         "poisson": lambda: PoissonSample(rate=rate),
         "rounding": lambda: RandomizedRounding(rate=rate),
         "proportional": lambda: ProportionalAllocation(by="s", rate=rate),
         "stratified": lambda: StratifiedSample(by="s", sizes=dict(zip(names, size, strict=True))),
         "cluster": lambda: ClusterSample(by="s", chosen=chosen),
-    }[kind]()
+    }
+    made = designs[kind]()
     population = dict(zip(names, counts, strict=False)) if len(counts) > 1 else counts[0]
     p = TightAmplification.of(made, population, epsilon, changed=changed)
     return ProblemCase(p, "optimal", ratio(law(first), law(second), epsilon, relation))

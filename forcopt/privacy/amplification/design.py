@@ -70,6 +70,7 @@ def draw(
     Examples
     --------
     >>> import pandas as pd
+    >>> from forcopt.privacy import StratifiedSample
     >>> people = pd.DataFrame({"town": list("aaaabbbbbb"), "age": range(20, 30)})
     >>> sample = draw(StratifiedSample(by="town", sizes={"a": 1, "b": 2}), people, seed=1, weight="w")
     >>> sample["town"].tolist(), sample["w"].tolist()

@@ -31,6 +31,7 @@ def largest_epsilon(loss: Callable[[float], PrivacyLoss], target: float) -> floa
 
     Examples
     --------
+    >>> from forcopt.privacy.amplification import randomized_rounding
     >>> round(largest_epsilon(lambda e: randomized_rounding(e, 0.01), target=1.0), 6)
     1.905909
     """
@@ -55,6 +56,7 @@ def largest_rate(loss: Callable[[float], PrivacyLoss], target: float) -> float:
 
     Examples
     --------
+    >>> from forcopt.privacy.amplification import poisson_sample
     >>> round(largest_rate(lambda r: poisson_sample(1.0, r), target=0.1), 6)
     0.061207
     """
@@ -76,6 +78,7 @@ def largest_size(loss: Callable[[int], PrivacyLoss], target: float, most: int) -
 
     Examples
     --------
+    >>> from forcopt.privacy.amplification import simple_random_sample
     >>> largest_size(lambda m: simple_random_sample(1.0, m, 100), target=0.1, most=100)
     6
     """

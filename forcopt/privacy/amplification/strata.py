@@ -336,4 +336,4 @@ def _noisy_sum(epsilon: float, share: Fraction, n: int) -> float:
 
 def _share(rate: float, rows: Array, rng: np.random.Generator) -> Array:
     sizes, probabilities = _two_sizes(simplest(rate), len(rows))
-    return rng.choice(rows, rng.choice(sizes, p=probabilities), replace=False)
+    return np.asarray(rng.choice(rows, rng.choice(sizes, p=probabilities), replace=False))
