@@ -57,14 +57,29 @@ PRIVATE = {
 
 
 def test_every_private_method_is_looked_at():
-    """A method is private by its name; each must be in the table above."""
+    """Methods declare themselves private; each must be in the table above."""
     found = {
         (name, method)
         for name, cls in problem_classes().items()
-        for method in cls.methods
-        if method.startswith(("dp-", "private-"))
+        for method, entry in cls.methods.items()
+        if entry.private
     }
     assert found == set(PRIVATE)
+
+
+def test_only_methods_declared_private_return_private_outcomes():
+    class Coin(fo.Problem):
+        default_method = "toss"
+
+        def evaluate(self, decision):
+            return fo.Evaluation(0.0)
+
+    @Coin.algorithm("toss", exact=False)
+    def toss(problem):
+        return fo.Outcome(1, private=True)
+
+    with pytest.raises(fo.DeclarationError, match="register it with private=True"):
+        Coin().solve()
 
 
 def secrets(problem):
@@ -130,11 +145,11 @@ def test_the_command_line_prints_the_release_alone(tmp_path):
 
     problem = postprocessing()
     problem.save(tmp_path / "p.json")
-    said = CliRunner().invoke(app, ["solve", str(tmp_path / "p.json"), "--seed", "1", "--json"])
-    assert said.exit_code == 0
-    assert json.loads(said.stdout)["metrics"] == {}
+    result = CliRunner().invoke(app, ["solve", str(tmp_path / "p.json"), "--seed", "1", "--json"])
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["metrics"] == {}
     for text in secrets(problem)[1]:
-        assert text not in said.stdout
+        assert text not in result.stdout
 
 
 def test_a_comparison_of_releases_stores_no_metric_of_the_data(tmp_path):

@@ -103,7 +103,7 @@ def project_box(point: Any, lower: Any, upper: Any, total: float, weights: Any =
     lower, upper : array_like
         Finite bounds, one number or one for each entry.
     total : float
-        The weighted sum; between those of the bounds, up to 1e-9 relative.
+        The weighted sum; between the sums of the bounds, up to 1e-9 relative.
     weights : array_like, default 1.0
         Positive; one number or one for each entry.
 

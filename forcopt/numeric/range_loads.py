@@ -53,7 +53,7 @@ class RangeLoads:
             _add(t, d, self._size, first, last, int(cost))
 
     def fit(self, first: int, last: int, costs: Array) -> bool:
-        """Add if no load then exceeds its budget; says whether it did."""
+        """Add if no load then exceeds its budget; returns whether it did."""
         return bool(self.first_fit(np.array([first]), np.array([last]), costs[:, None])[0])
 
     def first_fit(self, first: Array, last: Array, costs: Array, order: Array | None = None) -> Array:

@@ -1,19 +1,20 @@
 """Private mechanisms as objects: noise, profiles, calibration, accounts, sampling designs, audits."""
 
 from forcopt.privacy.accountant import Accountant, BudgetSpentError
-from forcopt.privacy.amplification import PrivacyLoss
-from forcopt.privacy.audits import Audit, audit
-from forcopt.privacy.budget import GDP, ZCDP, ApproximateDP, Budget, PrivacyBudget, PureDP, composed_epsilon
-from forcopt.privacy.calibration import calibrate
-from forcopt.privacy.designs import (
+from forcopt.privacy.amplification import (
     ClusterSample,
+    Design,
     PoissonSample,
+    PrivacyLoss,
     ProportionalAllocation,
     RandomizedRounding,
     SimpleRandomSample,
     StratifiedSample,
     draw,
 )
+from forcopt.privacy.audits import Audit, audit
+from forcopt.privacy.budget import GDP, ZCDP, ApproximateDP, Budget, PrivacyBudget, PureDP, composed_epsilon
+from forcopt.privacy.calibration import calibrate
 from forcopt.privacy.exponential import ExponentialMechanism
 from forcopt.privacy.mechanism import AdditiveMechanism, Both, Channel, Mechanism, PostProcessed, Sampled
 from forcopt.privacy.noises import (
@@ -47,6 +48,7 @@ __all__ = [
     "BudgetSpentError",
     "Channel",
     "ClusterSample",
+    "Design",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "ExponentialMechanism",

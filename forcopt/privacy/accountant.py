@@ -27,11 +27,11 @@ class Entry:
     Attributes
     ----------
     name : str
-        What was released.
+        Of the release.
     windows : tuple of str
         Where it counts.
     profile : Profile
-        What it told.
+        Its privacy profile.
     """
 
     name: str
@@ -94,7 +94,7 @@ class Accountant:
         Parameters
         ----------
         release : Mechanism or Profile
-            What will be told.
+            The release to come.
         windows : iterable of str, optional
             Where it counts; everywhere by default.
         name : str
@@ -120,14 +120,14 @@ class Accountant:
         return all(not self._refusal(entry, window) for window in entry.windows)
 
     def spent(self, window: str = "all") -> float:
-        """What a window has spent, in its budget's units (epsilon at delta, rho, or the square of mu)."""
+        """The spent part of a window's budget, in its units (epsilon at delta, rho, or the square of mu)."""
         budget = self._budget(window)
         if isinstance(budget, ApproximateDP) and budget.delta > 0:
             return budget.spent(self.profile(window))
         return float(sum((_exact(budget.spent(e.profile)) for e in self._in(window)), Fraction(0)))
 
     def remaining(self, window: str = "all") -> float:
-        """What is left of a window's budget, in the same units."""
+        """The rest of a window's budget, in the same units."""
         return float(_exact(self._budget(window).total) - _exact(self.spent(window)))
 
     def profile(self, window: str = "all") -> Profile:

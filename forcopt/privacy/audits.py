@@ -20,7 +20,7 @@ __all__ = ["Audit", "audit"]
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found.
+    """The result of an audit.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Audit:
     level : float
         The confidence.
     event : str
-        The event that tells the two data sets apart best.
+        The event that distinguishes the two data sets best.
     """
 
     epsilon: float
@@ -62,7 +62,7 @@ def audit(
     seed: int = 0,
     features: Callable[[Any], Any] | None = None,
 ) -> Audit:
-    """Look for an event that a mechanism tells two neighbouring data sets apart by.
+    """Search for an event by which a mechanism distinguishes two neighbouring data sets.
 
     Parameters
     ----------
@@ -73,13 +73,13 @@ def audit(
     epsilon, delta : float
         The claim.
     runs : int
-        How often the mechanism runs on each of the two; half of them find the event, the other half test it.
+        The number of runs on each of the two; half of them find the event, the other half test it.
     level : float
         The confidence of the lower bounds.
     seed : int
         Of the simulation.
     features : callable, optional
-        What to look at in an output: a number or an array, by default the output itself.
+        The features of an output that events are about: a number or an array, by default the output itself.
 
     Returns
     -------
@@ -163,7 +163,7 @@ class _Event:
 
 
 def _statistics(one: Array, other: Array, half: int) -> tuple[Array, Array]:
-    """The coordinates, and sums of them that may tell more; the direction comes from the first halves."""
+    """The coordinates, and sums of them that may do better; the direction comes from the first halves."""
     if one.shape[1] == 1:
         return one, other
     spread = np.concatenate([one[:half], other[:half]]).std(axis=0)

@@ -1,4 +1,4 @@
-"""What may be lost: budgets of pure, approximate, zero-concentrated and Gaussian differential privacy."""
+"""Budgets of pure, approximate, zero-concentrated and Gaussian differential privacy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Budget(Declared):
 
     @abstractmethod
     def spent(self, profile: Profile) -> float:
-        """What a profile takes of the budget, in its own units; infinite if it cannot be measured in them."""
+        """The part of the budget that a profile spends, in its units; infinite if not measurable."""
 
     @property
     @abstractmethod
@@ -143,7 +143,7 @@ class ZCDP(Budget):
 
 
 class GDP(Budget):
-    """Gaussian differential privacy (Dong, Roth and Su 2022): as hard to tell as N(0, 1) from N(mu, 1).
+    """Gaussian differential privacy (Dong, Roth and Su 2022): as hard to distinguish as N(0, 1) and N(mu, 1).
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ class PrivacyBudget(ApproximateDP):
     floor: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
 
     def split(self, mechanisms: int) -> float:
-        """The epsilon of each of so many purely private mechanisms, chosen one after the other.
+        """The epsilon of each of several purely private mechanisms, chosen one after the other.
 
         Raises
         ------
@@ -217,7 +217,7 @@ class PrivacyBudget(ApproximateDP):
 
 
 def composed_epsilon(epsilon: float, mechanisms: int, delta: float) -> float:
-    """The privacy loss of so many epsilon-private mechanisms together, except with probability delta.
+    """The privacy loss of several epsilon-private mechanisms together, except with probability delta.
 
     This is the optimal composition of Kairouz, Oh and Viswanath (2015). No mechanism loses more than
     randomized response with the same epsilon, whose losses are binomial.

@@ -32,7 +32,7 @@ def calibrate(
     Parameters
     ----------
     family : type of Noise
-        Such as `Gaussian`; the scale (or radius) is what is searched for.
+        Such as `Gaussian`; its scale (or radius) is searched for.
     budget : Budget
         `PureDP`, `ApproximateDP`, `ZCDP` or `GDP`.
     sensitivity, norm, dimension
@@ -68,7 +68,7 @@ def calibrate(
     Laplace(scale=4.0)
     """
     if family.size in fixed:
-        raise DeclarationError(f"{family.size} is what calibrate searches for; leave it out")
+        raise DeclarationError(f"{family.size} is found by calibrate; leave it out")
 
     def mechanism(size: float) -> AdditiveMechanism:
         noise = family(**{family.size: size}, **fixed)
@@ -94,20 +94,17 @@ def calibrate(
     while over(low) <= 0:
         low, high = low - 1.0, low
         if low < start - limit:
-            raise DeclarationError(
-                f"{budget} is kept by any {family.__name__} noise that can be told from none"
-            )
+            raise DeclarationError(f"{budget} is kept by any {family.__name__} noise that differs from none")
     if over(high) < -500 or over(low) > 500:  # a jump, not a root: bisect
         while high - low > TOLERANCE:
             middle = (low + high) / 2
             low, high = (middle, high) if over(middle) > 0 else (low, middle)
     else:
-        root = float(brentq(over, low, high, xtol=TOLERANCE, rtol=4 * np.finfo(float).eps))
-        step = TOLERANCE
-        while over(root) > 0:
-            root, step = root + step, 2 * step
-        high = root
-    return mechanism(_rounded(exp(high), lambda size: over(log(size)) <= 0))
+        high = float(brentq(over, low, high, xtol=TOLERANCE, rtol=4 * np.finfo(float).eps))
+    step = TOLERANCE
+    while not budget.holds(mechanism(exp(high)).profile()):  # a logarithm's rounding may hide an excess
+        high, step = high + step, 2 * step
+    return mechanism(_rounded(exp(high), lambda size: budget.holds(mechanism(size).profile())))
 
 
 def _rounded(size: float, holds: Any) -> float:

@@ -1,4 +1,4 @@
-"""The loss of a noise without its largest values, so that a contour integral applies to what is left."""
+"""The loss of a noise without its largest values, so that a contour integral applies to the rest."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ MANY = 1000
 """Atoms, from which on a table is smooth enough for a contour integral."""
 
 ROOM = 15.0
-"""How far above epsilon a loss counts as infinite; that adds at most e^-15 of the mass there to delta."""
+"""The distance above epsilon from which a loss counts as infinite; this adds e^-15 of its mass at most."""
 
 RESOLUTION = 1e-12
-"""Of an outcome, in units of the largest; those nearer to an infinite loss count as of one."""
+"""Of an outcome, in units of the largest; nearer outcomes to an infinite loss count as of one."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def capped_contour(loss: NoiseLoss | AtomLoss, count: int, epsilon: float) -> fl
     loss : NoiseLoss or AtomLoss
         One that `can_cap` allows.
     count : int
-        How often it is drawn.
+        The number of draws.
     epsilon : float
         The privacy loss.
 

@@ -59,7 +59,7 @@ def contour(parts: Parts, epsilon: float) -> float:
         if not loss.has_moments:
             raise DeclarationError(
                 f"contour: {type(getattr(loss, 'noise', loss)).__name__} has no smooth loss with exponential "
-                'moments; say method="fft"'
+                'moments; use method="fft"'
             )
 
     def exponent(z: Array) -> Array:
@@ -96,6 +96,6 @@ def contour(parts: Parts, epsilon: float) -> float:
         if np.abs(terms[-16:]).max() < 1e-14 * abs(total):
             break
         if start > MOST_NODES:
-            raise DeclarationError('contour: the integrand does not fall off; say method="fft"')
+            raise DeclarationError('contour: the integrand does not fall off; use method="fft"')
     value = total * width / np.pi
     return top + log(value) if value > 0 else -inf

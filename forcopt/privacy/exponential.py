@@ -24,7 +24,7 @@ class ExponentialMechanism(Mechanism):
     epsilon : float
         The privacy loss of the choice, above 0.
     sensitivity : float
-        What one person changes of any loss, at most; above 0.
+        The largest change of any loss by one person; above 0.
 
     Notes
     -----

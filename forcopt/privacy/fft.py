@@ -62,12 +62,12 @@ def bracket(parts: Parts, epsilon: float, rtol: float = 5e-3, points: int = LARG
     -------
     Bracket
         Lower and upper bounds that hold whatever the lattice. They include the error of the floating-point
-        transform (its standard bound in the 2-norm), and of what falls outside of the window (Chernoff).
+        transform (its standard bound in the 2-norm), and of the mass outside of the window (Chernoff).
 
     Notes
     -----
     Upper: the mass of a lattice cell goes to both its ends so that its probabilities under P *and* under Q
-    are kept, which only makes the pair easier to tell apart ("connect the dots", Doroshenko, Ghazi, Kamath,
+    are kept, which only makes the pair easier to distinguish ("connect the dots", Doroshenko, Ghazi, Kamath,
     Kumar and Manurangsi 2022); the error is of second order. Lower: the mass of the cell around a lattice
     point becomes one outcome, which is post-processing; its loss is not quite the lattice point, so that all
     are moved down by the largest such gap, but for some mass that is dropped. Both are tilted so that the

@@ -7,8 +7,9 @@ difference, ``delta(epsilon) = P(L > epsilon) - e^epsilon Q(L > epsilon)``, exac
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, expm1, inf, isfinite, log, sqrt, tanh
+from math import exp, expm1, inf, isfinite, isinf, log, log1p, sqrt, tanh
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,8 +29,11 @@ __all__ = [
     "NoiseLoss",
     "SampledLoss",
     "SubstitutedLoss",
+    "enumerated",
     "log_moment",
     "pure_loss",
+    "sampled_loss",
+    "symmetric_loss",
 ]
 
 TINY = 1e-60
@@ -184,7 +188,7 @@ class AtomLoss(Loss):
 
     def __init__(self, p: Array, q: Array, spacing: float | None = None) -> None:
         p, q = np.asarray(p, dtype=float), np.asarray(q, dtype=float)
-        self._pair, self.spacing = (p, q), spacing
+        self.pair, self.spacing = (p, q), spacing
         self.infinite = float(p[q <= 0].sum())
         both = (p > 0) & (q > 0)
         p, q = p[both], q[both]
@@ -211,12 +215,41 @@ class AtomLoss(Loss):
 
     def reversed(self) -> Loss:
         """See `Loss`."""
-        return AtomLoss(self._pair[1], self._pair[0], self.spacing)
+        return AtomLoss(self.pair[1], self.pair[0], self.spacing)
 
     @property
     def pure(self) -> float:
         """See `Loss`."""
         return inf if self.infinite > 0 else max(0.0, self.span[1])
+
+
+def symmetric_loss(one: AtomLoss) -> AtomLoss:
+    """The loss whose delta, at each epsilon, is the larger one of a pair (P, Q) and of (Q, P).
+
+    It is that of a pair itself, since the maximum of two convex functions of e^epsilon is convex (Zhu, Dong
+    and Wang 2022, Proposition 8), and it is symmetric. Its compositions dominate all
+    compositions of the two pairs, as when one person moves one number up and another number down. O(n log n).
+    """
+    both = (one, one.reversed())
+    cuts = np.unique(np.concatenate([loss.losses for loss in both]))  # type: ignore[attr-defined]
+    cuts = cuts[cuts > 1e-14]  # at 0 the curves meet; below, symmetry determines them
+    tails = [loss.tails(cuts) for loss in both]
+    with np.errstate(over="ignore", invalid="ignore"):
+        deltas = [p - np.where(q > 0, np.exp(cuts) * q, 0.0) for p, q in tails]
+    first = deltas[0] >= deltas[1] - 1e-15 * deltas[0]
+    p, q, below = [], [], [loss.tails(np.nextafter(cuts, -inf)) for loss in both]
+    for i in range(len(cuts)):
+        at = 0 if first[i] else 1
+        p.append(float(below[at][0][i] - tails[at][0][i]))
+        q.append(float(below[at][1][i] - tails[at][1][i]))
+        if i + 1 < len(cuts) and first[i] != first[i + 1]:  # the curves cross between: an atom is there
+            mass = [tails[at][k][i] - tails[1 - at][k][i] for k in (0, 1)]
+            p.append(float(max(mass[0], 0.0)))
+            q.append(float(max(mass[1], 0.0)))
+    at = int(both[1].infinite > both[0].infinite)  # type: ignore[attr-defined]
+    beyond = both[at].infinite  # type: ignore[attr-defined]
+    rest = max(0.0, 1 - sum(p) - sum(q) - beyond)  # outcomes without loss
+    return AtomLoss(np.array([*p, *q, rest, beyond, 0.0]), np.array([*q, *p, rest, 0.0, beyond]))
 
 
 def pure_loss(epsilon: float, delta: float = 0.0) -> Loss:
@@ -282,11 +315,37 @@ class BinomialLoss(Loss):
         one = -2 * float(ndtri(1 / (1 + exp(self.each)))) if self.each < 700 else inf
         return sqrt(self.count) * one if isfinite(one) else None
 
+    def table(self) -> AtomLoss:
+        """The same loss by its outcomes, the numbers of lies."""
+        lies, lie = np.arange(self.count + 1), 1 / (1 + exp(min(self.each, 700.0)))
+        return AtomLoss(binom.pmf(lies, self.count, lie), binom.pmf(lies, self.count, 1 - lie))
+
     def log_delta(self, epsilon: float) -> float:
         """See `Loss`."""
         if self.count == 1 and abs(epsilon) < self.each:  # the tails' difference, without cancellation
             return log(-expm1(epsilon - self.each)) - float(np.log1p(exp(-self.each)))
         return super().log_delta(epsilon)
+
+
+MOST_OUTCOMES = 20_000
+"""Of a composition that is enumerated."""
+
+
+def enumerated(parts: Sequence[tuple[Loss, int]]) -> AtomLoss | None:
+    """The loss of a composition of tables and randomized responses with few outcomes together."""
+    tables, outcomes = [], 1
+    for loss, count in parts:
+        table = loss.table() if isinstance(loss, BinomialLoss) else loss
+        if not isinstance(table, AtomLoss):
+            return None
+        outcomes *= max(2, len(table.pair[0])) ** min(count, 20)
+        if outcomes > MOST_OUTCOMES:
+            return None
+        tables += [table.pair] * count
+    p, q = np.ones(1), np.ones(1)
+    for one, other in tables:
+        p, q = np.outer(p, one).ravel(), np.outer(q, other).ravel()
+    return AtomLoss(p, q)
 
 
 @dataclass(frozen=True)
@@ -339,6 +398,19 @@ class NoiseLoss(Loss):
         return self.noise.log_moment(z, self.shift)
 
 
+def sampled_loss(base: Loss, rate: float, added: bool = False) -> Loss:
+    """The loss of a sampled mechanism, see `SampledLoss`; that of a table is a table."""
+    if not isinstance(base, AtomLoss):
+        return SampledLoss(base, rate, added)
+    p, q = base.pair
+    return AtomLoss(p, (1 - rate) * p + rate * q) if added else AtomLoss((1 - rate) * q + rate * p, q)
+
+
+def _mixed(rate: float, loss: float) -> float:
+    """``log(1 - rate + rate e^loss)``."""
+    return log1p(rate * expm1(loss)) if loss < 700 else loss + log(rate)
+
+
 @dataclass(frozen=True)
 class SampledLoss(Loss):
     """The loss if a record takes part with probability `rate` only: (1 - rate) Q + rate P against Q.
@@ -373,19 +445,16 @@ class SampledLoss(Loss):
     @property
     def span(self) -> tuple[float, float]:
         """See `Loss`."""
-        low, high = self.base.span
-        if self.added:
-            return (
-                -float(np.logaddexp(np.log1p(-self.rate), log(self.rate) - low)) if self.rate < 1 else low,
-                -float(np.logaddexp(np.log1p(-self.rate), log(self.rate) - high)) if self.rate < 1 else high,
-            )
         if self.rate == 1:
-            return low, high
-        rest = np.log1p(-self.rate)
-        return (
-            float(np.logaddexp(rest, log(self.rate) + low)),
-            float(np.logaddexp(rest, log(self.rate) + high)),
-        )
+            return self.base.span
+        low, high = self.base.span  # an infinite loss of the base is a finite one here
+        if self.added:
+            low, high = -(inf if isinf(self.base.pure) else high), -low
+        elif isinf(self.base.reversed().pure):
+            low = -inf
+        ends = _mixed(self.rate, low), _mixed(self.rate, high)
+        ends = ends[0] - 1e-12 * abs(ends[0]), ends[1] + 1e-12 * abs(ends[1])  # so that atoms are within
+        return (-ends[1], -ends[0]) if self.added else ends
 
     def reversed(self) -> Loss:
         """See `Loss`."""
@@ -398,7 +467,7 @@ class SampledLoss(Loss):
         if self.added:
             most = -float(np.log1p(-self.rate)) if self.rate < 1 else inf
             return min(most, self.span[1]) if isfinite(base) else most
-        return float(np.log1p(self.rate * expm1(base))) if base < 700 else inf
+        return _mixed(self.rate, base)
 
 
 @dataclass(frozen=True)

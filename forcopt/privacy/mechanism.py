@@ -1,4 +1,4 @@
-"""Mechanisms as objects: what they release, what that costs, and how they are put together."""
+"""Mechanisms as objects: their releases, privacy profiles and compositions."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pydantic import Field, model_validator
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
-from forcopt.privacy.designs import Design
-from forcopt.privacy.losses import GaussianLoss
+from forcopt.privacy.amplification.design import Design, Population
+from forcopt.privacy.losses import AtomLoss, GaussianLoss, symmetric_loss
 from forcopt.privacy.noises import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Noise, Staircase
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.randomness import Randomness, Release, Secure, opendp
@@ -37,7 +37,7 @@ class Channel(Declared):
         values : array_like
             The data.
         rng : Secure or Simulated
-            `Secure` by default; with ``Simulated(seed)`` the release says that it is a simulation.
+            `Secure` by default; with ``Simulated(seed)`` the release is marked as a simulation.
         """
         rng = Secure() if rng is None else rng
         if not hasattr(rng, "simulated"):
@@ -47,14 +47,14 @@ class Channel(Declared):
 
     @abstractmethod
     def send(self, values: Any, rng: Randomness) -> Any:
-        """What comes out, without a label."""
+        """The output, without a label."""
 
     def describe(self) -> dict[str, Any]:
         """The declaration, as a release shows it."""
         return self.to_dict()
 
     def total_variation(self, values: Any) -> float:
-        """How far the secure draws for these data are from the declared law, at most."""
+        """A bound on the total variation between the secure draws for these data and the declared law."""
         return 0.0
 
     def __rshift__(self, then: Callable[[Any], Any]) -> PostProcessed:
@@ -77,8 +77,8 @@ class Mechanism(Channel):
         mine = self.parts if isinstance(self, Both) else (self,)
         return Both(parts=(*mine, *(other.parts if isinstance(other, Both) else (other,))))
 
-    def on(self, design: Design, population: int | None = None) -> Sampled:
-        """The mechanism on a sample of the records, which amplifies its privacy."""
+    def on(self, design: Design, population: Population = None) -> Sampled:
+        """The mechanism on a sample of the records, which amplifies its privacy; see `Design.amplify`."""
         return Sampled(mechanism=self, design=design, population=population)
 
 
@@ -132,7 +132,7 @@ class Both(Mechanism):
     parts: tuple[Mechanism, ...] = Field(min_length=1)
 
     def send(self, values: Any, rng: Randomness) -> Any:
-        """See `Channel`: a tuple with what each part releases."""
+        """See `Channel`: a tuple of the releases of the parts."""
         return tuple(part.send(values, rng) for part in self.parts)
 
     def describe(self) -> dict[str, Any]:
@@ -156,13 +156,13 @@ class AdditiveMechanism(Mechanism):
     noise : Noise
         The law.
     sensitivity : float
-        What one person changes of the numbers, at most, in `norm`; above 0.
+        The largest change of the numbers by one person, in `norm`; above 0.
     norm : {"l1", "l2", "linf"}
         In which norm. ``"l1"`` is for Laplace and Gaussian noise and their whole kin, ``"l2"`` for the
-        Gaussian and its kin. ``"linf"`` says that every number may change by `sensitivity`, and takes any
-        even log-concave noise; `dimension` says how many numbers there are.
+        Gaussian and its kin. Under ``"linf"`` each of `dimension` numbers may change by
+        `sensitivity`, and any even log-concave noise will do.
     dimension : int
-        How many numbers are released, for ``"linf"``.
+        The number of numbers, for ``"linf"``.
 
     Notes
     -----
@@ -195,7 +195,7 @@ class AdditiveMechanism(Mechanism):
         if self.dimension > 1 and self.norm in able and not isinstance(self.noise, able[self.norm]):
             raise DeclarationError(
                 f"AdditiveMechanism: norm is {self.norm!r}, whose worst change of {self.dimension} numbers "
-                f'is not known for {type(self.noise).__name__}; say norm="linf"'
+                f'is not known for {type(self.noise).__name__}; use norm="linf"'
             )
         if self.dimension > 1 and self.norm == "linf" and isinstance(self.noise, Staircase):
             raise DeclarationError(
@@ -214,18 +214,25 @@ class AdditiveMechanism(Mechanism):
         """See `Mechanism`."""
         shift = self.sensitivity * _distance(distance)
         if self.norm == "linf":
-            return self.noise.profile(shift) ** self.dimension
+            return self._one(shift) ** self.dimension
         if isinstance(self.noise, Gaussian):
             return Profile.of(GaussianLoss(shift / self.noise.scale))
         if isinstance(self.noise, DiscreteGaussian) and self.norm == "l2" and self.dimension > 1:
             return Profile.concentrated(self.noise.rho(shift))
-        return self.noise.profile(shift)
+        return self._one(shift)
+
+    def _one(self, shift: float) -> Profile:
+        """The profile of one number; if the noise is not even, both directions of the shift count."""
+        profile = self.noise.profile(shift)
+        if len(profile.directions) == 1 or not isinstance(loss := profile.single()[0], AtomLoss):
+            return profile
+        return Profile.of(symmetric_loss(loss), tight=False)
 
     def send(self, values: Any, rng: Randomness) -> Array:
         """See `Channel`."""
         exact = as_numbers(values, "values")
         if self.dimension > 1 and exact.size != self.dimension:
-            raise DeclarationError(f"values has {exact.size} numbers; dimension says {self.dimension}")
+            raise DeclarationError(f"values has {exact.size} numbers; dimension is {self.dimension}")
         if self.noise.whole:
             if (exact != np.round(exact)).any():
                 raise DeclarationError("values must be whole, since the noise is; round them first")
@@ -267,11 +274,11 @@ class Sampled(Mechanism):
     Parameters
     ----------
     mechanism : Mechanism
-        What runs on the sample.
+        The mechanism; its profile is read as that between samples that are `design.neighbours`.
     design : Design
-        `PoissonSample` (data that differ by one record more) or `SimpleRandomSample` (by a substitution).
-    population : int, optional
-        The number of records, public, for a `SimpleRandomSample`.
+        Any. `PoissonSample` and `SimpleRandomSample` amplify every profile exactly, the others pure privacy.
+    population : int, sequence or mapping, optional
+        The public number of records, or the numbers of each stratum or cluster; see `Design.loss`.
 
     References
     ----------
@@ -288,7 +295,7 @@ class Sampled(Mechanism):
 
     mechanism: Mechanism
     design: Design
-    population: int | None = None
+    population: Population = None
 
     def profile(self, distance: int = 1) -> Profile:
         """See `Mechanism`; for neighbours at distance 1."""

@@ -16,7 +16,7 @@ from forcopt.privacy.capped import can_cap, capped_contour
 from forcopt.privacy.conditioned import can_condition, conditioned
 from forcopt.privacy.contour import contour
 from forcopt.privacy.fft import Bracket, bracket, upper_bound
-from forcopt.privacy.losses import BinomialLoss, GaussianLoss, Loss, pure_loss
+from forcopt.privacy.losses import BinomialLoss, GaussianLoss, Loss, enumerated, pure_loss
 
 __all__ = ["Bracket", "Profile"]
 
@@ -28,7 +28,7 @@ RESOLVED = -34.0
 
 @dataclass(frozen=True)
 class Profile:
-    """What a mechanism tells of its neighbouring inputs: ``delta(epsilon)`` and its inverse.
+    """The privacy profile of a mechanism: ``delta(epsilon)`` and its inverse.
 
     Profiles compose: ``one @ other`` for mechanisms run one after the other (each may be chosen after the
     earlier answers, the profiles being fixed), ``profile ** k`` for k of them.
@@ -150,7 +150,11 @@ class Profile:
             high = min(2 * high, most)
             if high > 1e5:
                 return inf
-        root = float(brentq(over, 0.0, high, xtol=1e-13, rtol=1e-12))
+        low = 0.0
+        while over(high) == 0 and high - low > 1e-12 * (1 + high):  # delta is flat: find where it begins
+            middle = (low + high) / 2
+            low, high = (middle, high) if over(middle) > 0 else (low, middle)
+        root = float(brentq(over, low, high, xtol=1e-13, rtol=1e-12))
         while over(root) > 0:  # on the safe side of rounding
             root += 1e-12 * (1 + root)
         return root
@@ -250,6 +254,8 @@ def _merged(parts: tuple[tuple[Loss, int], ...]) -> list[tuple[Loss, int]]:
         (BinomialLoss(loss.each, k), 1) if isinstance(loss, BinomialLoss) else (loss, k)
         for loss, k in counts.items()
     ]
+    if shift == 0 and sum(k for _, k in out) > 1 and (table := enumerated(out)) is not None:
+        return [(table, 1)]
     return [*out, (GaussianLoss(sqrt(shift)), 1)] if shift > 0 else out
 
 
@@ -260,7 +266,7 @@ def _log_delta(parts: list[tuple[Loss, int]], epsilon: float, method: Engine) ->
     if method in ("auto", "closed") and single:
         return parts[0][0].log_delta(epsilon)
     if method == "closed":
-        raise DeclarationError('the composition has no closed form; say method="contour" or "fft"')
+        raise DeclarationError('the composition has no closed form; use method="contour" or "fft"')
     if method == "contour":
         return min(0.0, contour(parts, epsilon))
     loss, count = parts[0]

@@ -31,7 +31,7 @@ class RandomizedResponse(Mechanism):
     epsilon : float
         The privacy loss of one report, above 0.
     groups : int, optional
-        How many groups there are, K; needed by `release` only.
+        The number of groups, K; needed by `release` only.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class RandomizedResponse(Mechanism):
     def send(self, values: Any, rng: Randomness) -> Array:
         """See `Channel`: the reports of people whose groups are coded 0 to ``groups - 1``."""
         if self.groups is None:
-            raise DeclarationError("RandomizedResponse: say groups, how many there are, to release")
+            raise DeclarationError("RandomizedResponse: give groups, their number, to release")
         return self._reports(values, self.groups, rng.generator())
 
     def transition(self, groups: int) -> Array:
@@ -78,14 +78,14 @@ class RandomizedResponse(Mechanism):
         return float(1 / (1 + (groups - 1) * other)), float(other / (1 + (groups - 1) * other))
 
     def privatize(self, codes: Any, groups: int, seed: int | np.random.Generator | None = None) -> Array:
-        """What people of these groups report: each one's group sent through the channel once.
+        """The reports of people of these groups: each group is sent through the channel once.
 
         Parameters
         ----------
         codes : Any
             Integers from 0 to groups - 1, shape ``(n,)``.
         groups : int
-            How many groups there are, K.
+            The number of groups, K.
         seed : int or numpy.random.Generator, optional
             Simulates; without one the system's randomness is drawn from.
 
@@ -125,7 +125,7 @@ class RandomizedResponse(Mechanism):
         return np.moveaxis(by_group, 0, axis)
 
     def observe(self, reports: Any) -> ObservedGroups:
-        """Say that these reports (a column of groups) are what came through this channel."""
+        """Declare these reports (a column of groups) as outputs of this channel."""
         return ObservedGroups(reports, self)
 
 
@@ -138,7 +138,7 @@ class ObservedGroups:
     reports : Any
         The group that each record reports, shape ``(n,)``.
     channel : RandomizedResponse
-        What the true groups went through.
+        The channel that the true groups were sent through.
     """
 
     reports: Any

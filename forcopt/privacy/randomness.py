@@ -1,4 +1,4 @@
-"""Where the randomness of a release comes from, and what a release says of it."""
+"""The source of randomness of a release, and its label."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def randomness(rng: Any = None, seed: Any = None) -> Randomness:
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """What a mechanism gave out, and nothing of what it was given.
+    """The output of a mechanism, without its input.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Release:
     simulated : bool
         Whether a seed drew the noise: then it is a study, and not private.
     total_variation : float
-        How far the law that was drawn from is from the declared one, in all; an (epsilon, delta) guarantee of
+        The total variation between the drawn and the declared law; an (epsilon, delta) guarantee of
         the declared law holds with ``(1 + exp(epsilon)) * total_variation`` added to delta.
     """
 

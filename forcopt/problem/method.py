@@ -157,6 +157,8 @@ class Method:
         The code.
     prepare : Callable[[], object], optional
         `forcopt.compare` calls it before the clock of a run starts, for instance to compile code.
+    private : bool, default False
+        Whether outcomes may be private releases (`Outcome.private`); no other method may return one.
     """
 
     name: str
@@ -167,6 +169,7 @@ class Method:
     options: Mapping[str, Any]
     function: Callable[..., Any] = field(repr=False)
     prepare: Callable[[], object] | None = field(default=None, repr=False)
+    private: bool = False
 
     @classmethod
     def of(
@@ -178,6 +181,7 @@ class Method:
         guarantee: Callable[[Any], float] | None,
         cites: str,
         prepare: Callable[[], object] | None = None,
+        private: bool = False,
     ) -> Method:
         """Make a method of a function and read its options from the signature.
 
@@ -195,7 +199,7 @@ class Method:
                     f"formulation {name!r} has an option {hidden[0]!r}; this name belongs to a common option"
                 )
         options = {p.name: p.default for p in parameters if p.name not in COMMON_OPTIONS}
-        return cls(name, kind, exact, guarantee, cites, options, function, prepare)
+        return cls(name, kind, exact, guarantee, cites, options, function, prepare, private)
 
     @property
     def common(self) -> tuple[str, ...]:

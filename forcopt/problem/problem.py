@@ -135,6 +135,7 @@ class Problem(Declared):
         guarantee: Callable[[Any], float] | None = None,
         cites: str = "",
         prepare: Callable[[], object] | None = None,
+        private: bool = False,
     ) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
         """Register a function ``(problem, **options) -> Outcome`` that solves the problem by itself.
 
@@ -144,7 +145,7 @@ class Problem(Declared):
             The field's name for the method.
         exact : bool
             Whether the algorithm proves optimality.
-        guarantee, cites, prepare
+        guarantee, cites, prepare, private
             See `Method`.
 
         Returns
@@ -154,7 +155,7 @@ class Problem(Declared):
         """
 
         def register(function: Callable[..., Outcome]) -> Callable[..., Outcome]:
-            made = Method.of(function, name, "algorithm", exact, guarantee, cites, prepare)
+            made = Method.of(function, name, "algorithm", exact, guarantee, cites, prepare, private)
             cls._own_methods[name] = made
             return function
 
@@ -377,6 +378,10 @@ class Problem(Declared):
         return found
 
     def _from_outcome(self, method: Method, outcome: Outcome, backend: str, deadline: Deadline) -> Solution:
+        if outcome.private and not method.private:
+            raise DeclarationError(
+                f"method {method.name!r} returned a private outcome; register it with private=True"
+            )
         evaluation = None if outcome.decision is None else self._evaluated(outcome.decision)
         status = outcome.status
         if status is None:

@@ -65,7 +65,7 @@ def replicate(
     level : float, default 0.95
         Of the intervals, between 0 and 1.
     half_width : float or Mapping[str, float], optional
-        Stop when the interval of every metric (of those named) is at most this far from its mean. It is
+        Stop when the interval of every metric (or of the named ones) is at most this far from its mean. It is
         looked at after at least 30 repetitions, at most 100 times.
     executor : Executor, optional
         Any `concurrent.futures.Executor`; then the functions must be importable by its workers.
@@ -133,9 +133,9 @@ def replicate(
 
 
 def _check(runs: int, rng: int, metrics: Mapping[str, Any], store: str | Path | None, name: str) -> None:
-    for what, value, least in (("runs", runs, 1), ("rng", rng, 0)):
+    for name, value, least in (("runs", runs, 1), ("rng", rng, 0)):
         if not isinstance(value, int | np.integer) or value < least:
-            raise DeclarationError(f"{what} is {value!r}; it must be an integer >= {least}")
+            raise DeclarationError(f"{name} is {value!r}; it must be an integer >= {least}")
     if not metrics:
         raise DeclarationError("metrics is empty; name at least one")
     if store is not None and not name:
@@ -182,7 +182,7 @@ def _rows(
     done: Mapping[int, dict[str, Array]],
     executor: Executor | None,
 ) -> Iterator[tuple[int, dict[str, Array]]]:
-    """Give the repetitions in their order; an executor works on those to come."""
+    """Give the repetitions in their order; an executor works ahead."""
     if executor is None:
         for at in range(runs):
             yield at, done[at] if at in done else task(at)

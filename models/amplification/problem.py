@@ -12,8 +12,15 @@ from pydantic import Field, field_validator, model_validator
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
-from forcopt.models.amplification.states import Pair, SizeLaw, cluster_pair, stratified_pair
-from forcopt.privacy.amplification import rounded_sizes, whole_number
+from forcopt.models.amplification.states import Pair, cluster_pair, stratified_pair
+from forcopt.privacy.amplification import (
+    ClusterSample,
+    Design,
+    RandomizedRounding,
+    SimpleRandomSample,
+    whole_number,
+)
+from forcopt.privacy.amplification.design import Population, SizeLaw
 from forcopt.privacy.relations import Neighbours, SampleRelation
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 from forcopt.problem.drawing import finished, panel
@@ -155,6 +162,52 @@ class TightAmplification(Problem):
     # -- designs ---------------------------------------------------------------------------------------------
 
     @classmethod
+    def of(
+        cls,
+        design: Design,
+        population: Population,
+        epsilon: float,
+        *,
+        changed: int = 0,
+        mechanism: SampleRelation | None = None,
+        neighbours: Neighbours | None = None,
+    ) -> Self:
+        """The samples of a design, with those of a neighbouring population.
+
+        Parameters
+        ----------
+        design : Design
+            Any of `forcopt.privacy`.
+        population : int, sequence or mapping
+            The number of records, in each stratum or cluster, of the first population.
+        epsilon : float
+            Of the mechanism.
+        changed : int, default 0
+            The stratum or cluster in which the populations differ, in the order of ``design.counts``.
+        mechanism, neighbours
+            See `forcopt.privacy.amplification`; by default both are ``design.neighbours``.
+
+        Examples
+        --------
+        >>> from forcopt.models import TightAmplification
+        >>> from forcopt.privacy import PoissonSample
+        >>> design = PoissonSample(rate=0.25)
+        >>> p = TightAmplification.of(design, 4, epsilon=1.0)
+        >>> round(p.solve().decision.loss, 6), round(design.loss(1.0).exact, 6)
+        (0.357374, 0.357374)
+        """
+        between = neighbours or design.neighbours
+        counts = design.counts(population)
+        if isinstance(design, ClusterSample):
+            return cls.cluster_sample(counts, design.chosen, changed, epsilon, neighbours=between)
+        more = [n + (i == changed and between == "add_remove") for i, n in enumerate(counts)]
+        before, after = design.size_law(counts), design.size_law(more)
+        private = mechanism or design.neighbours
+        return cls.stratified(
+            counts, before, after, epsilon, changed=changed, mechanism=private, neighbours=between
+        )
+
+    @classmethod
     def simple_random_sample(
         cls,
         size: int,
@@ -165,8 +218,8 @@ class TightAmplification(Problem):
         neighbours: Neighbours = "substitute",
     ) -> Self:
         """A sample of a fixed size; see `forcopt.privacy.amplification.simple_random_sample`."""
-        law = [((whole_number(size, "size"),), 1.0)]
-        return cls.stratified([population], law, law, epsilon, mechanism=mechanism, neighbours=neighbours)
+        design = SimpleRandomSample(size=whole_number(size, "size"))
+        return cls.of(design, population, epsilon, mechanism=mechanism, neighbours=neighbours)
 
     @classmethod
     def random_size(
@@ -217,12 +270,7 @@ class TightAmplification(Problem):
 
         See `forcopt.privacy.amplification.randomized_rounding`.
         """
-        return cls.random_size(
-            rounded_sizes(rate, population),
-            epsilon,
-            after=rounded_sizes(rate, population + 1),
-            mechanism=mechanism,
-        )
+        return cls.of(RandomizedRounding(rate=rate), population, epsilon, mechanism=mechanism)
 
     @classmethod
     def stratified(

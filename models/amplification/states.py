@@ -16,14 +16,12 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.privacy.amplification import whole_number
+from forcopt.privacy.amplification.design import SizeLaw
 from forcopt.privacy.relations import Neighbours, SampleRelation
 
-__all__ = ["Pair", "SizeLaw", "cluster_pair", "stratified_pair"]
+__all__ = ["Pair", "cluster_pair", "stratified_pair"]
 
 MOST_STATES = 100_000
-
-SizeLaw = Sequence[tuple[Sequence[int], float]]
-"""Sizes of the samples of all strata, with their probability."""
 
 
 class Pair(NamedTuple):

@@ -35,6 +35,7 @@ __all__ = ["dp_oracle_learner"]
     exact=False,
     guarantee=lambda problem: plan(problem).gap,
     cites="Jagielski et al. (2019), Algorithm 3 and Theorem 4.3",
+    private=True,
 )
 def dp_oracle_learner(
     problem: FairClassification,

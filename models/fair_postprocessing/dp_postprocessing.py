@@ -96,6 +96,7 @@ def privacy_cost(problem: FairPostprocessing, beta: float = 0.05) -> PrivacyCost
     exact=False,
     guarantee=lambda problem: privacy_cost(problem).error,
     cites="Jagielski et al. (2019), Algorithm 1 and Theorem 3.1",
+    private=True,
 )
 def dp_postprocessing(
     problem: FairPostprocessing,
@@ -171,7 +172,7 @@ def dp_postprocessing(
     model.minimize(rates.total(((0, 1), (1, 0))).sum() / float(problem.counts.sum()))
     result = model.solve(backend or "highs", time_limit=deadline.left)
     if not result.status.has_solution:
-        return Outcome(None, status=result.status, message=result.message)
+        return Outcome(None, private=True, status=result.status, message=result.message)
     error = privacy_cost(problem, beta).error
     private = f"{_privacy(problem).epsilon:g}-differentially private in the groups of the records"
     if rng.simulated:

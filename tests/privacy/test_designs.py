@@ -3,8 +3,12 @@ import pandas as pd
 import pytest
 
 from forcopt.errors import DeclarationError
+from forcopt.models import TightAmplification
 from forcopt.privacy import (
+    AdditiveMechanism,
     ClusterSample,
+    Gaussian,
+    Laplace,
     PoissonSample,
     ProportionalAllocation,
     RandomizedRounding,
@@ -83,3 +87,51 @@ def test_bad_designs_are_refused():
         SimpleRandomSample(size=-1)
     with pytest.raises(DeclarationError, match="has a column 'town' already"):
         draw(SimpleRandomSample(size=1), FRAME, 0, weight="town")
+
+
+def random_design(rng):
+    """A small design, with a population that it can be drawn from."""
+    counts = [int(n) for n in rng.integers(1, 5, size=int(rng.integers(2, 4)))]
+    named = {f"s{i}": n for i, n in enumerate(counts)}
+    kind = rng.integers(6)
+    rate = float(rng.choice([0.0, 0.1, 1 / 3, 0.5, 0.7, 1.0]))
+    if kind == 0:
+        return SimpleRandomSample(size=int(rng.integers(0, counts[0] + 1))), counts[0]
+    if kind == 1:
+        return PoissonSample(rate=rate), counts[0]
+    if kind == 2:
+        return RandomizedRounding(rate=rate), counts[0]
+    if kind == 3:
+        return ProportionalAllocation(by="s", rate=rate), named
+    if kind == 4:
+        sizes = {s: int(rng.integers(0, n + 1)) for s, n in named.items()}
+        return StratifiedSample(by="s", sizes=dict(reversed(sizes.items()))), named
+    return ClusterSample(by="s", chosen=int(rng.integers(0, len(counts) + 1))), counts
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_loss_of_a_design_agrees_with_the_linear_program_over_its_samples(seed):
+    """Also the profile of a pure mechanism on the design."""
+    rng = np.random.default_rng(seed)
+    design, population = random_design(rng)
+    epsilon = float(np.exp(rng.uniform(-2, 1)))
+    places = range(len(design.counts(population)))
+    programs = [TightAmplification.of(design, population, epsilon, changed=i) for i in places]
+    exact = max(p.solve().decision.loss for p in programs)
+    loss = design.loss(epsilon, population)
+    assert loss.lower - 1e-6 <= exact <= loss.upper + 1e-6
+    assert loss.exact is None or loss.exact == pytest.approx(exact, abs=1e-6)
+    sampled = AdditiveMechanism(Laplace(epsilon=epsilon)).on(design, population).profile()
+    known = loss.upper if loss.exact is None else loss.exact
+    assert sampled.epsilon(0.0) == pytest.approx(known, abs=1e-12) and sampled.delta(known * 1.0001) < 1e-12
+
+
+def test_designs_that_amplify_pure_privacy_only_refuse_unbounded_losses():
+    with pytest.raises(DeclarationError, match="pure privacy only"):
+        AdditiveMechanism(Gaussian(scale=1.0)).on(RandomizedRounding(rate=0.1), 30).profile()
+    with pytest.raises(DeclarationError, match="population is missing"):
+        ClusterSample(by="town", chosen=1).loss(1.0)
+    with pytest.raises(DeclarationError, match="'b' is missing in population"):
+        StratifiedSample(by="town", sizes={"a": 1, "b": 1}).loss(1.0, {"a": 3})
+    with pytest.raises(DeclarationError, match="by is 'town', a column of a table; the records are ndarray"):
+        ClusterSample(by="town", chosen=1).take(np.arange(4.0), np.random.default_rng(0))

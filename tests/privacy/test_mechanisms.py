@@ -158,7 +158,7 @@ def test_calibration_is_tight(family, budget, fixed):
 def test_calibration_that_cannot_be():
     with pytest.raises(DeclarationError, match="no Gaussian noise keeps PureDP"):
         calibrate(Gaussian, PureDP(1.0))
-    with pytest.raises(DeclarationError, match="scale is what calibrate searches for"):
+    with pytest.raises(DeclarationError, match="scale is found by calibrate"):
         calibrate(Gaussian, ZCDP(1.0), scale=2.0)
 
 

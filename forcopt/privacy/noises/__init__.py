@@ -1,4 +1,4 @@
-"""Noise: random variables that are added to what is released, one law a file."""
+"""Noise: random variables that are added to numbers before release, one law a file."""
 
 from forcopt.privacy.noises.base import Noise
 from forcopt.privacy.noises.bounded import BoundedNoise

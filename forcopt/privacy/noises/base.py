@@ -1,4 +1,4 @@
-"""What every noise knows: its law, its samples, and the loss that a shift costs."""
+"""The base of all noises: the law, its samples, and the privacy loss of a shift."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Noise(Declared):
 
     @property
     def total_variation(self) -> float:
-        """How far one secure draw of a whole noise is from its law, at most.
+        """A bound on the total variation between one secure draw of a whole noise and its law.
 
         The table rounds each cumulative probability to 2^-63 and drops tails of mass below 2^-64.
         """

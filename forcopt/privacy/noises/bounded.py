@@ -14,6 +14,12 @@ from forcopt.privacy.noises.base import Noise
 
 __all__ = ["BoundedNoise"]
 
+ROUNDING = 4e-16
+"""The distance to an end, in units of the length, below which x is taken for the end.
+
+A probability of order `ROUNDING`^(power + 1) would otherwise be multiplied by e^epsilon.
+"""
+
 
 class BoundedNoise(Noise):
     """The density in proportion to ``(1 - x^2 / radius^2)^power`` on [-radius, radius].
@@ -58,8 +64,10 @@ class BoundedNoise(Noise):
         """See `Noise`; the smaller tail is computed, so that both are relatively exact."""
         v = np.asarray(x, dtype=float) / self.radius
         a = self.power + 1
+        end = (1 - np.abs(v)) / 2
+        end = np.where(end < ROUNDING, 0.0, np.minimum(end, 0.5))
         with np.errstate(invalid="ignore"):
-            half = betainc(a, a, np.clip((1 - np.abs(v)) / 2, 0.0, 0.5))
+            half = betainc(a, a, end)
         return np.asarray(np.where(v < 0, half, 1 - half))
 
     def quantile(self, u: Any) -> Array:

@@ -153,7 +153,7 @@ class GeneralizedGaussian(Noise):
         tilt = float(z.real.max())
         reach = 2.0 + s
         while True:  # as far as the tilted density goes
-            grid = np.linspace(-reach, reach + s, 2001)
+            grid = np.linspace(-reach, reach + s, 401)
             with np.errstate(over="ignore", invalid="ignore"):
                 logs = -(np.abs(grid) ** p) + tilt * self._loss_at(grid, s)
             if not np.isfinite(logs).all():  # the moment is beyond e^(1e300)

@@ -42,7 +42,7 @@ class Laplace(Noise):
     def __init__(self, *args: Any, **fields: Any) -> None:
         if args:
             raise DeclarationError(
-                f"Laplace({args[0]!r}): say Laplace(scale=...) or Laplace(epsilon=...), which differ"
+                f"Laplace({args[0]!r}): use Laplace(scale=...) or Laplace(epsilon=...), which differ"
             )
         if "epsilon" in fields:
             epsilon = fields.pop("epsilon")

@@ -120,7 +120,7 @@ class Staircase(Noise):
             )
         g = self.share
         reach = ceil(s) + 2
-        own = np.concatenate([np.arange(-reach - 1, reach + 2.0) + d for d in (0.0, g, 1 - g)])
+        own = np.concatenate([np.arange(-2 * reach, reach + 1.0) + d for d in (0.0, g, 1 - g)])
         cuts = np.unique(np.round(np.concatenate([own, own + s]), 12))
         cuts = cuts[(cuts >= -reach) & (cuts <= reach)]
         middle, width = (cuts[:-1] + cuts[1:]) / 2, np.diff(cuts)

@@ -1,0 +1,339 @@
+"""Stratified samples, and shares of the records that are rounded at random."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from fractions import Fraction
+from itertools import product
+from math import floor, prod
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from forcopt.arrays import Array, as_fraction
+from forcopt.errors import DeclarationError
+from forcopt.privacy.amplification.design import (
+    Design,
+    Population,
+    Rate,
+    SizeLaw,
+    groups_of,
+)
+from forcopt.privacy.amplification.loss import (
+    PrivacyLoss,
+    amplified,
+    check_epsilon,
+    check_rate,
+    known,
+    log_mean,
+    whole_number,
+    whole_numbers,
+)
+from forcopt.privacy.amplification.sizes import simple_random_sample
+from forcopt.privacy.relations import Neighbours
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = [
+    "ProportionalAllocation",
+    "RandomizedRounding",
+    "StratifiedSample",
+    "data_dependent_allocation",
+    "proportional_allocation",
+    "randomized_rounding",
+    "rounded_sizes",
+]
+
+
+class RandomizedRounding(Design):
+    """A share of the records; the size is rounded up or down at random so that its mean is the share.
+
+    Attributes
+    ----------
+    rate : float
+        The share, from 0 to 1, read as the simplest fraction that it stands for.
+
+    References
+    ----------
+    Bun et al. (2022), section 4.2.
+    """
+
+    rate: Rate
+
+    def size_law(self, counts: Sequence[int]) -> SizeLaw:
+        """See `Design`: one or two sizes."""
+        sizes, probabilities = _two_sizes(simplest(self.rate), self.total(counts))
+        return [((int(m),), float(p)) for m, p in zip(sizes, probabilities, strict=True)]
+
+    def loss(self, epsilon: float, population: Population = None) -> PrivacyLoss:
+        """See `Design`: bounds; without a population, for any of at least 1 / rate records."""
+        return randomized_rounding(epsilon, self.rate, None if population is None else self.total(population))
+
+    def take(self, frame: DataFrame, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Draw."""
+        rows = _share(self.rate, np.arange(len(frame)), rng)
+        return rows, np.full(len(rows), self.rate)
+
+
+class ProportionalAllocation(Design):
+    """The same share of every stratum, rounded at random in each.
+
+    Attributes
+    ----------
+    by : str
+        The column that names each record's stratum.
+    rate : float
+        The share, as in `RandomizedRounding`.
+
+    References
+    ----------
+    Bun et al. (2022), section 6.3.
+    """
+
+    by: str
+    rate: Rate
+
+    def size_law(self, counts: Sequence[int]) -> SizeLaw:
+        """See `Design`: the strata are rounded independently."""
+        laws = [RandomizedRounding(rate=self.rate).size_law([n]) for n in counts]
+        return [(tuple(m for (m,), _ in choice), prod(p for _, p in choice)) for choice in product(*laws)]
+
+    def loss(self, epsilon: float, population: Population = None) -> PrivacyLoss:
+        """See `Design`: bounds; without a population, for any strata of at least 1 / rate records."""
+        return proportional_allocation(
+            epsilon, self.rate, None if population is None else self.counts(population)
+        )
+
+    def take(self, frame: DataFrame, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Draw."""
+        rows = np.concatenate([_share(self.rate, part, rng) for part in groups_of(frame, self.by).values()])
+        return rows, np.full(len(rows), self.rate)
+
+
+class StratifiedSample(Design):
+    """A fixed number of records of each stratum without replacement.
+
+    Attributes
+    ----------
+    by : str
+        The column that names each record's stratum.
+    sizes : Mapping[str, int]
+        The size of the sample of each stratum of the table; the allocations of
+        `forcopt.models.StratifiedAllocation` give it by ``decision.by_stratum()``.
+    """
+
+    neighbours: ClassVar[Neighbours] = "substitute"
+    by: str
+    sizes: Mapping[str, Annotated[int, Field(ge=0)]]
+
+    def size_law(self, counts: Sequence[int]) -> SizeLaw:
+        """See `Design`."""
+        return [(tuple(self.sizes.values()), 1.0)]
+
+    def loss(self, epsilon: float, population: Population = None) -> PrivacyLoss:
+        """See `Design`: exact for a substitution within a stratum; the largest share decides."""
+        pairs = zip(self.sizes.values(), self.counts(population), strict=True)
+        losses = [simple_random_sample(epsilon, size, n) for size, n in pairs if size or n]
+        return max(losses, default=known(0.0, "no record"))._replace(source="Theorem 2 for each stratum")
+
+    def counts(self, population: Population) -> list[int]:
+        """See `Design`."""
+        if not isinstance(population, Mapping):
+            raise DeclarationError("population must give the number of records of each stratum, by name")
+        self._check_names(population, "population")
+        return [population[s] for s in self.sizes]
+
+    def _check_names(self, strata: Collection[str], whole: str) -> None:
+        for name in {*strata} ^ {*self.sizes}:
+            where = "sizes" if name in strata else whole
+            raise DeclarationError(f"stratum {name!r} is missing in {where}")
+
+    def take(self, frame: DataFrame, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Draw."""
+        strata = groups_of(frame, self.by)
+        self._check_names(strata, "the table")
+        parts, shares = [], []
+        for name, rows in strata.items():
+            size = self.sizes[name]
+            if size > len(rows):
+                raise DeclarationError(f"sizes: {name!r} is {size}; the stratum has {len(rows)} records")
+            parts.append(rng.choice(rows, size, replace=False))
+            shares.append(np.full(size, size / len(rows)))
+        return np.concatenate(parts), np.concatenate(shares)
+
+
+def rounded_sizes(rate: float, population: int) -> Array:
+    """The law of a size that is ``rate * population`` rounded at random so that its mean is just that.
+
+    Parameters
+    ----------
+    rate : float
+        From 0 to 1, read as the simplest fraction that it stands for: 0.1 is 1/10.
+    population : int
+        The number of records, n.
+
+    Returns
+    -------
+    Array
+        The probability of each size 0..n, shape ``(n + 1,)``.
+
+    Examples
+    --------
+    >>> rounded_sizes(0.1, 14).round(12)[:3].tolist()
+    [0.0, 0.6, 0.4]
+    """
+    check_rate(rate)
+    population = whole_number(population, "population")
+    law = np.zeros(population + 1)
+    sizes, probabilities = _two_sizes(simplest(rate), population)
+    law[sizes] = probabilities
+    return law
+
+
+def randomized_rounding(
+    epsilon: float, rate: float, population: int | None = None, *, as_printed: bool = False
+) -> PrivacyLoss:
+    """The loss of a sample of a share of the population, its size rounded at random; add/remove throughout.
+
+    Parameters
+    ----------
+    epsilon : float
+        Of M, private under adding or removing a record.
+    rate : float
+        The share, from 0 to 1; see `rounded_sizes`.
+    population : int, optional
+        The size of the smaller of the two populations; if left out, any of at least 1 / rate.
+    as_printed : bool, default False
+        The bound of Theorem 6 as it stands, which may exceed 2 epsilon. No loss does: the two samples can be
+        drawn together so that they are two steps apart at most.
+
+    Returns
+    -------
+    PrivacyLoss
+        Lower: the loss of a noisy sum. Upper: for a given population, the sharper bound of the proof.
+
+    Raises
+    ------
+    DeclarationError
+        For a rate outside [0, 1]. A rate of 0 has loss 0, a rate of 1 is a census.
+
+    References
+    ----------
+    Theorem 6 and its proof.
+
+    Examples
+    --------
+    >>> loss = randomized_rounding(1.0, 0.1, population=14)
+    >>> round(loss.lower, 6), round(loss.upper, 6), round(randomized_rounding(1.0, 0.1).upper, 6)
+    (0.343701, 0.774763, 1.317244)
+    """
+    check_epsilon(epsilon)
+    check_rate(rate)
+    if rate in (0, 1):
+        return known(rate * epsilon, "no sample" if rate == 0 else "census")
+    share = simplest(rate)
+    if population is None:
+        first = -floor(-1 / share)
+        tried = range(first, first + min(int(1 / share) + 1, 1000))
+        lower = max(_noisy_sum(epsilon, share, n) for n in tried)
+        upper = amplified(2 * rate, 2 * epsilon) + amplified(rate, 2 * epsilon)
+        if as_printed:
+            return PrivacyLoss(lower, upper, None, "Theorem 6 as printed")
+        return PrivacyLoss(lower, min(upper, 2 * epsilon), None, "Theorem 6")
+    population = whole_number(population, "population")
+    if population < 1:
+        raise DeclarationError(f"population is {population}; it must be at least 1")
+    taken = Fraction(floor(share * population) + 1, population + 1)
+    rises = floor(share * (population + 1)) > floor(share * population)
+    upper = amplified(float(taken), 2 * epsilon) + amplified(rate, (1 + rises) * epsilon)
+    lower = _noisy_sum(epsilon, share, population)
+    return PrivacyLoss(lower, min(upper, 2 * epsilon), None, "proof of Theorem 6")
+
+
+def proportional_allocation(epsilon: float, rate: float, sizes: Any = None) -> PrivacyLoss:
+    """The loss of stratified samples that take the same share of every stratum, rounded at random.
+
+    Strata are public. Populations and M are taken under adding or removing a record.
+
+    Parameters
+    ----------
+    epsilon : float
+        Of M.
+    rate : float
+        The share, from 0 to 1.
+    sizes : Any, optional
+        Of the strata, before a record is added to one of them; any with ``rate * size >= 1`` if left out.
+
+    References
+    ----------
+    Theorem 11: the samples of the strata are independent, so that the worst stratum decides.
+
+    Examples
+    --------
+    >>> round(proportional_allocation(0.1, 0.05).upper, 6)
+    0.032908
+    """
+    if sizes is None:
+        return randomized_rounding(epsilon, rate)._replace(source="Theorem 11")
+    losses = [randomized_rounding(epsilon, rate, int(n)) for n in np.unique(whole_numbers(sizes, "sizes"))]
+    lower, upper = max(x.lower for x in losses), max(x.upper for x in losses)
+    return PrivacyLoss(lower, upper, lower if lower == upper else None, "Theorem 11")
+
+
+def data_dependent_allocation(epsilon: float, before: Any, after: Any) -> PrivacyLoss:
+    """The loss of a stratified sample whose sizes are a fixed function of the population.
+
+    M is private under adding or removing a record; the sizes are `before` for one population and `after` for
+    its neighbour, which has one record more.
+
+    Returns
+    -------
+    PrivacyLoss
+        Lower: a noisy sum of the strata's sizes reveals the change, ``epsilon * |after - before|_1``. Upper:
+        two more steps replace a sampled record by the new one.
+
+    References
+    ----------
+    Section 4.1; the upper bound by a coupling of the two samples.
+
+    Examples
+    --------
+    >>> data_dependent_allocation(0.5, [4, 10], [4, 12])[:2]
+    (1.0, 2.0)
+    """
+    check_epsilon(epsilon)
+    one, other = whole_numbers(before, "before"), whole_numbers(after, "after")
+    if one.shape != other.shape:
+        raise DeclarationError(f"before has {len(one)} strata, after {len(other)}; they must be the same")
+    distance = int(np.abs(one - other).sum())
+    return PrivacyLoss(epsilon * distance, epsilon * (distance + 2), None, "Section 4.1")
+
+
+def simplest(rate: float) -> Fraction:
+    return as_fraction(rate, "nearest", 10**9)
+
+
+def _two_sizes(share: Fraction, population: int) -> tuple[Array, Array]:
+    """The sizes that a rounded share may have, one or two, and their probabilities."""
+    below = floor(share * population)
+    up = float(share * population - below)
+    return (np.array([below, below + 1]), np.array([1 - up, up])) if up else (np.array([below]), np.ones(1))
+
+
+def _noisy_sum(epsilon: float, share: Fraction, n: int) -> float:
+    """The most that a noisy sum finds out, with -1, 0 or 1 for the records of P, and for the new one."""
+    before, after = _two_sizes(share, n), _two_sizes(share, n + 1)
+    best = 0.0
+    for common in (-1, 0, 1):
+        for new in (-1, 0, 1):
+            left = log_mean(*before, n, common * epsilon, 0.0)
+            right = log_mean(*after, n + 1, common * epsilon, (new - common) * epsilon)
+            best = max(best, abs(left - right))
+    return best
+
+
+def _share(rate: float, rows: Array, rng: np.random.Generator) -> Array:
+    sizes, probabilities = _two_sizes(simplest(rate), len(rows))
+    return np.asarray(rng.choice(rows, rng.choice(sizes, p=probabilities), replace=False))
