@@ -342,6 +342,7 @@ class _Run:
                 found: list[Column] = []
                 least, complete = -tiny, cap is None
                 for some, paid in self.districts(fee - tiny, prizes, cap=cap):
+                    self.pause()
                     reduced = paid - some @ prizes - fee
                     least = min(least, float(reduced.min(initial=0.0)))
                     for members, cost in zip(some, paid.tolist(), strict=True):
