@@ -27,7 +27,7 @@ __all__ = ["portfolio"]
 _FEW = 20
 """Districts of this number of nodes on average are listed by reduced cost on nonplanar graphs."""
 
-_ROUNDS = ((1, 2_000, 3_000_000), (8, 10_000, 30_000_000))
+_ROUNDS = ((1, 2_000, 3_000_000), (8, 10_000, 60_000_000))
 """Annealing schedules, their steps for each node, partial districts of the search; then the proof begins."""
 
 _SMALL = 16
@@ -50,8 +50,8 @@ def portfolio(
     """Choose methods by the graph, each starting from the best plan and the best bound so far.
 
     Two districts of a connected planar graph are left to ``dual-cycles``. Otherwise a local search gives a
-    plan, set partitioning looks at some million partial districts on at most 128 nodes, and a method with a bound
-    follows for the objective ``cut``: column generation on connected planar graphs and where districts hold
+    plan, set partitioning looks at some million partial districts on at most 128 nodes, and a method with
+    a bound follows for the objective ``cut``: column generation on connected planar graphs and where districts hold
     few nodes, else the dynamic program if frontiers hold at most 16 nodes, else the integer program
     ``labels-separators`` on HiGHS. It also follows for the objective ``splits``, and for ``deviation`` on
     more nodes. Other objectives are searched to the end, on at most 128 nodes.
