@@ -55,7 +55,7 @@ def facts_html(title: str, facts: Mapping[str, Any]) -> str:
 
 
 def table_html(title: str, headings: Iterable[str], rows: Iterable[Iterable[Any]], most: int = 20) -> str:
-    """Show a table of at most `most` rows, and say how many more there are."""
+    """Show a table of at most `most` rows, and count the others."""
     lines = [list(row) for row in rows]
     head = "".join(f"<th>{html.escape(h)}</th>" for h in headings)
     body = "".join(

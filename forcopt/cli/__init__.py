@@ -1,7 +1,7 @@
 """The command line: ``forcopt``, or ``python -m forcopt``.
 
 Exit codes: 0 solved, 1 no solution (infeasible, unbounded, a limit, a failed solver), 2 bad input.
-Commands import what they need when they run, so that help comes quickly.
+Commands import their modules when they run, so that help comes quickly.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ANYWHERE = ("-q", "--quiet", "-v", "--verbose")
 
 
 class _Commands(TyperGroup):
-    """Says in one line what is wrong with the input, instead of a traceback."""
+    """Prints an error of the input in one line, instead of a traceback."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Take ``-q`` and ``-v`` after the command as well as before it."""
@@ -56,7 +56,7 @@ class _Commands(TyperGroup):
 
 
 def _warn(message: Warning | str, *where: Any, **more: Any) -> None:
-    """Say what is odd with the input, without the line of ours that noticed it."""
+    """Print a warning about the input, without the line of code that raised it."""
     if not Screen.quiet:
         print(f"warning: {message}", file=sys.stderr)
 

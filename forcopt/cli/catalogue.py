@@ -1,4 +1,4 @@
-"""``forcopt models | examples | describe | schema``: what can be declared."""
+"""``forcopt models | examples | describe | schema``: the problems that can be declared."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ SpecArgument = Annotated[
     ),
 ]
 TimeLimitOption = Annotated[
-    float | None, typer.Option("--time-limit", "-t", metavar="SECONDS", help="Stop after so many seconds.")
+    float | None, typer.Option("--time-limit", "-t", metavar="SECONDS", help="Stop after this time.")
 ]
 SeedOption = Annotated[int | None, typer.Option(help="Of whatever is random.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON for programs.")]
@@ -90,7 +90,7 @@ def problem_from(spec: str) -> Problem:
 
 
 class Screen:
-    """How much the commands say; the root command sets it.
+    """The amount of output of the commands; the root command sets it.
 
     Attributes
     ----------
@@ -110,12 +110,12 @@ def progress_wanted() -> bool | None:
 
 
 def check_target(path: Path | None, *endings: str) -> None:
-    """Say what keeps a file from being written before hours go into what it shall hold.
+    """Refuse a file that cannot be written, before hours go into its content.
 
     Raises
     ------
     DeclarationError
-        For another ending than those given, or a folder that does not exist.
+        For an ending that is not among the given ones, or a folder that does not exist.
     """
     if path is None:
         return
@@ -159,12 +159,12 @@ def print_table(content: Table) -> None:
 
 
 def print_json(data: Any) -> None:
-    """Write plain data; what is no finite number becomes null."""
+    """Write plain data; numbers that are not finite become null."""
     print(json.dumps(plain(data), indent=1, allow_nan=False, ensure_ascii=False))
 
 
 def plain(value: Any) -> Any:
-    """Give any value as what JSON can hold: arrays as lists, objects by their fields, otherwise as text."""
+    """Convert any value for JSON: arrays to lists, objects to their fields, others to text."""
     if hasattr(value, "to_dict"):
         return plain(value.to_dict())
     if hasattr(value, "tolist"):  # numpy's arrays and scalars

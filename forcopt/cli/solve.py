@@ -207,7 +207,7 @@ def _show(known: dict[str, Any]) -> None:
 
 
 def _lines(known: dict[str, Any]) -> dict[str, str]:
-    """What is worth saying of a solution, by name."""
+    """The facts about a solution that are shown, by name."""
     lines: dict[str, str] = {"status": known["status"]}
     for name in ("objective", "bound"):
         if abs(known[name]) < float("inf"):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["COLOURS", "MARKERS", "draw_arrays", "finished", "panel"]
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#999999")
-"""Okabe and Ito's palette, which colour-blind readers can tell apart."""
+"""Okabe and Ito's palette, whose colours colour-blind readers can distinguish."""
 
 MARKERS = "osD^vP*X"
 """One marker for each colour, for readers who see no colours."""

@@ -1,4 +1,4 @@
-"""Methods: the formulations and algorithms of a problem, and what they return."""
+"""Methods: the formulations and algorithms of a problem, and their results."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ __all__ = ["COMMON_OPTIONS", "Handles", "Method", "Outcome"]
 COMMON_OPTIONS = ("backend", "time_limit", "gap", "start", "seed", "threads", "log", "on_improvement")
 """The options of `Problem.solve` with one meaning for every method.
 
-Formulations take all of them. An algorithm takes those that its signature names; `Problem.solve` refuses the
-others.
+Formulations take all of them. An algorithm takes the ones that its signature names; `Problem.solve` refuses
+the others.
 """
 
 
@@ -50,8 +50,8 @@ class Handles(SimpleNamespace):
         ``unit`` (default 1.0) is the worth of 1 of the model's objective in the problem's units: solvers'
         tolerances are absolute, so a formulation scales an objective that would be tiny or huge. ``premise``
         (default "") is an assumption of the formulation without an exact proof; certificates repeat it.
-        ``restricts`` (default False) says that the model excludes decisions of the problem: its bound then is
-        none on the problem.
+        ``restricts`` (default False) means that the model excludes decisions of the problem: its bound then
+        is none on the problem.
     """
 
     objective: Expression | Objective
@@ -240,7 +240,7 @@ class Method:
         return dict(options)
 
     def check_common(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Check that the method takes every common option with a value, and return those.
+        """Check that the method takes every common option with a value, and return these options.
 
         Parameters
         ----------

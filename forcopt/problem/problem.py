@@ -68,7 +68,7 @@ class Problem(Declared):
         @MyProblem.algorithm("greedy", exact=False)
         def greedy(problem: MyProblem, *, seed: int | None = None) -> Outcome: ...
 
-    A subclass inherits the methods of its bases, also those that are registered later.
+    A subclass inherits the methods of its bases, also ones that are registered later.
 
     Attributes
     ----------
@@ -292,8 +292,8 @@ class Problem(Declared):
     ) -> Solution:
         """Solve the problem.
 
-        A formulation takes every option. An algorithm takes those that ``p.methods[name].common`` names; a
-        value for another one is an error, never ignored.
+        A formulation takes every option. An algorithm takes the options that ``p.methods[name].common``
+        names; a value for another one is an error, never ignored.
 
         Parameters
         ----------

@@ -36,7 +36,7 @@ def page(comparison: Comparison, table: str, notes: str) -> str:
     Parameters
     ----------
     comparison : Comparison
-        What it shows.
+        The shown comparison.
     table, notes : str
         Of it, as HTML.
     """
@@ -55,7 +55,7 @@ def page(comparison: Comparison, table: str, notes: str) -> str:
 
 
 def summary(comparison: Comparison) -> str:
-    """Say in a sentence or two how many runs there are, how they ended, and who was best.
+    """Summarize in a sentence or two the number of runs, their ends, and the best method.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def _data(comparison: Comparison) -> dict[str, Any]:
         except DeclarationError:  # these runs have nothing to show in it
             continue
     numbers = (n for n in comparison.parameters if all(r.number(n) is not None for r in comparison.rows))
-    start = next(numbers, None) if _is_sweep(comparison) else None  # what a sweep shows first
+    start = next(numbers, None) if _is_sweep(comparison) else None  # the first shown parameter of a sweep
     return {"charts": charts, "start": start, "colours": COLOURS, "declarations": _declarations(comparison)}
 
 
@@ -128,7 +128,7 @@ def _declarations(comparison: Comparison) -> dict[str, str]:
 
 
 def _finite(value: Any) -> Any:
-    """The same with None for what JSON has no number for."""
+    """The same with None for numbers that JSON lacks."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list):
