@@ -53,8 +53,8 @@ def portfolio(
     plan, set partitioning looks at some million partial districts on at most 128 nodes, and a method with
     a bound follows for the objective ``cut``: column generation on connected planar graphs and where
     districts hold few nodes, else the dynamic program if frontiers hold at most 16 nodes, else the
-    integer program ``labels-separators`` on HiGHS. It also follows for the objective ``splits``, and for ``deviation`` on
-    more nodes. Other objectives are searched to the end, on at most 128 nodes.
+    integer program ``labels-separators`` on HiGHS. It also follows for the objective ``splits``, and for
+    ``deviation`` on more nodes. Other objectives are searched to the end, on at most 128 nodes.
 
     Parameters
     ----------
