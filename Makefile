@@ -30,12 +30,13 @@ benchmark: $(VENV)/.tested
 	$(BIN)/pip install -q --disable-pip-version-check linopy 'pyoframe[highs]' 'pyoptinterface[highs]' highsbox
 	$(BIN)/forcopt benchmark
 
-# make fuzz SECONDS=3600 SEED=7
+# make fuzz SECONDS=3600 SEED=7 JOBS=4
 SECONDS ?= 600
 SEED ?= 0
+JOBS ?= 2
 
 fuzz: $(VENV)/.tested
-	$(BIN)/python benchmarks/fuzz/run.py --out benchmarks/fuzz/results.md --seconds $(SECONDS) --seed $(SEED)
+	$(BIN)/python benchmarks/fuzz/run.py --out benchmarks/fuzz/results.md --seconds $(SECONDS) --seed $(SEED) --jobs $(JOBS)
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

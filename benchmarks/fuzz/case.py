@@ -1,14 +1,16 @@
-"""One random problem with its true optimum, and the check of every answer of every method to it."""
+"""One random model or problem with its true optimum, and the check of every answer to it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import forcopt as fo
+from forcopt.backends import backends
 
-__all__ = ["ProblemCase", "answers"]
+__all__ = ["ModelCase", "ProblemCase", "answers", "model_answers"]
 
 BACKENDS = ("highs", "glop", "clarabel", "scip", "cp-sat")
 """The backends on which every formulation is tried; one that refuses the model is left out."""
@@ -121,3 +123,105 @@ def verdict(case: ProblemCase, s: fo.Solution) -> str:
         correct = abs(excess) <= slack and s.evaluation.feasible and not case.check(s)
         return "right" if correct else "wrong"
     return "wrong" if s.evaluation.feasible and excess < -slack else "right"
+
+
+@dataclass(frozen=True)
+class ModelCase:
+    """A model, the backends that take it, and the truth.
+
+    Attributes
+    ----------
+    status : str
+        As `fo.Status` is spelled; ``unknown`` if the oracle could not tell.
+    value : float
+        Of the (last) objective, if it is optimal.
+    first : float, default float("nan")
+        Of the first objective; then certificates are checked, too.
+    tolerance : float, default 1e-4
+        Relative to the larger of 1 and the optimum.
+    then : Callable[[], ModelCase | None], optional
+        Changes the same model and gives the case that it then is.
+    """
+
+    model: fo.Model
+    takers: tuple[str, ...]
+    status: str
+    value: float = float("nan")
+    first: float = float("nan")
+    tolerance: float = 1e-4
+    then: Callable[[], ModelCase | None] = lambda: None
+
+
+TOLERANCE = {"scs": 2e-3, "osqp": 1e-3}
+"""The least of these backends, relative to the larger of 1 and the optimum."""
+
+
+def model_answers(case: ModelCase) -> Iterator[tuple[str, str, str]]:
+    """Solve a model on every backend that takes it, and again after every change.
+
+    Parameters
+    ----------
+    case : ModelCase
+        The model and the truth.
+
+    Yields
+    ------
+    tuple[str, str, str]
+        The backend, or ``certify``, its verdict (right, wrong, no answer, not decided), and the two answers
+        in words.
+    """
+    now: ModelCase | None = case
+    while now is not None:
+        for place, backend in enumerate(b for b in now.takers if b in _ready()):
+            try:
+                s = now.model.solve(backend, time_limit=10)
+            except fo.UnsupportedError:
+                continue
+            except fo.ForcoptError as error:
+                yield backend, "no answer", f"{type(error).__name__}: {error}"
+                continue
+            yield backend, *_model_verdict(now, backend, s)
+            if place == 0 and (now.first == now.first or now.status == "infeasible"):
+                yield "certify", *_certificate_verdict(now, s)
+        now = now.then()
+
+
+@cache
+def _ready() -> frozenset[str]:
+    return frozenset(name for name, b in backends().items() if b.missing() is None)
+
+
+def _model_verdict(case: ModelCase, backend: str, s: Any) -> tuple[str, str]:
+    """Right, wrong, or no answer; and in words."""
+    words = f"{s.status} {s.objective:.9g} ({s.message}); true: {case.status} {case.value:.9g}"
+    if str(s.status) not in ("optimal", "infeasible", "unbounded"):
+        return "no answer", words
+    if case.status == "unknown":
+        return "not decided", words
+    if str(s.status) != case.status:
+        return "wrong", words
+    value = s.stages[-1] if s.stages else float("nan")
+    slack = max(case.tolerance, TOLERANCE.get(backend, 0.0)) * max(1.0, abs(case.value))
+    if case.status == "optimal" and not abs(value - case.value) <= slack:
+        return "wrong", words
+    return "right", words
+
+
+def _certificate_verdict(case: ModelCase, s: Any) -> tuple[str, str]:
+    """Compare all that a certificate claims with the truth."""
+    c = s.certify()
+    words = f"{c}; true: {case.status} {case.first:.9g}"
+    if case.status == "infeasible":
+        if c.optimal or (c.feasible and s.status.has_solution):
+            return "wrong", words
+        return ("right" if "proved" in c.how or c.dual is not None else "no answer"), words
+    slack = 1e-5 * max(1.0, abs(case.first))
+    sign = -1.0 if case.model.objective.stages[0].maximize else 1.0
+    if c.dual is not None and s.point is None:
+        return "wrong", words
+    if c.optimal and abs(float(c.objective) - case.first) > slack:
+        return "wrong", words
+    if c.bound is not None and sign * (float(c.bound) - case.first) > slack:
+        return "wrong", words
+    proved = c.optimal or (c.bound is not None and abs(float(c.bound) - case.first) <= slack)
+    return ("right" if proved else "no answer"), words

@@ -67,10 +67,19 @@ class SolveOptions:
         for name, low in (("time_limit", 0.0), ("gap", 0.0), ("threads", 1), ("seed", 0), ("pool", 0)):
             value = getattr(self, name)
             whole = name in ("threads", "seed", "pool")
-            if value is None or (isinstance(value, Integral if whole else Real) and float(value) >= low):
+            number = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
+            if value is None or (number and float(value) >= low):
                 continue
             raise DeclarationError(
                 f"{name} is {value!r}; it must be {'an integer' if whole else 'a number'} >= {low:g}"
+            )
+        if not isinstance(self.log, bool | np.bool_):
+            raise DeclarationError(f"log is {self.log!r}; it must be True or False")
+        if self.on_improvement is not None and not callable(self.on_improvement):
+            raise DeclarationError(f"on_improvement is {self.on_improvement!r}; it must be a function")
+        if not isinstance(self.extra, Mapping) or not all(isinstance(name, str) for name in self.extra):
+            raise DeclarationError(
+                f"options are {self.extra!r}; they must be values by the solver's own names of them"
             )
         if self.threads is not None:  # HiGHS aborts for very many, and others slow the machine down
             object.__setattr__(self, "threads", min(self.threads, os.cpu_count() or 1))

@@ -218,7 +218,11 @@ def _set_options(highs: highspy.Highs, options: SolveOptions, integer: bool) -> 
         highspy.Highs.resetGlobalScheduler(True)
         values["threads"] = options.threads
     for name, value in {**values, **options.extra}.items():
-        if highs.setOptionValue(name, value) == highspy.HighsStatus.kError:
+        try:
+            refused = highs.setOptionValue(name, value) == highspy.HighsStatus.kError
+        except TypeError:
+            refused = True
+        if refused:
             raise BackendError(f"HiGHS refuses the option {name}={value!r}")
     if not options.log and highs.getOptionValue("solver")[1] == "pdlp":
         highs.setOptionValue("output_flag", False)  # it prints past the callback for the log

@@ -8,7 +8,7 @@ from importlib import import_module
 
 from forcopt.backends.base import Backend
 from forcopt.compile.capabilities import Capabilities
-from forcopt.errors import NotInstalledError, unknown
+from forcopt.errors import DeclarationError, NotInstalledError, unknown
 
 __all__ = ["all_capabilities", "backends", "families", "get_backend", "register_backend", "register_family"]
 
@@ -63,12 +63,16 @@ def get_backend(name: str) -> Backend:
 
     Raises
     ------
+    DeclarationError
+        If the name is no string.
     UnknownNameError
         If there is none, with the nearest name.
     NotInstalledError
         If it lacks something, with the command that installs it.
     """
     _load()
+    if not isinstance(name, str):
+        raise DeclarationError(f"the backend is {name!r}; it must be the name of one")
     prefix, _, rest = name.partition(":")
     if name not in _BACKENDS and rest and prefix in _FAMILIES:
         register_backend(_FAMILIES[prefix][0](rest))

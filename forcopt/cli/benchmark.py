@@ -11,6 +11,8 @@ from typing import Annotated
 
 import typer
 
+from forcopt.cli.output import progress_wanted
+from forcopt.cli.report import ExecutorOption, StoreOption, opened
 from forcopt.errors import DeclarationError, unknown
 
 __all__ = ["benchmark", "readme"]
@@ -36,11 +38,27 @@ def benchmark(
     quick: Annotated[bool, typer.Option("--quick", help="A short run; shown, not written.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="List the benchmarks.")] = False,
     page: Annotated[bool, typer.Option("--page", help="Only write benchmarks/README.md anew.")] = False,
+    backend: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--backend",
+            "-b",
+            help="Solve the .mps and .lp files of the folder NAME, or the instance library.",
+        ),
+    ] = None,
+    time_limit: Annotated[float, typer.Option("--time-limit", help="Seconds for each --backend run.")] = 60.0,
+    store: StoreOption = None,
+    executor: ExecutorOption = None,
 ) -> None:
     """Run the committed benchmarks, rewrite their tables and the page of headlines, benchmarks/README.md.
 
-    For a checkout of the repository: in it, or with forcopt installed from it.
+    For a checkout of the repository: in it, or with forcopt installed from it. With --backend (several are
+    compared), solve the models of a folder of one's own, such as netlib's or MIPLIB's, or instances of the
+    library, and report what is solved, what is wrong, and shifted geometric means of the seconds.
     """
+    if backend:
+        _solve(backend, names or [], time_limit, store, executor)
+        return
     folder = _folder()
     found = {path.parent.name: path for path in sorted(folder.glob("*/run.py"))}
     for name in names or []:
@@ -58,6 +76,28 @@ def benchmark(
         (folder / "README.md").write_text(readme(folder), encoding="utf-8")
     if failed:
         print(f"error: failed: {', '.join(failed)}", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def _solve(
+    backend: list[str], names: list[str], time_limit: float, store: Path | None, executor: str | None
+) -> None:
+    """Run solvers on a folder of files, or on the instance library."""
+    from forcopt.study.solver_benchmark import solver_benchmark
+
+    folder = names[0] if names and Path(names[0]).is_dir() else None
+    with opened(executor) as pool:
+        result = solver_benchmark(
+            backend,
+            folder,
+            instances=names[1:] if folder else names,
+            time_limit=time_limit,
+            executor=pool,
+            progress=progress_wanted(),
+            store=store,
+        )
+    print(result.report())
+    if result.wrong:
         raise typer.Exit(1)
 
 

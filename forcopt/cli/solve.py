@@ -197,6 +197,7 @@ def _show(known: dict[str, Any]) -> None:
     screen.print(f"[bold]{known['spec']}[/bold]: {known['model']} by {where}")
     width = max(map(len, rows := _lines(known)))
     for name, text in rows.items():
+        text = text.replace("\n", "\n" + " " * (width + 4))
         screen.print(f"  {name:{width}}  {text}", markup=False, soft_wrap=True)
     if "values" in known:
         if abs(known["objective"]) < float("inf"):

@@ -67,7 +67,11 @@ def sweep(
     check_report(html, csv, plot, store, kind, axes)
     if seeds is not None and seeds < 1:
         raise DeclarationError(f"--seeds is {seeds}; it must be at least 1")
-    grid = dict(_values(text) for text in over or [])
+    grid: dict[str, list[Any]] = {}
+    for name, values in map(_values, over or []):
+        if name in grid:
+            raise DeclarationError(f"--over names {name} twice; list all its values once: NAME=V1,V2,...")
+        grid[name] = values
     with opened(executor) as pool:
         result = sweep(
             problem_from(spec) if spec == "-" else spec,

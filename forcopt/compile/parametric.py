@@ -56,6 +56,11 @@ class ParametricProgram:
             kept = _masked(factor, ~(self.gone | self._made))
             self._products.append((product, factor, kept if not nested else factor, nested))
         self.gone |= self._made
+        self._nested = any(nested for *_, nested in self._products)
+        self._pattern = None if self._nested or not self._products else self._placed()
+        self._scale = np.zeros(0)  # of the last substitution, and what was computed from it
+        self._turned: sp.csr_array | None = None
+        self._turned_cost: dict[int, Array] = {}
         self._staged = any(stage.leximin is not None for stage in program.stages)
         if (self._staged or program.lazies) and self._products:
             raise UnsupportedError(
@@ -90,8 +95,7 @@ class ParametricProgram:
             upper=upper,
             rows=self._rows.at(shift, turned),
             stages=tuple(
-                self._stage(stage, rows, shift, turned)
-                for stage, rows in zip(program.stages, self._stage_rows, strict=True)
+                self._stage(number, rows, shift, turned) for number, rows in enumerate(self._stage_rows)
             ),
             cones=tuple(self._cone(cone, shift, turned) for cone in program.cones),
             indicators=tuple(
@@ -101,8 +105,24 @@ class ParametricProgram:
         )
 
     def _substitution(self, shift: Array) -> sp.csr_array | None:
-        """The rows of T that belong to products, others empty; completes `shift`."""
+        """The rows of T that belong to products, others empty; completes `shift`.
+
+        The same object as last time if the parameters that scale the products have not changed.
+        """
         width = self.program.columns
+        if self._pattern is not None:
+            scales = []
+            for product, factor, _, _ in self._products:
+                scale = product.binary.evaluate(shift).reshape(-1)
+                shift[product.result_columns] = scale * (factor @ shift + product.factor.constant.reshape(-1))
+                scales.append(scale)
+            whole = np.concatenate(scales)
+            if self._turned is None or not np.array_equal(whole, self._scale):
+                data, owner, indices, indptr = self._pattern
+                values = data * whole[owner]
+                self._turned = sp.csr_array((values, indices, indptr), shape=(width, width))
+                self._scale, self._turned_cost = whole, {}
+            return self._turned
         found: sp.csr_array | None = None
         for product, factor, kept, nested in self._products:
             scale = product.binary.evaluate(shift)
@@ -118,9 +138,19 @@ class ParametricProgram:
             found = placed if found is None else sp.csr_array(found + placed)
         return found
 
-    def _stage(
-        self, stage: StageCost, rows: _Part | None, shift: Array, turned: sp.csr_array | None
-    ) -> StageCost:
+    def _placed(self) -> tuple[Array, Array, Array, Array]:
+        """The rows of all products at the columns of their results: data, place of the scale, pattern."""
+        width = self.program.columns
+        kept = sp.csr_array(sp.vstack([rows for _, _, rows, _ in self._products], format="csr"))
+        at = np.concatenate([product.result_columns for product, *_ in self._products])
+        owner = np.repeat(np.arange(len(at)), np.diff(kept.indptr))
+        number = np.arange(1, kept.nnz + 1)
+        placed = sp.coo_array((number, (at[owner], kept.indices)), shape=(width, width)).tocsr()
+        order = placed.data - 1
+        return kept.data[order], owner[order], placed.indices, placed.indptr
+
+    def _stage(self, number: int, rows: _Part | None, shift: Array, turned: sp.csr_array | None) -> StageCost:
+        stage = self.program.stages[number]
         cost, offset, quadratic = stage.cost, stage.offset + float(stage.cost @ shift), stage.quadratic
         if quadratic is not None:
             square = quadratic @ shift
@@ -132,7 +162,11 @@ class ParametricProgram:
                 quadratic.eliminate_zeros()
         reduced = np.where(self.gone, 0.0, cost)
         if turned is not None:
-            reduced += turned.T @ cost
+            if number not in self._turned_cost or self._nested:
+                self._turned_cost[number] = turned.T @ stage.cost
+            reduced += self._turned_cost[number]
+            if cost is not stage.cost:
+                reduced += turned.T @ (cost - stage.cost)
         block = None if rows is None else rows.at(shift, turned)
         return replace(stage, cost=reduced, offset=offset, quadratic=quadratic, rows=block)
 
@@ -150,6 +184,7 @@ class _Part:
 
     def __init__(self, rows: RowBlock, kept: RowBlock, given: sp.csr_array, made: sp.csr_array) -> None:
         self.rows, self.kept, self.given, self.made = rows, kept, given, made
+        self._last: tuple[sp.csr_array, RowBlock] | None = None
 
     @classmethod
     def of(cls, rows: RowBlock, width: int, gone: Array, made: Array) -> _Part:
@@ -168,11 +203,12 @@ class _Part:
         lower, upper = self.rows.lower - by, self.rows.upper - by
         if turned is None or not self.made.nnz:
             return replace(self.kept, lower=lower, upper=upper)
-        whole = sp.csr_array(self.kept.matrix(self.given.shape[1]) + self.made @ turned)
-        whole.sort_indices()
-        return RowBlock(
-            whole.indptr.astype(np.int32), whole.indices.astype(np.int32), whole.data, lower, upper
-        )
+        if self._last is None or self._last[0] is not turned:
+            whole = sp.csr_array(self.kept.matrix(self.given.shape[1]) + self.made @ turned)
+            whole.sort_indices()
+            indptr, indices = whole.indptr.astype(np.int32), whole.indices.astype(np.int32)
+            self._last = turned, RowBlock(indptr, indices, whole.data, lower, upper)
+        return replace(self._last[1], lower=lower, upper=upper)
 
 
 def _masked(matrix: sp.csr_array, keep: Array) -> sp.csr_array:

@@ -52,12 +52,22 @@ class RowBlock:
         return len(self.lower)
 
     def matrix(self, columns: int) -> sp.csr_array:
-        """Give A as a scipy matrix; shares memory, and is made once."""
+        """Give A as a scipy matrix; is made once, and shares memory if the columns of each row rise."""
         found = self._matrices.get(columns)
         if found is None:
             found = sp.csr_array((self.data, self.indices, self.indptr), shape=(self.count, columns))
+            if not found.has_canonical_format:  # scipy sorts in place, other blocks may share the indices
+                found = found.copy()
             self._matrices[columns] = found
         return found
+
+    def weighted_sum(self, y: Array, columns: int) -> Array:
+        """The sum of the rows of A times the entries of `y`."""
+        found = self._matrices.get(~columns)
+        if found is None:
+            found = self._matrices[~columns] = self.matrix(columns).T
+        out: Array = found @ y
+        return out
 
     def excess(self, x: Array) -> Array:
         """By how much each row is violated at a point, relative to its bounds where they are above 1."""

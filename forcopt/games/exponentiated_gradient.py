@@ -13,22 +13,41 @@ __all__ = ["ExponentiatedGradient"]
 
 
 class ExponentiatedGradient:
-    """Plays vectors ``x >= 0`` with ``sum(x) < bound``, to maximise the sum of ``gain . x`` over the rounds.
+    """Play vectors ``x >= 0`` with ``sum(x) < bound`` that maximize the sum of ``gain . x`` over the rounds.
 
-    ``x_k = bound exp(theta_k) / (1 + sum_j exp(theta_j))`` where theta is `step` times the sum of all gains
-    so far: the multiplicative weights of Freund and Schapire (1997), with one more good that gains nothing,
-    so that the budget need not be spent. It is the best response to the gains so far, regularised by entropy.
-    If no gain is larger than 2, the regret after T rounds is at most
-    ``bound ln(size + 1) / (step T) + 4 step bound`` a round (Jagielski et al. 2019, Lemma 4.2).
+    Parameters
+    ----------
+    size : int
+        The number of goods.
+    bound : float
+        On the sum of each play; positive.
+    step : float
+        The learning rate; positive.
 
     Attributes
     ----------
-    bound : float
-        On the sum of each play.
-    step : float
-        The learning rate.
-    theta
-        `step` times the gains so far, shape ``(size,)``.
+    bound, step : float
+        The same.
+    theta : Array
+        `step` times the sum of the gains so far, shape ``(size,)``.
+
+    Raises
+    ------
+    DeclarationError
+        If `bound` or `step` is not positive and finite.
+
+    Notes
+    -----
+    The play is ``x_k = bound exp(theta_k) / (1 + sum_j exp(theta_j))``. These are multiplicative weights [1]_
+    with one more good that gains nothing, so that the budget need not be spent. The play is the best response
+    to the gains so far with an entropy regularizer. If no gain is larger than 2, the average regret of T
+    rounds is at most ``bound ln(size + 1) / (step T) + 4 step bound`` [2]_.
+
+    References
+    ----------
+    .. [1] Freund, Schapire, "A decision-theoretic generalization of on-line learning and an application to
+       boosting", Journal of Computer and System Sciences 55 (1997).
+    .. [2] Jagielski et al., "Differentially private fair learning", ICML 2019, Lemma 4.2.
 
     Examples
     --------
@@ -54,5 +73,5 @@ class ExponentiatedGradient:
         return np.asarray(self.bound * weight / (np.exp(-shift) + weight.sum()))
 
     def learn(self, gain: Any) -> None:
-        """Take note of what each good gained per unit in this round, shape ``(size,)``."""
+        """Learn the gain of a unit of each good in this round, shape ``(size,)``."""
         self.theta = self.theta + self.step * np.asarray(gain, dtype=float)

@@ -13,23 +13,36 @@ __all__ = ["GradientDescent"]
 
 
 class GradientDescent:
-    """Plays points of a convex set against convex losses whose gradients it is told one by one.
-
-    With the fixed rate ``D / (G sqrt(T))``, T rounds, gradients no longer than G and a set no wider than D,
-    the regret is at most ``G D sqrt(T)`` (Diana et al., 2021, Theorem 18). Without a rate, that of round t is
-    ``D / sqrt(sum of the squared lengths so far)`` (Streeter and McMahan, 2010), which needs neither T nor G:
-    the regret is at most ``3/2 D sqrt(sum of the squared lengths)``.
+    """Play points of a convex set against convex losses, by the gradient of each loss.
 
     Parameters
     ----------
     start : Array
         The first point.
     project : Callable[[Array], Array]
-        To the set.
+        The projection onto the set.
     rate : float, optional
-        Of all steps.
+        The length of every step per unit of gradient; positive.
     diameter : float, optional
-        D, if there is no rate; positive.
+        The diameter D of the set, if there is no rate; positive.
+
+    Raises
+    ------
+    DeclarationError
+        If not exactly one of `rate` and `diameter` is given, or if it is not positive and finite.
+
+    Notes
+    -----
+    Let T be the number of rounds and G the largest length of a gradient. With the rate ``D / (G sqrt(T))``
+    the regret is at most ``G D sqrt(T)`` [1]_. Without a rate, the rate of a round is
+    ``D / sqrt(sum of the squared lengths so far)`` [2]_. It depends neither on T nor on G, and the regret is
+    at most ``3/2 D sqrt(sum of the squared lengths)``.
+
+    References
+    ----------
+    .. [1] Diana et al., "Lexicographically fair learning: algorithms and generalization", FORC 2021,
+       Theorem 18.
+    .. [2] Streeter, McMahan, "Less regret via online conditioning", arXiv:1002.4862 (2010).
 
     Examples
     --------

@@ -13,28 +13,41 @@ __all__ = ["PerturbedLeader"]
 
 
 class PerturbedLeader:
-    """Plays vectors of a set in {0, 1}^d against linear losses, by an oracle that minimises over it.
-
-    Each play is the best vector for the sum of the losses so far, each perturbed by a fresh uniform number of
-    [0, 1 / rate]. With losses in [-M, M]^d and the rate ``1 / (M sqrt(d T))`` the expected regret after T
-    rounds is at most ``2 M d^(3/2) sqrt(T)`` (Diana et al., 2021, Theorem 19).
+    """Play vectors of a set in {0, 1}^d against linear losses, by an oracle that minimizes over the set.
 
     Parameters
     ----------
     best : Callable[[Array], Array]
-        The oracle: for costs of shape ``(m, d)`` a best vector each, in whatever form; the costs are those of
-        the 1s.
+        The oracle: for costs of the ones, shape ``(m, d)``, it gives m best vectors, in any form.
     dimension : int
-        D.
+        The dimension d.
     rate : float
-        Positive.
+        The inverse of the largest perturbation; positive.
     seed : int or numpy.random.Generator, optional
-        An int or a generator.
+        The source of the perturbations.
 
     Attributes
     ----------
     rate : float
-        May be changed between rounds.
+        The same; it may change between rounds.
+
+    Raises
+    ------
+    DeclarationError
+        If `rate` is not positive and finite.
+
+    Notes
+    -----
+    Each play is a best vector for the sum of the losses so far plus a fresh uniform number of [0, 1 / rate]
+    in each entry [1]_. With losses in [-M, M]^d and the rate ``1 / (M sqrt(d T))`` the expected regret after
+    T rounds is at most ``2 M d^(3/2) sqrt(T)`` [2]_.
+
+    References
+    ----------
+    .. [1] Kalai, Vempala, "Efficient algorithms for online decision problems", Journal of Computer and
+       System Sciences 71 (2005).
+    .. [2] Diana et al., "Lexicographically fair learning: algorithms and generalization", FORC 2021,
+       Theorem 19.
 
     Examples
     --------

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import prod
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -454,7 +455,7 @@ def huber(x: Operand, threshold: float = 1.0) -> Any:
     >>> fo.huber([0.5, -3.0]).tolist()
     [0.25, 5.0]
     """
-    if np.ndim(threshold) != 0 or not 0 < threshold < np.inf:
+    if not _is_number(threshold) or not 0 < threshold < np.inf:
         raise DeclarationError(f"huber: the threshold is {threshold}; it must be one positive number")
     return _elementwise(HUBER, x, parameter=float(threshold))
 
@@ -591,13 +592,17 @@ def kl_div(x: Operand, y: Operand) -> Any:
     return _elementwise(KL_DIV, x, y)
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real)
+
+
 def power(x: Operand, p: float) -> Any:
     """``x**p``, elementwise.
 
     Convex for p > 1 (on ``x >= 0`` unless p is an even integer) and for p < 0 (on ``x > 0``); concave on
     ``x >= 0`` for 0 < p < 1.
     """
-    if np.ndim(p) != 0 or not np.isfinite(p) or p == 0:
+    if not _is_number(p) or not np.isfinite(p) or p == 0:
         raise DeclarationError(f"power: p is {p}; it must be one finite number, not 0")
     if p == 1:
         return _number(x, "power")

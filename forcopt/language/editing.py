@@ -10,7 +10,7 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError, UnsupportedError
 from forcopt.language.constraint import Condition, Constraint
-from forcopt.language.evaluator import read_values
+from forcopt.language.evaluator import variable_values
 from forcopt.language.expression import Expression
 from forcopt.language.relations import AtomRelation, Product
 from forcopt.language.terms import mark
@@ -25,9 +25,10 @@ __all__ = ["fix", "relax", "remove", "unfix"]
 def remove(model: Model, things: Sequence[Any]) -> None:
     """Take things out of a model, see `Model.remove`."""
     chosen: dict[int, Any] = {}
-    for thing in things:
+    listed = [one for thing in things for one in (thing if isinstance(thing, list | tuple) else (thing,))]
+    for thing in listed:
         found = model[thing] if isinstance(thing, str) else thing
-        if model._names.get(getattr(found, "name", "")) is not found:
+        if found is None or model._names.get(getattr(found, "name", "")) is not found:
             raise DeclarationError(f"remove: {found!r} is not in model {model.name!r}")
         chosen[id(found)] = found
     left = [c for c in model.constraints if id(c) not in chosen]
@@ -57,7 +58,7 @@ def fix(model: Model, part: Expression, values: Any) -> None:
     """Hold a part of a variable at values, see `Model.fix`."""
     if not isinstance(part, Expression):
         raise DeclarationError(f"fix needs a variable or a part of one, not {part!r}")
-    given = read_values(model, {part: values}, "fix")
+    given = variable_values(model, {part: values}, "fix")
     columns = np.flatnonzero(~np.isnan(given))
     for position, inside in _by_block(model, columns):
         block, at = model._store.declared(position), given[inside]

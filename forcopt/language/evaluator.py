@@ -16,11 +16,22 @@ from forcopt.language.relations import AtomRelation, Product
 if TYPE_CHECKING:
     from forcopt.language.model import Model
 
-__all__ = ["complete", "point", "read_values", "violations"]
+__all__ = ["complete", "point", "read_values", "variable_values", "violations"]
 
 
 def read_values(model: Model, values: Mapping[Any, Any], what: str = "start", unknown: bool = True) -> Array:
-    """The values of all columns that are given; NaN elsewhere.
+    """The values of all columns that are given, see `variable_values`, and of parameters; NaN elsewhere."""
+    out = variable_values(model, values, what, unknown)
+    if model.parameters:
+        columns, numbers = model.parameter_values()
+        out[columns] = numbers
+    return out
+
+
+def variable_values(
+    model: Model, values: Mapping[Any, Any], what: str = "start", unknown: bool = True
+) -> Array:
+    """The values of all columns that are given; NaN elsewhere, for parameters too.
 
     Parameters
     ----------
@@ -39,6 +50,8 @@ def read_values(model: Model, values: Mapping[Any, Any], what: str = "start", un
     DeclarationError
         For a key that is no variable of the model, and a value that is infinite or does not broadcast.
     """
+    if not isinstance(values, Mapping):
+        raise DeclarationError(f"{what} is {values!r}; it must give values to variables, as in {{x: 1}}")
     out = np.full(model.column_count, np.nan)
     for variable, value in values.items():
         if not isinstance(variable, Expression):
@@ -60,9 +73,6 @@ def read_values(model: Model, values: Mapping[Any, Any], what: str = "start", un
                 f"{label} has shape {numbers.shape}, which does not broadcast to {variable.shape}"
             ) from None
         out[columns] = wide.reshape(-1)
-    if model.parameters:
-        columns, numbers = model.parameter_values()
-        out[columns] = numbers
     return out
 
 

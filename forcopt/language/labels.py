@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -162,7 +162,7 @@ def read_axes(index: Any, what: str) -> Axes:
 def _read_axis(labels: Any, name: str, what: str) -> Axis:
     if isinstance(labels, Axis):
         return labels
-    if isinstance(labels, str | bytes) or not np.iterable(labels):
+    if isinstance(labels, str | bytes | Set) or not np.iterable(labels):
         raise DeclarationError(
             f"{what}: index {labels!r} must be a sequence of labels (a tuple gives one for each axis)"
         )
@@ -173,6 +173,9 @@ def _read_axis(labels: Any, name: str, what: str) -> Axis:
         distinct = len(axis.place)
     except TypeError as error:
         raise DeclarationError(f"{what}: a label of its index cannot be looked up: {error}") from None
+    missing = [label for label in listed if label != label]
+    if missing:
+        raise DeclarationError(f"{what}: {missing[0]!r} cannot be a label of its index")
     if distinct < len(listed):
         first = next(label for i, label in enumerate(listed) if axis.place[label] != i)
         raise DeclarationError(f"{what}: the label {first!r} occurs twice in its index")

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from forcopt.loops.ranging import Ranging
     from forcopt.loops.solution import ModelSolution
 
-__all__ = ["Model", "Variable"]
+__all__ = ["Model", "Variable", "same_marks"]
 
 Relation = AtomRelation | Product | Condition
 _START = attrgetter("start")
@@ -70,9 +70,17 @@ def _options(function: Callable[..., Any]) -> list[str]:
     return list(signature(function).parameters)[2:]
 
 
+def same_marks(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
+    """Whether a model is the same at two times but for the values of parameters, see `Model.marks`."""
+    return all(a is b for a, b in zip(left[:-1], right[:-1], strict=True)) and left[-1] == right[-1]
+
+
 def _shape(name: str, shape: Any) -> tuple[int, ...]:
+    lengths = list(shape) if np.iterable(shape) else [shape]
     try:
-        full = tuple(as_index(n) for n in (shape if np.iterable(shape) else (shape,)))
+        if any(isinstance(n, bool) for n in lengths):
+            raise TypeError
+        full = tuple(as_index(n) for n in lengths)
     except TypeError:
         raise DeclarationError(f"variable {name!r}: shape {shape!r} must be an integer or several") from None
     if any(n < 0 for n in full):
@@ -196,12 +204,12 @@ class Model:
             if shape != () and full != sizes:
                 raise DeclarationError(f"{label}shape {full} does not fit the index of shape {sizes}")
             full, named = sizes, tuple(None if isinstance(a, int) else a for a in axes)
-            lower, upper = (
-                align(b, named, full, f"{label}{which}") if is_pandas(b) else b
-                for which, b in (("lower", lower), ("upper", upper))
-            )
         else:
             named = None
+        lower, upper = (
+            align(b, named, full, f"{label}{which}") if is_pandas(b) else b
+            for which, b in (("lower", lower), ("upper", upper))
+        )
         name = self._fresh_name(name) if name else self.unused_name(f"x{len(self.blocks) + 1}")
         low, high = as_bounds(lower, upper, f"variable {name}: ")
         whole = _booleans(integer, f"variable {name}: integer")
@@ -229,7 +237,7 @@ class Model:
             whole = whole | zero_one
         check_order(low, high, full, f"variable {name}")
         if labels is not None:
-            labels = self._check_labels(list(labels), full, name)
+            labels = self._check_labels(labels, full, name)
         block = Block(name, self.column_count, full, low, high, whole.astype(np.int8), 0, labels, named)
         return self._declare(block, bool(whole.all()))
 
@@ -342,6 +350,23 @@ class Model:
         assert known is not None
         mark(result.terms, known)
 
+    def marks(self) -> tuple[Any, ...]:
+        """Give the objects that hold the model, and their sizes; they change with it, see `same_marks`."""
+        return (
+            self.objective,
+            self.constraints,
+            self.relations,
+            self.lazies,
+            (
+                self.column_count,
+                self.row_count,
+                len(self.constraints),
+                len(self.relations),
+                len(self.lazies),
+                self._store.revision,
+            ),
+        )
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "prepared": {}}  # solvers cannot be copied
 
@@ -384,8 +409,10 @@ class Model:
         return read_axes(index, what)
 
     @staticmethod
-    def _check_labels(labels: list[str], shape: tuple[int, ...], name: str) -> list[str]:
-        count = prod(shape)
+    def _check_labels(given: Sequence[str], shape: tuple[int, ...], name: str) -> list[str]:
+        if isinstance(given, str) or not np.iterable(given):
+            raise DeclarationError(f"variable {name}: labels {given!r} must be a sequence of strings")
+        count, labels = prod(shape), list(given)
         if len(labels) != count:
             raise DeclarationError(f"variable {name}: {len(labels)} labels for shape {shape}")
         for label in labels:
@@ -816,8 +843,11 @@ class Model:
         ):
             columns: Array = np.broadcast_to(term.columns, (*part.shape, 1)).reshape(-1)
             free = np.ones(self.column_count, dtype=bool)
-            for relation in self._atoms.values():
-                free[relation.result_columns] = False
+            for relation in self.relations:
+                if not isinstance(relation, Condition):
+                    free[relation.result_columns] = False
+            for parameter in self.parameters:
+                free[parameter.start : parameter.start + parameter.size] = False
             if free[columns].all():
                 self._check_present(part)
                 return columns
@@ -836,7 +866,7 @@ class Model:
                 f"{self.block_of(int(gone[0])).name!r} was removed from model {self.name!r}"
             )
 
-    def remove(self, *things: Variable | Constraint | Condition | Lazy | str) -> None:
+    def remove(self, *things: Any) -> None:
         """Take constraints, conditions, lazy families or variables out of the model; all or none of them.
 
         A variable can go once no constraint, condition or objective uses it. Its columns keep their numbers,
@@ -844,7 +874,7 @@ class Model:
 
         Parameters
         ----------
-        things : Variable or Constraint or Condition or Lazy or str
+        things : Variable or Constraint or Condition or Lazy or str, or a list of these
             Results of `variable`, `subject_to` and `lazy`, or their names.
 
         Raises

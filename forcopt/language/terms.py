@@ -10,7 +10,7 @@ product gives. Terms are only merged when a program is filled.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from math import prod
 
@@ -103,13 +103,21 @@ class Rows:
     indices: Array
     data: Array
     distinct: bool
+    _held: list[sp.csr_array] = field(default_factory=list, repr=False, compare=False)
 
     def matrix(self, columns: int | None = None) -> sp.csr_array:
-        """Give the rows as a scipy matrix of the least (or a given) number of columns."""
+        """Give the rows as a scipy matrix of the least (or a given) number of columns; do not change it."""
         if columns is None:
             columns = int(self.indices.max()) + 1 if self.indices.size else 1
         shape = (len(self.indptr) - 1, columns)
-        return sp.csr_array((self.data, self.indices, self.indptr), shape=shape)
+        if self._held and self._held[0].shape == shape:
+            return self._held[0]
+        found = sp.csr_array((self.data, self.indices, self.indptr), shape=shape)
+        if not found.has_canonical_format:
+            # Scipy sorts and merges in place, as in `abs`, and other rows may share the indices.
+            return found.copy()
+        self._held[:] = [found]
+        return found
 
     @classmethod
     def of(cls, matrix: sp.csr_array) -> Rows:

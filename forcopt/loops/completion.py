@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -50,5 +51,5 @@ def completed(
     solution = held.solve(time_limit=_SECONDS)
     if solution.point is None:
         return solution, False
-    solution.model, solution.point = model, model.complete(np.where(np.isnan(given), solution.point, given))
-    return solution, True
+    point = model.complete(np.where(np.isnan(given), solution.point, given))
+    return replace(solution, model=model, point=point, solved=()), True

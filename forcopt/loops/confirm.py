@@ -102,7 +102,7 @@ def optimality_doubt(program: Program, result: RawResult, tolerance: float) -> s
         return ""
     x, y = result.x, np.asarray(result.row_dual[: program.rows.count])
     slope = stage.cost if stage.quadratic is None else stage.cost + stage.quadratic @ x
-    reduced = slope - program.matrix().T @ y
+    reduced = slope - program.rows.weighted_sum(y, program.columns)
     gap = 0.0
     for multiplier, value, lower, upper in (
         (reduced, x, program.lower, program.upper),

@@ -122,11 +122,11 @@ def irreducible_subset(model: Model, backend: str = "highs") -> IrreducibleSubse
     rows = [row for item in found for row in _rows(item)]
     if len(rows) <= _MOST_ROWS:
         found = rows if len(rows) == len(found) else _quick_explain([], rows, True, infeasible)
-    return IrreducibleSubset(tuple(found), _bounds(model, _subset(model, found, backend), backend))
+    return IrreducibleSubset(tuple(found), _bounds(model, _subset(model, found, backend)))
 
 
-def _bounds(model: Model, program: Program, backend: str) -> tuple[str, ...]:
-    """Name the bounds of an irreducible part of a linear program."""
+def _bounds(model: Model, program: Program) -> tuple[str, ...]:
+    """Name the bounds of an irreducible part of a linear program; by HiGHS, since it needs no bounds."""
     if program.columns > model.column_count or program.cones or program.indicators:
         return ()
     used = np.unique(program.rows.indices)
@@ -140,7 +140,7 @@ def _bounds(model: Model, program: Program, backend: str) -> tuple[str, ...]:
         kept = np.array([np.full(program.columns, -np.inf), np.full(program.columns, np.inf)])
         for column, side in chosen:
             kept[side, column] = ends[side, column]
-        return _status(replace(program, lower=kept[0], upper=kept[1]), backend) is Status.INFEASIBLE
+        return _status(replace(program, lower=kept[0], upper=kept[1]), "highs") is Status.INFEASIBLE
 
     if not items or infeasible([]):
         return ()

@@ -13,7 +13,7 @@ from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.backends.conditioned import ScaledSession, open_session
 from forcopt.compile.parametric import ParametricProgram
 from forcopt.compile.program import Program, RowBlock
-from forcopt.language.model import Model
+from forcopt.language.model import Model, same_marks
 
 __all__ = ["prepared"]
 
@@ -44,9 +44,9 @@ def prepared(
     compile_anew : Callable[[], ParametricProgram]
         Called if the model has changed otherwise.
     """
-    marks = _marks(model)
+    marks = model.marks()
     kept = model.prepared.get(backend.name)
-    if kept is None or not _same(kept.marks, marks):
+    if kept is None or not same_marks(kept.marks, marks):
         kept = _Prepared(marks, compile_anew())
     model.prepared.pop(backend.name, None)  # back in place only after all has gone well
     program = kept.compiled.at_values()
@@ -114,25 +114,3 @@ class _TrimmedSession(Session):
             reduced[self._left] = result.reduced_cost
             result.reduced_cost = reduced
         return result
-
-
-def _marks(model: Model) -> tuple[Any, ...]:
-    """Return the objects that hold the model, and their sizes; they change with it."""
-    return (
-        model.objective,
-        model.constraints,
-        model.relations,
-        model.lazies,
-        (
-            model.column_count,
-            model.row_count,
-            len(model.constraints),
-            len(model.relations),
-            len(model.lazies),
-            model._store.revision,
-        ),
-    )
-
-
-def _same(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
-    return all(a is b for a, b in zip(left[:-1], right[:-1], strict=True)) and left[-1] == right[-1]

@@ -90,10 +90,12 @@ class ModelSolution:
     row_dual: Array | None = field(default=None, repr=False)
     reduced_costs: Array | None = field(default=None, repr=False)
     points: list[Array] = field(default_factory=list, repr=False)
+    solved: tuple[Any, ...] = field(default=(), repr=False)  # `Model.marks` and parameters' values then
 
     def __post_init__(self) -> None:
+        self.solved = self.solved or (self.model.marks(), [p._value for p in self.model.parameters])
         # `Model.remove` makes new lists, so that this one keeps the order of the rows that were solved.
-        self._constraints = self.model.constraints
+        self._constraints = self.solved[0][1]
 
     @property
     def levels(self) -> Array:
@@ -199,6 +201,35 @@ class ModelSolution:
         rows = self.row_dual[start : start + constraint.expression.size]
         return rows.reshape(constraint.shape)
 
+    def slack(self, constraint: Constraint) -> Array:
+        """The distance of each row of a constraint from its nearer bound; negative where it is violated.
+
+        Parameters
+        ----------
+        constraint : Constraint
+            A result of `Model.subject_to`; it may have been removed since.
+
+        Raises
+        ------
+        DeclarationError
+            If there is no point, for a condition such as `implies`, and for a constraint of another model.
+
+        Examples
+        --------
+        >>> from forcopt import Model
+        >>> m = Model()
+        >>> x = m.variable("x", 2, lower=0, upper=3)
+        >>> need = m.subject_to(x.sum() >= 4)
+        >>> m.minimize(x[0] + 2 * x[1])
+        >>> s = m.solve()
+        >>> s.slack(need).item(), s.slack(m.subject_to(x <= 5)).tolist()
+        (0.0, [2.0, 4.0])
+        """
+        if not isinstance(constraint, Constraint):
+            raise DeclarationError(f"slack needs a constraint of rows, not {constraint!r}")
+        value = self[constraint.expression]
+        return np.asarray(np.minimum(value - constraint.lower, constraint.upper - value))
+
     def reduced_cost(self, variable: Variable) -> Array:
         """The change of the optimum per unit of a variable that is held at its bound.
 
@@ -210,6 +241,8 @@ class ModelSolution:
         self.model.lift(variable)
         if self.reduced_costs is None:
             raise DeclarationError(f"backend {self.backend!r} gave no reduced costs (status {self.status})")
+        if variable.start + variable.size > len(self.reduced_costs):
+            raise DeclarationError(f"{variable.name} was added after this solution was found; solve again")
         return self.reduced_costs[variable.start : variable.start + variable.size].reshape(variable.shape)
 
     def to_pandas(self, expression: Expression | str | None = None) -> Any:
@@ -243,7 +276,7 @@ class ModelSolution:
         import pandas as pd
 
         if expression is None:
-            return {v.name: self.to_pandas(v) for v in self.model.variables if v.ndim <= 2}
+            return {v.name: self.to_pandas(v) for v in self._variables() if v.ndim <= 2}
         if isinstance(expression, str):
             expression = self.model[expression]
         values, axes = self[expression], getattr(expression, "axes", None)
@@ -258,7 +291,12 @@ class ModelSolution:
 
     def values(self) -> dict[str, Any]:
         """The value of every variable by its name."""
-        return {v.name: self[v] for v in self.model.variables}
+        return {v.name: self[v] for v in self._variables()}
+
+    def _variables(self) -> list[Variable]:
+        """The model's variables, without those that were added after this solution was found."""
+        end = np.inf if self.point is None else len(self.point)
+        return [v for v in self.model.variables if v.start + v.size <= end]
 
     def certify(self, rounding: float | None = None) -> Certificate:
         """Check the solution in exact rational arithmetic; see `forcopt.loops.certify.certify_model`."""

@@ -89,13 +89,13 @@ def solve_model(
         If the solver crashes, or claims a point that violates the model.
     """
     deadline = Deadline(time_limit)
-    backend = backend or default_backend(model)
+    backend = default_backend(model) if backend is None else backend
     chosen = get_backend(backend)
     if isinstance(seed, np.random.Generator):
         seed = int(seed.integers(2**31 - 1))
     point = None if start is None else read_values(model, start)
     settings = SolveOptions(
-        time_limit, gap, seed, threads, log, point, on_improvement, pool, dict(options or {})
+        time_limit, gap, seed, threads, log, point, on_improvement, pool, {} if options is None else options
     )
     session: Session
     if model.parameters:
@@ -134,17 +134,17 @@ def solve_model(
 
     result, results = lexicographic(session, program, run, chosen.accuracy)
     session.last = result.x
+    checked = session.program if model.lazies else program  # with the cuts of the families
     if result.ambiguous:
-        result.status = _disambiguate(chosen, program, settings, deadline)
+        result.status = _disambiguate(chosen, checked, settings, deadline)
     if result.status is Status.INFEASIBLE and program.cones:  # conic solvers take large values for that
-        if _disambiguate(chosen, program, settings, deadline) is Status.UNBOUNDED:
+        if _disambiguate(chosen, checked, settings, deadline) is Status.UNBOUNDED:
             result.status = Status.FAILED
             result.message += "; but without the objective there is a feasible point"
         elif _refuted(model, program, settings.within(deadline.seconds)):
             result.status = Status.FAILED
             result.message += "; but a point of the linear rows satisfies the model"
     if is_checkable(program):
-        checked = session.program if model.lazies else program
         result = _confirmed(model, chosen, checked, result, settings, deadline)
         results[-1] = result if result.status.has_solution else results[-1]
     quadratic = program.stages[-1].quadratic is not None and not program.cones  # rays are linear programs

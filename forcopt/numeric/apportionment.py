@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache
 from heapq import heapify, heappop, heapreplace
+from numbers import Real
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -302,7 +303,8 @@ def _read(
     p = as_numbers(populations, "populations")
     if p.ndim != 1 or not p.size or (p < 0).any():
         raise DeclarationError("populations must be a list of at least one number, each at least 0")
-    if isinstance(seats, bool) or int(seats) != seats or seats < 0:
+    given_seats: Any = seats
+    if isinstance(given_seats, bool) or not isinstance(given_seats, Real) or not seats >= 0 or seats % 1 != 0:
         raise DeclarationError(f"seats is {seats!r}; it must be a whole number >= 0")
     ends = []
     for name, given, default in (("minimum", minimum, 0), ("maximum", maximum, seats)):

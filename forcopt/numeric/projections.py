@@ -52,6 +52,7 @@ def project_simplex(point: Any, total: float = 1.0) -> Array:
         raise DeclarationError(f"point has shape {x.shape}; its last axis must have at least one entry")
     if not (total >= 0 and np.isfinite(total)):
         raise DeclarationError(f"total is {total}; it must be a finite number >= 0")
+    x -= x.max(axis=-1, keepdims=True)  # the projection stays the same; large entries would lose the total
     falling = -np.sort(-x, axis=-1)
     levels = (np.cumsum(falling, axis=-1) - total) / np.arange(1, x.shape[-1] + 1)
     last = np.maximum((falling > levels).sum(axis=-1, keepdims=True) - 1, 0)
@@ -136,15 +137,19 @@ def project_box(point: Any, lower: Any, upper: Any, total: float, weights: Any =
     x = as_numbers(point, "point")
     if x.ndim != 1 or not x.size:
         raise DeclarationError(f"point has shape {x.shape}; it must be (n,) with n >= 1")
-    low, high, w = (
-        np.broadcast_to(as_numbers(given, name), x.shape)
-        for given, name in ((lower, "lower"), (upper, "upper"), (weights, "weights"))
-    )
+    read = [
+        as_numbers(given, name) for given, name in ((lower, "lower"), (upper, "upper"), (weights, "weights"))
+    ]
+    for values, name in zip(read, ("lower", "upper", "weights"), strict=True):
+        if values.shape not in ((), (1,), x.shape):
+            raise DeclarationError(f"{name} has shape {values.shape}; it must be one number or {x.shape}")
+    low, high, w = (np.broadcast_to(values, x.shape) for values in read)
     if (low > high).any():
         at = int(np.argmax(low > high))
         raise DeclarationError(f"lower[{at}] is {low[at]:g}, above upper[{at}], {high[at]:g}")
     if (w <= 0).any():
-        raise DeclarationError(f"weights[{int(np.argmax(w <= 0))}] is {w.min():g}; it must be above 0")
+        at = int(np.argmax(w <= 0))
+        raise DeclarationError(f"weights[{at}] is {w[at]:g}; it must be above 0")
     least, most = float(w @ low), float(w @ high)
     margin = 1e-9 * max(float(w @ np.maximum(np.abs(low), np.abs(high))), abs(total))
     if not least - margin <= total <= most + margin:
@@ -153,6 +158,7 @@ def project_box(point: Any, lower: Any, upper: Any, total: float, weights: Any =
         return np.array(low)
     if total >= most:
         return np.array(high)
+    x = x - (w @ x - total) / (w @ w) * w  # the projection stays the same; large entries would lose the total
     enters, leaves = (x - high) / w, (x - low) / w  # between these levels an entry is between its bounds
     bends = np.unique(np.concatenate([enters, leaves]))
     first, last = 0, len(bends) - 1  # the sum is most at bends[0] and least at bends[-1]

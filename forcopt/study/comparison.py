@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
-from itertools import combinations
+from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,7 +16,7 @@ from forcopt.arrays import Array
 from forcopt.errors import unknown
 from forcopt.problem import Problem
 from forcopt.study import statistics
-from forcopt.study.consistency import best_run, by_instance, contradiction, ranked
+from forcopt.study.consistency import best_run, by_instance, contradiction, ranked, unique_names
 from forcopt.study.frames import frame
 from forcopt.study.run import INTERRUPTED, NUMBERS, Run
 from forcopt.study.store import Store
@@ -92,6 +92,8 @@ class Comparison:
     def read(cls, store: str | Path) -> Self:
         """Every run that a store holds, for example from several calls of `compare` and `sweep`.
 
+        Different problems of one name, as unnamed problems of one class have, are numbered.
+
         Raises
         ------
         FileNotFoundError
@@ -103,7 +105,7 @@ class Comparison:
 
         with Store(store) as kept:
             problems = kept.declarations()
-            return cls(kept.all(), problems, best_known(problems))
+            return cls(unique_names(kept.all()), problems, best_known(problems))
 
     @property
     def instances(self) -> tuple[tuple[Run, ...], ...]:
@@ -125,12 +127,12 @@ class Comparison:
 
     @property
     def disagreements(self) -> tuple[str, ...]:
-        """Where two runs cannot both be right: a proof by one that an answer of the other refutes."""
+        """Claims that contradict each other: proofs that another run, or the own decision, refutes."""
         several = len(self.instances) > 1
         return tuple(
             f"{a.instance}: {words}" if several else words
             for rows in self.instances
-            for a, b in combinations(rows, 2)
+            for a, b in combinations_with_replacement(rows, 2)
             if (words := contradiction(a, b) or contradiction(b, a))
         )
 

@@ -11,7 +11,7 @@ from forcopt.loops.solution import relative_gap
 from forcopt.status import Status
 from forcopt.study.run import TOLERANCE, Run
 
-__all__ = ["best_run", "by_instance", "contradiction", "ranked"]
+__all__ = ["best_run", "by_instance", "contradiction", "ranked", "unique_names"]
 
 
 def _signed(run: Run, value: float) -> float:
@@ -25,6 +25,32 @@ def by_instance(rows: Sequence[Run]) -> dict[tuple[str, str], list[Run]]:
     for row in rows:
         found.setdefault((row.instance, row.fingerprint), []).append(row)
     return found
+
+
+def unique_names(rows: Sequence[Run]) -> list[Run]:
+    """Number the instances of one name that are different problems, as runs of several calls can be.
+
+    A function that draws problems draws one for each seed: these keep a common name. Two problems of one name
+    and one seed are different instances.
+    """
+    groups: dict[str, list[set[int | None]]] = {}  # by name: the seeds of each instance
+    place: dict[tuple[str, str], int] = {}
+    seeds: dict[tuple[str, str], set[int | None]] = {}
+    for row in rows:
+        seeds.setdefault((row.instance, row.fingerprint), set()).add(row.seed)
+    for (name, problem), own in seeds.items():
+        known = groups.setdefault(name, [])
+        at = next((i for i, group in enumerate(known) if not group & own), len(known))
+        if at == len(known):
+            known.append(set())
+        known[at] |= own
+        place[name, problem] = at
+    return [
+        replace(row, instance=f"{row.instance} {place[row.instance, row.fingerprint] + 1}")
+        if len(groups[row.instance]) > 1
+        else row
+        for row in rows
+    ]
 
 
 def best_run(rows: Sequence[Run]) -> Run | None:
@@ -56,14 +82,31 @@ def ranked(rows: Sequence[Run], best_known: Mapping[str, float]) -> list[Run]:
 
 
 def contradiction(a: Run, b: Run) -> str:
-    """Describe the claim of `a` that an answer of `b` refutes; empty if there is none."""
-    if not b.solved or b.violation > TOLERANCE:
+    """Say which claim of `a` is refuted by `b`: by a decision that meets the demands, or by a proof.
+
+    Returns
+    -------
+    str
+        Empty if the two runs agree.
+    """
+    if a.exact and a.status is Status.UNBOUNDED:
+        if b.exact and b.status is Status.INFEASIBLE:
+            return f"{a.label} says unbounded, but {b.label} says infeasible"
+        if np.isfinite(limit := _proved(b)):
+            return f"{a.label} says unbounded, but {b.label} says that nothing beats {limit:.8g}"
+        return ""
+    if not (b.solved and b.violation <= TOLERANCE):
         return ""
     if a.exact and a.status is Status.INFEASIBLE:
         return f"{a.label} says infeasible, but {b.label} found {b.objective:.8g}"
-    proved = a.objective if a.exact and a.status is Status.OPTIMAL else a.bound
+    proved = _proved(a)
     if not np.isfinite(proved):
         return ""
     if _signed(a, proved) - _signed(a, b.objective) > TOLERANCE * max(1.0, abs(proved)):
         return f"{a.label} says that nothing beats {proved:.8g}, but {b.label} found {b.objective:.8g}"
     return ""
+
+
+def _proved(run: Run) -> float:
+    """The value that no decision beats, by this run's proof; NaN or infinite without one."""
+    return run.objective if run.exact and run.status is Status.OPTIMAL else run.bound

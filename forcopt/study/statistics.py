@@ -87,8 +87,16 @@ def mean_interval(values: Array, level: float = 0.95) -> Mean:
     return Mean(mean, mean - reach, mean + reach, deviation)
 
 
-def summary(comparison: Comparison, value: str, level: float) -> Any:
-    """Give the mean of a number for each instance, point of a sweep and method; see `Comparison.summary`."""
+def summary(comparison: Comparison, value: str, level: float, among: Array | None = None) -> Any:
+    """Give the mean of a number for each instance, point of a sweep and method; see `Comparison.summary`.
+
+    Parameters
+    ----------
+    comparison, value, level
+        As there.
+    among : Array, optional
+        Which rows to take, shape ``(rows,)``; all by default. The values of the others count as unknown.
+    """
     import pandas as pd
 
     check_level(level)
@@ -96,6 +104,8 @@ def summary(comparison: Comparison, value: str, level: float) -> Any:
     for at, row in enumerate(comparison.rows):
         groups.setdefault((row.instance, row.method, row.backend), []).append(at)
     every = comparison.numbers(value)
+    if among is not None:
+        every = np.where(among, every, np.nan)
     out = []
     for (instance, method, backend), places in groups.items():
         values = every[places]

@@ -192,8 +192,8 @@ class FairMechanism(Problem):
         -------
         Evaluation
             The objective; violations of ``"probability"``, ``"slots"``, ``"ads"``, ``"truthfulness"`` (the
-            largest gain by another bid of the grid), ``"participation"`` (the largest loss) and
-            ``"ordered value stability"``; revenue and welfare as metrics.
+            largest gain by another bid of the grid), ``"participation"`` (the largest loss), both as shares
+            of the grid's largest value, and ``"ordered value stability"``; revenue and welfare as metrics.
         """
         shape = (*self.profiles.shape, len(self.slots))
         if not isinstance(decision, Allocation) or decision.charges is None:
@@ -208,8 +208,9 @@ class FairMechanism(Problem):
         one, who, other = self.deviations()
         lies = self.profiles[one, who] * clicks[other, who] - paid[other, who] - gains[one, who]
         violations = share_violations(M, self.fill)
-        violations["truthfulness"] = float(lies.max(initial=0.0))
-        violations["participation"] = float((-gains).max())
+        top = float(self.grid[-1])  # no unit of money is too small for a solver's tolerance
+        violations["truthfulness"] = float(lies.max(initial=0.0)) / top
+        violations["participation"] = float((-gains).max()) / top
         if self.distances is not None:
             shares = np.cumsum(M, axis=2).reshape(len(M), -1)
             violations["ordered value stability"] = PairwiseStability(shares, self.distances).worst().amount

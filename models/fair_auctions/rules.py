@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,9 @@ def read_values(values: Any, slots: int) -> Array:
         raise DeclarationError(
             f"values[{t}, {i}] is {u[t, i]:g}; the value of ad {i} to user {t} must not be negative"
         )
-    if isinstance(slots, bool) or int(slots) != slots or not 0 <= slots <= u.shape[1]:
+    given: Any = slots
+    whole = not isinstance(given, bool) and isinstance(given, Real) and 0 <= slots <= u.shape[1]
+    if not whole or slots % 1 != 0:
         raise DeclarationError(
             f"slots is {slots!r}; it must be a whole number from 0 to {u.shape[1]}, the ads"
         )

@@ -393,6 +393,7 @@ def test_sweep(forcopt):
     ("words", "message"),
     [
         (["--over", "capacity"], "must be NAME=V1,V2"),
+        (["--over", "capacity=1", "--over", "capacity=2"], "names capacity twice"),
         (["--over", "capacty=1"], "did you mean 'capacity'"),
         (["--seeds", "0"], "--seeds is 0"),
         (["--x", "capacity"], "only --kind pareto has axes"),

@@ -210,3 +210,39 @@ def test_read_variables_keep_names_and_shapes(suffix, tmp_path):
     assert s["inflow"] == 7 == s[inflow] and s[nan_rate] == 2
     again.fix(again["open"], [1, 0, 0])
     assert again.solve().objective == pytest.approx(4 - 1.5 + 9)
+
+
+def test_fix_leaves_parameters_free():
+    m = fo.Model()
+    x, p = m.variable("x", lower=0, upper=5), m.parameter("p", value=2)
+    late = m.parameter("late")
+    m.subject_to(x >= p)
+    m.minimize(x)
+    m.fix(x, 3)
+    late.value = 0
+    assert m.solve().objective == 3
+    m.unfix(x)
+    p.value = 1
+    assert m.solve().objective == 1
+
+
+def test_only_variables_can_be_fixed():
+    m = fo.Model()
+    x, b, p = m.variable("x", lower=0, upper=5), m.variable("b", binary=True), m.parameter("p", value=2)
+    for other in (p, fo.product(b, x), p * x, fo.abs(x)):
+        with pytest.raises(fo.DeclarationError, match="must be a variable"):
+            m.fix(other, 1)
+        with pytest.raises(fo.DeclarationError, match="must be a variable"):
+            m.solve(start={other: 1})
+
+
+def test_a_list_of_conditions_goes_as_it_came():
+    m = fo.Model()
+    b, k = m.variable("b", binary=True), m.variable("k", lower=0, upper=3, integer=True)
+    both = m.subject_to(fo.iff(b, k >= 2), k <= 2)
+    m.minimize(b - k)
+    assert m.solve().objective == -1
+    m.remove(both)
+    assert m.solve().objective == -3
+    with pytest.raises(fo.DeclarationError, match="not in model"):
+        m.remove(None)

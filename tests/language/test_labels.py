@@ -177,3 +177,38 @@ def test_arrays_stay_as_they_were():
     x = m.variable("x", (3, 2))
     for e in (x + 1, x.T, x[1:], x.sum(axis=0), x @ np.ones(2), np.ones((4, 3)) @ x, x / 2):
         assert e.axes is None
+
+
+def test_a_bound_with_labels_needs_labels_to_meet():
+    m = fo.Model()
+    with pytest.raises(fo.DeclarationError, match="has labels"):
+        m.variable("x", 3, lower=pd.Series([1.0, 2, 3], index=list("abc")))
+    x = m.variable("x", 3, lower=pd.Series([1.0, 2, 3]))
+    m.minimize(x.sum())
+    assert m.solve().objective == 6
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"index": {"a", "b"}},
+        {"index": [float("nan"), 1.0]},
+        {"index": "abc"},
+        {"shape": 3, "labels": "abc"},
+        {"shape": 2, "labels": ["a", "a"]},
+        {"shape": True},
+        {"shape": (2, False)},
+    ],
+    ids=str,
+)
+def test_odd_labels_and_shapes_are_refused(given):
+    with pytest.raises(fo.DeclarationError):
+        fo.Model().variable("x", **given)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda x: x ** "a", lambda x: fo.huber(x, "a"), lambda x: fo.power(x, None)]
+)
+def test_parameters_of_atoms_are_numbers(make):
+    with pytest.raises(fo.DeclarationError, match="number"):
+        make(fo.Model().variable("x"))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import forcopt as fo
+from forcopt.compile.program import RowBlock
 from forcopt.errors import CurvatureError, DeclarationError, UnsupportedError
 
 
@@ -226,3 +227,39 @@ def test_refusals():
     m.leximin(p * x)
     with pytest.raises(UnsupportedError, match="leximin"):
         m.solve()
+
+
+@pytest.mark.parametrize("backend", ["highs", "scip", "gscip", "cp-sat"])
+def test_warm_and_cold_solves_agree_after_an_infeasible_one(backend):
+    """The rows hold their columns in no order; whoever sorts a matrix of them must not touch the others."""
+    m = fo.Model()
+    x = m.variable("x", 3, lower=-2, upper=[-2, 0, 0], integer=True)
+    p = m.parameter("p", value=-3)
+    b = m.variable("b", binary=True)
+    k = m.variable("k", 2, lower=[-1, -1], upper=[0, 2], integer=True)
+    m.subject_to(-x[0] + 2 * x[1] - 2 * k[0] + b + p <= 0)
+    m.subject_to(fo.abs(-x[1] - x[2] - 1) <= 3 * x[1] - k[0] - k[1] - 3)
+    m.subject_to(fo.product(b, -2 * x[0] - 3 * x[1] + 2 * x[2] + 2) - b + 2 * k[0] + 3 >= 0)
+    m.minimize(x.sum())
+    for value in range(-3, 4):
+        p.value = value
+        warm = m.solve(backend)
+        m.prepared.clear()
+        assert warm.status == m.solve(backend).status == "infeasible"
+
+
+def test_scipy_sorts_no_array_that_rows_share():
+    m = fo.Model()
+    x = m.variable("x", 4)
+    rows = m.lift(fo.stack([x[3] + 2 * x[0], x[1] + x[2]])).linear_rows()
+    scaled = rows.scale(np.array([2.0]))
+    before = rows.matrix(4).toarray()
+    for matrix in (rows.matrix(4), scaled.matrix(4)):
+        matrix.sort_indices()
+    np.testing.assert_array_equal(rows.matrix(4).toarray(), before)
+    block = RowBlock(
+        np.array([0, 2], np.int32), np.array([2, 0], np.int32), np.array([1.0, 2.0]), np.zeros(1), np.ones(1)
+    )
+    other = RowBlock(block.indptr, block.indices, 2 * block.data, block.lower, block.upper)
+    abs(other.matrix(3))
+    np.testing.assert_array_equal(block.matrix(3).toarray(), [[2, 0, 1]])

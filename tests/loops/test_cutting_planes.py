@@ -214,3 +214,22 @@ def test_bad_oracles():
         m.lazy(lambda value, what=yielded: [what], name=f"family {rule}")
         with pytest.raises((fo.DeclarationError, fo.CurvatureError), match=rule):
             m.solve()
+
+
+@pytest.mark.parametrize("backend", ["clarabel", "scs", "scip"])
+@pytest.mark.parametrize("reach, status", [(5, "infeasible"), (4, "optimal")])
+def test_a_lazy_family_over_a_cone(backend, reach, status):
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=5)
+    m.subject_to(fo.norm(x) <= 3)
+
+    def separate(value):
+        if value(x).sum() < reach - 1e-6:
+            yield x.sum() >= reach
+
+    m.lazy(separate)
+    m.maximize(x[1])
+    s = m.solve(backend)
+    assert s.status == status
+    if status == "optimal":  # on the circle and the line
+        assert s.objective == pytest.approx(2 + 0.5**0.5, abs=1e-3)

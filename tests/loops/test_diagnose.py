@@ -154,3 +154,16 @@ def test_nothing_to_explain():
     x = m.variable("x", lower=0)
     m.minimize(x)
     assert m.solve().reason == ""
+
+
+@pytest.mark.parametrize("backend", ["highs", "scip", "gscip", "cp-sat"])
+def test_bounds_of_a_subset_on_every_backend(backend):
+    m = fo.Model()
+    x = m.variable("x", 2, lower=[1, 2], upper=[4, 5], integer=True)
+    m.subject_to(x.sum() <= 2, name="low")
+    m.maximize(x.sum())
+    s = m.solve(backend)
+    assert s.status == "infeasible"
+    assert s.reason == "these constraints cannot hold together: low (with x[0] >= 1, x[1] >= 2)"
+    found = irreducible_subset(m, backend)
+    assert found.names == ["low"] and found.bounds == ("x[0] >= 1", "x[1] >= 2")

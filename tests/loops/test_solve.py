@@ -386,3 +386,123 @@ def test_a_conic_solver_that_takes_large_values_for_infeasibility_is_refuted(con
     assert s.message == "CLARABEL: PrimalInfeasible; but a point of the linear rows satisfies the model"
     m.subject_to(fo.exp(x) <= 5)
     assert m.solve("clarabel").status == "infeasible"
+
+
+@pytest.mark.parametrize("backend", ["highs", "glop", "clarabel", "scs", "scip", "gscip", "cp-sat", "pdlp"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"start": float("inf")},
+        {"start": [1]},
+        {"start": {"x": 1}},
+        {"log": "no"},
+        {"log": 3},
+        {"threads": True},
+        {"time_limit": True},
+        {"gap": float("nan")},
+        {"options": 3},
+        {"options": {1: 1}},
+        {"on_improvement": 3},
+    ],
+    ids=str,
+)
+def test_odd_options_are_refused_alike(backend, options):
+    m = fo.Model()
+    x = m.variable("x", lower=0, upper=5, integer=backend == "cp-sat")
+    m.minimize(x)
+    with pytest.raises(fo.DeclarationError):
+        m.solve(backend, **options)
+
+
+@pytest.mark.parametrize("backend", ["highs", "glop", "clarabel", "scip", "gscip", "cp-sat"])
+def test_values_that_a_solver_does_not_take_are_refused_in_words(backend):
+    m = fo.Model()
+    x = m.variable("x", lower=0, upper=5, integer=backend == "cp-sat")
+    m.minimize(x)
+    name = {"highs": "presolve", "scip": "limits/nodes", "cp-sat": "max_time_in_seconds"}.get(
+        backend, "max_iter"
+    )
+    with pytest.raises(fo.BackendError):
+        m.solve(backend, options={name: object()})
+
+
+@pytest.mark.parametrize("backend", [3, "", [], "nope"])
+def test_a_backend_is_a_name(backend):
+    m = fo.Model()
+    with pytest.raises(ValueError, match="backend"):
+        m.solve(backend)
+
+
+def test_a_solution_outlives_changes_of_its_model():
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=3)
+    cap = m.subject_to(x.sum() <= 4)
+    m.maximize(x.sum())
+    s = m.solve()
+    assert s.certify().optimal
+    y = m.variable("y", 3, lower=1)
+    late = m.subject_to(y.sum() + x.sum() <= 9)
+    m.maximize(x.sum() + y.sum())
+    assert s.dual(cap) == 1 and s[x].sum() == 4 and list(s.values()) == ["x"] == list(s.to_pandas())
+    for read in (lambda: s[y], lambda: s.reduced_cost(y), lambda: s.dual(late)):
+        with pytest.raises(fo.DeclarationError, match="was added after this solution was found"):
+            read()
+    with pytest.raises(fo.DeclarationError, match="the model has changed since this solution was found"):
+        s.certify()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: m.fix(m["x"], 1),
+        lambda m: m.remove("cap"),
+        lambda m: m.subject_to(m["x"] <= 2),
+        lambda m: m.subject_to(fo.implies(m["b"], m["x"] <= 0)),
+        lambda m: m.relax(),
+        lambda m: m.minimize(m["x"]),
+        lambda m: m.lazy(lambda value: []),
+    ],
+)
+@pytest.mark.parametrize("need", [0, 9])
+def test_a_certificate_is_about_the_model_that_was_solved(change, need):
+    m = fo.Model()
+    x, b = m.variable("x", lower=0, upper=5, integer=True), m.variable("b", binary=True)
+    m.subject_to(2 * x + b <= 7, name="cap")
+    m.subject_to(x >= need)
+    m.maximize(x + b)
+    s = m.solve()
+    assert s.certify().optimal if need == 0 else s.certify().dual is not None
+    change(m)
+    with pytest.raises(fo.DeclarationError, match="the model has changed"):
+        s.certify()
+
+
+def test_a_certificate_of_infeasibility_is_about_the_parameters_that_were_solved():
+    m = fo.Model()
+    x, p = m.variable("x", lower=0, upper=5), m.parameter("p", value=9)
+    m.subject_to(x >= p)
+    s = m.solve()
+    assert s.status == "infeasible" and s.certify().dual is not None
+    p.value = 10
+    with pytest.raises(fo.DeclarationError, match=r"p has changed .* set it to 9"):
+        s.certify()
+
+
+@pytest.mark.parametrize("backend", ["highs", "glop", "clarabel", "scip"])
+def test_slacks(backend):
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=3)
+    need, band = m.subject_to(x.sum() >= 4, (x[0] - x[1]).between(-5, 2))
+    switch = m.subject_to(fo.implies(m.variable("b", binary=True), x[0] <= 1)) if backend != "glop" else None
+    if backend == "clarabel":
+        m.remove(switch)
+        m.remove(m["b"])
+    m.minimize(x[0] + 2 * x[1])
+    s = m.solve(backend)
+    assert s.slack(need) == pytest.approx(0, abs=1e-6) and s.slack(band) == pytest.approx(0, abs=1e-6)
+    late = x <= [4, 0]
+    assert s.slack(late) == pytest.approx([1, -1], abs=1e-6)
+    with pytest.raises(fo.DeclarationError, match="slack needs a constraint of rows"):
+        s.slack(switch)
+    with pytest.raises(fo.DeclarationError, match="belongs to model"):
+        s.slack(fo.Model("other").variable("z") <= 1)

@@ -140,3 +140,9 @@ def test_largest_remainder_with_bounds() -> None:
     assert largest_remainder([90, 5, 5], 10, minimum=1).tolist() == [8, 1, 1]
     assert largest_remainder([90, 5, 5], 10, maximum=4).tolist() in ([4, 3, 3], [2, 4, 4])
     assert largest_remainder([1, 1, 1], 2).tolist() == [1, 1, 0]
+
+
+@pytest.mark.parametrize("seats", [float("nan"), float("inf"), "a", None, 1.5, -1, True])
+def test_seats_that_are_no_whole_number_are_refused(seats):
+    with pytest.raises(DeclarationError, match="it must be a whole number >= 0"):
+        apportion([1, 2], seats)

@@ -60,3 +60,26 @@ def test_bad_input_is_named() -> None:
         project_box([0, 0], 0, 2, 1, weights=[1, 0])
     with pytest.raises(DeclarationError, match="total"):
         project_simplex([1.0], total=-1)
+
+
+@pytest.mark.parametrize("shift", [1e9, 1e12, -1e15])
+def test_the_total_is_kept_far_from_the_set(shift: float) -> None:
+    point = np.array([1.0, 2.0, 2.0, 0.0, 2.0])
+    near, far = project_simplex(point, 2.5), project_simplex(point + shift, 2.5)
+    assert far == pytest.approx(near, abs=1e-12) and far.sum() == pytest.approx(2.5, abs=1e-12)
+    box = project_box(point + shift, 0, 1, 2.5)
+    assert box == pytest.approx(project_box(point, 0, 1, 2.5), abs=1e-12)
+
+
+def test_a_far_entry_takes_all() -> None:
+    assert project_simplex([1e17, 0.0]).tolist() == [1.0, 0.0]
+
+
+def test_a_weight_of_0_is_named() -> None:
+    with pytest.raises(DeclarationError, match=r"weights\[1\] is 0; it must be above 0"):
+        project_box([1.0, 2.0, 3.0], 0, 1, 1, weights=[1, 0, -5])
+
+
+def test_bounds_of_another_shape_are_named() -> None:
+    with pytest.raises(DeclarationError, match=r"lower has shape \(3,\); it must be one number or \(2,\)"):
+        project_box([1.0, 2.0], [0, 0, 0], 1, 1)

@@ -71,6 +71,23 @@ def test_solved_means_near_the_best_and_within_the_demands():
     assert len(loose["near"].x) == 1 and len(loose["cheats"].x) == 0
 
 
+@pytest.mark.parametrize(
+    ("claim", "answer"),
+    [("infeasible", {"objective": 3.0}), ("unbounded", {"objective": 3.0}), ("unbounded", {"bound": 2.0})],
+)
+def test_a_refuted_proof_solves_nothing(claim, answer):
+    status = "optimal" if "objective" in answer else "limit"
+    rows = [
+        run("false", claim, seconds=0.1, size=1),
+        run("right", status, **answer, seconds=5.0, size=1),
+        run("right", objective=3.0, instance="other", size=1),
+    ]
+    comparison = Comparison(rows)
+    assert series(comparison.chart("profile"))["false"].y.tolist() == [0, 0]
+    assert len(series(comparison.chart("cactus"))["false"].x) == 0
+    assert "false" not in series(comparison.chart("scaling"))
+
+
 def test_repeats_are_tests_of_their_own():
     rows = [run("a", objective=1.0, seconds=s, repeat=i) for i, s in enumerate([1.0, 2.0, 3.0])]
     assert series(Comparison(rows).chart("cactus"))["a"].y.tolist() == [1, 2, 3]
@@ -140,6 +157,18 @@ def test_a_pareto_chart_takes_means_over_seeds_and_the_better_side():
     assert best.x.tolist() == [1, 2] and "more objective" in chart.note
     other = Comparison(rows).chart("pareto", x="epsilon", y="objective", better=("more", "less"))
     assert other.series[-1].x.tolist() == [3]
+
+
+def test_a_pareto_point_is_a_mean_of_the_runs_that_have_both_numbers():
+    rows = [
+        run("m", objective=4.0, seconds=1.0, seed=0),
+        run("m", objective=6.0, seconds=3.0, seed=1),
+        run("m", "limit", seconds=100.0, seed=2),
+        run("n", objective=5.0, seconds=10.0, seed=0),
+    ]
+    chart = Comparison(rows).chart("pareto")
+    assert series(chart)["m"].x.tolist() == [2.0] and series(chart)["m"].y.tolist() == [5.0]
+    assert chart.series[-1].x.tolist() == [2.0]
 
 
 @pytest.mark.parametrize("kind", ["profile", "cactus", "progress", "scaling"])

@@ -75,6 +75,10 @@ def test_each_instance_has_a_best_of_its_own():
             run("b", "approximate", 10.1, sense="max"),
             "nothing beats 10, but b found 10.1",
         ),
+        (run("a", "unbounded"), run("b", objective=3.0), "a says unbounded, but b says that nothing beats 3"),
+        (run("a", "unbounded"), run("b", "limit", bound=2.0), "but b says that nothing beats 2"),
+        (run("a", "unbounded"), run("b", "infeasible"), "a says unbounded, but b says infeasible"),
+        (run("a", "feasible", 4.0, 5.0), run("b", "limit"), "a says that nothing beats 5, but a found 4"),
     ],
 )
 def test_contradictions_are_told(a, b, words):
@@ -93,6 +97,9 @@ def test_contradictions_are_told(a, b, words):
         (run("a", objective=10.0, bound=10.0), run("b", "feasible", 12.0, 8.0)),
         (run("a", "infeasible", exact=False), run("b", "feasible", 12.0)),
         (run("a", "infeasible"), run("b", "infeasible")),
+        (run("a", "unbounded"), run("b", "feasible", 12.0)),
+        (run("a", "unbounded", exact=False), run("b", objective=12.0)),
+        (run("a", "infeasible"), run("b", "approximate", NAN, violation=NAN)),  # a private release
     ],
 )
 def test_what_may_both_be_right_is_no_contradiction(a, b):

@@ -196,3 +196,27 @@ def test_a_fingerprint_lasts_when_a_class_gets_a_field():
         != metadata(Before(values=values, a=2))["fingerprint"]
     )
     assert metadata(other)["fingerprint"] != metadata(After(values=values, b=0.5))["fingerprint"]
+
+
+def test_different_problems_of_one_name_are_not_averaged(tmp_path):
+    store = tmp_path / "runs.sqlite"
+    for capacity in (30, 50):
+        compare(store, problem=Bad(**{**SMALL, "capacity": capacity}), methods=["greedy"], repeats=2, seed=1)
+    both = Comparison.read(store)
+    assert [row.instance for row in both.rows] == ["Bad 1", "Bad 1", "Bad 2", "Bad 2"]
+    assert both.summary()["runs"].tolist() == [2, 2]
+    assert "Bad 2" in both.table()
+
+
+def test_problems_that_a_function_draws_keep_their_name(tmp_path):
+    store = tmp_path / "runs.sqlite"
+
+    def draw(seed, extra=0):
+        return Bad(**{**SMALL, "capacity": 30 + seed + extra})
+
+    fo.sweep(draw, methods=["greedy"], seeds=range(3), store=store)
+    (line,) = Comparison.read(store).summary().itertuples()
+    assert line.runs == 3 and line.instance == "Bad"
+    fo.sweep(lambda seed: draw(seed, extra=10), methods=["greedy"], seeds=range(3), store=store)
+    found = Comparison.read(store).summary()  # another function: means of their own
+    assert found["runs"].tolist() == [3, 3] and found["instance"].tolist() == ["Bad 1", "Bad 2"]

@@ -1,9 +1,9 @@
-"""Auctions with every notion of stability, against a linear program with all rows written out for scipy."""
+"""Auctions, worst-case ratios and truthful mechanisms, against linear programs with all rows for scipy."""
 
 from __future__ import annotations
 
 from functools import reduce
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement, permutations, product
 from operator import and_
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from benchmarks.fuzz.case import ProblemCase
-from forcopt.models import FairAuction
+from forcopt.models import CompetitiveRatio, FairAuction, FairMechanism
 from forcopt.models.fair_auctions import (
     OrderedValueStability,
     PreferenceAligned,
@@ -179,4 +179,107 @@ def auction(rng: np.random.Generator) -> ProblemCase:
     return ProblemCase(problem, "optimal", best, tolerance=2e-5)
 
 
-CAMPAIGNS = {"fair-auction": auction}
+def apart_by(p: Program, one: tuple[int, int], other: tuple[int, int], most: float) -> None:
+    """Rows that keep the cumulative shares of two (profile, ad) within a distance."""
+    for j in range(p.shape[2]):
+        before = list(range(j + 1))
+        gap = p.unit(one[0], [one[1]], before) - p.unit(other[0], [other[1]], before)
+        p.most(gap, most)
+        p.most(-gap, most)
+
+
+def worst_case(rng: np.random.Generator) -> ProblemCase:
+    """The best worst-case ratio of symmetric, scale-free rules: rows for all permutations of all profiles."""
+    ads = int(rng.integers(2, 4))
+    slots = int(rng.integers(1, ads + 1))
+    levels = [2.0 ** -rng.integers(0, 4, 3), rng.random(3) + 0.01, np.array([1.0, 1.0 - 1e-9, 0.5])][
+        rng.integers(3)
+    ]
+    ell = float(rng.choice([0.25, 0.5, 1, 2, 6]))
+    beta = np.sort(rng.choice([0, 0.25, 0.5, 1], slots))[::-1]
+    grid = np.unique(levels) / levels.max()
+    profiles = np.array([(1.0, *rest) for rest in combinations_with_replacement(grid[::-1], ads - 1)])
+    program = Program((len(profiles), ads, slots), fill=True)
+    for s, t in combinations_with_replacement(range(len(profiles)), 2):
+        for order in permutations(range(ads)):
+            quotient = profiles[s] / profiles[t, list(order)]
+            most = limit(ell, float(np.sqrt(quotient.max() / quotient.min())))
+            for i, m in enumerate(order):
+                if (s, i) != (t, m):
+                    apart_by(program, (s, i), (t, m), most)
+    for t, values in enumerate(profiles):
+        row = np.zeros(program.size + 1)
+        row[:-1].reshape(program.shape)[t] = -values[:, None] * beta
+        row[-1] = float(np.sort(values)[::-1][:slots] @ beta)
+        if row[-1] > 0:
+            program.most(row, 0.0)
+    best = program.largest(np.append(np.zeros(program.size), 1.0))
+    assert best is not None
+    problem = CompetitiveRatio(ads, beta, ell, levels)
+    return ProblemCase(problem, "optimal", best, tolerance=2e-5)
+
+
+def mechanism(rng: np.random.Generator) -> ProblemCase:
+    """Shares and payments on a grid of bids: truthfulness against every other bid is a row."""
+    bidders = int(rng.integers(1, 4))
+    slots, size = int(rng.integers(1, bidders + 1)), int(rng.integers(1, 4 if bidders < 3 else 3))
+    grid = np.unique(rng.choice([0.01, 0.5, 1, 2, 3, 10], size))
+    prior = rng.dirichlet(np.ones(len(grid)), bidders)
+    if rng.random() < 0.4:
+        prior = np.eye(len(grid))[rng.integers(0, len(grid), bidders)]  # known values
+    beta = np.sort(rng.choice([0, 0.25, 0.5, 1], slots))[::-1]
+    ell = None if rng.random() < 0.4 else float(rng.choice([0.25, 1, 3]))
+    fill, objective = bool(rng.random() < 0.5), str(rng.choice(["revenue", "welfare"]))
+    bids = list(product(range(len(grid)), repeat=bidders))
+    count = len(bids) * bidders
+    program = Program((len(bids), bidders, slots), fill)
+    shares = program.size + 1
+    wide = [np.append(row, np.zeros(count)) for row in program.rows]
+    sides = list(program.sides)
+
+    def clicks(at: int, i: int) -> Array:
+        x = np.zeros(program.shape)
+        x[at, i] = beta
+        return np.concatenate([x.ravel(), np.zeros(1 + count)])
+
+    def paid(at: int, i: int) -> Array:
+        x = np.zeros(shares + count)
+        x[shares + at * bidders + i] = 1.0
+        return x
+
+    gain = np.zeros(shares + count)
+    for at, bid in enumerate(bids):
+        chance = float(np.prod([prior[i, b] for i, b in enumerate(bid)]))
+        for i, b in enumerate(bid):
+            value = grid[b]
+            gain += chance * (paid(at, i) if objective == "revenue" else value * clicks(at, i))
+            truth = value * clicks(at, i) - paid(at, i)
+            wide.append(-truth)
+            sides.append(0.0)
+            for other in range(len(grid)):
+                lie = bids.index((*bid[:i], other, *bid[i + 1 :]))
+                wide.append(value * clicks(lie, i) - paid(lie, i) - truth)
+                sides.append(0.0)
+    if ell is not None:
+        stable = Program(program.shape, fill)
+        stable.rows, stable.sides = [], []
+        for s, t in combinations(range(len(bids)), 2):
+            most = limit(ell, apart(grid[list(bids[s])], grid[list(bids[t])]))
+            for i in range(bidders):
+                apart_by(stable, (s, i), (t, i), most)
+        wide += [np.append(row, np.zeros(count)) for row in stable.rows]
+        sides += stable.sides
+    equal = np.array([np.append(row, np.zeros(count)) for row in program.equal]) if fill else None
+    result = linprog(
+        -gain,
+        np.array(wide),
+        sides,
+        equal,
+        None if equal is None else np.ones(len(equal)),
+        bounds=[(0, 1)] * shares + [(0, None)] * count,
+    )
+    problem = FairMechanism(grid, prior, beta, stability=ell, objective=objective, fill=fill)
+    return ProblemCase(problem, "optimal", -float(result.fun), tolerance=2e-5)
+
+
+CAMPAIGNS = {"fair-auction": auction, "competitive-ratio": worst_case, "fair-mechanism": mechanism}

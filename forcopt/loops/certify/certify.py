@@ -14,7 +14,7 @@ from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program
 from forcopt.errors import DeclarationError, UnboundedExpressionError, UnsupportedError
-from forcopt.language.model import Model
+from forcopt.language.model import Model, same_marks
 from forcopt.loops.certify.certificate import Certificate, certificate_of
 from forcopt.loops.certify.conic import certify_conic, is_small
 from forcopt.loops.certify.evaluation import ExactPoint
@@ -48,6 +48,11 @@ def certify_model(solution: ModelSolution, rounding: float | None = None) -> Cer
         How far an exact point may be from the one given, relative to values above 1; by default a hundred
         times the accuracy of the backend.
 
+    Raises
+    ------
+    DeclarationError
+        If the model or a parameter has changed since the solution was found.
+
     Examples
     --------
     >>> import forcopt as fo
@@ -69,7 +74,7 @@ def certify_model(solution: ModelSolution, rounding: float | None = None) -> Cer
 
 
 def _certified(solution: ModelSolution, rounding: float | None) -> Certificate:
-    _check_parameters(solution)
+    _check_unchanged(solution)
     model, program = solution.model, _program(solution.model)
     if solution.point is None:
         if program is not None and model.lazies and solution.status in (Status.INFEASIBLE, Status.UNBOUNDED):
@@ -91,12 +96,15 @@ def _certified(solution: ModelSolution, rounding: float | None) -> Certificate:
     return certify(program, own, tolerance)
 
 
-def _check_parameters(solution: ModelSolution) -> None:
-    """Check that the parameters have the values with which the solution was found."""
-    for p in solution.model.parameters if solution.point is not None else ():
-        if not np.array_equal(solution[p], p.value):
+def _check_unchanged(solution: ModelSolution) -> None:
+    """Check that model and parameters are the ones with which the solution was found."""
+    marks, values = solution.solved
+    if not same_marks(marks, solution.model.marks()):
+        raise DeclarationError("the model has changed since this solution was found; solve again")
+    for p, value in zip(solution.model.parameters, values, strict=True):
+        if not np.array_equal(value, p.value, equal_nan=True):
             raise DeclarationError(
-                f"parameter {p.name} has changed since this solution was found; set it to s[{p.name}] again"
+                f"parameter {p.name} has changed since this solution was found; set it to {value} again"
             )
 
 

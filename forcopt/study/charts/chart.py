@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,12 +10,13 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.status import Status
+from forcopt.study.consistency import contradiction
 from forcopt.study.run import TOLERANCE, Run
 
 if TYPE_CHECKING:
     from forcopt.study.comparison import Comparison
 
-__all__ = ["Chart", "Series", "methods", "naming", "solved", "tests", "times"]
+__all__ = ["Chart", "Series", "all_solved", "methods", "naming", "solved", "tests", "times"]
 
 
 @dataclass(frozen=True)
@@ -126,24 +127,31 @@ def tests(comparison: Comparison) -> dict[Test, dict[str, Run]]:
     return found
 
 
-def solved(run: Run, tolerance: float) -> bool:
-    """Whether a run found an answer that meets the demands and is within `tolerance` of the best known.
+def solved(run: Run, tolerance: float, others: Iterable[Run] = ()) -> bool:
+    """Whether a run solved its problem.
 
-    The best is that of all runs on the instance, and the tolerance is relative. An exact method that
-    proves infeasibility or unboundedness has solved its problem, too.
+    A run with a decision did if the decision meets the demands and its objective is within `tolerance`,
+    relative, of the best known on the instance. A proof of infeasibility or unboundedness by an exact method
+    counts, too, unless one of the `others` on the same instance refutes it.
     """
     if run.exact and run.status in (Status.INFEASIBLE, Status.UNBOUNDED):
-        return True
+        return not any(contradiction(run, other) for other in others)
     return run.solved and run.violation <= TOLERANCE and run.gap_to_best <= tolerance
+
+
+def all_solved(comparison: Comparison, tolerance: float) -> dict[int, bool]:
+    """Whether each run solved its problem, by its `id`."""
+    return {id(row): solved(row, tolerance, rows) for rows in comparison.instances for row in rows}
 
 
 def times(comparison: Comparison, tolerance: float, measure: str) -> Array:
     """The amounts, a row for each test and a column for each method, infinite if it was not solved."""
     names = methods(comparison)
+    fit = all_solved(comparison, tolerance)
     found = np.full((len(all_tests := tests(comparison)), len(names)), np.inf)
     for at, runs in enumerate(all_tests.values()):
         for name, run in runs.items():
             value = run.number(measure)
-            if solved(run, tolerance) and value is not None and not np.isnan(value):
+            if fit[id(run)] and value is not None and not np.isnan(value):
                 found[at, names.index(name)] = value
     return found

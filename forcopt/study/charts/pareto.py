@@ -10,6 +10,7 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError, unknown
 from forcopt.study.charts.chart import Chart, Series, methods
+from forcopt.study.statistics import summary
 
 if TYPE_CHECKING:
     from forcopt.study.comparison import Comparison
@@ -67,7 +68,8 @@ def pareto(
     UnknownNameError
         If `along` names no parameter.
     """
-    a, b = comparison.summary(x), comparison.summary(y, level)
+    known = np.isfinite(comparison.numbers(x)) & np.isfinite(comparison.numbers(y))
+    a, b = (summary(comparison, name, level, known) for name in (x, y))
     fine = np.isfinite(a["mean"].to_numpy()) & np.isfinite(b["mean"].to_numpy())
     if not fine.any():
         raise DeclarationError(f"no run has both {x} and {y}")

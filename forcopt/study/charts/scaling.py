@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forcopt.errors import DeclarationError
-from forcopt.study.charts.chart import Chart, Series, methods, naming, solved
+from forcopt.study.charts.chart import Chart, Series, all_solved, methods, naming
 
 if TYPE_CHECKING:
     from forcopt.study.comparison import Comparison
@@ -50,7 +50,8 @@ def scaling(
     from scipy.stats import linregress, t
 
     x, y = comparison.numbers(size), comparison.numbers(measure)
-    fine = np.array([solved(r, tolerance) for r in comparison.rows], np.bool_) & (x > 0) & (y > 0)
+    fit = all_solved(comparison, tolerance)
+    fine = np.array([fit[id(r)] for r in comparison.rows], np.bool_) & (x > 0) & (y > 0)
     fine &= np.isfinite(x) & np.isfinite(y)
     if not fine.any():
         raise DeclarationError(f"no run that solved its problem has a positive {size} and {measure}")
@@ -65,12 +66,12 @@ def scaling(
         sizes = np.unique(x[own])
         if len(sizes) < 2:
             continue
-        fit = linregress(np.log(x[own]), np.log(y[own]))
-        reach = t.ppf((1 + level) / 2, len(own) - 2) * fit.stderr if len(own) > 2 else np.nan
+        line_fit = linregress(np.log(x[own]), np.log(y[own]))
+        reach = t.ppf((1 + level) / 2, len(own) - 2) * line_fit.stderr if len(own) > 2 else np.nan
         spread = f" ± {reach:.2g}" if np.isfinite(reach) else ""
-        text = f"{name}: {size}^{fit.slope:.2f}{spread}"
+        text = f"{name}: {size}^{line_fit.slope:.2f}{spread}"
         ends = sizes[[0, -1]]
-        line = np.exp(fit.intercept + fit.slope * np.log(ends))
+        line = np.exp(line_fit.intercept + line_fit.slope * np.log(ends))
         series.append(Series(name, ends, line, "line", (text, text), dashed=True))
         fits.append(text)
     note = f"Fitted ({level:.0%} intervals): {'; '.join(fits)}." if fits else "One size only: nothing to fit."

@@ -283,3 +283,26 @@ LEVELS = {"ads": 2, "slots": [1], "stability": 1.0, "levels": [0.5, 1]}
 def test_bad_input_is_named(make, words):
     with pytest.raises(DeclarationError, match=words):
         make()
+
+
+@pytest.mark.parametrize("unit", [1e-7, 1.0, 1e7])
+def test_truthfulness_is_measured_in_shares_of_the_largest_value(unit):
+    m = FairMechanism(grid=np.array([1.0, 2.0]) * unit, prior=[[0.5, 0.5]], slots=[1])
+    shares = np.array([[[0.5]], [[1.0]]])
+    honest = m.evaluate(m.mechanism(shares, np.array([[0.5], [1.5]]) * unit))
+    assert honest.feasible
+    # The high value gains 0.2 by the low bid, and the low value loses 0.1.
+    liar = m.evaluate(m.mechanism(shares, np.array([[0.6], [1.6]]) * unit))
+    assert liar.violations == pytest.approx({"participation": 0.05})
+    liar = m.evaluate(m.mechanism(shares, np.array([[0.5], [1.7]]) * unit))
+    assert liar.violations == pytest.approx({"truthfulness": 0.1})
+
+
+@pytest.mark.parametrize("method", ["lp", "cuts"])
+@pytest.mark.parametrize("backend", ["highs", "clarabel", "glop"])
+def test_an_optimal_mechanism_is_feasible_in_any_unit_of_money(method, backend):
+    prior = np.random.default_rng(92).dirichlet(np.ones(3), 2)
+    for unit in (1.0, 1e4, 1e8):
+        m = FairMechanism(grid=np.array([0.01, 3.0, 10.0]) * unit, prior=prior, slots=[1, 0.5], stability=1.0)
+        s = m.solve(method, backend=backend)
+        assert s.status == "optimal" and s.evaluation.feasible

@@ -275,3 +275,9 @@ def test_proportional_below_1_warns():
 def test_an_audit_of_equal_users():
     assert audit([[1.0], [0.0]], [[1.0], [0.0]], 1.0).relative == (0.0, 0.0, 0.0)
     assert audit([[1.0], [0.0]], [[0.9], [0.1]], 1.0).relative == (np.inf, np.inf, np.inf)
+
+
+@pytest.mark.parametrize("slots", [float("nan"), "1", None, 1.5, -1, 3, True])
+def test_slots_that_are_no_whole_number_are_refused(slots):
+    with pytest.raises(DeclarationError, match="it must be a whole number from 0 to 2"):
+        inverse_proportional([1.0, 2.0], slots)
