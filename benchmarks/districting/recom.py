@@ -50,7 +50,7 @@ def main(folder: Path, quick: bool) -> list[Journal]:
         optimum = int(p.solve("set-partitioning").objective)
         plans = p.count()
         counts, rng = plans.histogram, np.random.default_rng(1)
-        (start,) = plans.sample(max(counts, key=counts.get), seed=rng)  # a plan of the commonest cut
+        (start,) = plans.sample(cost=max(counts, key=counts.get), seed=rng)  # a plan of the commonest cut
         rows, seen = run_chain(p, start, marks, rng)
         total, visits = sum(counts.values()), sum(seen.values())
         assert set(seen) <= set(counts)

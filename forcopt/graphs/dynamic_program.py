@@ -396,9 +396,11 @@ class Program(ABC):
             stack += zip(self.feeds[t], came, strict=False)
         return int(tables[-1].values[best, 0]), self.parts_of(picks)
 
-    def histogram(self, most: int | None = None, bound: Bound | None = None) -> dict[int, int]:
-        """The number of partitions of each cost."""
-        last = self.run(COUNT, most, bound)[-1]
+    def histogram(
+        self, most: int | None = None, bound: Bound | None = None, stop: Callable[[], bool] | None = None
+    ) -> dict[int, int]:
+        """The number of partitions of each cost; see `run` for the parameters and the errors."""
+        last = self.run(COUNT, most, bound, stop=stop)[-1]
         found: dict[int, int] = {}
         for entry, count in zip(last.rows[:, 3].tolist(), map(whole, last.values), strict=True):
             cost = int(unpacked(entry, COUNT, self.limit)[0])

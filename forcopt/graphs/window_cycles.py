@@ -23,8 +23,14 @@ __all__ = ["WindowCycles"]
 _PATHS = 2_000_000
 """Darts to look at between two looks at the clock."""
 
-_JOINS = 50_000
-"""Paths to join between two looks at the clock."""
+_JOINS = 20_000_000
+"""Pairs of paths to look at between two looks at the clock."""
+
+_BATCH = 20_000
+"""Cycles to find between two looks at the clock; their vertex sets take a byte for each vertex."""
+
+_SORTED = 1_000_000
+"""Paths to sort between two looks at the clock."""
 
 _CLASSES = 64
 """Paths are grouped by this number of intervals of their cost."""
@@ -141,11 +147,12 @@ def _extend(  # type: ignore[no-untyped-def]
 def _join(  # type: ignore[no-untyped-def]
     starts, darts, face, gain, cost, code, prize, gone, windows, target, most, longest, every, threshold,
     at, paid, total, mask, won, role, size, parent, via, order, begins, sums, ordered, classes, step, stamp,
-    begin, end,
+    begin, budget, enough,
 ):  # fmt: skip
-    """Join the paths ``order[begin:end]`` with an edge and a second path.
+    """Join the paths from ``order[begin]`` on with an edge and a second path.
 
-    If `every`, all cycles are given, else only cycles each cheaper than the one before.
+    If `every`, all cycles are given, else only cycles each cheaper than the one before. The search pauses
+    before a first path if it has looked at `budget` second paths, or has found `enough` cycles.
 
     Returns
     -------
@@ -153,6 +160,8 @@ def _join(  # type: ignore[no-untyped-def]
         The first path, the middle dart, the second path.
     most : int
         The cost that a further cycle may have.
+    x : int
+        The position in `order` at which the search goes on.
     """
     found = np.empty((16, 3), np.int64)
     count = 0
@@ -164,7 +173,10 @@ def _join(  # type: ignore[no-untyped-def]
     # Sums of first paths rise within a group, so the search in another group goes on at its last position.
     place = np.zeros((widest, len(windows), classes), np.int64)
     before = -1
-    for x in range(begin, end):
+    for x in range(begin, len(order)):
+        if budget <= 0 or count >= enough:
+            return found[:count], most, x
+        budget -= 1
         i = order[x]
         g, a = at[i], paid[i]
         if g * classes + a // step != before:
@@ -190,12 +202,14 @@ def _join(  # type: ignore[no-untyped-def]
                 high = total[i] + gain[d] - windows[w, 0]
                 for group in range(least, min(largest, classes - 1) + 1):
                     y, stop = place[spot - starts[g], w, group], begins[h * classes + group + 1]
+                    budget -= 1
                     while y < stop and sums[y] < low:
                         y += 1
                     place[spot - starts[g], w, group] = y
                     while y < stop and sums[y] <= high:
                         z, b = y, paid2[y]
                         y += 1
+                        budget -= 1
                         if (
                             b + won2[z] > room[w] or b >= a + c or a > b + c or a + c + b > most
                             or role2[z] & 2 == 0 or mask[i] ^ code[d >> 1] ^ mask2[z] != target
@@ -230,7 +244,7 @@ def _join(  # type: ignore[no-untyped-def]
                         count += 1
                         if not every:
                             most = a + c + b - 1
-    return found[:count], most
+    return found[:count], most, len(order)
 
 
 @njit(cache=True)
@@ -635,16 +649,16 @@ class WindowCycles:
         step = 1 + max(0, most) // 2 // _CLASSES
         classes = max(0, most) // 2 // step + 1
         group = np.asarray(labels[0], np.int64) * classes + np.asarray(labels[1], np.int64) // step
-        order, begins = _grouped(group, labels[2], self.dual.faces * classes)
+        order, begins = _grouped(group, labels[2], self.dual.faces * classes, pause)
         sums = labels[2][order]
         ordered = tuple(labels[c][order] for c in (1, 3, 4, 5, 6))
-        for begin in range(0, len(order), _JOINS):
+        begin = 0
+        while begin < len(order):
             if pause is not None:
                 pause()
-            found, most = _join(
+            found, most, begin = _join(
                 *self._links, prize, gone, self._windows, self._target, most, self._longest, every, threshold,
-                *labels, order, begins, sums, ordered, classes, step, space.stamp,
-                begin, min(begin + _JOINS, len(order)),
+                *labels, order, begins, sums, ordered, classes, step, space.stamp, begin, _JOINS, _BATCH,
             )  # fmt: skip
             yield found
         space.clear()
@@ -659,14 +673,35 @@ class WindowCycles:
         )
 
 
-def _grouped(group: Array, total: Array, groups: int) -> tuple[Array, Array]:
+@njit(cache=True)
+def _counted(group, groups):  # type: ignore[no-untyped-def]
+    """Sort the paths by group: their order, and the start of each group in it."""
+    begins = np.zeros(groups + 1, np.int64)
+    for g in group:
+        begins[g + 1] += 1
+    for g in range(groups):
+        begins[g + 1] += begins[g]
+    place, order = begins[:-1].copy(), np.empty(len(group), np.int64)
+    for i in range(len(group)):
+        order[place[group[i]]] = i
+        place[group[i]] += 1
+    return order, begins
+
+
+def _grouped(
+    group: Array, total: Array, groups: int, pause: Callable[[], None] | None
+) -> tuple[Array, Array]:
     """The order of the paths by group, then by sum, and the start of each group in it."""
-    least, most = int(total.min()), int(total.max())
-    if groups * (most - least + 1) < 2**62:
-        order = np.argsort(group * np.int64(most - least + 1) + (total - least))
-    else:
-        order = np.lexsort((total, group))
-    return order, np.searchsorted(group[order], np.arange(groups + 1))
+    order, begins = _counted(group, groups)
+    first = 0
+    while first < groups:
+        last = max(first + 1, int(np.searchsorted(begins, begins[first] + _SORTED, side="right")) - 1)
+        if pause is not None:
+            pause()
+        some = order[begins[first] : begins[last]]
+        order[begins[first] : begins[last]] = some[np.lexsort((total[some], group[some]))]
+        first = last
+    return order, begins
 
 
 class _Space:

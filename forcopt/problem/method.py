@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cache
 from types import SimpleNamespace
 from typing import Any, Literal
 
@@ -134,6 +135,11 @@ class Outcome:
     private: bool = False
 
 
+@cache
+def _call_once(function: Callable[[], object]) -> None:
+    function()
+
+
 @dataclass(frozen=True)
 class Method:
     """A way to solve a problem.
@@ -156,7 +162,7 @@ class Method:
     function : Callable[..., Any]
         The code.
     prepare : Callable[[], object], optional
-        `forcopt.compare` calls it before the clock of a run starts, for instance to compile code.
+        It compiles code, and is called before the clock of a run with a time limit starts; see `compile`.
     private : bool, default False
         Whether outcomes may be private releases (`Outcome.private`); no other method may return one.
     """
@@ -200,6 +206,11 @@ class Method:
                 )
         options = {p.name: p.default for p in parameters if p.name not in COMMON_OPTIONS}
         return cls(name, kind, exact, guarantee, cites, options, function, prepare, private)
+
+    def compile(self) -> None:
+        """Call `prepare`, once in a process."""
+        if self.prepare is not None:
+            _call_once(self.prepare)
 
     @property
     def common(self) -> tuple[str, ...]:

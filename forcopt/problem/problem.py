@@ -304,7 +304,9 @@ class Problem(Declared):
             The solver, for a formulation or an algorithm that uses one; by default the one for the kind of
             the model, see `Model.solve`.
         time_limit : float, optional
-            Seconds for everything together; the method returns its best decision and a valid bound.
+            Seconds for everything together; the method returns its best decision and a valid bound. The
+            clock starts when the method's code is compiled, which takes up to a minute in the first run
+            after an installation.
         gap : float, optional
             The relative gap at which the search may stop.
         start : Any, optional
@@ -352,6 +354,8 @@ class Problem(Declared):
                 "on_improvement": on_improvement,
             }
         )
+        if time_limit is not None:
+            chosen.compile()
         deadline = Deadline(time_limit)
         line = ProgressLine(f"{type(self).__name__} by {chosen.name}", deadline, on_improvement)
         if progress and "on_improvement" in chosen.common:

@@ -259,8 +259,7 @@ def measure(job: Job, ready: Callable[[], object] = lambda: None, *, killed: boo
     try:
         warm_up(job.backend or DEFAULT_BACKEND)
         method = job.problem.method(job.method)
-        if method.prepare is not None:
-            method.prepare()
+        method.compile()
         kept = "time_limit" in method.common or not killed
         ready()
         began = time.perf_counter()

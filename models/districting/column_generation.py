@@ -42,6 +42,9 @@ __all__ = ["column_generation"]
 _POOL = 10
 """The first master program holds about this number of districts for each node."""
 
+_ENTRIES = 2_000_000
+"""The first master program has at most about this number of coefficients: solvers read it without a clock."""
+
 _ROUND = 3000
 """Pricing stops at this number of columns."""
 
@@ -280,7 +283,9 @@ class _Run:
                 if sum(map(len, sets)) > 20 * wanted:
                     break
             if sum(map(len, sets)) >= wanted or threshold > self.beat:
-                return np.concatenate(sets), np.concatenate(costs)
+                pool, paid = np.concatenate(sets), np.concatenate(costs)
+                step = 1 + int(pool.sum()) // _ENTRIES
+                return pool[::step], paid[::step]
             threshold *= 1.2
 
     def solve(self) -> None:
@@ -342,6 +347,7 @@ class _Run:
                 found: list[Column] = []
                 least, complete = -tiny, cap is None
                 for some, paid in self.districts(fee - tiny, prizes, cap=cap):
+                    self.pause()
                     reduced = paid - some @ prizes - fee
                     least = min(least, float(reduced.min(initial=0.0)))
                     for members, cost in zip(some, paid.tolist(), strict=True):
@@ -359,6 +365,7 @@ class _Run:
                 self.note()
             return Pricing([] if self.settled else found, least if complete else -np.inf)
 
+        self.pause()
         found = generate(model, price, self.backend, total=k, time_limit=self.left()).columns
         self.pause()
         if not found:
@@ -389,7 +396,6 @@ class _Run:
 
     def best_of(self, sets: Array, costs: Array, target: int) -> None:
         """The best plan of at most the target's cost made of these districts, if there is one."""
-        left = self.left()
         if not sets.any(axis=0).all():
             return
         model = Model("plan")
@@ -419,7 +425,7 @@ class _Run:
             model.subject_to(by_column @ given == taken)
             model.subject_to(by_window @ given == np.array(list(self.windows.values())))
         model.minimize(taken @ costs)
-        result = model.solve(self.backend, time_limit=left, gap=0.0)
+        result = model.solve(self.backend, time_limit=self.left(), gap=0.0)
         if result.status.has_solution:
             chosen = np.flatnonzero(result[taken] > 0.5)
             self.plan = Plan.of(self.problem, [self.order[sets[i]].tolist() for i in chosen])

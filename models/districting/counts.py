@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError, unknown
 from forcopt.graphs.dynamic_program import Bound, Program, Table, arcs_into
 from forcopt.graphs.states import COUNT
@@ -16,6 +18,7 @@ from forcopt.models.districting.frontier import sweep_of
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.sphere_cut import tables_of
+from forcopt.problem.progress import ProgressLine, show_progress
 
 __all__ = ["PlanCounts", "below"]
 
@@ -26,16 +29,15 @@ class _Counter:
     def __init__(self, program: Program, most: int | None) -> None:
         self.program, self.most = program, most
 
-    @cached_property
-    def bound(self) -> Bound | None:
-        """States that cannot end in time need not be counted; pays only where costs are limited."""
-        return None if self.most is None else self.program.relaxation(None, self.most)
+        self.bound: Bound | None = None
 
-    def histogram(self) -> dict[int, int]:
-        """The number of partitions of each cost."""
-        if self.most is not None and self.bound is None:
-            return {}
-        return self.program.histogram(self.most, self.bound)
+    def histogram(self, stop: Callable[[], bool]) -> dict[int, int]:
+        """The number of partitions of each cost; raises `TimeoutError` if `stop` returns True."""
+        if self.most is not None:  # states that cannot end at such a cost need not be counted
+            self.bound = self.program.relaxation(None, self.most, stop=stop)
+            if self.bound is None:
+                return {}
+        return self.program.histogram(self.most, self.bound, stop)
 
     @cached_property
     def tables(self) -> list[Table]:
@@ -55,7 +57,7 @@ class _Counter:
 class _OneNode:
     """A single node is one district."""
 
-    def histogram(self) -> dict[int, int]:
+    def histogram(self, stop: Callable[[], bool]) -> dict[int, int]:
         """One partition, which cuts nothing."""
         return {0: 1}
 
@@ -78,6 +80,15 @@ class PlanCounts:
     method : {"frontier", "sphere-cut", "dual-cycles"}, optional
         ``dual-cycles`` takes two districts, with any side constraints and seats; the others take neither
         `Share` nor `SplitLimit`. The order of the plans of a cost differs between methods.
+    time_limit : float, optional
+        Seconds for the count; without it, plans are counted when a figure is first asked for.
+    progress : bool, optional
+        Show the elapsed time on the error output while counting.
+
+    Raises
+    ------
+    TimeoutError
+        If the count takes longer.
 
     Examples
     --------
@@ -88,13 +99,23 @@ class PlanCounts:
     ({6: 2, 7: 6, 8: 15}, 23)
     >>> counts.unrank(6, 0).assignment == counts.unrank(6, 1).assignment
     False
-    >>> [plan.cost for plan in counts.sample(7, 2, seed=1)]
+    >>> [plan.cost for plan in counts.sample(2, cost=7, seed=1)]
     [7.0, 7.0]
+    >>> [plan.cost for plan in counts.sample(3, seed=1)]
+    [8.0, 7.0, 8.0]
     >>> len(list(counts.iterate(max_cost=7)))
     8
     """
 
-    def __init__(self, problem: Districting, max_cost: float | None = None, method: str = "frontier") -> None:
+    def __init__(
+        self,
+        problem: Districting,
+        max_cost: float | None = None,
+        method: str = "frontier",
+        *,
+        time_limit: float | None = None,
+        progress: bool = False,
+    ) -> None:
         programs: dict[str, Callable[[Districting], Program]] = {
             "frontier": sweep_of,
             "sphere-cut": tables_of,
@@ -104,6 +125,7 @@ class PlanCounts:
         if method != "dual-cycles":
             problem.require(f"count with {method}", "cut")
         self.problem = problem
+        deadline = Deadline(time_limit)
         limits = [] if problem.most_cost is None else [problem.most_cost]
         if max_cost is not None:
             limits.append(int(np.floor(max_cost * problem.cost_scale + 1e-9)))
@@ -115,10 +137,23 @@ class PlanCounts:
             self._counter = CycleCounter(problem, most)
         else:
             self._counter = _Counter(programs[method](problem), most)
+        if time_limit is not None or progress:
+            with show_progress(ProgressLine(f"count with {method}", deadline), progress):
+                self._by_cost = self._counted(deadline)
 
     @cached_property
     def _by_cost(self) -> dict[int, int]:
-        return {} if self.problem.infeasibility_reason() else self._counter.histogram()
+        return self._counted(Deadline())
+
+    def _counted(self, deadline: Deadline) -> dict[int, int]:
+        if self.problem.infeasibility_reason():
+            return {}
+        try:
+            return self._counter.histogram(lambda: deadline.passed)
+        except TimeoutError:
+            raise TimeoutError(
+                f"the plans are not counted: {deadline.end}; a smaller max_cost leaves fewer plans"
+            ) from None
 
     @property
     def histogram(self) -> dict[float, int]:
@@ -153,17 +188,42 @@ class PlanCounts:
             )
         return Plan.of(self.problem, self._counter.ranked(exact, rank))
 
-    def sample(self, cost: float, size: int = 1, seed: int | np.random.Generator | None = None) -> list[Plan]:
-        """Plans drawn independently and uniformly among all of a cost.
+    def sample(
+        self, size: int = 1, *, cost: float | None = None, seed: int | np.random.Generator | None = None
+    ) -> list[Plan]:
+        """Plans drawn independently and uniformly.
+
+        Parameters
+        ----------
+        size : int, optional
+            The number of plans.
+        cost : float, optional
+            Only plans of this cost are drawn; all plans that are counted by default.
+        seed : int or numpy.random.Generator, optional
+            Of the draws.
+
+        Returns
+        -------
+        list of Plan
 
         Raises
         ------
         DeclarationError
-            If no plan has this cost.
+            If there is no plan, or none of this cost.
         """
         rng = np.random.default_rng(seed)
-        count = self._by_cost[self._scaled(cost)]
-        return [self.unrank(cost, below(count, rng)) for _ in range(size)]
+        if cost is not None:
+            exact = self._scaled(cost)
+            return [self.unrank(cost, below(self._by_cost[exact], rng)) for _ in range(size)]
+        if self.total == 0:
+            raise DeclarationError("the problem has no plan to draw")
+        return [self._at(below(self.total, rng)) for _ in range(size)]
+
+    def _at(self, rank: int) -> Plan:
+        """The plan of a rank among all, in order of cost."""
+        costs, counts = list(self._by_cost), list(self._by_cost.values())
+        at = next(i for i, first in enumerate(accumulate(counts)) if rank < first)
+        return Plan.of(self.problem, self._counter.ranked(costs[at], rank - sum(counts[:at])))
 
     def iterate(self, max_cost: float | None = None) -> Iterator[Plan]:
         """All plans in order of cost, then of rank."""

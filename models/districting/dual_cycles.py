@@ -215,14 +215,22 @@ class CycleCounter:
 
     @cached_property
     def _by_cost(self) -> dict[int, list[Array]]:
+        return self._listed(lambda: False)
+
+    def _listed(self, stop: Callable[[], bool]) -> dict[int, list[Array]]:
+        def pause() -> None:
+            if stop():
+                raise TimeoutError
+
         # With different numbers of seats a cycle may satisfy the bounds in both directions.
         found: dict[int, dict[tuple[int, ...], Array]] = {}
-        for cost, edges in self.search.search(self.most, every=True, accept=self.accept):
+        for cost, edges in self.search.search(self.most, every=True, accept=self.accept, pause=pause):
             found.setdefault(cost, {})[tuple(edges.tolist())] = edges
         return {cost: [found[cost][key] for key in sorted(found[cost])] for cost in sorted(found)}
 
-    def histogram(self) -> dict[int, int]:
-        """The number of plans of each cost."""
+    def histogram(self, stop: Callable[[], bool]) -> dict[int, int]:
+        """The number of plans of each cost; raises `TimeoutError` if `stop` returns True."""
+        self._by_cost = self._listed(stop)
         return {cost: len(cycles) for cost, cycles in self._by_cost.items()}
 
     def ranked(self, cost: int, rank: int) -> list[list[int]]:

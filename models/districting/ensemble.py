@@ -161,17 +161,9 @@ def _uniform(
     problem: Districting, size: int, max_cost: float | None, count_with: str, rng: np.random.Generator
 ) -> Iterable[Plan]:
     """Draw plans independently and uniformly: a rank among all, then the plan of this rank."""
-    from forcopt.models.districting.counts import below
-
     counts = problem.count(max_cost, count_with)
     if counts.total == 0:
         raise DeclarationError(
             "the problem has no plan" + ("" if max_cost is None else f" of cost {max_cost:g}")
         )
-    for _ in range(size):
-        rank = below(counts.total, rng)
-        for cost, number in counts.histogram.items():
-            if rank < number:
-                yield counts.unrank(cost, rank)
-                break
-            rank -= number
+    return counts.sample(size, seed=rng)

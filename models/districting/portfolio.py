@@ -27,8 +27,8 @@ __all__ = ["portfolio"]
 _FEW = 20
 """Districts of this number of nodes on average are listed by reduced cost on nonplanar graphs."""
 
-_ROUNDS = ((1, 2_000, 0.25), (8, 10_000, 2.0))
-"""Annealing schedules, their steps for each node, seconds of search; then the proof begins."""
+_ROUNDS = ((1, 2_000, 3_000_000), (8, 10_000, 60_000_000))
+"""Annealing schedules, their steps for each node, partial districts of the search; then the proof begins."""
 
 _SMALL = 16
 """Problems of this number of nodes are left to the search."""
@@ -50,11 +50,11 @@ def portfolio(
     """Choose methods by the graph, each starting from the best plan and the best bound so far.
 
     Two districts of a connected planar graph are left to ``dual-cycles``. Otherwise a local search gives a
-    plan, set partitioning searches for some seconds on at most 128 nodes, and a method with a bound
-    follows for the objective ``cut``: column generation on connected planar graphs and where districts hold
-    few nodes, else the dynamic program if frontiers hold at most 16 nodes, else the integer program
-    ``labels-separators`` on HiGHS. It also follows for the objective ``splits``, and for ``deviation`` on
-    more nodes. Other objectives are searched to the end, on at most 128 nodes.
+    plan, set partitioning looks at some million partial districts on at most 128 nodes, and a method with
+    a bound follows for the objective ``cut``: column generation on connected planar graphs and where
+    districts hold few nodes, else the dynamic program if frontiers hold at most 16 nodes, else the
+    integer program ``labels-separators`` on HiGHS. It also follows for the objective ``splits``, and for
+    ``deviation`` on more nodes. Other objectives are searched to the end, on at most 128 nodes.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def portfolio(
         if outcome.status in (None, Status.INFEASIBLE) or trace.over:
             return ended(outcome)
         plan, finish = outcome.decision, _wider(problem)  # the paths do not fit in memory
-    for number, (restarts, steps_each, seconds) in enumerate(_ROUNDS, 1):
+    for number, (restarts, steps_each, budget) in enumerate(_ROUNDS, 1):
         left = deadline.left
         first = local_search(
             problem,
@@ -128,13 +128,19 @@ def portfolio(
         ):
             plan = first.decision
         if searchable and not trace.stopped:
-            limit = deadline.left
-            if finish is not None or number < len(_ROUNDS):
-                limit = seconds if limit is None else min(limit / 4, seconds)
-            outcome = set_partitioning(problem, start=plan, time_limit=limit, seed=seed, on_improvement=note)
+            last = finish is None and number == len(_ROUNDS)
+            left = deadline.left
+            outcome = set_partitioning(
+                problem,
+                start=plan,
+                budget=None if last else budget,
+                time_limit=left if left is None or last else left / 4,
+                seed=seed,
+                on_improvement=note,
+            )
             steps += outcome.iterations
             plan = outcome.decision
-            if outcome.status in (None, Status.INFEASIBLE) or (number == len(_ROUNDS) and finish is None):
+            if outcome.status in (None, Status.INFEASIBLE) or last:
                 return ended(outcome)
         if trace.over:
             break

@@ -612,7 +612,14 @@ class Districting(Problem):
             method = "shirabe" if self.objective == "inertia" else "flow"
         return super().declare(model, method, **options)
 
-    def count(self, max_cost: float | None = None, method: str = "frontier") -> PlanCounts:
+    def count(
+        self,
+        max_cost: float | None = None,
+        method: str = "frontier",
+        *,
+        time_limit: float | None = None,
+        progress: bool = False,
+    ) -> PlanCounts:
         """Count the plans of each cost; also gives them by rank, at random, and in order of cost.
 
         Parameters
@@ -621,6 +628,10 @@ class Districting(Problem):
             Only plans of at most this cost are counted.
         method : {"frontier", "sphere-cut", "dual-cycles"}, optional
             ``dual-cycles`` takes two districts of a connected planar graph, and pays with a `max_cost`.
+        time_limit : float, optional
+            Seconds; without it, plans are counted when a figure is first asked for.
+        progress : bool, optional
+            Show the elapsed time on the error output while counting.
 
         Returns
         -------
@@ -630,10 +641,12 @@ class Districting(Problem):
         ------
         DeclarationError
             For another objective than ``cut``, or if the graph is too wide (see ``frontier``).
+        TimeoutError
+            If the count takes longer than the time limit.
         """
         from forcopt.models.districting.counts import PlanCounts
 
-        return PlanCounts(self, max_cost, method)
+        return PlanCounts(self, max_cost, method, time_limit=time_limit, progress=progress)
 
     def ensemble(
         self, method: Literal["uniform", "recom"] = "uniform", size: int = 1000, **options: Any
@@ -693,12 +706,13 @@ class Districting(Problem):
         """
         if self.objective not in objectives:
             raise DeclarationError(
-                f"method {method!r} takes the objective {' or '.join(objectives)}, not {self.objective}"
+                f"method {method!r} takes the objective {' or '.join(objectives)}, not {self.objective}; "
+                "'portfolio' and 'set-partitioning' take every objective"
             )
         given = {"seats": self.unequal_seats, "Share": self.shares, "SplitLimit": self.split_limits}
         for feature, there in given.items():
             if there and feature not in takes:
-                raise DeclarationError(
-                    f"method {method!r} does not take {feature}; 'portfolio', 'set-partitioning', "
-                    "'column-generation' and 'labels-separators' do"
-                )
+                others = "'portfolio', 'set-partitioning', 'column-generation' and 'labels-separators' do"
+                if method.startswith("count "):
+                    others = "'dual-cycles' counts with it, on planar graphs with two districts"
+                raise DeclarationError(f"method {method!r} does not take {feature}; {others}")

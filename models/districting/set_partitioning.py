@@ -404,6 +404,7 @@ def set_partitioning(
     problem: Districting,
     *,
     start: Plan | None = None,
+    budget: int | None = None,
     time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
     on_improvement: OnImprovement | None = None,
@@ -416,6 +417,9 @@ def set_partitioning(
         With any objective and side constraints, and at most 128 nodes.
     start : Plan, optional
         A feasible plan; only cheaper ones are sought. A local search seeks one if the method takes long.
+    budget : int, optional
+        The search ends after this number of partial districts, on every machine with the same plan; it is
+        rounded up to a multiple of 500,000.
     time_limit : float, optional
         Seconds.
     seed : int or numpy.random.Generator, optional
@@ -467,11 +471,12 @@ def set_partitioning(
             if found is not None and _in_units(problem, found) < cover.best:
                 plan, cover.best = found, _in_units(problem, found)
                 trace.add(problem.evaluate(plan).objective, float("-inf"))
-        if trace.over:
+        if trace.over or (budget is not None and cover.looked_at >= budget):
             break
     if not cover.done:
         status = Status.LIMIT if plan is None else Status.FEASIBLE
-        message = "stopped by on_improvement" if trace.stopped else "stopped by the time limit"
+        end = "the time limit" if trace.deadline.passed else f"the budget of {budget} partial districts"
+        message = f"stopped by {'on_improvement' if trace.stopped else end}"
         return Outcome(plan, float("-inf"), status, cover.looked_at, message, trace.steps)
     if plan is None:
         message = "no exact cover by connected districts exists"

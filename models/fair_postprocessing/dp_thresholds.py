@@ -26,6 +26,7 @@ SENSITIVITY = 2.0
 @ScorePostprocessing.algorithm(
     "dp-thresholds",
     exact=False,
+    private=True,
     cites="Hardt, Price and Srebro (2016), section 4.2; Jagielski et al. (2019), Algorithm 1",
 )
 def dp_thresholds(

@@ -269,7 +269,7 @@ def test_every_rank_is_another_plan():
 def test_samples_are_uniform():
     # 155 plans at cost 14, 3100 draws: the chi-square test errs once in 10,000 runs; the seed is fixed.
     counts = Districting(grid(4, 4), 4, tolerance=0).count()
-    draws = counts.sample(12, 3120, seed=5)
+    draws = counts.sample(3120, cost=12, seed=5)
     seen = {}
     for plan in draws:
         seen[plan.parts] = seen.get(plan.parts, 0) + 1
@@ -278,10 +278,36 @@ def test_samples_are_uniform():
     assert statistic < chi2.isf(1e-4, 77)
 
 
+@pytest.mark.parametrize("method", ["frontier", "sphere-cut", "dual-cycles"])
+def test_samples_of_all_costs_are_uniform(method):
+    # 23 or 19 plans, 100 draws for each: see above.
+    counts = Districting(grid(3, 4), 2 if method == "dual-cycles" else 3, tolerance=0).count(method=method)
+    seen = Counter(plan.parts for plan in counts.sample(100 * counts.total, seed=5))
+    statistic = sum((n - 100) ** 2 / 100 for n in seen.values()) + (counts.total - len(seen)) * 100
+    assert statistic < chi2.isf(1e-4, counts.total - 1)
+    assert {plan.cost for plan in counts.sample(200, seed=1)} == set(counts.histogram)
+
+
+def test_no_plan_to_draw():
+    none = Districting(unit(nx.path_graph(4)), 2, bounds=(3, 3)).count()
+    with pytest.raises(DeclarationError, match="no plan to draw"):
+        none.sample(3)
+
+
+@pytest.mark.parametrize("method", ["frontier", "sphere-cut", "dual-cycles"])
+def test_a_count_stops_at_its_time_limit(method, capsys):
+    p = Districting(grid(7, 7), 2, tolerance=0.2)
+    with pytest.raises(TimeoutError, match="the plans are not counted: the time limit of 0 s passed"):
+        p.count(12, method, time_limit=0)
+    counts = p.count(12, method, time_limit=600, progress=True)
+    assert f"count with {method}" in capsys.readouterr().err
+    assert counts.histogram == p.count(12).histogram
+
+
 def test_ranks_and_costs_out_of_range():
     counts = Districting(grid(3, 3), 3, tolerance=0).count()
     with pytest.raises(DeclarationError, match="no plan costs 5; costs that occur: 6"):
-        counts.sample(5)
+        counts.sample(cost=5)
     with pytest.raises(DeclarationError, match="from 0 to 9"):
         counts.unrank(6, 10)
 
