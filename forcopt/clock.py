@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from forcopt.errors import DeclarationError
 
-__all__ = ["Deadline", "Improvement", "OnImprovement", "Trace"]
+__all__ = [
+    "Deadline",
+    "Improvement",
+    "OnImprovement",
+    "Trace",
+    "catch_interrupt",
+    "interrupted",
+    "stop_on_interrupt",
+    "watches_interrupts",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +47,62 @@ OnImprovement = Callable[[Improvement], bool | None]
 """Called at each improvement; the run stops when it returns True."""
 
 
+class _Interruption:
+    """The state of `stop_on_interrupt` in this process."""
+
+    waiting = False
+    asked = False
+
+
+@contextmanager
+def stop_on_interrupt() -> Iterator[None]:
+    """Let Ctrl-C end the runs of the body as a time limit does: each returns its best with a valid bound.
+
+    A second Ctrl-C raises `KeyboardInterrupt` as usual. Outside of the main thread nothing changes.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ask(number: int, frame: Any) -> None:
+        if _Interruption.asked:
+            raise KeyboardInterrupt
+        _Interruption.asked = True
+
+    before = signal.signal(signal.SIGINT, ask)
+    _Interruption.waiting, _Interruption.asked = True, False
+    try:
+        yield
+    finally:
+        _Interruption.waiting = _Interruption.asked = False
+        signal.signal(signal.SIGINT, before)
+
+
+def interrupted() -> bool:
+    """Whether Ctrl-C asked the runs of the surrounding `stop_on_interrupt` to end.
+
+    Examples
+    --------
+    >>> with stop_on_interrupt():
+    ...     signal.raise_signal(signal.SIGINT)
+    ...     interrupted(), Deadline().passed, Deadline(60.0).left
+    (True, True, 0.0)
+    """
+    return _Interruption.asked
+
+
+def watches_interrupts() -> bool:
+    """Whether a `stop_on_interrupt` is active, so that solvers have to look for Ctrl-C."""
+    return _Interruption.waiting
+
+
+def catch_interrupt() -> None:
+    """Take a Ctrl-C that a solver caught by itself: end the runs, or raise `KeyboardInterrupt`."""
+    if not _Interruption.waiting:
+        raise KeyboardInterrupt
+    _Interruption.asked = True
+
+
 class Deadline:
     """The seconds that a run has used, and the seconds that its time limit leaves.
 
@@ -46,9 +115,6 @@ class Deadline:
     ------
     DeclarationError
         If the limit is negative or no number.
-
-    Examples
-    --------
 
     Examples
     --------
@@ -73,13 +139,26 @@ class Deadline:
 
     @property
     def left(self) -> float | None:
-        """Seconds until the limit, at least 0; None without a limit. Fits every `time_limit` argument."""
+        """Seconds until the limit, 0 after Ctrl-C, None without a limit; fits every `time_limit` argument."""
+        if _Interruption.asked:
+            return 0.0
         return None if self.limit is None else max(self.limit - self.seconds, 0.0)
 
     @property
+    def end(self) -> str:
+        """The reason of the end, for messages.
+
+        Examples
+        --------
+        >>> Deadline(2.0).end
+        'the time limit of 2 s passed'
+        """
+        return "Ctrl-C asked to stop" if self.limit is None else f"the time limit of {self.limit:g} s passed"
+
+    @property
     def passed(self) -> bool:
-        """Whether the limit is reached."""
-        return self.limit is not None and self.seconds >= self.limit
+        """Whether the limit is reached, or Ctrl-C asked to stop."""
+        return _Interruption.asked or (self.limit is not None and self.seconds >= self.limit)
 
 
 class Trace:
@@ -98,9 +177,6 @@ class Trace:
         All improvements until now.
     stopped : bool
         Whether the caller asked to stop.
-
-    Examples
-    --------
 
     Examples
     --------

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from inspect import isabstract
-from typing import Annotated, Any, ClassVar, Self, dataclass_transform, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, dataclass_transform, get_args
 
 import numpy as np
 from pydantic import (
@@ -72,8 +72,37 @@ Integers = Annotated[
 """A field of integers of any shape, read-only; it accepts floats with integer values."""
 
 
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
+else:
+    ModelMetaclass = type(BaseModel)
+
+
+class _Named(ModelMetaclass):
+    """Leaves pydantic's own names out of `dir`, so that tab completion and `help` show ours."""
+
+    def __dir__(cls) -> list[str]:
+        return [n for n in super().__dir__() if _is_ours(cls, n) and _home(cls, n) is not BaseModel]
+
+
+def _home(cls: type, name: str) -> type | None:
+    """The class that defines a name."""
+    return next((c for c in cls.__mro__ if name in vars(c)), None)
+
+
+def _is_ours(cls: type, name: str) -> bool:
+    """Whether a class of ours defines a name, or Python itself gives it to every object."""
+    if hasattr(object, name):
+        return True
+    home = _home(cls, name)
+    return home is None or not (home.__module__.startswith("pydantic") or name.startswith(_PYDANTIC))
+
+
+_PYDANTIC = ("model_", "__pydantic_", "__class_vars__", "__private_attributes__", "__signature__", "_abc_")
+
+
 @dataclass_transform(field_specifiers=(Field,))  # for type checkers: arguments also go by position
-class Declared(BaseModel):
+class Declared(BaseModel, metaclass=_Named):
     """The base of everything that is declared.
 
     Subclasses state their fields. A file names the class under the key `tag`.
@@ -96,6 +125,7 @@ class Declared(BaseModel):
     _classes: ClassVar[list[type[Declared]]] = []
 
     def __init__(self, *args: Any, **fields: Any) -> None:
+        """Validate the fields, given by position or by name."""
         names = list(type(self).model_fields)
         if len(args) > len(names):
             raise DeclarationError(
@@ -312,6 +342,9 @@ class Declared(BaseModel):
     def copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:  # type: ignore[override]
         """Copy the declaration: see `model_copy`."""
         return self.model_copy(update=update, deep=deep)
+
+    def __dir__(self) -> list[str]:
+        return [n for n in super().__dir__() if _is_ours(type(self), n)]
 
     def __getstate__(self) -> dict[Any, Any]:
         fields = {name: self.__dict__[name] for name in type(self).model_fields if name in self.__dict__}

@@ -31,7 +31,7 @@ class UnboundedExpressionError(ForcoptError, ValueError):
 
 
 class UnsupportedError(ForcoptError, ValueError):
-    """No chain of bridges turns the model into what the backend takes; names the backends that could."""
+    """No chain of bridges turns the model into kinds that the backend takes; it names capable backends."""
 
 
 class UnknownNameError(ForcoptError, ValueError):

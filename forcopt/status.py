@@ -13,7 +13,7 @@ class Status(StrEnum):
     OPTIMAL = "optimal"
     """Proved optimal within the tolerances asked for."""
     FEASIBLE = "feasible"
-    """Feasible, stopped before the proof; the gap says how far it may be from the optimum."""
+    """Feasible, stopped before the proof; the gap bounds its distance from the optimum."""
     APPROXIMATE = "approximate"
     """From an approximate method, with that method's guarantee or none."""
     INFEASIBLE = "infeasible"

@@ -21,10 +21,3 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     namespace = {"__name__": f"page_{os.path.basename(page)}"}
     for code, line in blocks:
         exec(compile("\n" * (line - 1) + code, str(page), "exec"), namespace)
-
-
-def test_the_reference_has_every_problem():
-    import forcopt.models
-
-    text = (ROOT / "docs" / "reference_problems.md").read_text()
-    assert [name for name in forcopt.models.__all__ if not re.search(rf"\.{name}$", text, re.MULTILINE)] == []

@@ -1,23 +1,117 @@
-"""What the site needs beyond MkDocs: formulas without a script from elsewhere, and links that leave docs/."""
+"""The site's additions to MkDocs: formulas without a script, pictures of the gallery, notebooks as pages."""
 
+import json
+import logging
+import os
 import re
+import textwrap
+from contextlib import redirect_stdout
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from xml.etree import ElementTree
 
 from latex2mathml.converter import convert
+from mkdocs.structure.files import File
+
+import forcopt
 
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\(?P<open>[(\[])(?P<tex>.*?)\\[)\]]</\1>', re.DOTALL)
 MATHML = "http://www.w3.org/1998/Math/MathML"
 ElementTree.register_namespace("", MATHML)
 ENTITIES = {"&lt;": "<", "&gt;": ">", "&amp;": "&"}
+ROOT = Path(__file__).resolve().parents[2]
+BLOCK = re.compile(r"^[ ]*```python\n(.*?)^[ ]*```", re.MULTILINE | re.DOTALL)
+
+
+def on_config(config):
+    """Show the version in the footer."""
+    config.copyright = f"forcopt {forcopt.__version__}, MIT licence"
+    return config
+
+
+def on_files(files, config):
+    """Add the pictures that the gallery and the index draw, and a page for each notebook."""
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    for page in ("index.md", "gallery.md"):
+        for name, content in drawn(ROOT / "docs" / page).items():
+            files.append(File.generated(config, f"img/drawn/{name}", content=content))
+    for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
+        files.append(File.generated(config, f"notebooks/{path.stem}.md", content=notebook_page(path)))
+    files.append(File.generated(config, "releases.md", content=releases()))
+    return files
+
+
+def drawn(page: Path) -> dict[str, bytes]:
+    """Run the Python of a page and give the pictures that it writes."""
+    before = os.getcwd()
+    with TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            namespace = {"__name__": page.stem}
+            with redirect_stdout(None):
+                for block in BLOCK.findall(page.read_text(encoding="utf-8")):
+                    exec(textwrap.dedent(block), namespace)
+            return {path.name: path.read_bytes() for path in Path(folder).glob("*.svg")}
+        finally:
+            os.chdir(before)
+
+
+def notebook_page(path: Path) -> str:
+    """A notebook's cells as Markdown, below a link to the file."""
+    parts = []
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        text = "".join(cell["source"])
+        parts.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
+    parts.insert(1, f"This page is a notebook: [{path.name}]({path.name}), to be run in Jupyter.")
+    return "\n\n".join(parts) + "\n"
+
+
+def releases() -> str:
+    """The changelog as a page."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    return text.replace("# Changelog", "# Releases", 1)
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Point links to benchmarks/, which work in a checkout, at their copies on the site."""
-    return re.sub(r"\]\((\.\./)+benchmarks/", lambda m: m[0].replace("../", "", 1), markdown)
+    """Point links to benchmarks/ at their copies on the site; rank the guide before tables in a search."""
+    if page.file.src_uri.startswith("benchmarks/"):
+        page.meta.setdefault("search", {})["boost"] = 0.2
+    if "<!-- backends -->" in markdown:
+        markdown = markdown.replace("<!-- backends -->", backend_table())
+    up = "../" * page.file.src_uri.count("/")
+    return re.sub(r"\]\((\.\./)+benchmarks/", f"]({up}benchmarks/", markdown)
+
+
+def backend_table() -> str:
+    """What each backend takes by its capabilities, and gives on a small linear program."""
+    from forcopt.backends import registry
+
+    lines = [
+        "| backend | takes | duals of a linear program | separation oracle within the search |",
+        "|---|---|---|---|",
+    ]
+    for name, backend in registry.backends().items():
+        taken = backend.capabilities
+        duals = "not installed here" if backend.missing() else "yes" if gives_duals(name) else "no"
+        lazy = "yes" if "lazy" in taken.kinds else "re-solved"
+        lines.append(f"| `{name}` | {taken.describe()} | {duals} | {lazy} |")
+    return "\n".join(lines)
+
+
+def gives_duals(backend: str) -> bool:
+    """Whether the multiplier of the only row of a linear program comes back."""
+    m = forcopt.Model("row")
+    x = m.variable("x", lower=0, upper=9, integer=backend == "cp-sat")
+    row = m.subject_to(2 * x >= 4)
+    m.minimize(3 * x)
+    try:
+        return abs(float(m.solve(backend).dual(row)) - 1.5) < 1e-3
+    except forcopt.ForcoptError:
+        return False
 
 
 def on_page_content(html, page, config, files):
-    """Turn TeX into MathML, which browsers show by themselves."""
+    """Turn TeX into MathML, which browsers show by themselves; a wide formula scrolls."""
 
     def mathml(match):
         tex = match["tex"]
@@ -31,6 +125,7 @@ def on_page_content(html, page, config, files):
                 "movablelimits"
             ):  # as TeX has it: below, not beside
                 sub.tag = f"{{{MATHML}}}munder"
-        return ElementTree.tostring(formula, encoding="unicode")
+        text = ElementTree.tostring(formula, encoding="unicode")
+        return f'<div class="formula" tabindex="0" role="region" aria-label="formula">{text}</div>'
 
     return FORMULA.sub(mathml, html)

@@ -25,6 +25,7 @@ from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.backends.finite_domains import finite_domains, loosened
 from forcopt.backends.monitor import SolveMonitor
 from forcopt.backends.registry import register_backend
+from forcopt.clock import watches_interrupts
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.program import Program, RowBlock
 from forcopt.errors import BackendError, UnsupportedError
@@ -119,6 +120,11 @@ def _interruptible(solver: cp_model.CpSolver, model: cp_model.CpModel, run: _Run
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(solver.solve, model, run.callback)
         try:
+            while not future.done() and not run.monitor.stop:
+                wait([future], timeout=0.05 if watches_interrupts() else None)
+            while not future.done():
+                solver.stop_search()
+                wait([future], timeout=0.05)
             return future.result()
         except KeyboardInterrupt:
             while not future.done():  # the search may not have begun yet

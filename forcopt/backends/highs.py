@@ -16,6 +16,7 @@ from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.backends.monitor import SolveMonitor
 from forcopt.backends.registry import register_backend
+from forcopt.clock import watches_interrupts
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.program import Program, RowBlock, StageCost
 from forcopt.errors import BackendError
@@ -258,8 +259,11 @@ def _attach(highs: highspy.Highs, monitor: SolveMonitor) -> None:
         highs.cbMipSolution.subscribe(
             lambda event: monitor.found(lambda: np.array(event.data_out.mip_solution))
         )
-    if monitor.options.on_improvement is not None:
+    if monitor.options.on_improvement is not None or watches_interrupts():
         highs.cbMipInterrupt.subscribe(interrupt)
+    if watches_interrupts():
+        highs.cbSimplexInterrupt.subscribe(interrupt)
+        highs.cbIpmInterrupt.subscribe(interrupt)
 
 
 def _read(highs: highspy.Highs, program: Program, monitor: SolveMonitor) -> RawResult:

@@ -22,6 +22,7 @@ from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.backends.monitor import SolveMonitor
 from forcopt.backends.registry import register_backend
+from forcopt.clock import catch_interrupt
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.program import IndicatorRows, Program
 from forcopt.errors import BackendError
@@ -151,7 +152,7 @@ class MathOptSession(Session):
         monitor.reraise()
         interrupted = result_pb2.LimitProto.LIMIT_INTERRUPTED
         if answer.termination.limit == interrupted and not monitor.stop:
-            raise KeyboardInterrupt  # SCIP catches it itself
+            catch_interrupt()
         return _read(answer, program, monitor, self.solver)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from forcopt.arrays import Array
 from forcopt.backends.base import SolveOptions
-from forcopt.clock import Deadline, Improvement
+from forcopt.clock import Deadline, Improvement, interrupted
 from forcopt.compile.program import Program
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ class SolveMonitor:
         The output that the solver printed.
     trace
         Improvements in minimised terms.
-    stop
-        The run should end as soon as it can.
     pool
         Points for `RawResult.pool`.
     """
@@ -42,7 +40,7 @@ class SolveMonitor:
         self.sign, self.options = program.stages[0].sign, options
         self.log = ""
         self.trace: list[Improvement] = []
-        self.stop = False
+        self._stop = False
         self.pool: list[Array] = []
         self.deadline = Deadline(options.time_limit)
         self._error: BaseException | None = None
@@ -61,7 +59,12 @@ class SolveMonitor:
         self.trace.append(step)
         if self.options.on_improvement is not None:
             shown = Improvement(step.seconds, self.sign * objective, self.sign * bound)
-            self.stop = bool(self.options.on_improvement(shown)) or self.stop
+            self._stop = bool(self.options.on_improvement(shown)) or self._stop
+
+    @property
+    def stop(self) -> bool:
+        """Whether the run should end as soon as it can."""
+        return self._stop or interrupted()
 
     def found(self, read: Callable[[], Array]) -> None:
         """Keep a point for the pool, if one is wanted; `read` gives its values. Old points make room."""
@@ -75,7 +78,7 @@ class SolveMonitor:
             yield
         except BaseException as error:  # raised again by `reraise`, once the solver has returned
             self._error = self._error or error
-            self.stop = True
+            self._stop = True
         if self.stop and interrupt is not None:
             interrupt()
 

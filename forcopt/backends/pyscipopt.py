@@ -22,6 +22,7 @@ from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.backends.monitor import SolveMonitor
 from forcopt.backends.registry import register_backend
+from forcopt.clock import catch_interrupt
 from forcopt.compile.assemble import assemble
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.program import Cone, Program, RowBlock
@@ -58,7 +59,7 @@ class ScipSession(Session):
                 monitor.log = log.read_text(errors="replace") if log.exists() else ""
         monitor.reraise()
         if run.scip.getStatus() == "userinterrupt" and not monitor.stop:
-            raise KeyboardInterrupt  # SCIP catches it itself
+            catch_interrupt()
         for cuts in run.cuts:  # SCIP's claims rest on these cuts of the oracles
             self.add_rows(cuts)
         return run.read()

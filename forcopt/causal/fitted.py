@@ -144,7 +144,7 @@ class FittedCausalModel:
     ) -> DataFrame:
         """The frame with counterfactual mediators and the baseline's attributes; the outcome may be missing.
 
-        If there is an outcome it becomes counterfactual, too. This is what a learned ranker must be given, at
+        If there is an outcome it becomes counterfactual, too. A learned ranker must be given this table, at
         training and at test time.
         """
         kept = self._resolving(resolving)
@@ -178,7 +178,7 @@ class FittedCausalModel:
         return worst
 
     def effects(self, baseline: Mapping[str, Any]) -> DataFrame:
-        """What being in each group adds to the score, against the baseline group: total, direct, by mediator.
+        """The effect of each group on the score, against the baseline group: total, direct, by mediator.
 
         Returns
         -------
@@ -214,7 +214,7 @@ class FittedCausalModel:
         Parameters
         ----------
         rho : float or Mapping[str, float]
-            The correlation of the errors of each mediator with those of the outcome; a number for all
+            The correlation of the errors of each mediator with the errors of the outcome; a number for all
             mediators that cause the outcome directly. The squares must sum to less than 1.
 
         Raises
@@ -249,7 +249,7 @@ class FittedCausalModel:
             delta = r / np.sqrt(left) * self.deviations[outcome] / self.deviations[m]
             own[m] -= delta
             extra[m] = extra.get(m, 0.0) + delta
-        # deviations stay those of the observed regressions, which a further call would need
+        # deviations still describe the observed regressions, which a further call would need
         return replace(
             self,
             coefficients={**self.coefficients, outcome: own},

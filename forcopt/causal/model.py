@@ -131,7 +131,7 @@ class CausalModel(Declared):
 
     @cached_property
     def equations(self) -> tuple[str, ...]:
-        """The variables with an equation, causes first, without those that do not lead to the outcome."""
+        """The variables with an equation that lead to the outcome, causes first."""
         import networkx as nx
 
         leading = nx.ancestors(self.dag, self.outcome) | {self.outcome}
@@ -193,7 +193,7 @@ class CausalModel(Declared):
         known = {a: tuple(v) for a, v in levels.items()}
         for a in self.sensitive:
             if a not in self.knots and a not in known:
-                raise DeclarationError(f"levels: those of {a!r} are missing")
+                raise DeclarationError(f"levels: the levels of {a!r} are missing")
         full = {}
         for variable in coefficients:
             if variable not in self.equations:

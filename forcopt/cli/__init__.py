@@ -1,7 +1,7 @@
 """The command line: ``forcopt``, or ``python -m forcopt``.
 
 Exit codes: 0 solved, 1 no solution (infeasible, unbounded, a limit, a failed solver), 2 bad input.
-Commands import what they need when they run, so that help comes quickly.
+Commands import their modules when they run, so that help comes quickly.
 """
 
 from __future__ import annotations
@@ -25,8 +25,19 @@ from forcopt.errors import BackendError, DeclarationError, ForcoptError
 __all__ = ["app", "main"]
 
 
+_ANYWHERE = ("-q", "--quiet", "-v", "--verbose")
+"""Options of the root that may also stand behind a command."""
+
+
 class _Commands(TyperGroup):
-    """Says in one line what is wrong with the input, instead of a traceback."""
+    """Prints an error of the input in one line, instead of a traceback."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take ``-q`` and ``-v`` after the command as well as before it."""
+        end = args.index("--") if "--" in args else len(args)
+        flags = [word for word in args[:end] if word in _ANYWHERE]
+        rest = [word for word in args[:end] if word not in _ANYWHERE]
+        return super().parse_args(ctx, [*flags, *rest, *args[end:]])
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -45,7 +56,7 @@ class _Commands(TyperGroup):
 
 
 def _warn(message: Warning | str, *where: Any, **more: Any) -> None:
-    """Say what is odd with the input, without the line of ours that noticed it."""
+    """Print a warning about the input, without the line of code that raised it."""
     if not Screen.quiet:
         print(f"warning: {message}", file=sys.stderr)
 
@@ -83,9 +94,12 @@ def _root(
         ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars and no warnings.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show each improvement of 'solve' on the error output.")
+    ] = False,
 ) -> None:
     """Optimization for responsible computing: declare a problem, solve it, compare the methods."""
-    Screen.quiet = quiet
+    Screen.quiet, Screen.verbose = quiet, verbose
     for module in modules or []:
         _import(module)
 
@@ -121,4 +135,8 @@ app.add_typer(instances.app, name="instances")
 
 def main() -> None:
     """Run the command line."""
+    if os.environ.get("NO_COLOR"):
+        from typer import rich_utils
+
+        rich_utils.COLOR_SYSTEM = None  # no bold or dim text in the help either
     app(prog_name="forcopt")

@@ -1,4 +1,4 @@
-"""``forcopt backends``: which solvers are here, and what each takes."""
+"""``forcopt backends``: the solvers on this machine, and their capabilities."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["backends"]
 
 
 def backends(as_json: JsonOption = False) -> None:
-    """List the backends: what each takes, its version, and how to install those that are missing."""
+    """List the backends: capabilities, version, and how to install missing ones."""
     from forcopt.backends import registry
 
     rows = []

@@ -34,7 +34,7 @@ def benchmark(
         list[str] | None, typer.Argument(metavar="[NAME]...", help="Which; all if left out.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A short run; shown, not written.")] = False,
-    listed: Annotated[bool, typer.Option("--list", help="Say which there are.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List the benchmarks.")] = False,
     page: Annotated[bool, typer.Option("--page", help="Only write benchmarks/README.md anew.")] = False,
 ) -> None:
     """Run the committed benchmarks, rewrite their tables and the page of headlines, benchmarks/README.md.
@@ -69,7 +69,7 @@ def _folder() -> Path:
 
 
 def _run(script: Path, quick: bool) -> bool:
-    """Run a benchmark; what a short run writes is shown and thrown away."""
+    """Run a benchmark; the files of a short run are shown and thrown away."""
     with TemporaryDirectory() as short:
         out = Path(short if quick else script.parent) / "results.md"
         command = [sys.executable, str(script), "--out", str(out), *(["--quick"] if quick else [])]

@@ -1,4 +1,4 @@
-"""``forcopt models | examples | describe | schema``: what can be declared."""
+"""``forcopt models | examples | describe | schema``: the problems that can be declared."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from forcopt.cli.output import console, print_table, table
+from forcopt.cli.completion import complete_model
+from forcopt.cli.output import JsonOption, console, print_json, print_table, table
 from forcopt.errors import unknown
 
 if TYPE_CHECKING:
@@ -19,27 +20,46 @@ if TYPE_CHECKING:
 
 __all__ = ["describe", "examples", "models", "schema"]
 
-ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="A name that 'forcopt models' lists.")]
+ModelArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL", help="A name that 'forcopt models' lists.", autocompletion=complete_model
+    ),
+]
 
 
-def models() -> None:
+def models(as_json: JsonOption = False) -> None:
     """List the models: the classes of problems that can be declared."""
     from forcopt.problem import registry
 
+    rows: list[dict[str, Any]] = [
+        {"model": name, "summary": _documentation(cls)[0], "methods": list(cls.methods)}
+        for name, cls in sorted(registry.problem_classes().items())
+    ]
+    if as_json:
+        return print_json(rows)
     out = table("model", "summary", "methods")
-    for name, cls in sorted(registry.problem_classes().items()):
-        out.add_row(name, _documentation(cls)[0], ", ".join(cls.methods))
+    for row in rows:
+        out.add_row(row["model"], row["summary"], ", ".join(row["methods"]))
     print_table(out)
+    return None
 
 
-def examples() -> None:
+def examples(as_json: JsonOption = False) -> None:
     """List the shipped examples; solve and compare take their names."""
     from forcopt.problem import registry
 
+    rows = [
+        {"example": name, "model": type(registry.load(path)).__name__}
+        for name, path in registry.examples().items()
+    ]
+    if as_json:
+        return print_json(rows)
     out = table("example", "model")
-    for name, path in registry.examples().items():
-        out.add_row(name, type(registry.load(path)).__name__)
+    for row in rows:
+        out.add_row(row["example"], row["model"])
     print_table(out)
+    return None
 
 
 def describe(model: ModelArgument) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from forcopt.cli.completion import complete_spec
 from forcopt.cli.output import JsonOption, SeedOption, TimeLimitOption, problem_from, progress_wanted
 from forcopt.cli.report import (
     CsvOption,
@@ -32,6 +33,7 @@ def compare(
         typer.Argument(
             metavar="SPEC...",
             help="Declarations (JSON or TOML; - is standard input), .mps or .lp files, examples, instances.",
+            autocompletion=complete_spec,
         ),
     ],
     methods: MethodsOption = None,

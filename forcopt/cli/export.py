@@ -26,7 +26,7 @@ def export(
     spec: SpecArgument,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where to.")],
     form: Annotated[
-        Format | None, typer.Option("--format", "-f", help="As the file's ending says, if left out.")
+        Format | None, typer.Option("--format", "-f", help="By default as the file ends.")
     ] = None,
     method: Annotated[str | None, typer.Option("--method", "-m", help="Which formulation.")] = None,
 ) -> None:

@@ -1,4 +1,4 @@
-"""``forcopt instances``: seeded instances, and files of them for those who build solvers."""
+"""``forcopt instances``: seeded instances, and files of them for authors of solvers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NamesArgument = Annotated[
 
 @app.command("list")
 def list_(names: NamesArgument = None, as_json: JsonOption = False) -> None:
-    """List the instances: what is known of the optimum, and how it was certified; JSON tells more."""
+    """List the instances with the known bounds of their optima and the certificates; JSON has more fields."""
     from forcopt.study import library
 
     known = library.known()
@@ -53,7 +53,7 @@ def export(
     names: NamesArgument = None,
     form: Annotated[Format, typer.Option("--format", "-f", help="Of the files.")] = Format.mps,
 ) -> None:
-    """Write instances as MPS or LP files, and manifest.json with what is known of each."""
+    """Write instances as MPS or LP files, and manifest.json with the known facts about each."""
     from forcopt.study import library
 
     files = library.export(folder, form.value, names or [])

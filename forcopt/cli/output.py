@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from forcopt.cli.completion import complete_spec
 from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -45,10 +46,11 @@ SpecArgument = Annotated[
         metavar="SPEC",
         help="A declaration (JSON or TOML, - for standard input), an .mps or .lp file, or the name of an "
         "example or instance.",
+        autocompletion=complete_spec,
     ),
 ]
 TimeLimitOption = Annotated[
-    float | None, typer.Option("--time-limit", "-t", metavar="SECONDS", help="Stop after so many seconds.")
+    float | None, typer.Option("--time-limit", "-t", metavar="SECONDS", help="Stop after this time.")
 ]
 SeedOption = Annotated[int | None, typer.Option(help="Of whatever is random.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON for programs.")]
@@ -88,15 +90,18 @@ def problem_from(spec: str) -> Problem:
 
 
 class Screen:
-    """How much the commands say; the root command sets it.
+    """The amount of output of the commands; the root command sets it.
 
     Attributes
     ----------
     quiet : bool
         No progress bars and no warnings.
+    verbose : bool
+        Every improvement of a search, on the error output.
     """
 
     quiet = False
+    verbose = False
 
 
 def progress_wanted() -> bool | None:
@@ -105,12 +110,12 @@ def progress_wanted() -> bool | None:
 
 
 def check_target(path: Path | None, *endings: str) -> None:
-    """Say what keeps a file from being written before hours go into what it shall hold.
+    """Refuse a file that cannot be written, before hours go into its content.
 
     Raises
     ------
     DeclarationError
-        For another ending than those given, or a folder that does not exist.
+        For an ending that is not among the given ones, or a folder that does not exist.
     """
     if path is None:
         return
@@ -143,17 +148,23 @@ def table(*headings: str, title: str | None = None) -> Table:
 
 
 def print_table(content: Table) -> None:
-    """Write a table; without a terminal it takes the width of its content."""
-    console(piped_width=10_000).print(content, markup=False)
+    """Write a table; without a terminal it takes the width of its content, and no line ends in spaces."""
+    screen = console(piped_width=10_000)
+    if screen.is_terminal:
+        screen.print(content, markup=False)
+        return
+    with screen.capture() as written:
+        screen.print(content, markup=False)
+    print("\n".join(line.rstrip() for line in written.get().splitlines()).strip("\n"))
 
 
 def print_json(data: Any) -> None:
-    """Write plain data; what is no finite number becomes null."""
+    """Write plain data; numbers that are not finite become null."""
     print(json.dumps(plain(data), indent=1, allow_nan=False, ensure_ascii=False))
 
 
 def plain(value: Any) -> Any:
-    """Give any value as what JSON can hold: arrays as lists, objects by their fields, otherwise as text."""
+    """Convert any value for JSON: arrays to lists, objects to their fields, others to text."""
     if hasattr(value, "to_dict"):
         return plain(value.to_dict())
     if hasattr(value, "tolist"):  # numpy's arrays and scalars

@@ -1,4 +1,4 @@
-"""The options that say how a comparison is shown and kept, shared by ``compare`` and ``sweep``."""
+"""The options for showing and keeping a comparison, shared by ``compare`` and ``sweep``."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MethodsOption = Annotated[
         "--methods",
         "-m",
         metavar="A,B@BACKEND,...",
-        help="What to run; NAME@* stands for every installed backend that can.",
+        help="The methods to run; NAME@* stands for every installed backend that can.",
     ),
 ]
 HtmlOption = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a sortable page.")]
@@ -49,7 +49,7 @@ PlotOption = Annotated[
 KindOption = Annotated[
     str,
     typer.Option(
-        "--kind", metavar="KIND", help="What to draw: runs, profile, cactus, progress, scaling or pareto."
+        "--kind", metavar="KIND", help="The chart: runs, profile, cactus, progress, scaling or pareto."
     ),
 ]
 XOption = Annotated[
@@ -60,9 +60,7 @@ YOption = Annotated[
 ]
 StoreOption = Annotated[
     Path | None,
-    typer.Option(
-        "--store", metavar="FILE.sqlite", help="Keep each run; those that are there are not run again."
-    ),
+    typer.Option("--store", metavar="FILE.sqlite", help="Keep each run; a run in the store is not repeated."),
 ]
 ExecutorOption = Annotated[
     str | None,
@@ -87,7 +85,7 @@ def check_report(
     kind: str,
     axes: dict[str, str | None],
 ) -> None:
-    """Refuse what could not be shown or written, before anything runs.
+    """Refuse output that could not be shown or written, before anything runs.
 
     Raises
     ------

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from forcopt.cli.completion import complete_backend
 from forcopt.cli.output import (
     DRAWN,
     JsonOption,
+    Screen,
     SeedOption,
     SpecArgument,
     TimeLimitOption,
@@ -24,9 +27,11 @@ from forcopt.cli.output import (
     progress_wanted,
     table,
 )
+from forcopt.clock import interrupted, stop_on_interrupt
 from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
+    from forcopt.clock import Improvement
     from forcopt.loops.solution import ModelSolution
     from forcopt.problem import Solution
 
@@ -41,7 +46,10 @@ def solve(
     method: Annotated[
         str | None, typer.Option("--method", "-m", help="NAME or NAME@BACKEND; see 'forcopt describe'.")
     ] = None,
-    backend: Annotated[str | None, typer.Option("--backend", "-b", help="See 'forcopt backends'.")] = None,
+    backend: Annotated[
+        str | None,
+        typer.Option("--backend", "-b", help="See 'forcopt backends'.", autocompletion=complete_backend),
+    ] = None,
     time_limit: TimeLimitOption = None,
     gap: Annotated[
         float | None, typer.Option("--gap", metavar="SHARE", help="Stop at this relative gap.")
@@ -59,7 +67,10 @@ def solve(
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the decision.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Solve a problem or a bare model, and show the answer as the problem itself judges it."""
+    """Solve a problem or a bare model, and show the decision as the problem itself evaluates it.
+
+    Ctrl-C stops the search; the best decision, its bound and its gap are shown. A second one ends it.
+    """
     solution: Solution | ModelSolution
     check_target(plot, *DRAWN)
     if is_model_file(spec):
@@ -68,16 +79,31 @@ def solve(
                 raise DeclarationError(f"{name} is {value}, but {spec} holds a bare model, not a problem")
         from forcopt.loops.exchange import read
 
-        result = read(spec).solve(
-            backend, time_limit=time_limit, seed=seed, gap=gap, threads=threads, log=log
-        )
+        model = read(spec)
+        with stop_on_interrupt():
+            result = model.solve(
+                backend,
+                time_limit=time_limit,
+                seed=seed,
+                gap=gap,
+                threads=threads,
+                log=log,
+                on_improvement=_report if Screen.verbose else None,
+            )
+            stopped = interrupted()
         solution, known = result, _model_record(spec, result)
     else:
         own = dict(_parsed(text) for text in option or [])
         common: dict[str, Any] = {"backend": backend, "time_limit": time_limit, "seed": seed}
         common |= {"gap": gap, "threads": threads, "log": log}
         progress = sys.stderr.isatty() and progress_wanted() is None
-        found = problem_from(spec).solve(method, **common, progress=progress, **own)
+        problem = problem_from(spec)
+        chosen = problem.method((method or "").partition("@")[0] or None)
+        if Screen.verbose and "on_improvement" in chosen.common:
+            common["on_improvement"] = _report
+        with stop_on_interrupt():
+            found = problem.solve(method, **common, progress=progress, **own)
+            stopped = interrupted()
         solution, known = found, _record(spec, found)
     if certify and solution.status.has_solution:
         known["certificate"] = str(solution.certify())
@@ -86,9 +112,22 @@ def solve(
     else:
         _show(known)
     if plot is not None and solution.status.has_solution:
-        _draw(known["decision"], plot)
+        solution.plot(plot)  # type: ignore[union-attr]  # a bare model was refused above
+    if stopped:
+        print("stopped by Ctrl-C; this is the best that was found", file=sys.stderr)
+        raise typer.Exit(130)
     if not solution.status.has_solution:
         raise typer.Exit(1)
+
+
+def _report(step: Improvement) -> None:
+    """Write an improvement to the error output, for ``forcopt -v``."""
+    from forcopt.loops.solution import relative_gap
+
+    gap = relative_gap(step.objective, step.bound)
+    values = {"objective": step.objective, "bound": step.bound, "gap": gap}
+    words = [f"{name} {value:.6g}" for name, value in values.items() if math.isfinite(value)]
+    print(f"{step.seconds:8.2f} s  {'  '.join(words)}", file=sys.stderr)
 
 
 def _parsed(text: str) -> tuple[str, Any]:
@@ -152,12 +191,6 @@ def _values(s: ModelSolution) -> dict[str, float]:
     return {s.model.column_name(c): float(s.point[c]) for c in columns}
 
 
-def _draw(decision: Any, path: Path) -> None:
-    if not hasattr(decision, "plot"):
-        raise DeclarationError(f"--plot: a {type(decision).__name__} cannot be drawn")
-    decision.plot(path)
-
-
 def _show(known: dict[str, Any]) -> None:
     screen = console()
     where = "@".join(filter(None, (known.get("method"), known["backend"])))
@@ -174,12 +207,12 @@ def _show(known: dict[str, Any]) -> None:
 
 
 def _lines(known: dict[str, Any]) -> dict[str, str]:
-    """What is worth saying of a solution, by name."""
+    """The facts about a solution that are shown, by name."""
     lines: dict[str, str] = {"status": known["status"]}
     for name in ("objective", "bound"):
         if abs(known[name]) < float("inf"):
             lines[name] = f"{known[name]:.10g}"
-    if known["status"] == "feasible":
+    if known["status"] == "feasible" and abs(known["gap"]) < float("inf"):
         lines["gap"] = f"{known['gap']:.2%}"
     if known.get("guarantee") is not None:
         lines["guarantee"] = f"within {known['guarantee']:.6g} of the optimum"

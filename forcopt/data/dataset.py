@@ -1,4 +1,4 @@
-"""Labelled records with groups: what every loader of people's data gives."""
+"""Labelled records with groups, the result of every loader of people's data."""
 
 from __future__ import annotations
 

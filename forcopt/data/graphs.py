@@ -46,7 +46,7 @@ def graph_from_dict(data: Any) -> nx.Graph[Any]:
 
     if isinstance(data, Mapping) and data.get("type") == "FeatureCollection":
         raise DeclarationError(
-            "this is GeoJSON: it has areas but does not say which are neighbours; docs/tutorials.md makes a "
+            "this is GeoJSON: it has areas but does not list their neighbours; docs/tutorials.md makes a "
             "graph of it by shapely"
         )
     if (

@@ -284,7 +284,7 @@ class Hierarchy(Declared):
             counts = sorted_counts
         return cls(parents=tuple(parents), names=tuple(names), counts=counts, **fields)
 
-    # -- what follows ----------------------------------------------------------------------------------------
+    # -- derived from the fields -----------------------------------------------------------------------------
 
     @property
     def depth(self) -> int:

@@ -56,7 +56,7 @@ def load_adult(path: str | Path, *, groups: str = "sex") -> Dataset:
         Of a CSV with a header, in UCI's column names (https://archive.ics.uci.edu/dataset/2/adult); records
         with a missing value ("?" or empty) are left out.
     groups : str, default "sex"
-        The column that tells the groups: "sex", "race" or "race-sex".
+        The column of the groups: "sex", "race" or "race-sex".
 
     Returns
     -------

@@ -26,7 +26,9 @@ _SLACK = 1e-6
 def _distances(far, root, starts, ends, weight, status, high):  # type: ignore[no-untyped-def]
     """The least weight of a path from the root to each vertex, both ends included, past what is ruled out.
 
-    Returns:
+    Returns
+    -------
+    int
         The total weight of the vertices at a distance of at most `high`.
     """
     far[:] = high + 1
@@ -79,11 +81,13 @@ def _rest_splits(seen, starts, ends, weight, status, low, high, parts):  # type:
 
 
 @njit(cache=True, inline="always")
-def _tell(v, kind, sign, starts, ends, costs, weight, prize, rates, status, near, hope, level):  # type: ignore[no-untyped-def]
-    """Tell the neighbours of v that it was taken in (kind 1) or ruled out (kind 2), or that this is undone.
+def _update_neighbours(v, kind, sign, starts, ends, costs, weight, prize, rates, status, near, hope, level):  # type: ignore[no-untyped-def]
+    """Update the neighbours of v after v is taken in (kind 1) or ruled out (kind 2), or after this is undone.
 
-    Returns:
-        The cost of its edges to free neighbours.
+    Returns
+    -------
+    int
+        The cost of the edges from v to free neighbours.
     """
     free = 0
     for a in range(starts[v], starts[v + 1]):
@@ -125,13 +129,19 @@ def _grow(  # type: ignore[no-untyped-def]
         if not fresh and depth == 0:  # this root is done; no later set may hold it
             if root >= 0:
                 if status[root] == _IN:
-                    _tell(root, 1, -1, starts, ends, costs, weight, prize, rates, status, near, hope, 0)
+                    _update_neighbours(
+                        root, 1, -1, starts, ends, costs, weight, prize, rates, status, near, hope, 0
+                    )
                     for v in range(root + 1, n):
                         if status[v] == _FAR:
                             status[v] = _FREE
-                            _tell(v, 2, -1, starts, ends, costs, weight, prize, rates, status, near, hope, 0)
+                            _update_neighbours(
+                                v, 2, -1, starts, ends, costs, weight, prize, rates, status, near, hope, 0
+                            )
                 status[root] = _OUT
-                _tell(root, 2, 1, starts, ends, costs, weight, prize, rates, status, near, hope, 0)
+                _update_neighbours(
+                    root, 2, 1, starts, ends, costs, weight, prize, rates, status, near, hope, 0
+                )
             root += 1
             if root == n:
                 break
@@ -140,7 +150,9 @@ def _grow(  # type: ignore[no-untyped-def]
                 for v in range(root + 1, n):
                     if far[v] > high:
                         status[v] = _FAR
-                        _tell(v, 2, 1, starts, ends, costs, weight, prize, rates, status, near, hope, 0)
+                        _update_neighbours(
+                            v, 2, 1, starts, ends, costs, weight, prize, rates, status, near, hope, 0
+                        )
                 for i in range(len(rates)):
                     hope[0, i] = 0.0
                     for v in range(root + 1, n):
@@ -148,7 +160,7 @@ def _grow(  # type: ignore[no-untyped-def]
                             hope[0, i] += max(0.0, prize[v] - near[v, 2] - rates[i] * weight[v])
                 sums[0] = weight[root], near[root, 2], 0
                 gains[0] = prize[root]
-                sums[0, 2] = _tell(
+                sums[0, 2] = _update_neighbours(
                     root, 1, 1, starts, ends, costs, weight, prize, rates, status, near, hope, 0
                 )
                 fresh = 1
@@ -182,7 +194,9 @@ def _grow(  # type: ignore[no-untyped-def]
             kind = _OUT if people + weight[v] > high else _IN
         else:
             v = trail[depth - 1]
-            _tell(v, status[v], -1, starts, ends, costs, weight, prize, rates, status, near, hope, 0)
+            _update_neighbours(
+                v, status[v], -1, starts, ends, costs, weight, prize, rates, status, near, hope, 0
+            )
             if status[v] == _OUT:
                 status[v] = _FREE
                 depth -= 1
@@ -195,7 +209,9 @@ def _grow(  # type: ignore[no-untyped-def]
         sums[depth] = sums[depth - 1]
         gains[depth] = gains[depth - 1]
         sums[depth, 2] -= near[v, 1]
-        free = _tell(v, kind, 1, starts, ends, costs, weight, prize, rates, status, near, hope, depth)
+        free = _update_neighbours(
+            v, kind, 1, starts, ends, costs, weight, prize, rates, status, near, hope, depth
+        )
         if kind == _IN:
             sums[depth, 0] += weight[v]
             sums[depth, 1] += near[v, 2]

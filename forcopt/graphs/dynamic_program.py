@@ -1,7 +1,7 @@
 """Dynamic programs over connected partitions: the sweep over tables, bounds, counts, partitions by rank.
 
-What a state is, and how a table takes it up, is in `forcopt.graphs.states`. A program says which pieces of
-the graph are decided in turn, and how the table of a piece follows from those of smaller ones.
+The module `forcopt.graphs.states` defines the states and how tables store them. A program defines the
+order in which pieces of the graph are decided, and how the table of a piece follows from smaller ones.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import numpy as np
 from numba import njit
 
 from forcopt.arrays import Array
+from forcopt.errors import DeclarationError
 from forcopt.graphs.residues import primes as largest_primes
 from forcopt.graphs.residues import whole
-from forcopt.graphs.states import COUNT, LEAST, NEVER, empty_store, index, index_size
+from forcopt.graphs.states import COUNT, LEAST, NEVER, empty_store, index, index_size, unpacked
 from forcopt.graphs.weighted import WeightedGraph
 
 __all__ = ["BUDGET", "Bound", "Filling", "Piece", "Program", "Table", "arcs_into"]
@@ -31,12 +32,12 @@ BUDGET = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """What is decided after a step.
+    """The part of the graph that is decided after a step.
 
     Attributes
     ----------
     boundary : tuple[int, ...]
-        Its vertices with edges to what is left.
+        Its vertices with edges to the rest.
     outside : Array
         Bool, shape (n,): vertices whose weight is still to come.
     coming : int
@@ -101,7 +102,7 @@ class Table:
     estimate : Array
         Counts as floats.
     back : Array
-        Where a least cost comes from: the two numbers of an arc.
+        The arc of each least cost: its two numbers.
     arcs : Array
         If tracked, all ways into the states: a state of the first table that feeds this one; the choice made,
         or a state of the second; the state.
@@ -116,7 +117,7 @@ class Table:
 
 @dataclass(eq=False)
 class Bound:
-    """For every state of a relaxed program, by table, the least cost of what is left.
+    """For every state of a relaxed program, by table, the least cost of the rest.
 
     Attributes
     ----------
@@ -167,6 +168,8 @@ class Program(ABC):
         The number of parts.
     cannot_link, must_link : sequence of tuple of int, optional
         Pairs of vertices that must not, or must, share a part.
+    limit : int, optional
+        The largest number of edges between parts; relaxations leave it out.
 
     Attributes
     ----------
@@ -189,7 +192,11 @@ class Program(ABC):
         parts: int,
         cannot_link: Sequence[tuple[int, int]] = (),
         must_link: Sequence[tuple[int, int]] = (),
+        limit: int | None = None,
     ) -> None:
+        self.limit = -1 if limit is None else min(limit, len(graph.edges))
+        if (int(graph.costs.sum()) + 1) * (self.limit + 1) >= NEVER:
+            raise DeclarationError("the costs are too large beside a limit on the number of cut edges")
         self.graph, self.low, self.high, self.parts = graph, low, high, parts
         self.cannot_link, self.must_link = tuple(cannot_link), tuple(must_link)
         self.states = 0
@@ -200,9 +207,9 @@ class Program(ABC):
 
     @abstractmethod
     def begin(self, t: int, fed: list[Table], weights: tuple[Array, Array]) -> Callable[[Filling, int], int]:
-        """Prepare table t: the result fills it from a position on, for a while, and says how far it got.
+        """Prepare table t: the result fills it from a position on, for a while, and returns how far it got.
 
-        A negative position says that the table is complete. `weights` are exact and rounded ones.
+        A negative position means that the table is complete. `weights` are exact and rounded ones.
         """
 
     @abstractmethod
@@ -257,7 +264,7 @@ class Program(ABC):
         Raises
         ------
         TimeoutError
-            If `stop` said so.
+            If `stop` returns True.
         MemoryError
             If a table would hold more than 30 million states.
         """
@@ -324,7 +331,7 @@ class Program(ABC):
         Raises
         ------
         TimeoutError
-            If `stop` said so.
+            If `stop` returns True.
         MemoryError
             See `run`.
         """
@@ -372,7 +379,7 @@ class Program(ABC):
         Raises
         ------
         TimeoutError
-            If `stop` said so.
+            If `stop` returns True.
         MemoryError
             See `run`.
         """
@@ -380,18 +387,23 @@ class Program(ABC):
         if len(tables[-1].rows) == 0:
             return None
         picks = {}
-        stack = [(len(tables) - 1, 0)]
+        best = int(np.argmin(tables[-1].values[:, 0]))  # states differ in the number of cut edges
+        stack = [(len(tables) - 1, best)]
         while stack:
             t, state = stack.pop()
             came = tables[t].back[state].tolist()
             picks[t] = came[1]
             stack += zip(self.feeds[t], came, strict=False)
-        return int(tables[-1].values[0, 0]), self.parts_of(picks)
+        return int(tables[-1].values[best, 0]), self.parts_of(picks)
 
     def histogram(self, most: int | None = None, bound: Bound | None = None) -> dict[int, int]:
         """The number of partitions of each cost."""
         last = self.run(COUNT, most, bound)[-1]
-        return dict(sorted(zip(last.rows[:, 3].tolist(), map(whole, last.values), strict=True)))
+        found: dict[int, int] = {}
+        for entry, count in zip(last.rows[:, 3].tolist(), map(whole, last.values), strict=True):
+            cost = int(unpacked(entry, COUNT, self.limit)[0])
+            found[cost] = found.get(cost, 0) + count
+        return dict(sorted(found.items()))
 
     def ranked(
         self, tables: list[Table], into: list[tuple[Array, Array]], cost: int, rank: int
@@ -411,7 +423,14 @@ class Program(ABC):
             Of a partition that exists.
         """
         picks = {}
-        stack = [(len(tables) - 1, int(np.flatnonzero(tables[-1].rows[:, 3] == cost)[0]), rank)]
+        last, state = tables[-1], -1
+        for state, entry in enumerate(last.rows[:, 3].tolist()):
+            if unpacked(entry, COUNT, self.limit)[0] == cost:
+                count = whole(last.values[state])
+                if rank < count:
+                    break
+                rank -= count
+        stack = [(len(tables) - 1, state, rank)]
         while stack:
             t, state, rank = stack.pop()
             arcs, starts = into[t]

@@ -17,7 +17,17 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.graphs.dynamic_program import BUDGET, Filling, Piece, Program, Table
 from forcopt.graphs.orders import frontier_order
-from forcopt.graphs.states import COUNT, SPAN, WIDEST, enter, promising, remember, settle
+from forcopt.graphs.states import (
+    COUNT,
+    SPAN,
+    WIDEST,
+    enter,
+    packed,
+    promising,
+    remember,
+    settle,
+    unpacked,
+)
 from forcopt.graphs.weighted import WeightedGraph
 
 __all__ = ["Sweep"]
@@ -50,8 +60,8 @@ class _Layer:
 @njit(cache=True)
 def _step(  # type: ignore[no-untyped-def]
     rows, values, estimate, length, weight, near, costs, cannot_link, must_link, kept, distance, coming,
-    mode, most, room, primes, bound, exact, coarse, parts, store, arcs, count, arc_count, begin, budget,
-    track,
+    mode, most, limit, room, primes, bound, exact, coarse, parts, store, arcs, count, arc_count, begin,
+    budget, track,
 ):  # fmt: skip
     """Process one vertex in states from `begin` on."""
     bounded = rows.shape[1] > 4 + room
@@ -90,10 +100,11 @@ def _step(  # type: ignore[no-untyped-def]
             # The vertex merges its neighbours' components of the same part; other neighbours are cut off.
             merged[: length + 1] = comp[: length + 1]
             merged[length], part[length] = WIDEST, d
-            cost = 0
+            cost, pairs = 0, 0
             for a in range(len(near)):
                 if part[near[a]] != d:
                     cost += costs[a]
+                    pairs += 1
                 elif merged[near[a]] != WIDEST:
                     old = merged[near[a]]
                     for s in range(length):
@@ -109,11 +120,12 @@ def _step(  # type: ignore[no-untyped-def]
             rough[d] -= weight[1]
             if not good:
                 continue
-            if mode == COUNT:
-                cost += rows[i, 3]
-                key[3] = cost
-            else:
-                cost += values[i, 0]
+            before, cut = unpacked(rows[i, 3], mode, limit)
+            cost += before if mode == COUNT else values[i, 0]
+            pairs += cut
+            if limit >= 0 and pairs > limit:
+                continue
+            key[3] = packed(cost, pairs, mode, limit)
             if not promising(key, cost, most, room, bound, probe):
                 continue
             own = (values[i], estimate[i])
@@ -139,6 +151,8 @@ class Sweep(Program):
         Of the vertices; a short-frontier order by default.
     cannot_link, must_link : sequence of tuple of int, optional
         Pairs of vertices that must not, or must, share a part.
+    limit : int, optional
+        The largest number of edges between parts.
 
     Raises
     ------
@@ -161,8 +175,9 @@ class Sweep(Program):
         order: Sequence[int] | None = None,
         cannot_link: Sequence[tuple[int, int]] = (),
         must_link: Sequence[tuple[int, int]] = (),
+        limit: int | None = None,
     ) -> None:
-        super().__init__(graph, low, high, parts, cannot_link, must_link)
+        super().__init__(graph, low, high, parts, cannot_link, must_link, limit)
         self.order = frontier_order(graph) if order is None else list(order)
         self.feeds = [(t - 1,) if t else () for t in range(graph.size)]
         self.pieces, self.layers = [], []
@@ -210,9 +225,9 @@ class Sweep(Program):
                 estimate = np.ones((1, 1))
             at, f.store, f.arcs, f.count, f.arc_count = _step(
                 rows, values, estimate, length, weight, layer.near, layer.costs, layer.cannot_link,
-                layer.must_link, layer.kept, piece.distance, piece.coming, f.mode, f.most, f.room, f.primes,
-                f.bound, f.exact, f.coarse, self.parts, f.store, f.arcs, f.count, f.arc_count, at, BUDGET,
-                len(f.arcs) > 0,
+                layer.must_link, layer.kept, piece.distance, piece.coming, f.mode, f.most, self.limit,
+                f.room, f.primes, f.bound, f.exact, f.coarse, self.parts, f.store, f.arcs, f.count,
+                f.arc_count, at, BUDGET, len(f.arcs) > 0,
             )  # fmt: skip
             return int(at)
 

@@ -17,7 +17,17 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.graphs.branch_decomposition import BranchDecomposition, Cluster
 from forcopt.graphs.dynamic_program import BUDGET, Filling, Piece, Program, Table
-from forcopt.graphs.states import COUNT, LEAST, SPAN, WIDEST, enter, promising, remember, settle
+from forcopt.graphs.states import (
+    LEAST,
+    SPAN,
+    WIDEST,
+    enter,
+    packed,
+    promising,
+    remember,
+    settle,
+    unpacked,
+)
 from forcopt.graphs.weighted import WeightedGraph
 
 __all__ = ["SphereCut"]
@@ -49,8 +59,8 @@ def _root_of(link, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _leaf(  # type: ignore[no-untyped-def]
-    ways, weight, cost, connects, kept, distance, coming, mode, most, room, primes, bound, exact, coarse,
-    parts, store, arcs, count, arc_count, track,
+    ways, weight, cost, connects, kept, distance, coming, mode, most, limit, room, primes, bound, exact,
+    coarse, parts, store, arcs, count, arc_count, track,
 ):  # fmt: skip
     """The states of one edge; a way is 1 if its ends share a part, 0 if they do not."""
     key, probe = np.zeros(store[0].shape[1], np.int64), np.zeros(4 + room, np.int64)
@@ -72,10 +82,12 @@ def _leaf(  # type: ignore[no-untyped-def]
         ):  # fmt: skip
             continue
         paid = 0 if same else cost
+        pairs = 0 if same or not connects else 1
+        if limit >= 0 and pairs > limit:
+            continue
+        key[3] = packed(paid, pairs, mode, limit)
         if not promising(key, paid, most, room, bound, probe):
             continue
-        if mode == COUNT:
-            key[3] = paid
         uncut = 1 if same and connects else 0
         store, count, row = enter(store, count, key, mode, paid, 0, uncut, one, one, primes)
         if track:
@@ -87,8 +99,8 @@ def _leaf(  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _join(  # type: ignore[no-untyped-def]
     table1, table2, order1, order2, begin2, end2, length1, length2, shared1, shared2, place2, kept, distance,
-    coming, mode, most, room, primes, bound, exact, coarse, parts, store, arcs, count, arc_count, begin,
-    budget, track,
+    coming, mode, most, limit, room, primes, bound, exact, coarse, parts, store, arcs, count, arc_count,
+    begin, budget, track,
 ):  # fmt: skip
     """Join pairs of states that agree on the shared boundary, those of the first from `begin` on.
 
@@ -121,9 +133,16 @@ def _join(  # type: ignore[no-untyped-def]
             j = order2[y]
             budget -= 1
             finished = rows1[i, 2] + rows2[j, 2]
-            cost = values1[i, 0] + values2[j, 0] if mode == LEAST else rows1[i, 3] + rows2[j, 3]
+            (first, pairs1), (second, pairs2) = (
+                unpacked(rows1[i, 3], mode, limit),
+                unpacked(rows2[j, 3], mode, limit),
+            )
+            cost = values1[i, 0] + values2[j, 0] if mode == LEAST else first + second
             if cost > most:
                 break
+            pairs = pairs1 + pairs2
+            if limit >= 0 and pairs > limit:
+                continue
             if finished > parts:
                 continue
             open2 = 0
@@ -198,10 +217,9 @@ def _join(  # type: ignore[no-untyped-def]
                     coarse, room, key, work,
                 ):  # fmt: skip
                     continue
+                key[3] = packed(cost, pairs, mode, limit)
                 if not promising(key, cost, most, room, bound, probe):
                     continue
-                if mode == COUNT:
-                    key[3] = cost
                 one, two = (values1[i], estimate1[i]), (values2[j], estimate2[j])
                 store, count, row = enter(store, count, key, mode, cost, i, j, one, two, primes)
                 if track:
@@ -224,6 +242,8 @@ class SphereCut(Program):
     cannot_link, must_link : sequence of tuple of int, optional
         Pairs of vertices that must not, or must, share a part; each must be an edge of the
         decomposition.
+    limit : int, optional
+        The largest number of edges between parts.
 
     Raises
     ------
@@ -246,8 +266,9 @@ class SphereCut(Program):
         parts: int,
         cannot_link: Sequence[tuple[int, int]] = (),
         must_link: Sequence[tuple[int, int]] = (),
+        limit: int | None = None,
     ) -> None:
-        super().__init__(decomposition.graph, low, high, parts, cannot_link, must_link)
+        super().__init__(decomposition.graph, low, high, parts, cannot_link, must_link, limit)
         self.decomposition = decomposition
         if decomposition.width > WIDEST:
             raise DeclarationError(f"the width is {decomposition.width}; at most {WIDEST} is possible")
@@ -303,8 +324,8 @@ class SphereCut(Program):
             end = np.searchsorted(code2[order2], code1[order1], "right")
             at, f.store, f.arcs, f.count, f.arc_count = _join(
                 *tables, order1, order2, begin, end, len(first), len(second), *spots, piece.distance,
-                piece.coming, f.mode, f.most, f.room, f.primes, f.bound, f.exact, f.coarse, self.parts,
-                f.store, f.arcs, f.count, f.arc_count, at, BUDGET, len(f.arcs) > 0,
+                piece.coming, f.mode, f.most, self.limit, f.room, f.primes, f.bound, f.exact, f.coarse,
+                self.parts, f.store, f.arcs, f.count, f.arc_count, at, BUDGET, len(f.arcs) > 0,
             )  # fmt: skip
             return int(at)
 
@@ -323,8 +344,8 @@ class SphereCut(Program):
             at, f.store, f.arcs, f.count, f.arc_count = _leaf(
                 np.array(ways, np.int64), np.array(weight, np.int64),
                 int(self.graph.cost_matrix[ends]) if real else 0, real, np.array(kept, np.int64),
-                piece.distance, piece.coming, f.mode, f.most, f.room, f.primes, f.bound, f.exact, f.coarse,
-                self.parts, f.store, f.arcs, f.count, f.arc_count, len(f.arcs) > 0,
+                piece.distance, piece.coming, f.mode, f.most, self.limit, f.room, f.primes, f.bound,
+                f.exact, f.coarse, self.parts, f.store, f.arcs, f.count, f.arc_count, len(f.arcs) > 0,
             )  # fmt: skip
             return int(at)
 

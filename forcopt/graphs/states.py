@@ -5,9 +5,9 @@ vertices are connected so far (components) and which will end in the same part (
 components that still have to meet), the weight of each open part, and how many parts are finished: the
 table of Cohen-Addad, Klein, Marx, Wheeler and Wolfram (FORC 2021), section 5, with the pair (inner
 partition, inner join outer) as its key. A row of a table holds components and parts (4 bits for each
-boundary vertex), the number of finished parts, the cost (if counted by cost), and the weights of the open
-parts, followed by rounded weights if there is a bound; parts and components are numbered in order of first
-appearance.
+boundary vertex), the number of finished parts, the cost (if counted by cost) with the number of cut edges (if
+limited), and the weights of the open parts, followed by rounded weights if there is a bound; parts and
+components are numbered in order of first appearance.
 """
 
 from __future__ import annotations
@@ -27,9 +27,11 @@ __all__ = [
     "enter",
     "index",
     "index_size",
+    "packed",
     "promising",
     "remember",
     "settle",
+    "unpacked",
 ]
 
 COUNT, LEAST = 0, 1
@@ -119,8 +121,8 @@ def settle(  # type: ignore[no-untyped-def]
     """Close what leaves the boundary, and write the state's key, unless nothing can come of it.
 
     `comp` and `part` label `size` vertices, of which those at `kept` stay on the boundary; `total` and
-    `rough` are the weights of the `opened` parts, to be judged by `exact` and `coarse`: what is left, the
-    bounds.
+    `rough` are the weights of the `opened` parts, to be compared with `exact` and `coarse`: the weight that
+    is left, and the bounds.
     """
     new_comp, new_part, home, lost, stays = work
     new_comp[:] = -1
@@ -181,6 +183,22 @@ def settle(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def packed(cost, pairs, mode, limit):  # type: ignore[no-untyped-def]
+    """What a key holds of the cost (if counted by cost) and of the number of cut edges (if limited)."""
+    if limit < 0:
+        return cost if mode == COUNT else 0
+    return cost * (limit + 1) + pairs if mode == COUNT else pairs
+
+
+@njit(cache=True)
+def unpacked(entry, mode, limit):  # type: ignore[no-untyped-def]
+    """The cost and the number of cut edges of an entry of `packed`; 0 where it holds none."""
+    if limit < 0:
+        return (entry, 0) if mode == COUNT else (0, 0)
+    return (entry // (limit + 1), entry % (limit + 1)) if mode == COUNT else (0, entry)
+
+
+@njit(cache=True)
 def promising(key, cost, most, room, bound, probe):  # type: ignore[no-untyped-def]
     """Whether a state may end at a cost of at most `most`; a relaxation's table bounds what is left."""
     rows, slots, costs = bound
@@ -197,10 +215,19 @@ def promising(key, cost, most, room, bound, probe):  # type: ignore[no-untyped-d
 def enter(store, count, key, mode, cost, i, j, one, two, primes):  # type: ignore[no-untyped-def]
     """Add a way to reach a state: from state i of one table and (state or choice) j; costs or counts merge.
 
-    `one` and `two` hold the counts of what the way joins.
+    Parameters
+    ----------
+    one, two
+        The counts of the two states that the way joins.
 
-    Returns:
-        The store, its number of rows, and the state's row.
+    Returns
+    -------
+    store : tuple
+        The rows with the new state.
+    count : int
+        The number of rows.
+    row : int
+        The row of the state.
     """
     if count == len(store[0]):
         store = _roomier(store, count)

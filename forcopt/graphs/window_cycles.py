@@ -304,6 +304,8 @@ class WindowCycles:
         The dual of a connected graph with n vertices, m edges, weights and costs.
     low, high : int
         Inclusive bounds on the weight of S, the side to which the darts of a directed cycle point.
+    more : sequence of tuple of int, optional
+        Further windows of weights, disjoint from the first and from each other.
     symmetric : bool, optional
         Whether the complement of S satisfies the bounds if S does. Then each undirected cycle is
         given once; otherwise once for each direction that satisfies the bounds.
@@ -316,6 +318,8 @@ class WindowCycles:
     ----------
     paths : int
         The number of paths listed so far, over all starts.
+    many : int
+        From this number of paths of a start on, `sets` computes bounds on reduced costs.
 
     Raises
     ------
@@ -366,6 +370,7 @@ class WindowCycles:
         low: int,
         high: int,
         *,
+        more: Sequence[tuple[int, int]] = (),
         symmetric: bool = False,
         must_link: Sequence[tuple[int, int]] = (),
         cannot_link: Sequence[tuple[int, int]] = (),
@@ -373,9 +378,10 @@ class WindowCycles:
     ) -> None:
         graph = dual.graph
         total = graph.total
-        self.dual, self.low, self.high, self.symmetric = dual, int(low), int(high), symmetric
+        self.dual, self.symmetric = dual, symmetric
+        self.bounds = [(int(low), int(high)), *((int(a), int(b)) for a, b in more)]
         self.must_link, self.cannot_link = list(must_link), list(cannot_link)
-        self.paths = 0
+        self.paths, self.many = 0, _MANY
         # Where vertices weigh 0, weights are refined so that every vertex set weighs more than 0: then the
         # sign of a sum of flows tells whether the root lies in S.
         unit = 1 + int((graph.weights == 0).sum())
@@ -383,10 +389,10 @@ class WindowCycles:
             raise DeclarationError(f"the weights sum to {total}, too large beside {unit - 1} weights of 0")
         weights = graph.weights * unit + (graph.weights == 0)
         most = int(weights.sum())
-        least, largest = max(1, self.low * unit), min(most - 1, (self.high + 1) * unit - 1)
-        windows = [(least, largest)]
+        windows = [(max(1, a * unit), min(most - 1, (b + 1) * unit - 1)) for a, b in self.bounds]
         if not symmetric:
-            windows.append((least - most, largest - most))
+            windows += [(a - most, b - most) for a, b in windows]
+        self._total = most
         starts, darts = dual.links
         self._factor = len(graph.edges) + 1 if len(graph.edges) and not graph.costs.all() else 1
         cost = graph.costs if self._factor == 1 else graph.costs * self._factor + 1
@@ -408,6 +414,7 @@ class WindowCycles:
         *,
         every: bool = False,
         separator: Sequence[int] = (),
+        accept: Callable[[Array], bool] | None = None,
         pause: Callable[[], None] | None = None,
     ) -> Iterator[tuple[int, Array]]:
         """Give the cycles that cost at most a limit.
@@ -421,6 +428,8 @@ class WindowCycles:
             last is the cheapest of all.
         separator : sequence of int, optional
             Edges; their faces are the first starts. A balanced cycle leaves few further starts.
+        accept : callable, optional
+            Called with the edges of a cycle; only cycles for which it returns True are given.
         pause : callable, optional
             Called many times a second; it may raise an exception, which ends the search.
 
@@ -440,7 +449,7 @@ class WindowCycles:
         cost = self._links[4]
         space = _Space(self.dual.faces)
         for start, gone in self._starts(separator):
-            for found in self._through(start, gone, most, every, space, pause):
+            for found in self._through(start, gone, most, every or accept is not None, space, pause):
                 parent, via = space.labels[-2:]
                 for i, d, j in found.tolist():
                     crossed = [d >> 1]
@@ -452,6 +461,8 @@ class WindowCycles:
                     paid = int(cost[edges].sum())
                     if paid > most or not self._separates(edges):
                         continue
+                    if accept is not None and not accept(edges):
+                        continue
                     if not every:
                         most = paid // self._factor * self._factor - 1
                     yield paid // self._factor, edges
@@ -460,7 +471,7 @@ class WindowCycles:
         self,
         most: int,
         prizes: Array | None = None,
-        threshold: float = np.inf,
+        threshold: float | Array = np.inf,
         *,
         pause: Callable[[], None] | None = None,
     ) -> Iterator[tuple[Array, Array]]:
@@ -472,8 +483,8 @@ class WindowCycles:
             The largest cost of the cycle around S.
         prizes : ndarray, shape (n,), optional
             One for each vertex, of any sign; 0 if left out.
-        threshold : float, optional
-            The largest reduced cost; compared with 1e-6 to spare.
+        threshold : float or ndarray, optional
+            The largest reduced cost, or one for each window; compared with 1e-6 to spare.
         pause : callable, optional
             See `search`.
 
@@ -492,15 +503,15 @@ class WindowCycles:
         graph, factor = self.dual.graph, self._factor
         most = int(most) * factor + (factor - 1)
         gains = None if prizes is None else flow_sums(self.dual, np.asarray(prizes, float) * factor)
-        room = (threshold + 1e-6) * factor + (factor - 1)
+        room = (np.zeros(len(self.bounds)) + threshold + 1e-6) * factor + (factor - 1)
         # If the root lies in S, the sum of the prizes' flows lacks the total.
-        more = 0.0 if prizes is None else float(np.sum(prizes)) * factor
+        rest = 0.0 if prizes is None else float(np.sum(prizes)) * factor
+        rooms = np.concatenate([room, room + rest])[: len(self._windows)]
+        highest = float(np.max(threshold))
         space = _Space(self.dual.faces)
         order, above = self._tree
         for start, gone in self._starts(()):
-            for found in self._through(
-                start, gone, most, True, space, pause, gains, np.array([room, room + more])
-            ):
+            for found in self._through(start, gone, most, True, space, pause, gains, rooms):
                 if not len(found):
                     continue
                 _, _, total, *_, parent, via = space.labels
@@ -512,7 +523,7 @@ class WindowCycles:
                 costs //= factor
                 good = np.ones(len(found), np.bool_)
                 if prizes is not None:
-                    good = costs - sets @ prizes <= threshold + 1e-6
+                    good = costs - sets @ prizes <= highest + 1e-6
                 for a, b in self.must_link:
                     good &= sets[:, a] == sets[:, b]
                 for a, b in self.cannot_link:
@@ -542,7 +553,7 @@ class WindowCycles:
     def _alive(self, inside: Array) -> bool:
         graph = self.dual.graph
         heavy = int(_heaviest(graph.edges, graph.weights, self._edge_faces, inside))
-        return graph.total - heavy >= self.low or heavy <= self.high
+        return any(graph.total - heavy >= low or heavy <= high for low, high in self.bounds)
 
     def _separator(self, inside: Array) -> list[int]:
         """The faces of the most balanced fundamental cycle of a breadth-first tree; none without a cycle."""
@@ -557,7 +568,7 @@ class WindowCycles:
                 if inside[h] and h not in depth:
                     depth[h], reached[h], sums[h] = depth[g] + 1, d, sums[g] + int(gain[d])
                     queue.append(h)
-        half = int(self._windows[0].sum()) / 2
+        half = int(self._windows[0].sum()) / 2 if len(self.bounds) == 1 else self._total / 2
         best, chosen = np.inf, -1
         tree = {d >> 1 for d in reached.values() if d >= 0}
         for e, (g, h) in enumerate(self._edge_faces.tolist()):
@@ -594,18 +605,17 @@ class WindowCycles:
         width = half = 1
         bounded = threshold is not None and bool(np.isfinite(threshold).all())
         if prize is None or threshold is None:
-            prize, threshold = np.zeros(len(face)), np.full(2, np.inf)
+            prize, threshold = np.zeros(len(face)), np.full(len(self._windows), np.inf)
         if pause is not None:
             pause()
         back = np.empty(self.dual.faces, np.int64)
         _distances(starts, darts, face, cost, gone, start, back)
         space.begin(start, int(starts[start]))
         while space.now[1] >= 0:
-            if bounded and space.now[0] > _MANY:  # so many paths that bounds pay
+            if bounded and space.now[0] > self.many:  # bounds pay
                 bounded = False
-                whole = int(self._windows[0, 0] - self._windows[1, 0])
-                width = max(1, whole // _BUCKETS)
-                half = bucket_count(whole, width)
+                width = max(1, self._total // _BUCKETS)
+                half = bucket_count(self._total, width)
                 first, last = completion_bounds(
                     self._links, prize, gone, start, self._windows, threshold, width, half,
                     min(self._longest, most // int(cost.min())),

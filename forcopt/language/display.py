@@ -11,6 +11,7 @@ import numpy as np
 
 from forcopt.language.expression import Expression
 from forcopt.language.objective import Sorted
+from forcopt.notebook import table_html
 
 if TYPE_CHECKING:
     from forcopt.language.constraint import Constraint
@@ -20,12 +21,14 @@ __all__ = [
     "constraint_latex",
     "constraint_text",
     "element_text",
+    "expression_html",
     "expression_latex",
     "model_html",
     "model_summary",
 ]
 
 _MOST_TERMS = 6
+_MOST_ENTRIES = 6
 
 
 @dataclass(frozen=True)
@@ -154,6 +157,15 @@ def model_summary(model: Model) -> str:
         + (f", {stages} stages" if stages > 1 else ""),
     ]
     return "\n".join(lines)
+
+
+def expression_html(expression: Expression) -> str:
+    """The shape and the first entries of an expression, for a notebook."""
+    places = list(np.ndindex(expression.shape))[:_MOST_ENTRIES] if expression.size else []
+    rows = [(", ".join(map(str, at)) or "-", element_text(expression[at])) for at in places]
+    if expression.size > len(rows):
+        rows.append(("...", f"and {expression.size - len(rows)} more"))
+    return table_html(f"expression of shape {expression.shape}", ("entry", "value"), rows)
 
 
 def model_html(model: Model) -> str:

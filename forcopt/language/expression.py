@@ -589,6 +589,11 @@ class Expression:
 
         return f"${expression_latex(self)}$"
 
+    def _repr_html_(self) -> str:
+        from forcopt.language.display import expression_html
+
+        return expression_html(self)
+
 
 class Loc:
     """Gives parts of an expression by the labels of its axes; see `Expression.loc`."""

@@ -9,6 +9,7 @@ import numpy as np
 from forcopt.language.columns import consecutive
 from forcopt.language.expression import Expression
 from forcopt.language.labels import Axes
+from forcopt.notebook import facts_html
 
 if TYPE_CHECKING:
     from forcopt.language.model import Model
@@ -48,3 +49,12 @@ class Variable(Expression):
     def __repr__(self) -> str:
         kind = "integer " if self.integer else ""
         return f"<{kind}variable {self.name} of shape {self.shape}>"
+
+    def _repr_html_(self) -> str:
+        columns = self.model.columns()
+        own = slice(self.start, self.start + self.size)
+        facts = {"kind": "integer" if self.integer else "continuous", "shape": self.shape}
+        for name, bounds in (("lower", columns.lower[own]), ("upper", columns.upper[own])):
+            low, high = (bounds.min(), bounds.max()) if self.size else (0.0, 0.0)
+            facts[name] = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+        return facts_html(f"variable {self.name}", facts)

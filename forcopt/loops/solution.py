@@ -11,11 +11,12 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Improvement
-from forcopt.errors import DeclarationError
+from forcopt.errors import DeclarationError, unknown
 from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
 from forcopt.language.objective import Sorted
+from forcopt.notebook import facts_html
 from forcopt.status import Status
 
 if TYPE_CHECKING:
@@ -161,8 +162,13 @@ class ModelSolution:
             return np.round(value)
         return value
 
-    def dual(self, constraint: Constraint) -> Array:
+    def dual(self, constraint: Constraint | str) -> Array:
         """The shadow prices of a constraint's rows: the change of the optimum per unit of right-hand side.
+
+        Parameters
+        ----------
+        constraint : Constraint or str
+            The constraint, or its name.
 
         Raises
         ------
@@ -174,6 +180,11 @@ class ModelSolution:
                 f"backend {self.backend!r} gave no duals for this model (status {self.status}); they exist "
                 "for continuous models with one objective, if the backend reports them"
             )
+        if isinstance(constraint, str):
+            named = {c.name: c for c in self.model.constraints if c.name}
+            if constraint not in named:
+                raise unknown("constraint", constraint, list(named))
+            constraint = named[constraint]
         if constraint.start < 0 or constraint.model is not self.model:
             raise DeclarationError(f"the constraint {constraint.name!r} is not in model {self.model.name!r}")
         start = constraint.start
@@ -254,6 +265,14 @@ class ModelSolution:
         from forcopt.loops.certify import certify_model
 
         return certify_model(self, rounding)
+
+    def _repr_html_(self) -> str:
+        facts = {"status": self.status, "objective": f"{self.objective:.8g}", "bound": f"{self.bound:.8g}"}
+        facts |= {"gap": f"{self.gap:.2%}"} if self.status is Status.FEASIBLE else {}
+        facts |= {"backend": self.backend, "seconds": f"{self.seconds:.3g}"}
+        facts |= {"bridges": ", ".join(self.bridges)} if self.bridges else {}
+        facts |= {"reason": self.reason} if not self.status.has_solution and self.reason else {}
+        return facts_html(f"solution of {self.model.name}", facts)
 
     def __repr__(self) -> str:
         gap = f", gap {self.gap:.2g}" if self.status is Status.FEASIBLE else ""

@@ -9,6 +9,7 @@ import numpy as np
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
+from forcopt.notebook import table_html
 
 __all__ = ["MatchingLottery", "birkhoff"]
 
@@ -29,6 +30,11 @@ class MatchingLottery(NamedTuple):
 
     weights: Array
     columns: Array
+
+    def _repr_html_(self) -> str:
+        order = np.argsort(-self.weights, kind="stable")
+        rows = [(f"{self.weights[i]:.4f}", ", ".join(map(str, self.columns[i]))) for i in order]
+        return table_html(f"lottery over {len(rows)} matchings", ("probability", "column of each row"), rows)
 
     def mean(self, columns: int) -> Array:
         """The matrix of the probabilities that a row has a column, shape ``(n, columns)``."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
+from forcopt.notebook import table_html
 
 __all__ = ["SetLottery", "Vertex", "decompose", "laminar_lottery"]
 
@@ -33,6 +34,13 @@ class SetLottery(NamedTuple):
 
     weights: Array
     members: Array
+
+    def _repr_html_(self) -> str:
+        order = np.argsort(-self.weights, kind="stable")
+        rows = [
+            (f"{self.weights[i]:.4f}", ", ".join(map(str, np.flatnonzero(self.members[i])))) for i in order
+        ]
+        return table_html(f"lottery over {len(rows)} sets", ("probability", "members"), rows)
 
     def sample(self, rng: np.random.Generator) -> Array:
         """Draw a set: 0 or 1 for each entry, shape ``(n,)``."""

@@ -208,7 +208,7 @@ class StratifiedSample(Design):
     ----------
     by : str
         The column that names each record's stratum.
-    sizes : Mapping[str, Annotated[int, Field(ge=0)]]
+    sizes : Mapping[str, int]
         How many of which stratum, one entry for each stratum of the table; the allocations of
         `forcopt.models.StratifiedAllocation` give it by ``decision.by_stratum()``.
     """

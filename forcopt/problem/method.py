@@ -1,15 +1,16 @@
-"""Methods: the formulations and algorithms of a problem, and what they return."""
+"""Methods: the formulations and algorithms of a problem, and their results."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from types import SimpleNamespace
 from typing import Any, Literal
 
 from forcopt.clock import Deadline, Improvement
-from forcopt.errors import DeclarationError, unknown
+from forcopt.errors import DeclarationError, UnknownNameError, unknown
 from forcopt.language.expression import Expression
 from forcopt.language.model import Variable
 from forcopt.language.objective import Objective
@@ -21,8 +22,8 @@ __all__ = ["COMMON_OPTIONS", "Handles", "Method", "Outcome"]
 COMMON_OPTIONS = ("backend", "time_limit", "gap", "start", "seed", "threads", "log", "on_improvement")
 """The options of `Problem.solve` with one meaning for every method.
 
-Formulations take all of them. An algorithm takes those that its signature names; `Problem.solve` refuses the
-others.
+Formulations take all of them. An algorithm takes the ones that its signature names; `Problem.solve` refuses
+the others.
 """
 
 
@@ -48,8 +49,8 @@ class Handles(SimpleNamespace):
         ``unit`` (default 1.0) is the worth of 1 of the model's objective in the problem's units: solvers'
         tolerances are absolute, so a formulation scales an objective that would be tiny or huge. ``premise``
         (default "") is an assumption of the formulation without an exact proof; certificates repeat it.
-        ``restricts`` (default False) says that the model excludes decisions of the problem: its bound then is
-        none on the problem.
+        ``restricts`` (default False) means that the model excludes decisions of the problem: its bound then
+        is none on the problem.
     """
 
     objective: Expression | Objective
@@ -219,11 +220,16 @@ class Method:
         """
         for name in options:
             if name not in self.options:
+                near = get_close_matches(name, [*self.options, *self.common], n=1)
+                if near and near[0] not in self.options:
+                    raise UnknownNameError(
+                        f"unknown option of method {self.name!r} {name!r}; did you mean {near[0]!r}?"
+                    )
                 raise unknown(f"option of method {self.name!r}", name, list(self.options))
         return dict(options)
 
     def check_common(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Check that the method takes every common option with a value, and return those.
+        """Check that the method takes every common option with a value, and return these options.
 
         Parameters
         ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -17,6 +17,7 @@ from forcopt.errors import DeclarationError, unknown
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
 from forcopt.language.objective import maximize, minimize
+from forcopt.notebook import brief, facts_html
 from forcopt.problem.method import Handles, Method, Outcome
 from forcopt.problem.progress import ProgressLine, show_progress
 from forcopt.problem.solution import FEASIBILITY_TOLERANCE, Evaluation, Solution, broken_demand, disagreement
@@ -26,6 +27,20 @@ if TYPE_CHECKING:
     from forcopt.loops.certify import Certificate
 
 __all__ = ["Problem"]
+
+
+class _Text(str):
+    """A text that is shown without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _named(value: object) -> str:
+    """A value by its type, for messages."""
+    return "None" if value is None else f"an object of type {type(value).__name__}"
 
 
 class _RegisteredMethods:
@@ -53,7 +68,7 @@ class Problem(Declared):
         @MyProblem.algorithm("greedy", exact=False)
         def greedy(problem: MyProblem, *, seed: int | None = None) -> Outcome: ...
 
-    A subclass inherits the methods of its bases, also those that are registered later.
+    A subclass inherits the methods of its bases, also ones that are registered later.
 
     Attributes
     ----------
@@ -77,6 +92,8 @@ class Problem(Declared):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        if isinstance(cls.sense, str) and cls.sense not in ("min", "max"):  # it may be a property
+            raise DeclarationError(f"{cls.__name__}: sense is {cls.sense!r}; it must be 'min' or 'max'")
         super().__pydantic_init_subclass__(**kwargs)
         cls._own_methods = {}
 
@@ -153,6 +170,11 @@ class Problem(Declared):
         """
         wanted = name or self.default_method
         known = self.methods
+        if not wanted:
+            raise DeclarationError(
+                f'{type(self).__name__} has no default method: write default_method = "NAME" in the '
+                f'class, or name a method: solve("NAME"); known: {", ".join(known) or "none"}'
+            )
         if wanted not in known:
             raise unknown(f"method of {type(self).__name__}", wanted, list(known))
         return known[wanted]
@@ -173,6 +195,15 @@ class Problem(Declared):
             Objective, violations and metrics.
         """
         raise NotImplementedError(f"{type(self).__name__} must define evaluate")
+
+    def __repr_args__(self) -> Iterator[tuple[str, str]]:
+        for name in type(self).model_fields:
+            yield name, _Text(brief(getattr(self, name)))
+
+    def _repr_html_(self) -> str:
+        fields = {name: brief(getattr(self, name)) for name in type(self).model_fields}
+        methods = ", ".join(f"{n} (default)" if n == self.method().name else n for n in self.methods)
+        return facts_html(f"problem {type(self).__name__}", fields | {"methods": methods})
 
     def infeasibility_reason(self) -> str:
         """Give a reason why no decision is feasible, if the data show one at once; else an empty text."""
@@ -207,7 +238,11 @@ class Problem(Declared):
                 f"method {chosen.name!r} is no formulation; there are: {', '.join(names) or 'none'}"
             )
         handles = chosen.function(self, model, **chosen.check_own(options))
-        assert isinstance(handles, Handles)
+        if not isinstance(handles, Handles):
+            raise DeclarationError(
+                f"the formulation {chosen.name!r} of {type(self).__name__} returned {_named(handles)}; "
+                "it must return Handles(objective=..., decision=...)"
+            )
         return handles
 
     def to_model(self, method: str | None = None, **options: Any) -> Model:
@@ -257,8 +292,8 @@ class Problem(Declared):
     ) -> Solution:
         """Solve the problem.
 
-        A formulation takes every option. An algorithm takes those that ``p.methods[name].common`` names; a
-        value for another one is an error, never ignored.
+        A formulation takes every option. An algorithm takes the options that ``p.methods[name].common``
+        names; a value for another one is an error, never ignored.
 
         Parameters
         ----------
@@ -324,10 +359,25 @@ class Problem(Declared):
             if chosen.kind == "formulation":
                 return self._solve_model(chosen, own, common, deadline)
             outcome = chosen.function(self, **own, **common)
+            if not isinstance(outcome, Outcome):
+                raise DeclarationError(
+                    f"the algorithm {chosen.name!r} of {type(self).__name__} returned {_named(outcome)}; "
+                    "it must return Outcome(decision), or Outcome(decision, bound=...)"
+                )
             return self._from_outcome(chosen, outcome, common.get("backend", ""), deadline)
 
+    def _evaluated(self, decision: Any) -> Evaluation:
+        """Evaluate a decision, and check that `evaluate` keeps its contract."""
+        found: object = self.evaluate(decision)
+        if not isinstance(found, Evaluation):
+            raise DeclarationError(
+                f"{type(self).__name__}.evaluate returned {_named(found)}; it must return "
+                "Evaluation(objective), or Evaluation(objective, violations)"
+            )
+        return found
+
     def _from_outcome(self, method: Method, outcome: Outcome, backend: str, deadline: Deadline) -> Solution:
-        evaluation = None if outcome.decision is None else self.evaluate(outcome.decision)
+        evaluation = None if outcome.decision is None else self._evaluated(outcome.decision)
         status = outcome.status
         if status is None:
             found = Status.OPTIMAL if method.exact else Status.APPROXIMATE
@@ -362,7 +412,7 @@ class Problem(Declared):
 
         backend = common.pop("backend", None) or default_backend(model)
         if deadline.passed:
-            message = f"the time limit of {deadline.limit:g} s passed while the model was built"
+            message = f"{deadline.end} while the model was built"
             outcome = Outcome(None, status=Status.LIMIT, message=message)
             return self._from_outcome(method, outcome, backend, deadline)
         if "start" in common:
@@ -378,7 +428,7 @@ class Problem(Declared):
                 decision = handles.decision(result)
         except TimeoutError as error:
             status, message = Status.LIMIT, str(error)
-        evaluation = None if decision is None else self.evaluate(decision)
+        evaluation = None if decision is None else self._evaluated(decision)
         if evaluation is not None and not method.exact:
             status = Status.APPROXIMATE
         elif evaluation is not None:

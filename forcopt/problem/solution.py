@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from forcopt.clock import Improvement
+from forcopt.errors import DeclarationError, unknown
 from forcopt.language.expression import Expression
 from forcopt.loops.solution import ModelSolution, relative_gap
+from forcopt.notebook import facts_html
 from forcopt.problem.method import Handles
 from forcopt.status import Status
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from forcopt.loops.certify import Certificate
     from forcopt.problem.problem import Problem
 
@@ -200,6 +206,55 @@ class Solution:
                 None, None, None, None, None, f"there is no decision to check: the status is {self.status}"
             )
         return self.problem.certify(self.decision, method, **options)
+
+    def plot(self, path: str | Path | None = None, *, ax: Any = None, **options: Any) -> Figure:
+        """Draw the decision: by its own `plot`, or else the numbers that it holds.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            A file to write, whose ending names the format, such as ``.png``, ``.svg`` or ``.pdf``.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; a new figure if left out.
+        options : Any
+            Of the decision's own `plot`.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure.
+
+        Raises
+        ------
+        DeclarationError
+            If there is no decision, or it holds no numbers.
+        """
+        from forcopt.problem.drawing import draw_arrays, finished
+
+        if self.decision is None:
+            raise DeclarationError(f"there is no decision to draw: the status is {self.status}")
+        if hasattr(self.decision, "plot"):
+            figure: Figure = self.decision.plot(path=path, ax=ax, **options)
+            return figure
+        if options:
+            raise unknown("option of plot", next(iter(options)), ["path", "ax"])
+        return finished(draw_arrays(self.decision, ax), path)
+
+    def _repr_html_(self) -> str:
+        where = f"@{self.backend}" if self.backend else ""
+        facts: dict[str, Any] = {"method": f"{self.method}{where}", "status": self.status}
+        if not self.private:
+            values = {"objective": self.objective, "bound": self.bound}
+            facts |= {name: f"{v:.8g}" for name, v in values.items() if np.isfinite(v)}
+            facts |= {"gap": f"{self.gap:.2%}"} if self.status is Status.FEASIBLE and self.gap < 1 else {}
+            facts |= {"reason": self.reason} if self.reason else {}
+            metrics = self.evaluation.metrics if self.evaluation else {}
+            facts |= {name: f"{value:.6g}" for name, value in metrics.items()}
+        facts["seconds"] = f"{self.seconds:.3g}"
+        shown = "private solution" if self.private else f"solution of {type(self.problem).__name__}"
+        own = getattr(self.decision, "_repr_html_", None)
+        text = "" if self.decision is None else f"<pre>{html.escape(str(self.decision))}</pre>"
+        return facts_html(shown, facts) + (own() if own is not None else text)
 
     def __repr__(self) -> str:
         where = f"@{self.backend}" if self.backend else ""

@@ -20,7 +20,7 @@ class Column(NamedTuple):
     title : str
         Its heading.
     value : Callable[[Run], Any]
-        What a row has there, to sort by.
+        The value of a row, to sort by.
     text : Callable[[Run], str]
         The same as it is shown.
     number : bool, default True
@@ -49,7 +49,7 @@ def _percent(value: float) -> str:
         return "-"
     if abs(value) < 1e-9:  # rounding
         return "0%"
-    if abs(value) > _LARGEST_PERCENT:  # the best is about 0: a share of it says nothing
+    if abs(value) > _LARGEST_PERCENT:  # the best is about 0: a share of it means nothing
         return f">{_LARGEST_PERCENT:.0%}" if value > 0 else f"<-{_LARGEST_PERCENT:.0%}"
     return f"{value:.2%}" if abs(value) >= 5e-5 else "<0.01%"
 

@@ -49,19 +49,19 @@ def compare(
 ) -> Comparison:
     """Run several methods on one problem or several, one after the other, and report side by side.
 
-    A run that fails, crashes, hangs or exhausts its memory becomes a row that says so; the others go on.
+    A run that fails, crashes, hangs or exhausts its memory becomes a row with the reason; the others go on.
     Ctrl-C ends the running ones; rows that are finished stay, the rest are marked as not run.
 
     Parameters
     ----------
     problems : Problem | str | Path | Iterable[Problem | str | Path] | Mapping[str, Problem | str | Path]
         Declarations, files or shipped examples to `load`, instances of the library by name, or bare models as
-        ``.mps`` and ``.lp`` files: one, several, or by the names that they shall have. Those without a name
-        have that of their class, numbered where there are several.
+        ``.mps`` and ``.lp`` files: one, several, or by the names that they shall have. Problems without a
+        name have that of their class, numbered where there are several.
     methods : Sequence[str], optional
         Each ``"method"`` or ``"method@backend"``; ``"method@*"`` stands for every installed backend that can
         take it, and ``"@backend"`` for the problem's default formulation there. All methods of a problem, on
-        their default backend, if left out. Of problems of several classes, each is run with those methods
+        their default backend, if left out. Of problems of several classes, each is run with the methods
         that it has.
     repeats : int, default 1
         How often to make each run; the second has `seed` + 1, and so on.
@@ -83,9 +83,9 @@ def compare(
         For each method (as named in `methods`, or by its bare name) further arguments of `Problem.solve`.
     store : str or Path, optional
         A file that ends in ``.sqlite``, which keeps each row as soon as the run has ended, however this
-        process ends. What is there already (the same declaration, method, backend, options, limits, seed and
-        repeat) is not run again, failures included; the row's versions say with what it was made. Missing
-        backends and runs that an executor lost are tried again.
+        process ends. A run that is there already (the same declaration, method, backend, options, limits,
+        seed and repeat) is not run again, failures included; the row holds the versions of its making.
+        Missing backends and runs that an executor lost are tried again.
 
     Raises
     ------
@@ -138,7 +138,7 @@ def compare(
 
 
 def check_limits(time_limit: float | None, memory_limit: int | None, isolate: bool) -> None:
-    """Refuse what no run could keep, and runs that would start each other without end."""
+    """Refuse limits that no run could keep, and runs that would start each other without end."""
     if isolation.importing_main:
         raise DeclarationError(
             "a script that defines its own problem or method is imported by the process of each run: "
@@ -181,7 +181,7 @@ def _instances(problems: Any) -> dict[str, Problem]:
 def _by_problem(
     instances: Mapping[str, Problem], methods: Sequence[str] | None
 ) -> dict[str, list[tuple[str, str]]]:
-    """For each problem the names and backends of those methods that it has."""
+    """For each problem the names and backends of its methods."""
     if methods is None:
         return {name: expanded(p, list(p.methods)) for name, p in instances.items()}
     if isinstance(methods, str):
@@ -202,7 +202,7 @@ def _by_problem(
 
 
 def _refuse_method(problem: Problem, entry: str) -> None:
-    """Say what there is, and what was meant if a backend is named as if it were a method."""
+    """Raise an error that lists the methods, and the spelling for a backend that was named as a method."""
     try:
         problem.method(entry.partition("@")[0])
     except UnknownNameError as error:
@@ -221,7 +221,7 @@ def _has(problem: Problem, entry: str) -> bool:
 
 
 def _formulation(problem: Problem) -> str | None:
-    """What ``"@backend"`` stands for: the default method if that is a formulation, else the first exact."""
+    """Resolve ``"@backend"``: to the default method if that is a formulation, else to the first exact one."""
     default = [m for m in problem.methods.values() if m.name == problem.default_method]
     found = (m.name for m in [*default, *problem.methods.values()] if m.kind == "formulation" and m.exact)
     return next(found, None)
@@ -250,7 +250,7 @@ def expanded(problem: Problem, methods: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _check_backend(name: str) -> None:
-    with suppress(NotInstalledError):  # its row will say so
+    with suppress(NotInstalledError):  # its row will have the reason
         get_backend(name)
 
 

@@ -45,21 +45,21 @@ class _Shown(str):
 
 @dataclass(frozen=True, init=False)
 class Comparison:
-    """What several runs gave, side by side.
+    """The results of several runs, side by side.
 
     Parameters
     ----------
     rows, problems
         The same.
     best_known : Mapping[str, float], optional
-        Objectives known from elsewhere, by fingerprint, such as those of the instance library.
+        Objectives known from elsewhere, by fingerprint, such as the instance library's.
 
     Attributes
     ----------
     rows : tuple[Run, ...]
-        One a run, in the order asked for, each told its gap to the best on its instance.
+        One a run, in the given order, each with its gap to the best on its instance.
     problems : Mapping[str, Problem | str]
-        What was solved, by the rows' fingerprints; as JSON where it was read from a store.
+        The solved problems, by the rows' fingerprints; as JSON where they were read from a store.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class Comparison:
 
     @classmethod
     def read(cls, store: str | Path) -> Self:
-        """Every run that a store holds, such as those of several calls of `compare` and `sweep`.
+        """Every run that a store holds, for example from several calls of `compare` and `sweep`.
 
         Raises
         ------
@@ -136,7 +136,7 @@ class Comparison:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the table cannot say: disagreements, and why runs have no solution."""
+        """Notes below the table: disagreements, and the reasons why runs have no solution."""
         several = len(self.instances) > 1
         lost = Counter(
             r.message
@@ -166,7 +166,7 @@ class Comparison:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The names of what a sweep chose."""
+        """The names of the parameters of a sweep."""
         return tuple(dict.fromkeys(name for row in self.rows for name in row.parameters))
 
     @property
@@ -177,9 +177,9 @@ class Comparison:
     def summary(self, value: str = "objective", level: float = 0.95) -> Any:
         """The mean of a number over seeds and repeats, for each instance, point of a sweep and method.
 
-        The interval is Student's: it holds the mean of what was drawn from with probability `level`, exactly
-        for normal values and in the limit for others. Runs without the number, such as those without a
-        solution, are left out; `runs` and `known` tell how many.
+        The interval is Student's: it holds the mean of the sampled law with probability `level`, exactly
+        for normal values and in the limit for others. Runs without the number, for example without a
+        solution, are left out; `runs` and `known` count them.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class Comparison:
     # -- as text -------------------------------------------------------------------------------------------
 
     def table(self) -> str:
-        """A row a run, with notes below on those without a solution and on disagreements."""
+        """A row a run, with notes below on runs without a solution and on disagreements."""
         return _Shown("\n".join([text_table(self), *self.notes]))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table | Text]:
@@ -233,19 +233,19 @@ class Comparison:
     def to_pandas(self) -> Any:
         """A `pandas.DataFrame` with a row a run and a column for each field, parameter and metric.
 
-        Lists are joined by commas, what is unknown is NaN.
+        Lists are joined by commas, unknown values are NaN.
         """
         return frame(self)
 
     def to_csv(self, path: str | Path) -> None:
-        """Write what `to_pandas` gives."""
+        """Write the frame of `to_pandas`."""
         self.to_pandas().to_csv(path, index=False)
 
     def to_html(self, path: str | Path) -> None:
         """Write an interactive page that needs nothing else, no network either.
 
         There the runs can be sorted and filtered, their declarations opened, and any number drawn against any
-        other, beside those charts for which these runs are enough.
+        other, beside the charts for which these runs are enough.
         """
         from forcopt.study.page import page
 
@@ -289,9 +289,9 @@ class Comparison:
         Parameters
         ----------
         path : str or Path, optional
-            Where to write it, too; the suffix (``.png``, ``.svg``, ``.pdf``) says how.
+            Where to write it, too; the suffix (``.png``, ``.svg``, ``.pdf``) gives the format.
         kind : str, default "runs"
-            ``runs``, objective and bound of each and its seconds beside them, or what `chart` takes.
+            ``runs``, objective and bound of each and its seconds beside them, or the arguments of `chart`.
         options : Any
             As for `chart`.
 

@@ -1,4 +1,4 @@
-"""What rows say together: the best run of an instance, gaps to it, and claims that contradict each other."""
+"""Conclusions from several rows: the best run of an instance, gaps to it, and contradicting claims."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def best_run(rows: Sequence[Run]) -> Run | None:
 
 
 def ranked(rows: Sequence[Run], best_known: Mapping[str, float]) -> list[Run]:
-    """The same rows, told their gap to the best of their instance, or to a better value known of it."""
+    """The rows with their gap to the best of their instance, or to a better known value of it."""
     tops = {}
     for key, group in by_instance(rows).items():
         found = [winner.objective] if (winner := best_run(group)) is not None else []
@@ -56,7 +56,7 @@ def ranked(rows: Sequence[Run], best_known: Mapping[str, float]) -> list[Run]:
 
 
 def contradiction(a: Run, b: Run) -> str:
-    """Say what `a` claims and an answer of `b` refutes; empty if nothing."""
+    """Describe the claim of `a` that an answer of `b` refutes; empty if there is none."""
     if not b.solved or b.violation > TOLERANCE:
         return ""
     if a.exact and a.status is Status.INFEASIBLE:

@@ -67,7 +67,7 @@ def _execute(
 
 
 def _installed(backend: str) -> bool:
-    """Whether a run on it says something that lasts."""
+    """Whether a run on it gives a result that lasts."""
     try:
         return not backend or get_backend(backend) is not None
     except NotInstalledError:

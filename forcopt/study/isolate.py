@@ -22,10 +22,10 @@ from forcopt.study.run import Job, Run
 __all__ = ["Parcel", "pack", "run_isolated", "stop_all"]
 
 GRACE = 5.0
-"""A run may overrun its time limit by so many seconds before its process is killed."""
+"""The seconds by which a run may exceed its time limit before its process is killed."""
 
 _STARTUP = 600.0
-"""Seconds that a process may take to import and prepare what it needs; the time limit counts from then on."""
+"""The seconds that a process may take to import and prepare; the time limit counts from then on."""
 
 importing_main = False
 """Whether this is the process of a run that is importing the script which asked for it."""
@@ -43,7 +43,7 @@ class Parcel:
     Attributes
     ----------
     modules : tuple[str, ...]
-        Those that define the problem, the method and the backend; importing them registers these.
+        The modules that define the problem, the method and the backend; importing them registers these.
     main : tuple[str, str]
         Where the main module comes from, if it is among these: a module name or a path.
     job : bytes
@@ -139,7 +139,7 @@ def stop_all() -> None:
 
 
 def _wait(process: subprocess.Popen[bytes], folder: Path, limit: float | None) -> str:
-    """Wait for the answer or the end; say so if it took too long."""
+    """Wait for the answer or the end; report a run that took too long."""
     deadline, late = time.monotonic() + _STARTUP, f"killed: not started after {_STARTUP:g} s"
     begun = answered = False
     while process.poll() is None:
@@ -158,7 +158,7 @@ def _wait(process: subprocess.Popen[bytes], folder: Path, limit: float | None) -
 def _kill(process: subprocess.Popen[bytes]) -> None:
     """End a child and every solver that it started."""
     if hasattr(os, "killpg"):
-        with suppress(ProcessLookupError, PermissionError):  # nothing is left; macOS says so by the second
+        with suppress(ProcessLookupError, PermissionError):  # nothing is left; macOS raises the second
             os.killpg(process.pid, signal.SIGKILL)
     else:
         process.kill()
@@ -168,7 +168,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _cause(code: int, output: str, memory_limit: int | None) -> str:
-    """Say how a child died, from its exit code and its last words."""
+    """Describe how a child died, from its exit code and its last output."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     if code < 0:
         text = f"killed by {signal.Signals(-code).name}"

@@ -1,4 +1,4 @@
-"""The instance library: what there is, what is known of it, and files for those who build solvers."""
+"""The instance library: instances, known facts about them, and files for authors of solvers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _packages() -> list[str]:
 
 @cache
 def instances() -> dict[str, Instance]:
-    """All instances by name: those of each package of problems that has a module ``instances``."""
+    """All instances by name, from each package of problems with a module ``instances``."""
     found: dict[str, Instance] = {}
     for package in _packages():
         if find_spec(f"{package}.instances") is not None:
@@ -66,7 +66,7 @@ def problem_of(spec: str | Path) -> Problem:
 
 
 def find(names: Sequence[str]) -> list[Instance]:
-    """The instances of these names; what is no name stands for all that begin so. All if there are none.
+    """The instances of these names; another text stands for all names that begin with it. All by default.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def find(names: Sequence[str]) -> list[Instance]:
 
 @cache
 def known() -> dict[str, dict[str, Any]]:
-    """What is known of each instance, by name: optimum or best bound, and how that was certified.
+    """The known facts about each instance, by name: optimum or best bound, and their certificate.
 
     Each package of problems keeps it in a file ``known.json``, which ``benchmarks/instances/run.py`` writes.
     """
@@ -96,14 +96,14 @@ def known() -> dict[str, dict[str, Any]]:
 
 
 def best_known(fingerprints: Iterable[str]) -> dict[str, float]:
-    """The best objective known of those declarations that are in the library."""
+    """The best known objectives of the declarations in the library."""
     wanted = set(fingerprints)
     values = {fact["fingerprint"]: fact["objective"] for fact in known().values()}
     return {name: value for name, value in values.items() if name in wanted and value is not None}
 
 
 def export(folder: str | Path, form: Literal["mps", "lp"] = "mps", names: Sequence[str] = ()) -> list[Path]:
-    """Write the models of instances as files, and what is known of them as ``manifest.json``.
+    """Write the models of instances as files, and the known facts about them as ``manifest.json``.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def export(folder: str | Path, form: Literal["mps", "lp"] = "mps", names: Sequen
         path = folder / f"{instance.name.replace('/', '-')}.{form}"
         model, handles = problem.formulate(instance.method, **instance.options)
         model.write(path)
-        written = read(path)  # counts what another reader finds
+        written = read(path)  # counts the content as another reader finds it
         digest = metadata(problem)["fingerprint"]
         fact = known().get(instance.name, {})
         if fact.get("fingerprint") != digest:  # drawn otherwise than when it was solved
@@ -180,4 +180,4 @@ def export(folder: str | Path, form: Literal["mps", "lp"] = "mps", names: Sequen
 _VALUES = ("objective", "bound")
 
 KNOWN = ("status", "objective", "exact", "bound", "certified", "seconds", "versions")
-"""What a manifest says of what is known."""
+"""The known facts in a manifest."""

@@ -27,14 +27,14 @@ class ModelFile(Problem):
     path : str
         Of the file.
     sha256 : str, default ""
-        Of what it holds; computed if left out.
+        Of the content; computed if left out.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     DeclarationError
-        If it holds something else than what `sha256` says.
+        If the content does not fit `sha256`.
     """
 
     default_method = "model"
@@ -52,11 +52,11 @@ class ModelFile(Problem):
 
     @property
     def sense(self) -> Literal["min", "max"]:  # type: ignore[override]
-        """As the file says."""
+        """As in the file."""
         return "max" if _model(self.path, self.sha256)[3] else "min"
 
     def evaluate(self, decision: Array) -> Evaluation:
-        """Judge values of the columns."""
+        """Evaluate values of the columns."""
         model, x, objective, _ = _model(self.path, self.sha256)
         point = model.point({x: decision})
         return Evaluation(float(objective.evaluate(point)), model.violations(point))

@@ -1,4 +1,4 @@
-"""One run of one method on one problem: what to do, and the row that it gives."""
+"""One run of one method on one problem: the job, and its row."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ INTERRUPTED = "not run: interrupted"
 """The message of a row that Ctrl-C kept from being run."""
 
 DEFAULT_BACKEND = "highs"
-"""The backend of algorithms that solve models and are told none."""
+"""The backend of algorithms that solve models, if none is given."""
 
 NUMBERS = (
     "objective", "bound", "gap", "gap_to_best", "violation", "guarantee", "build_seconds", "solve_seconds",
@@ -43,20 +43,20 @@ NUMBERS = (
 
 @dataclass(frozen=True)
 class Run:
-    """A row: what one method said of one problem, and what it took.
+    """A row: the result of one method on one problem, and its cost.
 
     Attributes
     ----------
     instance : str
         The problem's name.
     method, backend : str
-        What ran; the backend is empty for an algorithm that uses none.
+        The method that ran; the backend is empty for an algorithm that uses none.
     seed : int, optional
-        What was given to whatever is random; None if nothing was, or a generator.
+        The seed of everything random; None if there was none, or a generator.
     repeat : int, default 0
         0 for the first run of the same, then 1, 2, ...
     parameters : Mapping[str, Any], optional
-        What a sweep chose.
+        The values of a sweep's parameters.
     fingerprint : str, default ""
         Of the declaration; equal for equal problems, whatever their names.
     size : int, default 0
@@ -85,7 +85,7 @@ class Run:
     solve_seconds : float, default float("nan")
         Compiling and solving it; NaN for an algorithm.
     seconds : float, default float("nan")
-        All together, without starting the process and what the method prepares; with these for a run that
+        In all, without the start of the process and the method's preparation; with these for a run that
         died.
     peak_memory : float, default float("nan")
         Of its process, in bytes, with some 100 MB for Python and its libraries; NaN if unknown.
@@ -99,13 +99,13 @@ class Run:
     metrics : Mapping[str, float], optional
         Further numbers that the problem gives for the decision, such as rates.
     message : str, default ""
-        The solver's or method's own words, or what went wrong.
+        The solver's or method's own words, or the error.
     versions : Mapping[str, str], optional
-        Of what was used.
+        Of the packages.
     trace : tuple[Improvement, ...], optional
-        What was known when.
+        Objective and bound over time.
     decision : Any, optional
-        What it found; None without a solution.
+        The decision; None without a solution.
     """
 
     instance: str
@@ -152,7 +152,7 @@ class Run:
         return self.status is not None and self.status.has_solution
 
     def record(self) -> dict[str, Any]:
-        """All fields but decision and trace as plain data; what is unknown or infinite is None."""
+        """All fields but decision and trace as plain data; unknown and infinite values are None."""
         row = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("decision", "trace")}
         row["status"] = "not run" if self.status is None else str(self.status)
         row["bridges"] = list(self.bridges)
@@ -174,7 +174,7 @@ def _finite(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Job:
-    """What to run.
+    """A job: one method on one problem.
 
     Attributes
     ----------
@@ -183,7 +183,7 @@ class Job:
     problem : Problem
         Which.
     method, backend : str
-        What solves it; the backend may be empty for an algorithm.
+        The method; the backend may be empty for an algorithm.
     time_limit : float, optional
         Seconds, or None.
     memory_limit : int, optional
@@ -193,7 +193,7 @@ class Job:
     options : Mapping[str, Any], optional
         The method's own.
     known : Mapping[str, Any], optional
-        Of the fields of `Run`, what is known before: repeat, parameters, fingerprint, size.
+        The fields of `Run` that are known before: repeat, parameters, fingerprint, size.
     """
 
     instance: str
@@ -225,7 +225,7 @@ class Job:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process first imports what registers the method; the class alone may not."""
+        """Another process first imports the module that registers the method; the class alone may not."""
         module = self.problem.method(self.method).function.__module__
         return _received, (module, *(getattr(self, f.name) for f in fields(self)))
 
@@ -296,7 +296,7 @@ def warm_up(backend: str) -> None:
 
 def _row(job: Job, solution: Solution) -> Run:
     model = solution.model_solution
-    secret = solution.private and job.seed is None  # a release, not a study: keep what it gave out
+    secret = solution.private and job.seed is None  # a release, not a study: keep its output
     assessed = None if secret else solution.evaluation
     return job.row(
         solution.status,

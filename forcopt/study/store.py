@@ -41,7 +41,7 @@ def fingerprint(text: str) -> str:
 
 
 def job_key(job: Job) -> str:
-    """What two runs have in common if one can stand for the other: all that decides what is run.
+    """The key under which one run can stand for another: everything that decides the run.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def _spelled(value: Any) -> Any:
 
 
 def metadata(problem: Problem) -> dict[str, Any]:
-    """What a row says of its problem: its fingerprint and size.
+    """The part of a row about its problem: fingerprint and size.
 
     Fields that have their default value are no part of the fingerprint, so that it lasts when a class gets a
     new one.
@@ -144,7 +144,7 @@ class Store:
                     "(study TEXT, repetition INTEGER, metrics TEXT, PRIMARY KEY (study, repetition))"
                 )
                 there = {row[1] for row in self._base.execute("PRAGMA table_info(runs)")}
-                for name in self._names:  # all of them, or those that an older version did not know
+                for name in self._names:  # all of them, or the ones that an older version lacked
                     if name not in there:
                         self._base.execute(f'ALTER TABLE runs ADD COLUMN "{name}"')
         except sqlite3.DatabaseError as error:
@@ -216,7 +216,7 @@ class Store:
 
 
 def _written(value: Any) -> Any:
-    """As SQLite takes it: what is NaN becomes NULL, what has parts JSON."""
+    """Convert a value for SQLite: NaN to NULL, objects with parts to JSON."""
     if isinstance(value, Status):
         return str(value)
     if isinstance(value, Mapping):
@@ -228,7 +228,7 @@ def _written(value: Any) -> Any:
 
 
 def _run(row: dict[str, Any]) -> Run:
-    """The run of a row; what is NULL has the value that it has by default."""
+    """The run of a row; NULL stands for the default value."""
     known = {name: value for name, value in row.items() if value is not None}
     known["status"] = Status(known["status"])
     known["exact"] = bool(known["exact"])

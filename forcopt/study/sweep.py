@@ -44,7 +44,7 @@ def sweep(
         it is called with the point's parameters and with ``seed`` by keyword. The seed also goes to the
         method.
     over : Mapping[str, Sequence[Any]], optional
-        For each parameter its values. Of a declaration, a parameter is a field, a field of what a field holds
+        For each parameter its values. Of a declaration, a parameter is a field, a field of a field's object
         (``"constraint.tolerance"``), or an option that all methods have.
     methods : Sequence[str], optional
         As for `compare`; the problem's default method if left out.
@@ -58,7 +58,7 @@ def sweep(
         ``client.get_executor(pure=False)``. All runs in this process, one by one, if left out.
     time_limit, memory_limit, progress, store
         As for `compare`. With a store, an interrupted sweep continues where it was, and one with more values
-        or seeds runs only those.
+        or seeds runs only these.
 
     Returns
     -------
@@ -114,7 +114,7 @@ _Made = tuple[str, Problem, dict[str, Any], int | None, dict[str, Any]]
 
 
 def _made(problem: Any, point: Mapping[str, Any], seeds: Sequence[int | None]) -> Iterator[_Made]:
-    """For each seed at a point the problem's name, the problem, the methods' options, and what is known."""
+    """For each seed at a point: name of the problem, problem, options of methods, and known values."""
     if not isinstance(problem, Problem) and callable(problem):
         for seed in seeds:
             drawn = problem(**point, seed=seed)

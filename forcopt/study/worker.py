@@ -1,4 +1,4 @@
-"""What the process of an isolated run does: read the parcel, run the job, leave the answer."""
+"""The process of an isolated run: read the parcel, run the job, leave the answer."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _import_main(kind: str, source: str) -> None:
 def _limit_memory(size: int) -> None:
     import resource
 
-    # RLIMIT_AS would also count what is reserved but never used, such as 64 MB for each thread.
+    # RLIMIT_AS would also count memory that is reserved but never used, such as 64 MB for each thread.
     kind = resource.RLIMIT_DATA if sys.platform == "linux" else resource.RLIMIT_AS
     resource.setrlimit(kind, (size, resource.getrlimit(kind)[1]))
 

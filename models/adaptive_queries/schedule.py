@@ -18,6 +18,7 @@ from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_queries.data_models import DataModel
 from forcopt.problem import Evaluation, Problem
+from forcopt.problem.drawing import COLOURS, finished, panel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,27 +53,36 @@ class Schedule:
     def __repr__(self) -> str:
         return f"<{len(self)} queries answered; the fullest window has spent {self.spent.max():.4g}>"
 
-    def plot(self, path: str | Path | None = None) -> Figure:
+    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
         """Draw the answered queries over the positions, and the share of the budget spent by each window.
 
         Parameters
         ----------
         path : str or Path, optional
             The file to save the picture to; its ending gives the format.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw the queries on, without the budget; a new figure with both if left out.
         """
         from matplotlib.figure import Figure
 
-        figure = Figure(figsize=(6.5, 3.2), layout="constrained")
-        above, below = figure.subplots(2, 1, height_ratios=(2, 1))
+        below: Any = None
+        if ax is None:
+            figure = Figure(figsize=(6.5, 3.2), layout="constrained")
+            above, below = figure.subplots(2, 1, height_ratios=(2, 1))
+        else:
+            figure, above = panel(ax, (0, 0))
         for row, (first, last) in enumerate(self.intervals):
-            above.plot([first - 0.4, last + 0.4], [row, row], linewidth=4, solid_capstyle="butt", color="C0")
+            above.plot(
+                [first - 0.4, last + 0.4], [row, row], linewidth=4, solid_capstyle="butt", color=COLOURS[0]
+            )
         above.set(ylabel="answered", yticks=range(len(self)), yticklabels=self.queries.tolist())
+        if below is None:
+            above.set(xlabel="position")
+            return finished(figure, path)
         below.bar(np.arange(1, len(self.spent) + 1), self.spent, color="0.7")
-        below.axhline(1, color="C3", linewidth=1)
+        below.axhline(1, color="#D55E00", linewidth=1)
         below.set(xlabel="window", ylabel="spent", ylim=(0, 1.1))
-        if path is not None:
-            figure.savefig(path)
-        return figure
+        return finished(figure, path)
 
 
 class QuerySchedule(Problem):

@@ -10,6 +10,7 @@ import numpy as np
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
+from forcopt.problem.drawing import finished, panel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -123,28 +124,27 @@ class Allocation:
         lines.append(f"{self.size:.10g} records, variance {self.variance:.6g}")
         return "\n".join(lines)
 
-    def plot(self, path: str | Path | None = None) -> Figure:
+    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
         """Draw how many records each stratum has and how many are sampled, on a logarithmic scale.
 
         Parameters
         ----------
         path : str or Path, optional
             The file to save the picture to; its ending gives the format.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; a new figure if left out.
         """
-        from matplotlib.figure import Figure
-
         count = len(self.names)
-        figure = Figure(figsize=(6.5, 1.4 + 0.26 * min(count, 40)), layout="constrained")
-        axes = figure.subplots()
+        figure, axes = panel(ax, (6.5, 1.4 + 0.26 * min(count, 40)))
         places = np.arange(count)
         axes.barh(places, self.strata, color="#d9d9d9", label="records")
         axes.barh(places, self.sizes, color="#0072B2", label="sample")
         if count <= 40:
             axes.set_yticks(places, self.names)
         axes.set(xscale="log", xlabel="records", xlim=(0.8, None), ylim=(count - 0.5, -0.5))
-        axes.spines[["top", "right"]].set_visible(False)
         axes.set_title(f"{self.size:.10g} of {self.strata.sum():.10g} records", loc="left", fontsize=11)
-        figure.legend(loc="outside lower center", ncols=2, frameon=False)
-        if path is not None:
-            figure.savefig(path)
-        return figure
+        if ax is None:
+            figure.legend(loc="outside lower center", ncols=2, frameon=False)
+        else:
+            axes.legend(frameon=False)
+        return finished(figure, path)

@@ -47,7 +47,7 @@ class Strata(Problem):
         Whether samples have whole sizes; otherwise they may be fractions, as for expected sizes.
     means : Numbers, optional
         Of the variables in each stratum, shaped like `deviations`; only for the design effect.
-    names : tuple[Annotated[str, BeforeValidator(str)], ...], optional
+    names : tuple[str, ...], optional
         Of the strata; ``"0"``, ``"1"``, ... by default.
     """
 

@@ -16,6 +16,7 @@ from forcopt.models.amplification.states import Pair, SizeLaw, cluster_pair, str
 from forcopt.privacy.amplification import rounded_sizes, whole_number
 from forcopt.privacy.relations import Neighbours, SampleRelation
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
+from forcopt.problem.drawing import finished, panel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -55,24 +56,21 @@ class Distinguisher:
             f"<an outcome among {len(self.density)} samples, likelier {self.direction}: loss {self.loss:.6g}>"
         )
 
-    def plot(self, path: str | Path | None = None) -> Figure:
+    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
         """Draw the logarithm of the density over the samples.
 
         Parameters
         ----------
         path : str or Path, optional
             The file to save the picture to; its ending gives the format.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; a new figure if left out.
         """
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(6.0, 3.5), layout="constrained")
-        axes = figure.subplots()
+        figure, axes = panel(ax, (6.0, 3.5))
         shown = np.flatnonzero(self.density)
         axes.stem(shown, np.log(self.density[shown] / self.density.max()), basefmt=" ")
         axes.set(xlabel="sample", ylabel="log density", title=f"loss {self.loss:.4g}")
-        if path is not None:
-            figure.savefig(path)
-        return figure
+        return finished(figure, path)
 
 
 class TightAmplification(Problem):

@@ -22,6 +22,7 @@ from forcopt.fairness import (
     read_groups,
 )
 from forcopt.fairness.records import same_length
+from forcopt.problem.drawing import COLOURS, MARKERS, finished, panel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,21 +116,19 @@ class ScoreKernel:
             lines.append(f"{p:9.6g}  {', '.join(shown)}")
         return "\n".join(lines)
 
-    def plot(self, path: str | Path | None = None) -> Figure:
+    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
         """Draw the scores before (line) and after (filled).
 
         Parameters
         ----------
         path : str or Path, optional
             The file to save the picture to; its ending gives the format.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; a new figure if left out.
         """
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(4.5, 3.6), layout="constrained")
-        self.draw_on(figure.subplots(), np.linspace(0.0, 1.0, 21), "C0")
-        if path is not None:
-            figure.savefig(path)
-        return figure
+        figure, axes = panel(ax, (4.5, 3.6))
+        self.draw_on(axes, np.linspace(0.0, 1.0, 21), COLOURS[0])
+        return finished(figure, path)
 
     def draw_on(self, axes: Any, edges: Array, color: str) -> None:
         """Draw the scores before and after on the axes of a figure, counted between these edges."""
@@ -264,31 +263,36 @@ class CalibratedScores:
     def __repr__(self) -> str:
         return str(self.rate_table().to_string(index=False, float_format="{:.4f}".format))
 
-    def plot(self, path: str | Path | None = None) -> Figure:
+    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
         """Draw each group's scores before (line) and after (filled), and its rates before and after.
 
         Parameters
         ----------
         path : str or Path, optional
             The file to save the picture to; its ending gives the format.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw the rates on, without the scores; a new figure with both if left out.
         """
-        from matplotlib.figure import Figure
+        panels: list[Any] = []
+        if ax is None:
+            from matplotlib.figure import Figure
 
-        figure = Figure(figsize=(4.0 + 3.2 * len(self.kernels), 3.6), layout="constrained")
-        plane, *panels = figure.subplots(1, 1 + len(self.kernels))
+            figure = Figure(figsize=(4.0 + 3.2 * len(self.kernels), 3.6), layout="constrained")
+            plane, *panels = figure.subplots(1, 1 + len(self.kernels))
+        else:
+            figure, plane = panel(ax, (0, 0))
         plane.plot([0, 1], [0, 1], color="0.8", linewidth=1, zorder=0)
         edges = self.cutoff + np.arange(-20, 21) / 20  # scores just below the cutoff get a bin of their own
         for a, (name, k) in enumerate(self.kernels.items()):
-            color, axes = f"C{a}", panels[a]
+            color, marker = COLOURS[a % len(COLOURS)], MARKERS[a % len(MARKERS)]
             before = ScoreKernel.unchanged(k.values, k.masses).rates(self.cutoff)
-            plane.plot(*before, marker="o", color=color, markerfacecolor="white", linestyle="")
-            plane.plot(*k.rates(self.cutoff), marker="o", color=color, linestyle="", label=name)
-            k.draw_on(axes, edges, color)
-            axes.axvline(self.cutoff, color="C3", linestyle="--", linewidth=1)
-            axes.set_title(name)
+            plane.plot(*before, marker=marker, color=color, markerfacecolor="white", linestyle="")
+            plane.plot(*k.rates(self.cutoff), marker=marker, color=color, linestyle="", label=name)
+            for axes in panels[a : a + 1]:
+                k.draw_on(axes, edges, color)
+                axes.axvline(self.cutoff, color="#D55E00", linestyle="--", linewidth=1)
+                axes.set_title(name)
         plane.set(xlabel="false positive rate", ylabel="true positive rate", xlim=(0, 1), ylim=(0, 1))
         plane.set_aspect("equal")
         plane.legend(loc="lower right")
-        if path is not None:
-            figure.savefig(path)
-        return figure
+        return finished(figure, path)

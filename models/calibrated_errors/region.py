@@ -8,11 +8,12 @@ from fractions import Fraction
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from forcopt.arrays import as_fraction
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
+from forcopt.problem.drawing import COLOURS, finished, panel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -215,23 +216,22 @@ class FeasibleRegion:
         sides = [_side(start, end, (x, y)) for start, end in edges]
         return min(sides) >= 0 or max(sides) <= 0
 
-    def plot(self, path: str | Path | None = None) -> Figure:
+    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
         """Draw the ROC curves, the lines of calibration that bind (or all), and the region (filled).
 
         Parameters
         ----------
         path : str or Path, optional
             The file to save the picture to; its ending gives the format.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; a new figure if left out.
         """
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(5.0, 5.0), layout="constrained")
-        axes = figure.subplots()
+        figure, axes = panel(ax, (5.0, 5.0))
         for i, (name, chain) in enumerate(self.chains.items()):
             start = [] if chain[0][1] == 0 else [(0.0, 0.0)]
             xs, ys = zip(*[*start, *((float(x), float(y)) for x, y in chain)], strict=True)
-            axes.plot(xs, ys, color=f"C{i}", label=f"ROC of {name}")
-            axes.plot([1 - x for x in xs], [1 - y for y in ys], color=f"C{i}", alpha=0.4)
+            axes.plot(xs, ys, color=COLOURS[i % len(COLOURS)], label=f"ROC of {name}")
+            axes.plot([1 - x for x in xs], [1 - y for y in ys], color=COLOURS[i % len(COLOURS)], alpha=0.4)
         touching = [h for h in self.half_planes.values() if any(_height(h, z) == 0 for z in self.vertices)]
         for a, b, c in dict.fromkeys(touching or self.half_planes.values()):
             ends = clip(
@@ -245,16 +245,14 @@ class FeasibleRegion:
             )
             edge = [(float(x), float(y)) for x, y in ends if _height((a, b, c), (x, y)) == 0]
             if len(edge) > 1:
-                axes.plot(*zip(*edge, strict=True), color="C3", linestyle="--", linewidth=1)
+                axes.plot(*zip(*edge, strict=True), color="#D55E00", linestyle="--", linewidth=1)
         if self.vertices:
             corners = [(float(x), float(y)) for x, y in self.vertices]
             axes.fill(*zip(*corners, strict=True), facecolor="0.5", alpha=0.4, label="feasible")
         axes.set(xlabel="false positive rate", ylabel="true positive rate", xlim=(0, 1), ylim=(0, 1))
         axes.set_aspect("equal")
         axes.legend(loc="lower right")
-        if path is not None:
-            figure.savefig(path)
-        return figure
+        return finished(figure, path)
 
 
 def _height(half_plane: HalfPlane, point: Point) -> Fraction:

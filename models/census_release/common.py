@@ -76,5 +76,5 @@ def infeasible(problem: ConsistentRelease) -> Outcome | None:
 
 def out_of_time(error: TimeoutError | Deadline) -> Outcome:
     """The outcome of a run that the time limit ended before it had a decision."""
-    passed = f"the time limit of {error.limit:g} s passed" if isinstance(error, Deadline) else str(error)
+    passed = error.end if isinstance(error, Deadline) else str(error)
     return Outcome(None, status=Status.LIMIT, message=passed)

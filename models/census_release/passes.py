@@ -17,7 +17,7 @@ __all__ = ["check_clock", "least_squares", "project_children"]
 def check_clock(deadline: Deadline | None) -> None:
     """Raise `TimeoutError` once the time limit has passed."""
     if deadline is not None and deadline.passed:
-        raise TimeoutError(f"the time limit of {deadline.limit:g} s passed")
+        raise TimeoutError(deadline.end)
 
 
 def least_squares(

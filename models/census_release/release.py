@@ -12,6 +12,7 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.data.hierarchy import Hierarchy
 from forcopt.models.census_release.region import Region
+from forcopt.problem.drawing import MARKERS, finished, panel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -81,27 +82,25 @@ class Release:
             frames.append(pd.DataFrame(columns | dict(zip(types, counts.T, strict=True))))
         return pd.concat(frames, ignore_index=True)
 
-    def plot(self, path: str | Path | None = None) -> Figure:
+    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
         """Draw the distribution of the units' totals on each level.
 
         Parameters
         ----------
         path : str or Path, optional
             The file to save the picture to; its ending says in which format.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; a new figure if left out.
         """
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(6.5, 3.4), layout="constrained")
-        axes = figure.subplots()
+        figure, axes = panel(ax, (6.5, 3.4))
         for level, counts in enumerate(self.counts):
             total = np.sort(counts.sum(axis=1))[::-1]
-            axes.plot(np.arange(1, len(total) + 1), total, label=self.hierarchy.level_name(level), marker=".")
+            style = {"marker": MARKERS[level % len(MARKERS)], "markersize": 3}
+            label = self.hierarchy.level_name(level)
+            axes.plot(np.arange(1, len(total) + 1), total, label=label, **style)
         axes.set(xscale="log", yscale="symlog", xlabel="rank of the unit on its level", ylabel="people")
-        axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False)
-        if path is not None:
-            figure.savefig(path)
-        return figure
+        return finished(figure, path)
 
     def __repr__(self) -> str:
         total = self.counts[0].sum()

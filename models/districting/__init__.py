@@ -12,19 +12,30 @@ from forcopt.models.districting import (
     sphere_cut,
 )
 from forcopt.models.districting.counts import PlanCounts
+from forcopt.models.districting.ensemble import Ensemble
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.reduction import bin_packing
-from forcopt.models.districting.side_constraints import CannotLink, CutLimit, Fixed, MustLink
+from forcopt.models.districting.side_constraints import (
+    CannotLink,
+    CutLimit,
+    Fixed,
+    MustLink,
+    Share,
+    SplitLimit,
+)
 
 __all__ = [
     "CannotLink",
     "CutLimit",
     "Districting",
+    "Ensemble",
     "Fixed",
     "MustLink",
     "Plan",
     "PlanCounts",
+    "Share",
+    "SplitLimit",
     "bin_packing",
     "column_generation",
     "dual_cycles",

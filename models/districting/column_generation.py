@@ -12,6 +12,7 @@ growth from their heaviest node (`ConnectedSets`).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import pairwise
@@ -30,6 +31,7 @@ from forcopt.loops.column_generation import column_generation as generate
 from forcopt.models.districting.cycle_districts import CycleDistricts
 from forcopt.models.districting.jit_warmup import jit_warmup
 from forcopt.models.districting.local_search import local_search
+from forcopt.models.districting.only_plan import only_plan
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
 from forcopt.problem import Outcome
@@ -115,10 +117,13 @@ def column_generation(
        Research 1975.
     """
     deadline = Deadline(time_limit)
-    problem.require("column-generation", "cut")
+    problem.require("column-generation", "cut", takes=("seats", "Share", "SplitLimit"))
     reason = problem.infeasibility_reason()
     if reason:
         return Outcome(None, status=Status.INFEASIBLE, message=reason)
+    only = only_plan(problem)
+    if only is not None:
+        return only
     if start is None:
         share = None if deadline.left is None else deadline.left / 2
         start = local_search(problem, restarts=8, seed=seed, time_limit=share).decision
@@ -161,12 +166,14 @@ class _Run:
         self.must_link = [(place[a], place[b]) for group in problem.must_link for a, b in pairwise(group)]
         self.cannot_link = [(place[a], place[b]) for a, b in problem.cannot_link]
         self.beat = 2 * int(arrays.costs.sum()) + 2
-        if problem.cut_limit is not None and (arrays.costs == 1).all():
-            self.beat = min(self.beat, 2 * problem.cut_limit + 2)
+        if problem.most_cost is not None:
+            self.beat = min(self.beat, 2 * problem.most_cost + 2)
         if plan is not None:
             self.beat = 2 * arrays.cut_cost(plan.labels)
         self.low = self.linear = 0.0
         self.prizes, self.fee = np.zeros(arrays.size), 0.0
+        # How many districts have each window of populations.
+        self.windows = Counter(tuple(window) for window in problem.windows.tolist())
         self.looked_at, self.most, self.cut_short = 0, _FIRST, False
         # Pricing first seeks districts of about the usual cost; only its last round takes all.
         self.usual = int(1.3 * self.beat / problem.districts) + 4
@@ -222,7 +229,21 @@ class _Run:
                 good &= sets[:, a] == sets[:, b]
             for a, b in self.cannot_link:
                 good &= ~(sets[:, a] & sets[:, b])
+            if self.problem.unequal_seats:
+                good &= self.slots(sets).any(axis=0)
             yield sets[good], costs[good]
+
+    def slots(self, sets: Array) -> Array:
+        """Whether each window of populations admits each district, shape (windows, count)."""
+        problem = self.problem
+        people = sets @ self.graph.weights
+        low, high = np.array(list(self.windows)).T
+        fits = (people >= low[:, None]) & (people <= high[:, None])
+        place = np.argsort(self.order)
+        for d, nodes in problem._fixed().items():
+            apart = np.array([w != tuple(problem.windows[d].tolist()) for w in self.windows])
+            fits[apart] &= ~sets[:, place[nodes]].any(axis=1)
+        return np.asarray(fits)
 
     def _all_districts(
         self, threshold: float, prizes: Array | None, branches: float, cap: int | None
@@ -380,6 +401,23 @@ class _Run:
         if self.problem.cut_limit is not None:
             u, v = self.graph.edges.T
             model.subject_to(taken @ (sets[:, u] != sets[:, v]).sum(axis=1) <= 2 * self.problem.cut_limit)
+        for share in self.problem.shares:
+            met = sets @ self.problem.surplus(share)[self.order] >= 0
+            model.subject_to(taken @ met.astype(float) >= share.districts)
+        for limit in self.problem.split_limits:
+            units = self.problem.units(limit.attribute)[self.order]
+            counties = units.max() + 1
+            meets = sets @ (units[:, None] == np.arange(counties)) > 0
+            model.subject_to(taken @ meets.sum(axis=1).astype(float) <= limit.limit + counties)
+        if self.problem.unequal_seats:  # each district goes to a window that admits it
+            fits = self.slots(sets)
+            window, column = np.nonzero(fits)
+            given = model.variable("given", len(column), binary=True)
+            ones, count = np.ones(len(column)), np.arange(len(column))
+            by_column = sp.csr_array((ones, (column, count)), shape=(len(sets), len(column)))
+            by_window = sp.csr_array((ones, (window, count)), shape=(len(self.windows), len(column)))
+            model.subject_to(by_column @ given == taken)
+            model.subject_to(by_window @ given == np.array(list(self.windows.values())))
         model.minimize(taken @ costs)
         result = model.solve(self.backend, time_limit=left, gap=0.0)
         if result.status.has_solution:

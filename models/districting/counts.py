@@ -17,7 +17,7 @@ from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.sphere_cut import tables_of
 
-__all__ = ["PlanCounts"]
+__all__ = ["PlanCounts", "below"]
 
 
 class _Counter:
@@ -72,11 +72,12 @@ class PlanCounts:
     Parameters
     ----------
     problem : Districting
-        With the objective ``cut``.
+        With the objective ``cut`` and equal seats.
     max_cost : float, optional
         Only plans of at most this cost are counted.
     method : {"frontier", "sphere-cut", "dual-cycles"}, optional
-        ``dual-cycles`` takes two districts. The order of the plans of a cost differs between methods.
+        ``dual-cycles`` takes two districts, with any side constraints and seats; the others take neither
+        `Share` nor `SplitLimit`. The order of the plans of a cost differs between methods.
 
     Examples
     --------
@@ -101,9 +102,9 @@ class PlanCounts:
         if method not in (*programs, "dual-cycles"):
             raise unknown("counting method", method, [*programs, "dual-cycles"])
         if method != "dual-cycles":
-            problem.require_cut(f"count with {method}")
+            problem.require(f"count with {method}", "cut")
         self.problem = problem
-        limits = [] if problem.cut_limit is None or method == "dual-cycles" else [problem.cut_limit]
+        limits = [] if problem.most_cost is None else [problem.most_cost]
         if max_cost is not None:
             limits.append(int(np.floor(max_cost * problem.cost_scale + 1e-9)))
         most = min(limits, default=None)
@@ -162,7 +163,7 @@ class PlanCounts:
         """
         rng = np.random.default_rng(seed)
         count = self._by_cost[self._scaled(cost)]
-        return [self.unrank(cost, _below(count, rng)) for _ in range(size)]
+        return [self.unrank(cost, below(count, rng)) for _ in range(size)]
 
     def iterate(self, max_cost: float | None = None) -> Iterator[Plan]:
         """All plans in order of cost, then of rank."""
@@ -176,7 +177,7 @@ class PlanCounts:
         return f"<{self.total} plans of {len(self.histogram)} costs>"
 
 
-def _below(count: int, rng: np.random.Generator) -> int:
+def below(count: int, rng: np.random.Generator) -> int:
     """A uniform integer from 0 to count - 1, of any size (by rejection)."""
     bits = count.bit_length()
     while True:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.graphs.cut_bound import largest_boundary, least_value
 from forcopt.graphs.planar_dual import PlanarDual
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.graphs.window_cycles import WindowCycles
@@ -66,19 +67,23 @@ class CycleDistricts:
     def __init__(self, graph: WeightedGraph, low: int, high: int, parts: int) -> None:
         self.graph, self.low, self.high, self.parts = graph, low, high, parts
         dual, total = PlanarDual.of(graph), graph.total
+        self.usual = 10 * float(graph.costs.mean()) if len(graph.costs) else 0.0
         self.simple = WindowCycles(
             dual, max(low, total - (parts - 1) * high), min(high, total - (parts - 1) * low)
         )
-        self.others = {
-            j: WindowCycles(dual, j * low, min(j * high, total))
-            for j in range(1, parts - 1)
-            if j * low <= total
-        }
+        windows: list[tuple[int, int]] = []  # of the weights of j districts, united where they meet
+        for j in range(1, parts - 1):
+            least, most = j * low, min(j * high, total)
+            if windows and least <= windows[-1][1] + 1:
+                windows[-1] = (windows[-1][0], max(most, windows[-1][1]))
+            elif least <= total:
+                windows.append((least, most))
+        self.unions = WindowCycles(dual, *windows[0], more=windows[1:]) if windows else None
 
     @property
     def paths(self) -> int:
         """The number of dual paths listed so far."""
-        return self.simple.paths + sum(search.paths for search in self.others.values())
+        return self.simple.paths + (0 if self.unions is None else self.unions.paths)
 
     def sets(
         self,
@@ -117,23 +122,32 @@ class CycleDistricts:
         self, threshold: float, prizes: Array, pause: Callable[[], None] | None = None
     ) -> Iterator[tuple[Array, Array]]:
         """Give the districts among them whose complement is disconnected; as `sets`."""
+        if self.unions is None:
+            return
         budget, most = threshold + float(prizes.sum()) + 1e-6, self._most(threshold, prizes)
         # Bonds are disjoint, so the prizes of the others sum to at least the sum of the negative prizes.
         below = float(prizes.clip(max=0).sum())
-        cheap = [
-            int(costs.min())
-            for search in self.others.values()
-            for _, costs in search.sets(most // 2, -prizes, budget - below, pause=pause)
-            if len(costs)
-        ]
-        if not cheap:
+        # Beside a bond of j districts and S, the other bonds hold the rest of the weight.
+        total, limits = self.graph.total, np.full(len(self.unions.bounds), -np.inf)
+        for i, (lightest, heaviest) in enumerate(self.unions.bounds):
+            for j in range(1, self.parts - 1):
+                if lightest <= j * self.high and j * self.low <= heaviest:
+                    rest = max(self.low, total - (j + 1) * self.high)
+                    limits[i] = max(limits[i], budget - least_value(self.graph, prizes, rest))
+        cheapest = min(
+            (int(c.min()) for _, c in self.unions.sets(most // 2, -prizes, limits, pause=pause) if len(c)),
+            default=None,
+        )
+        if cheapest is None:
             return
-        bonds = {}
-        for j, search in self.others.items():
-            batches = list(search.sets(most - min(cheap), -prizes, budget - below, pause=pause))
-            if sum(len(costs) for _, costs in batches):
-                sets = np.concatenate([sets for sets, _ in batches])
-                costs = np.concatenate([costs for _, costs in batches])
+        batches = list(self.unions.sets(most - cheapest, -prizes, limits, pause=pause))
+        all_sets = np.concatenate([sets for sets, _ in batches])
+        all_costs = np.concatenate([costs for _, costs in batches])
+        weights, bonds = all_sets @ self.graph.weights, {}
+        for j in range(1, self.parts - 1):
+            fits = (weights >= j * self.low) & (weights <= j * self.high)
+            if fits.any():
+                sets, costs = all_sets[fits], all_costs[fits]
                 bonds[j] = (sets, costs, costs + sets @ prizes)
         # least[q]: of the sums of values of bonds with q districts together.
         least = [0.0] + [np.inf] * (self.parts - 1)
@@ -202,13 +216,16 @@ class CycleDistricts:
             limit += step
             district = min((c for c, _ in self.simple.search(limit, pause=pause)), default=None)
             if bond is None:
-                found = [c for search in self.others.values() for c, _ in search.search(limit, pause=pause)]
-                bond = min(found, default=None)
-            several = 2 * (limit + 1 if bond is None else bond) if self.others else np.inf
+                found = [] if self.unions is None else self.unions.search(limit, pause=pause)
+                bond = min((c for c, _ in found), default=None)
+            several = np.inf if self.unions is None else 2 * (limit + 1 if bond is None else bond)
             yield int(min(limit + 1 if district is None else district, several))
             if district is not None or several <= limit:
                 return
 
     def _most(self, threshold: float, prizes: Array) -> int:
         """The greatest cost of a district of a reduced cost of at most a threshold."""
-        return int(np.floor(threshold + _most_prizes(prizes, self.graph.weights, self.high) + 1e-6))
+        first = threshold + _most_prizes(prizes, self.graph.weights, self.high)
+        if first > self.usual:
+            first = largest_boundary(self.graph, prizes, threshold, self.low, self.high, first)
+        return int(np.floor(first + 1e-6))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from itertools import pairwise
 
@@ -14,6 +15,7 @@ from forcopt.graphs.planar_dual import PlanarDual
 from forcopt.graphs.window_cycles import WindowCycles
 from forcopt.models.districting.jit_warmup import jit_warmup
 from forcopt.models.districting.local_search import local_search
+from forcopt.models.districting.only_plan import only_plan
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
 from forcopt.problem import Outcome
@@ -23,6 +25,8 @@ __all__ = ["CycleCounter", "cycles_of", "dual_cycles"]
 
 _STEP = 2
 """The limit on the cost rises by the cost of 2 average edges a round: about 2.2 times as many paths."""
+
+_TAKES = ("seats", "Share", "SplitLimit")
 
 _PATIENCE = 1.0
 """Seconds of search without a plan, after which a local search seeks one."""
@@ -48,7 +52,7 @@ def cycles_of(problem: Districting, method: str = "dual-cycles") -> WindowCycles
     DeclarationError
         For another objective or number of districts, and for a disconnected or nonplanar graph.
     """
-    problem.require(method, "cut")
+    problem.require(method, "cut", takes=_TAKES)
     if problem.districts != 2:
         raise DeclarationError(
             f"method {method!r} takes two districts, not {problem.districts}; "
@@ -63,12 +67,12 @@ def cycles_of(problem: Districting, method: str = "dual-cycles") -> WindowCycles
                 f"method {method!r}: {error}; 'frontier', 'column-generation' and 'labels-separators' "
                 "take any graph"
             ) from None
-        low, high = problem.population_bounds
+        (low, high), (least, most) = problem.windows.tolist()
         cached = WindowCycles(
             dual,
-            max(low, problem.total - high),
-            min(high, problem.total - low),
-            symmetric=True,
+            max(low, problem.total - most),
+            min(high, problem.total - least),
+            symmetric=not problem.unequal_seats,
             must_link=[pair for group in problem.must_link for pair in pairwise(group)],
             cannot_link=problem.cannot_link,
             longest=problem.cut_limit,
@@ -76,6 +80,18 @@ def cycles_of(problem: Districting, method: str = "dual-cycles") -> WindowCycles
         problem.__dict__["_cycles"] = cached
     assert isinstance(cached, WindowCycles)
     return cached
+
+
+def accepts(problem: Districting, search: WindowCycles) -> Callable[[Array], bool] | None:
+    """Give the test of the constraints that the search of cycles leaves open; None if there are none."""
+    fixed_seats = problem.unequal_seats and problem._fixed()
+    if not (problem.shares or problem.split_limits or fixed_seats):
+        return None
+
+    def accept(edges: Array) -> bool:
+        return problem.evaluate(Plan.from_labels(problem, search.dual.sides(edges))).feasible
+
+    return accept
 
 
 @Districting.algorithm(
@@ -126,21 +142,17 @@ def dual_cycles(
     """
     deadline = Deadline(time_limit)
     trace = Trace(deadline, on_improvement)
-    problem.require("dual-cycles", "cut")
+    problem.require("dual-cycles", "cut", takes=_TAKES)
     if start is not None and not problem.evaluate(start).feasible:
         raise DeclarationError("start: the plan is not feasible; see evaluate(start).violations")
     reason = problem.infeasibility_reason()
     if reason:
         return Outcome(None, status=Status.INFEASIBLE, message=reason)
-    pieces = problem.arrays.components()
-    if problem.districts == len(pieces):  # the components are the only plan
-        only = Plan.of(problem, pieces)
-        violations = problem.evaluate(only).violations
-        if not violations:
-            return Outcome(only)
-        message = f"the components of the graph are the only plan, and it breaks: {', '.join(violations)}"
-        return Outcome(None, status=Status.INFEASIBLE, message=message)
+    only = only_plan(problem)
+    if only is not None:
+        return only
     search = cycles_of(problem)
+    accept = accepts(problem, search)
     costs, scale = problem.arrays.costs, problem.cost_scale
     plan: Plan | None = start
     best = int(costs.sum()) + 1
@@ -167,7 +179,7 @@ def dual_cycles(
                     plan, best = first, problem.arrays.cut_cost(first.labels)
                     note()
             most = min(int(limit), best - 1)
-            for cost, edges in search.search(most, separator=cut, pause=pause):
+            for cost, edges in search.search(most, separator=cut, accept=accept, pause=pause):
                 plan, best, cut = Plan.from_labels(problem, search.dual.sides(edges)), cost, edges.tolist()
                 note()
             bound = min(most + 1, best)
@@ -198,14 +210,16 @@ class CycleCounter:
 
     def __init__(self, problem: Districting, most: int | None) -> None:
         self.search = cycles_of(problem, "count with dual-cycles")
+        self.accept = accepts(problem, self.search)
         self.most = int(problem.arrays.costs.sum()) if most is None else most
 
     @cached_property
     def _by_cost(self) -> dict[int, list[Array]]:
-        found: dict[int, list[Array]] = {}
-        for cost, edges in self.search.search(self.most, every=True):
-            found.setdefault(cost, []).append(edges)
-        return {cost: sorted(found[cost], key=lambda e: e.tolist()) for cost in sorted(found)}
+        # With different numbers of seats a cycle may satisfy the bounds in both directions.
+        found: dict[int, dict[tuple[int, ...], Array]] = {}
+        for cost, edges in self.search.search(self.most, every=True, accept=self.accept):
+            found.setdefault(cost, {})[tuple(edges.tolist())] = edges
+        return {cost: [found[cost][key] for key in sorted(found[cost])] for cost in sorted(found)}
 
     def histogram(self) -> dict[int, int]:
         """The number of plans of each cost."""

@@ -46,7 +46,7 @@ _VB = "Validi and Buchanan (2022), Political districting to minimize cut edges"
 
 @dataclass(frozen=True)
 class _Base:
-    """What a base wrote: the binaries, the cut indicators, and the population of each column's district."""
+    """The variables of a base: binaries, cut indicators, and the population of each column's district."""
 
     problem: Districting
     model: Model
@@ -58,8 +58,8 @@ class _Base:
     def handles(self, **parts: Any) -> Handles:
         problem, member = self.problem, self.member
 
-        def decision(said: ModelSolution) -> Plan:
-            return Plan.from_labels(problem, said[member].argmax(axis=1))
+        def decision(result: ModelSolution) -> Plan:
+            return Plan.from_labels(problem, result[member].argmax(axis=1))
 
         if self.roots is not None:
             parts["root"] = self.roots
@@ -97,13 +97,16 @@ class _Base:
                     "set-partitioning takes it, too"
                 )
             return (self.member * problem.inertia).sum()
-        target = problem.mean if self.roots is None else problem.mean * self.roots
-        worst: Expression = maximum(absolute(self.population - target), axis=0)
-        return worst
+        if problem.objective == "splits":
+            return _splits(self, problem.county)
+        target = problem.means if self.roots is None else problem.mean * self.roots
+        unit = max(1.0, problem.mean)  # large coefficients beside small ones mislead solvers
+        worst: Expression = maximum(absolute((self.population - target) * (1 / unit)), axis=0)
+        return worst * unit
 
 
 def _rows(model: Model, name: str, rows: Any) -> None:
-    """Add rows under a name in the problem's words: reasons for infeasibility are told in them."""
+    """Add rows under a name in the problem's words: reasons for infeasibility name them."""
     model.subject_to(rows, name=model.unused_name(name))
 
 
@@ -125,14 +128,35 @@ def _side_rows(base: _Base) -> None:
         _rows(model, "cannot_link", member[a] + member[b] <= 1)
     if problem.cut_limit is not None:
         _rows(model, "cut_limit", base.cut.sum() <= problem.cut_limit)
+    for limit in problem.split_limits:
+        _rows(model, "split_limit", _splits(base, limit.attribute) <= limit.limit)
+    for share in problem.shares:
+        surplus = problem.surplus(share).astype(float)
+        worst = float(-surplus.clip(max=0).sum())  # no district lacks more than this
+        columns = member.shape[1]
+        met = model.variable(model.unused_name("meets_share"), columns, binary=True)
+        _rows(model, "share", member.T @ surplus >= -worst * (1 - met))
+        _rows(model, "districts_with_share", met.sum() >= share.districts)
+        if base.roots is not None:
+            _rows(model, "only_districts_meet_shares", met <= base.roots)
+
+
+def _splits(base: _Base, attribute: str) -> Expression:
+    """The number of county splits: a county meets a district if one of its nodes lies in it."""
+    model, member = base.model, base.member
+    units = base.problem.units(attribute)
+    count = int(units.max()) + 1
+    meets = model.add_columns("meets", (count, member.shape[1]), 0.0, 1.0, implied_integer=True)
+    _rows(model, "county_meets_district", meets[units] >= member)
+    return meets.sum() - float(count)
 
 
 def _label_base(problem: Districting, model: Model, canonical: bool) -> _Base:
     g, k = problem.arrays, problem.districts
     n = g.size
-    low, high = problem.population_bounds
+    low, high = problem.windows.T.astype(float)
     fixed = [item for item in problem.side_constraints if isinstance(item, Fixed)]
-    canonical = canonical and not fixed
+    canonical = canonical and not fixed and not problem.unequal_seats
     upper = np.ones((n, k))
     if canonical:
         upper = np.tril(upper)
@@ -153,6 +177,9 @@ def _label_base(problem: Districting, model: Model, canonical: bool) -> _Base:
 
 
 def _root_base(problem: Districting, model: Model, canonical: bool) -> _Base:
+    problem.require(
+        "a formulation with roots", "cut", "inertia", "deviation", "splits", takes=("Share", "SplitLimit")
+    )
     g, k = problem.arrays, problem.districts
     n = g.size
     low, high = problem.population_bounds

@@ -23,17 +23,17 @@ def sweep_of(problem: Districting, method: str = "frontier") -> Sweep:
     Raises
     ------
     DeclarationError
-        For another objective, a `CutLimit` with costs other than 1, or a frontier longer
-            than 16.
+        For another objective, for a feature that the method does not take, or a frontier longer than 16.
     """
-    problem.require_cut(method)
+    problem.require(method, "cut")
     cached = problem.__dict__.get("_sweep")
     if cached is None:
         low, high = problem.population_bounds
         chained = [(a, b) for group in problem.must_link for a, b in pairwise(group)]
         cached = Sweep(
-            problem.arrays, low, high, problem.districts, cannot_link=problem.cannot_link, must_link=chained
-        )
+            problem.arrays, low, high, problem.districts, cannot_link=problem.cannot_link, must_link=chained,
+            limit=problem.pair_limit,
+        )  # fmt: skip
         problem.__dict__["_sweep"] = cached
     assert isinstance(cached, Sweep)
     return cached
@@ -60,7 +60,7 @@ def frontier(
     Parameters
     ----------
     problem : Districting
-        With the objective ``cut``; a `CutLimit` only if every edge costs 1.
+        With the objective ``cut``, equal seats, and side constraints other than `Share` and `SplitLimit`.
     start : Plan, optional
         A feasible plan; only cheaper ones are sought. A local search gives one by default.
     time_limit : float, optional

@@ -28,7 +28,7 @@ from forcopt.status import Status
 
 __all__ = ["local_search"]
 
-_CUT, _INERTIA, _DEVIATION = 0, 1, 2
+_CUT, _INERTIA, _DEVIATION, _SPLITS = 0, 1, 2, 3
 
 _MOMENT = 500_000
 """Moves between two looks at the clock."""
@@ -42,7 +42,7 @@ _MOST_PATHS = 3_000_000
 
 @njit(cache=True)
 def _charge(people, low, high, unit, fixed):  # type: ignore[no-untyped-def]
-    """What a district outside the bounds is charged: so much for being there, and so much by how far."""
+    """The penalty of a district outside the bounds: a fixed one, and one in proportion to the excess."""
     excess = max(0, low - people, people - high)
     return unit * excess + fixed if excess > 0 else 0.0
 
@@ -80,15 +80,29 @@ def _stays_connected(v, label, start, ends, seen, queue):  # type: ignore[no-unt
 
 
 @njit(cache=True)
-def _value(kind, cut, people, total, moments, label):  # type: ignore[no-untyped-def]
+def _lacking(sums, least, unit):  # type: ignore[no-untyped-def]
+    """By how much shares are missed, in units; the districts nearest to a share must meet it."""
+    out = 0.0
+    for i in range(len(least)):
+        need = least[i] - np.sum(sums[i] >= 0)
+        if need > 0:
+            lack = np.sort(-sums[i][sums[i] < 0])
+            out += need + lack[:need].sum() / unit[i]
+    return out
+
+
+@njit(cache=True)
+def _value(kind, cut, people, means, moments, label, splits):  # type: ignore[no-untyped-def]
     k = len(people)
     if kind == _CUT:
         return float(cut)
+    if kind == _SPLITS:
+        return float(splits)
     if kind == _DEVIATION:
         worst = 0.0
         for d in range(k):
-            worst = max(worst, abs(float(k * people[d] - total)))
-        return worst
+            worst = max(worst, abs(people[d] - means[d]))
+        return k * worst
     best = np.full(k, np.inf)
     for j in range(len(label)):
         best[label[j]] = min(best[label[j]], moments[label[j], j])
@@ -97,14 +111,16 @@ def _value(kind, cut, people, total, moments, label):  # type: ignore[no-untyped
 
 @njit(cache=True)
 def _anneal(  # type: ignore[no-untyped-def]
-    label, start, ends, costs, weight, low, high, kind, inertia, bond, limit, penalty, hot, cold, steps, seed
-):
+    label, start, ends, costs, weight, windows, means, kind, inertia, bond, limit, units, split_limits,
+    surplus, least, share_unit, penalty, hot, cold, steps, seed
+):  # fmt: skip
     """Run one schedule from `label` (changed).
 
     Give the best feasible labels and their value (infinite: none).
     """
     np.random.seed(seed)  # noqa: NPY002 - in compiled code this is numba's own generator
     n, k = len(label), label.max() + 1
+    low, high = windows[:, 0], windows[:, 1]
     people, size = np.zeros(k, np.int64), np.zeros(k, np.int64)
     moments = np.zeros((k, n)) if kind == _INERTIA else np.zeros((k, 0))
     seen, queue = np.zeros(n, np.bool_), np.zeros(n, np.int64)
@@ -121,18 +137,35 @@ def _anneal(  # type: ignore[no-untyped-def]
         for u in range(bond.shape[0]):
             if u < v and bond[u, v] != 0:
                 broken += (bond[u, v] > 0) != (label[u] == label[v])
-    total = people.sum()
+    # Pairs of a county and a district that meet: the objective's counties first, then those of each limit.
+    inside = np.zeros((len(units), units.max() + 1, k), np.int64)
+    met = np.zeros(len(units), np.int64)
+    more_met = np.zeros(len(units), np.int64)
+    sums = np.zeros((len(least), k), np.int64)
+    for v in range(n):
+        for i in range(len(units)):
+            met[i] += inside[i, units[i, v], label[v]] == 0
+            inside[i, units[i, v], label[v]] += 1
+        for i in range(len(least)):
+            sums[i, label[v]] += surplus[i, v]
+    over = 0
+    for i in range(len(split_limits)):
+        over += max(0, met[i + 1] - split_limits[i])
+    lacking = _lacking(sums, least, share_unit)
     outside = 0
     for d in range(k):
-        outside += people[d] < low or people[d] > high
+        outside += people[d] < low[d] or people[d] > high[d]
     unit, fixed = penalty / max(1.0, weight.mean()), 0.25 * penalty
-    value = _value(kind, cut, people, total, moments, label)
+    value = _value(kind, cut, people, means, moments, label, met[0])
     best, found = np.inf, label.copy()
     cooling = (cold / hot) ** (1.0 / max(1, steps))
     heat = hot
     for _ in range(steps):
         heat *= cooling
-        if outside == 0 and broken == 0 and (limit < 0 or pairs <= limit) and value < best:
+        if (
+            outside == 0 and broken == 0 and over == 0 and lacking == 0.0
+            and (limit < 0 or pairs <= limit) and value < best
+        ):  # fmt: skip
             best = value
             found[:] = label
         v = np.random.randint(n)  # noqa: NPY002
@@ -151,19 +184,35 @@ def _anneal(  # type: ignore[no-untyped-def]
                 more_broken += bond[u, v] * ((label[u] == a) - (label[u] == b))
         w = weight[v]
         change = (
-            _charge(people[a] - w, low, high, unit, fixed) + _charge(people[b] + w, low, high, unit, fixed)
-            - _charge(people[a], low, high, unit, fixed) - _charge(people[b], low, high, unit, fixed)
+            _charge(people[a] - w, low[a], high[a], unit, fixed)
+            + _charge(people[b] + w, low[b], high[b], unit, fixed)
+            - _charge(people[a], low[a], high[a], unit, fixed)
+            - _charge(people[b], low[b], high[b], unit, fixed)
         )  # fmt: skip
         change += penalty * more_broken
         if limit >= 0:
             change += penalty * (max(0, pairs + more_pairs - limit) - max(0, pairs - limit))
+        more_over, more_lacking = 0, 0.0
+        for i in range(len(units)):
+            u = units[i, v]
+            more_met[i] = (inside[i, u, b] == 0) - (inside[i, u, a] == 1)
+        for i in range(len(split_limits)):
+            now = met[i + 1] - split_limits[i]
+            more_over += max(0, now + more_met[i + 1]) - max(0, now)
+        if len(least) > 0:
+            sums[:, a] -= surplus[:, v]
+            sums[:, b] += surplus[:, v]
+            more_lacking = _lacking(sums, least, share_unit) - lacking
+            sums[:, a] += surplus[:, v]
+            sums[:, b] -= surplus[:, v]
+        change += penalty * (more_over + more_lacking)
         people[a] -= w
         people[b] += w
         label[v] = b
         if kind == _INERTIA:
             moments[a] -= inertia[v]
             moments[b] += inertia[v]
-        after = _value(kind, cut + more, people, total, moments, label)
+        after = _value(kind, cut + more, people, means, moments, label, met[0] + more_met[0])
         change += after - value
         label[v] = a
         if (
@@ -180,10 +229,19 @@ def _anneal(  # type: ignore[no-untyped-def]
         size[a] -= 1
         size[b] += 1
         cut, pairs, broken = cut + more, pairs + more_pairs, broken + more_broken
+        over, lacking = over + more_over, lacking + more_lacking
+        for i in range(len(units)):
+            met[i] += more_met[i]
+            inside[i, units[i, v], a] -= 1
+            inside[i, units[i, v], b] += 1
+        if len(least) > 0:
+            sums[:, a] -= surplus[:, v]
+            sums[:, b] += surplus[:, v]
+            lacking = _lacking(sums, least, share_unit)
         for d in (a, b):
             moved = w if d == a else -w  # populations are those after the move
-            outside += people[d] < low or people[d] > high
-            outside -= people[d] + moved < low or people[d] + moved > high
+            outside += people[d] < low[d] or people[d] > high[d]
+            outside -= people[d] + moved < low[d] or people[d] + moved > high[d]
         value = after
     return found, best
 
@@ -238,8 +296,9 @@ def local_search(
     for run in range(1, restarts + 1):  # noqa: B007
         plan = _one_run(problem, rng, steps, deadline)
         if plan is not None:
-            now = problem.evaluate(plan).objective
-            if now < value:
+            evaluation = problem.evaluate(plan)
+            now = evaluation.objective
+            if evaluation.feasible and now < value:  # seats may not fit the nodes that are fixed
                 best, value = plan, now
                 trace.add(now, float("-inf"))
         if trace.over:
@@ -251,8 +310,8 @@ def local_search(
 
 
 def _one_run(problem: Districting, rng: np.random.Generator, steps: int, deadline: Deadline) -> Plan | None:
-    g, (low, high) = problem.arrays, problem.population_bounds
-    kind = {"cut": _CUT, "inertia": _INERTIA, "deviation": _DEVIATION}[problem.objective]
+    g = problem.arrays
+    kind = {"cut": _CUT, "inertia": _INERTIA, "deviation": _DEVIATION, "splits": _SPLITS}[problem.objective]
     start = np.cumsum([0] + [len(a) for a in g.neighbours])
     ends = np.array([u for a in g.neighbours for u in a], np.int64)
     tails = np.repeat(np.arange(g.size), np.diff(start))
@@ -265,12 +324,24 @@ def _one_run(problem: Districting, rng: np.random.Generator, steps: int, deadlin
         for u, v in problem.cannot_link:
             bond[u, v] = bond[v, u] = -1
     label = random_parts(g, problem.districts, rng)
+    if problem.unequal_seats:  # the heaviest part gets the most seats
+        rank = np.argsort(np.argsort(np.bincount(label, g.weights, problem.districts), kind="stable"))
+        label = np.argsort(problem.means, kind="stable")[rank][label]
+    units = [problem.units(problem.county) if kind == _SPLITS else np.zeros(g.size, np.int64)]
+    units += [problem.units(item.attribute) for item in problem.split_limits]
+    split_limits = [
+        item.limit + int(of.max()) + 1 for item, of in zip(problem.split_limits, units[1:], strict=True)
+    ]
+    surplus = np.array([problem.surplus(s) for s in problem.shares], np.int64).reshape(-1, g.size)
+    least = np.array([share.districts for share in problem.shares], np.int64)
+    share_unit = np.maximum(1.0, np.abs(surplus).mean(axis=1)) if len(least) else np.zeros(0)
     typical = {
         "cut": max(1.0, float(costs.mean())) if len(costs) else 1.0,
         "inertia": max(1e-300, float(problem.inertia.sum(axis=0).min()) / g.size)
         if kind == _INERTIA
         else 1.0,
         "deviation": max(1.0, float(g.weights.mean()) * problem.districts),
+        "splits": 1.0,
     }[problem.objective]
     inertia = problem.inertia if kind == _INERTIA else np.zeros((0, 0))
     limit = -1 if problem.cut_limit is None else problem.cut_limit
@@ -280,7 +351,8 @@ def _one_run(problem: Districting, rng: np.random.Generator, steps: int, deadlin
     for part in range(parts):
         hot, cold = (3.0 * typical * (0.1 / 3.0) ** (at / parts) for at in (part, part + 1))
         some, now = _anneal(
-            label, start, ends, costs, g.weights, low, high, kind, inertia, bond, limit,
+            label, start, ends, costs, g.weights, problem.windows, problem.means, kind, inertia, bond, limit,
+            np.array(units), np.array(split_limits, np.int64), surplus, least, share_unit,
             8.0 * typical, hot, cold, -(-steps // parts), int(rng.integers(2**31)),
         )  # fmt: skip
         if now < value:
@@ -289,7 +361,8 @@ def _one_run(problem: Districting, rng: np.random.Generator, steps: int, deadlin
             break
     if not np.isfinite(value):
         return None
-    if kind == _CUT and problem.cut_limit is None:
+    plain = not (problem.unequal_seats or problem.shares or problem.split_limits)
+    if kind == _CUT and problem.cut_limit is None and plain:
         found = _recombined(problem, found, deadline)
     return Plan.from_labels(problem, found)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +12,9 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError, NotInstalledError
+from forcopt.models.districting.compactness import polsby_popper, polygons_of, reock
+from forcopt.notebook import picture_html
+from forcopt.problem.drawing import finished
 
 if TYPE_CHECKING:
     from forcopt.models.districting.problem import Districting
@@ -30,7 +33,7 @@ class Plan:
     """A partition of the nodes into districts.
 
     Districts are numbered by their first node in the graph's order, except that a `Fixed` side constraint
-    gives the number of its node's district.
+    gives the number of its node's district, and that different numbers of seats decide by population.
 
     Attributes
     ----------
@@ -54,9 +57,15 @@ class Plan:
 
     @classmethod
     def of(cls, problem: Districting, parts: Iterable[Iterable[int]]) -> Plan:
-        """Make a plan of parts in any order, given by positions of nodes."""
+        """Make a plan of parts in any order, given by positions of nodes.
+
+        If districts have different numbers of seats, each part becomes a district whose population bounds
+        it satisfies, as far as possible.
+        """
         ordered = sorted(tuple(sorted(int(v) for v in part)) for part in parts)
         fixed = {v: d for d, group in problem._fixed().items() for v in group}
+        if problem.unequal_seats and len(ordered) == problem.districts:
+            return cls(problem, _matched(problem, ordered, fixed))
         slots: list[tuple[int, ...] | None] = [None] * max(len(ordered), problem.districts)
         free = []
         for part in ordered:
@@ -108,6 +117,53 @@ class Plan:
         """The cost of the cut edges."""
         return self.problem.arrays.cut_cost(self.labels) / self.problem.cost_scale
 
+    @cached_property
+    def polsby_popper(self) -> tuple[float, ...]:
+        """The Polsby-Popper score of each district; empty if the graph lacks areas or border lengths."""
+        return tuple(polsby_popper(self.problem, self.labels).tolist())
+
+    @cached_property
+    def reock(self) -> tuple[float, ...]:
+        """The Reock score of each district; empty if a node lacks ``geometry``."""
+        return tuple(reock(self.problem, self.labels).tolist())
+
+    def share(self, attribute: str, total: str) -> tuple[float, ...]:
+        """The sum of one node attribute over that of another in each district; NaN where that is 0."""
+        nodes = self.problem.graph.nodes
+        sums = [
+            [float(sum(nodes[self.problem.nodes[v]][name] for v in part)) for name in (attribute, total)]
+            for part in self.parts
+        ]
+        return tuple(a / b if b else float("nan") for a, b in sums)
+
+    @classmethod
+    def from_csv(cls, problem: Districting, path: str | Path, prefix: int | None = None) -> Plan:
+        """Read a block-equivalency file; see `plan_files.from_csv`."""
+        from forcopt.models.districting.plan_files import from_csv
+
+        return from_csv(problem, path, prefix)
+
+    def to_csv(self, path: str | Path, columns: tuple[str, str] = ("GEOID", "District")) -> None:
+        """Write a block-equivalency file; see `plan_files.to_csv`."""
+        from forcopt.models.districting.plan_files import to_csv
+
+        to_csv(self, path, columns)
+
+    @classmethod
+    def from_geojson(
+        cls, problem: Districting, path: str | Path, node: str = "id", district: str = "district"
+    ) -> Plan:
+        """Read the districts of a GeoJSON file's features; see `plan_files.from_geojson`."""
+        from forcopt.models.districting.plan_files import from_geojson
+
+        return from_geojson(problem, path, node, district)
+
+    def to_geojson(self, path: str | Path) -> None:
+        """Write a feature for each node, with its district; see `plan_files.to_geojson`."""
+        from forcopt.models.districting.plan_files import to_geojson
+
+        to_geojson(self, path)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Plan) and self.assignment == other.assignment
 
@@ -127,23 +183,41 @@ class Plan:
             lines.append(f"{d:>8}  {people:>10}  {names}{more}")
         return "\n".join(lines)
 
-    def plot(self, path: str | Path | None = None) -> Any:
+    def _repr_html_(self) -> str:
+        return picture_html(self.plot())
+
+    def plot(
+        self, path: str | Path | None = None, *, pos: Any = None, labels: Any = False, ax: Any = None
+    ) -> Any:
         """Draw the plan as a map.
 
         Nodes with an attribute ``geometry`` (a GeoJSON-like mapping of a polygon or several, or an object
-        that offers one as ``__geo_interface__``, as shapely's do) are drawn as areas; else all nodes are
-        drawn as points at ``x`` and ``y``, or by a planar layout, with cut edges dashed. Up to 20 districts
-        are named with their populations.
+        that offers one as ``__geo_interface__``, as shapely's do) are drawn as areas, unless `pos` is given;
+        else all nodes are drawn as points, with cut edges dashed. Up to 20 districts are named with their
+        populations.
 
         Parameters
         ----------
         path : str or Path, optional
             A ``.png``, ``.svg`` or ``.pdf`` file to write.
+        pos : mapping, optional
+            The place ``(x, y)`` of each node. By default the node's attribute ``pos``; else ``x`` and ``y``,
+            or ``lon`` and ``lat``; else the node itself if it is a pair of numbers; else the layout of
+            Kamada and Kawai.
+        labels : bool or mapping, default False
+            A text for each node, or whether to write its name.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; a new figure if left out.
 
         Returns
         -------
         Any
             The `matplotlib.figure.Figure`.
+
+        Raises
+        ------
+        DeclarationError
+            If `pos` lacks a node.
         """
         from matplotlib import colormaps
         from matplotlib.collections import LineCollection, PathCollection
@@ -152,17 +226,18 @@ class Plan:
         from matplotlib.lines import Line2D
 
         problem, graph = self.problem, self.problem.graph
-        figure = Figure(layout="constrained")
-        axes = figure.add_subplot()
+        axes: Any = Figure(layout="constrained").add_subplot() if ax is None else ax
+        figure: Any = axes.figure
         few = len(self.parts) <= len(_COLOURS)
         palette = to_rgba_array(_COLOURS) if few else colormaps["tab20"](np.arange(20))
         of_district = palette[np.arange(len(self.parts)) % len(palette)]
         colours = of_district[self.labels]
-        if all("geometry" in graph.nodes[v] for v in problem.nodes):
+        spots, areas = None, []
+        if pos is None and all("geometry" in graph.nodes[v] for v in problem.nodes):
             areas = [_area(graph.nodes[v]["geometry"]) for v in problem.nodes]
             axes.add_collection(PathCollection(areas, facecolors=colours, edgecolors="white", linewidths=0.5))
         else:
-            spots = _positions(problem)
+            spots = _positions(problem, pos)
             u, v = problem.arrays.edges.T
             cut = self.labels[u] != self.labels[v]
             lines = np.stack([spots[u], spots[v]], axis=1)
@@ -174,20 +249,29 @@ class Plan:
                 spots[:, 0], spots[:, 1], c=colours, s=90, edgecolors="black", linewidths=0.5, zorder=2
             )
         axes.autoscale_view()
+        if labels:
+            texts = labels if isinstance(labels, Mapping) else {v: v for v in problem.nodes}
+            centers = (
+                spots if spots is not None else [area.get_extents().get_points().mean(0) for area in areas]
+            )
+            for v, (x, y) in zip(problem.nodes, centers, strict=True):
+                axes.text(x, y, str(texts.get(v, "")), ha="center", va="center", fontsize=7, zorder=3)
         wide, high = axes.viewLim.size
-        figure.set_size_inches(8.5, min(max(6.5 * high / wide, 3.0), 10.0) + 0.4)
+        if ax is None:
+            figure.set_size_inches(8.5, min(max(6.5 * high / wide, 3.0), 10.0) + 0.4)
         if len(self.parts) <= 20:
             marks = [
                 Line2D([], [], marker="o", linestyle="", color=colour, label=f"{d}: {people:,}")
                 for d, (colour, people) in enumerate(zip(of_district, self.populations, strict=True))
             ]
-            figure.legend(handles=marks, title="populations", frameon=False, loc="outside right upper")
+            if ax is None:
+                figure.legend(handles=marks, title="populations", frameon=False, loc="outside right upper")
+            else:
+                axes.legend(handles=marks, title="populations", frameon=False, fontsize=7)
         axes.set_aspect("equal", adjustable="datalim")
         axes.set_axis_off()
         axes.set_title(f"{len(self.parts)} districts, cut cost {self.cost:g}")
-        if path is not None:
-            figure.savefig(path)
-        return figure
+        return finished(figure, path)
 
     def to_gerrychain(self) -> Any:
         """Give the plan as a `gerrychain.Partition` with the updaters ``population`` and ``cut_edges``.
@@ -209,15 +293,60 @@ class Plan:
         return Partition(Graph.from_networkx(graph), dict(self.assignment), updaters)
 
 
-def _positions(problem: Districting) -> Array:
+def _matched(
+    problem: Districting, parts: list[tuple[int, ...]], fixed: dict[int, int]
+) -> tuple[tuple[int, ...], ...]:
+    """Assign parts to districts with as few violations of bounds and `Fixed` as possible, then in order."""
+    from scipy.optimize import linear_sum_assignment
+
+    k = len(parts)
+    price = np.zeros((k, k))
+    for i, part in enumerate(parts):
+        people = int(problem.arrays.weights[list(part)].sum())
+        low, high = problem.windows.T
+        price[i] = (people < low) | (people > high)
+        for d in {fixed[v] for v in part if v in fixed}:
+            price[i] += np.arange(k) != d
+    if problem.objective == "deviation":  # the largest deviation is as small as possible
+        held = np.array([problem.arrays.weights[list(part)].sum() for part in parts])
+        apart = np.abs(held[:, None] - problem.means)
+        levels = np.unique(apart)
+        least, most = 0, len(levels) - 1
+        best = price[linear_sum_assignment(price)].sum()
+        while least < most:
+            middle = (least + most) // 2
+            tried = price + 2 * k * (apart > levels[middle])
+            if tried[linear_sum_assignment(tried)].sum() <= best:
+                most = middle
+            else:
+                least = middle + 1
+        price += 2 * k * (apart > levels[least])
+    # Of equal seats the part with the smaller first node gets the smaller number.
+    price += -1e-9 * np.outer(np.arange(k), np.arange(k)) / k**2
+    _, district = linear_sum_assignment(price)
+    out: list[tuple[int, ...]] = [()] * k
+    for i, d in enumerate(district.tolist()):
+        out[d] = parts[i]
+    return tuple(out)
+
+
+def _positions(problem: Districting, pos: Any = None) -> Array:
     import networkx as nx
 
     nodes = problem.graph.nodes
-    if all("x" in nodes[v] and "y" in nodes[v] for v in problem.nodes):
-        return np.array([[nodes[v]["x"], nodes[v]["y"]] for v in problem.nodes], dtype=float)
-    plain = nx.Graph(problem.graph)
-    planar, _ = nx.check_planarity(plain)
-    layout = nx.planar_layout(plain) if planar else nx.circular_layout(plain)
+    if pos is not None:
+        if missing := [v for v in problem.nodes if v not in pos]:
+            raise DeclarationError(f"pos lacks the node {missing[0]!r}; it must give a place for every node")
+        return np.array([pos[v] for v in problem.nodes], dtype=float)
+    for names in (("pos",), ("x", "y"), ("lon", "lat"), ("longitude", "latitude")):
+        if all(name in nodes[v] for v in problem.nodes for name in names):
+            return np.array([np.ravel([nodes[v][n] for n in names]) for v in problem.nodes], dtype=float)
+    if all(isinstance(v, tuple) and len(v) == 2 and np.isreal(v).all() for v in problem.nodes):
+        return np.array(problem.nodes, dtype=float)
+    plain = nx.Graph()  # distances of Kamada and Kawai count edges, not weights
+    plain.add_nodes_from(problem.nodes)
+    plain.add_edges_from((u, v) for u, v in problem.graph.edges() if u != v)
+    layout = nx.kamada_kawai_layout(plain)
     return np.array([layout[v] for v in problem.nodes])
 
 
@@ -225,12 +354,7 @@ def _area(geometry: Any) -> Any:
     """A polygon or multipolygon, with its holes, as a path of matplotlib."""
     from matplotlib.path import Path as Outline
 
-    shape = getattr(geometry, "__geo_interface__", geometry)
-    kind = shape.get("type") if hasattr(shape, "get") else None
-    if kind not in ("Polygon", "MultiPolygon"):
-        raise DeclarationError(f"geometry must be a Polygon or MultiPolygon, not {kind!r}")
-    polygons = [shape["coordinates"]] if kind == "Polygon" else shape["coordinates"]
-    rings = [_turned(ring, hole=i > 0) for polygon in polygons for i, ring in enumerate(polygon)]
+    rings = [_turned(ring, hole=i > 0) for polygon in polygons_of(geometry) for i, ring in enumerate(polygon)]
     return Outline.make_compound_path(*(Outline(ring, closed=True) for ring in rings))
 
 

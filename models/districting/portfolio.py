@@ -53,7 +53,8 @@ def portfolio(
     plan, set partitioning searches for some seconds on at most 128 nodes, and a method with a bound
     follows for the objective ``cut``: column generation on connected planar graphs and where districts hold
     few nodes, else the dynamic program if frontiers hold at most 16 nodes, else the integer program
-    ``labels-separators`` on HiGHS. Other objectives are searched to the end, on at most 128 nodes.
+    ``labels-separators`` on HiGHS. It also follows for the objective ``splits``, and for ``deviation`` on
+    more nodes. Other objectives are searched to the end, on at most 128 nodes.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ def portfolio(
     Raises
     ------
     DeclarationError
-        For another objective than ``cut`` on more than 128 nodes; integer programs take these.
+        For the objective ``inertia`` on more than 128 nodes; integer programs take it.
     """
     deadline = Deadline(time_limit)
     trace = Trace(deadline, on_improvement)
@@ -89,28 +90,28 @@ def portfolio(
     reason = problem.infeasibility_reason()
     if reason:
         return Outcome(None, status=Status.INFEASIBLE, message=reason)
-    searchable = len(problem.nodes) <= LARGEST
+    searchable = _searchable(problem)
     finish = _last(problem)
     if not searchable and finish is None:
         raise DeclarationError(
-            f"method 'portfolio' takes graphs of at most {LARGEST} nodes, or the objective cut; "
+            f"method 'portfolio' takes the objective inertia on at most {LARGEST} nodes; "
             "try the formulations 'separators' or 'shirabe'"
         )
     plan: Plan | None = None
     steps = 0
 
-    def ended(said: Outcome) -> Outcome:
-        said.trace, said.iterations = trace.steps, steps
-        if said.status not in (None, Status.INFEASIBLE) and trace.steps:
-            said.bound = max(trace.steps[-1].bound, -np.inf if said.bound is None else said.bound)
-        return said
+    def ended(outcome: Outcome) -> Outcome:
+        outcome.trace, outcome.iterations = trace.steps, steps
+        if outcome.status not in (None, Status.INFEASIBLE) and trace.steps:
+            outcome.bound = max(trace.steps[-1].bound, -np.inf if outcome.bound is None else outcome.bound)
+        return outcome
 
     if finish is dual_cycles and len(problem.nodes) > _SMALL:
-        said = dual_cycles(problem, time_limit=deadline.left, seed=seed, on_improvement=note)
-        steps += said.iterations
-        if said.status in (None, Status.INFEASIBLE) or trace.over:
-            return ended(said)
-        plan, finish = said.decision, _wider(problem)  # the paths do not fit in memory
+        outcome = dual_cycles(problem, time_limit=deadline.left, seed=seed, on_improvement=note)
+        steps += outcome.iterations
+        if outcome.status in (None, Status.INFEASIBLE) or trace.over:
+            return ended(outcome)
+        plan, finish = outcome.decision, _wider(problem)  # the paths do not fit in memory
     for number, (restarts, steps_each, seconds) in enumerate(_ROUNDS, 1):
         left = deadline.left
         first = local_search(
@@ -130,30 +131,38 @@ def portfolio(
             limit = deadline.left
             if finish is not None or number < len(_ROUNDS):
                 limit = seconds if limit is None else min(limit / 4, seconds)
-            said = set_partitioning(problem, start=plan, time_limit=limit, seed=seed, on_improvement=note)
-            steps += said.iterations
-            plan = said.decision
-            if said.status in (None, Status.INFEASIBLE) or (number == len(_ROUNDS) and finish is None):
-                return ended(said)
+            outcome = set_partitioning(problem, start=plan, time_limit=limit, seed=seed, on_improvement=note)
+            steps += outcome.iterations
+            plan = outcome.decision
+            if outcome.status in (None, Status.INFEASIBLE) or (number == len(_ROUNDS) and finish is None):
+                return ended(outcome)
         if trace.over:
             break
     if finish is None or trace.over:
         status = Status.LIMIT if plan is None else Status.FEASIBLE
         reason = "stopped by on_improvement" if trace.stopped else "stopped by the time limit"
         return ended(Outcome(plan, float("-inf"), status, steps, reason))
-    said = finish(problem, start=plan, time_limit=deadline.left, seed=seed, on_improvement=note)
-    steps += said.iterations
-    return ended(said)
+    outcome = finish(problem, start=plan, time_limit=deadline.left, seed=seed, on_improvement=note)
+    steps += outcome.iterations
+    return ended(outcome)
 
 
 def _value(problem: Districting, plan: Plan) -> float:
     return problem.evaluate(plan).objective
 
 
+def _searchable(problem: Districting) -> bool:
+    """Whether set partitioning takes the problem."""
+    seats = problem.unequal_seats and (problem.objective == "deviation" or bool(problem._fixed()))
+    return len(problem.nodes) <= LARGEST and not seats
+
+
 def _last(problem: Districting) -> Callable[..., Outcome] | None:
     """The method that runs to the end, if there is one for the objective."""
+    if problem.objective == "splits":
+        return _by_cuts
     if problem.objective != "cut":
-        return None
+        return None if _searchable(problem) or problem.objective == "inertia" else _by_cuts
     if problem.districts == 2:
         try:
             cycles_of(problem)
@@ -176,7 +185,6 @@ def _wider(problem: Districting) -> Callable[..., Outcome]:
     except DeclarationError:
         pass
     try:
-        problem.require_cut("portfolio")
         sweep_of(problem)
     except DeclarationError:
         return _by_cuts

@@ -16,12 +16,28 @@ from forcopt.arrays import Array, as_fraction
 from forcopt.data.graphs import graph_from_dict, graph_to_dict
 from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
-from forcopt.models.districting.side_constraints import CannotLink, CutLimit, Fixed, MustLink, SideConstraint
+from forcopt.models.districting.compactness import (
+    AREA,
+    BORDER,
+    PERIMETER,
+    polsby_popper,
+    reock,
+)
+from forcopt.models.districting.side_constraints import (
+    CannotLink,
+    CutLimit,
+    Fixed,
+    MustLink,
+    Share,
+    SideConstraint,
+    SplitLimit,
+)
 from forcopt.problem import Evaluation, Handles, Problem
 
 if TYPE_CHECKING:
     from forcopt.language.model import Model
     from forcopt.models.districting.counts import PlanCounts
+    from forcopt.models.districting.ensemble import Ensemble
     from forcopt.models.districting.plan import Plan
 
 __all__ = ["Districting"]
@@ -76,12 +92,17 @@ class Districting(Problem):
     cost : str, default "cost"
         The edge attribute of the cost of cutting an edge: a decimal number, not negative; 1 where the edge
         has none. A name other than the default must be on some edge.
-    objective : {"cut", "inertia", "deviation"}, default "cut"
+    objective : {"cut", "inertia", "deviation", "splits"}, default "cut"
         ``cut`` (the cost of the cut edges), ``inertia`` (the sum over nodes of population times squared
-        distance to the district's best centre node, after Hess et al. 1965; needs ``x`` and ``y``), or
-        ``deviation`` (the largest distance of a district's population from the mean).
+        distance to the district's best centre node, after Hess et al. 1965; needs ``x`` and ``y``),
+        ``deviation`` (the largest distance of a district's population from the mean), or ``splits`` (the
+        sum over counties of the number of districts that the county meets, less 1).
+    county : str, default "county"
+        The node attribute that names the county of a node, for the objective ``splits``.
+    seats : tuple of int, optional
+        The number of seats of each district; 1 by default. The bounds and the mean hold for each seat.
     side_constraints : tuple of SideConstraint, optional
-        `MustLink`, `CannotLink`, `Fixed`, `CutLimit`.
+        `MustLink`, `CannotLink`, `Fixed`, `CutLimit`, `Share`, `SplitLimit`.
 
     References
     ----------
@@ -105,12 +126,16 @@ class Districting(Problem):
     bounds: tuple[int, int] | None = None
     population: str = "population"
     cost: str = "cost"
-    objective: Literal["cut", "inertia", "deviation"] = "cut"
+    objective: Literal["cut", "inertia", "deviation", "splits"] = "cut"
+    county: str = "county"
+    seats: tuple[Annotated[int, Field(ge=1, strict=True)], ...] | None = None
     side_constraints: tuple[SideConstraint, ...] = ()
 
     @field_serializer("graph")
     def _plain_graph(self, graph: nx.Graph[Any]) -> dict[str, Any]:
-        return graph_to_dict(graph, (self.population, "name", "x", "y", "geometry"), (self.cost,))
+        read = [a for item in self.side_constraints for a in item.attributes()]
+        known = (self.population, "name", "x", "y", "geometry", AREA, PERIMETER, self.county, *read)
+        return graph_to_dict(graph, tuple(dict.fromkeys(known)), (self.cost, BORDER))
 
     @model_validator(mode="after")
     def _check(self) -> Districting:
@@ -122,15 +147,30 @@ class Districting(Problem):
             raise DeclarationError(
                 f"districts is {self.districts}; it must be at most the number of nodes, {len(self.graph)}"
             )
+        if self.seats is not None and len(self.seats) != self.districts:
+            raise DeclarationError(
+                f"seats is {self.seats}; it must have one number for each of the {self.districts} districts"
+            )
         _ = self.arrays
         if self.objective == "inertia":
             _ = self.inertia
+        if self.objective == "splits":
+            _ = self.units(self.county)
         fixed: dict[Any, int] = {}
         for item in self.side_constraints:
             for node in item.named():
                 if node not in self.place:
                     raise DeclarationError(
                         f"side_constraints: {item!r} names the node {node!r}, which the graph lacks"
+                    )
+            if isinstance(item, SplitLimit):
+                _ = self.units(item.attribute)
+            if isinstance(item, Share):
+                _ = self.surplus(item)
+                if item.districts > self.districts:
+                    raise DeclarationError(
+                        f"side_constraints: {item!r}: districts is {item.districts}; "
+                        f"it must be at most {self.districts}"
                     )
             if not isinstance(item, Fixed):
                 continue
@@ -221,8 +261,39 @@ class Districting(Problem):
         return self.total / self.districts
 
     @cached_property
+    def means(self) -> Array:
+        """The mean population of a seat times the seats of each district, shape (districts,)."""
+        if self.seats is None:
+            return np.full(self.districts, self.mean)
+        return np.array([float(Fraction(self.total * s, sum(self.seats))) for s in self.seats])
+
+    @cached_property
+    def windows(self) -> Array:
+        """The smallest and the largest population of each district, int64, shape (districts, 2).
+
+        Examples
+        --------
+        >>> from forcopt.data import grid
+        >>> Districting(grid(2, 5), districts=2, seats=(2, 3), tolerance=0.1).windows.tolist()
+        [[4, 4], [6, 6]]
+        """
+        seats = self.seats or (1,) * self.districts
+        if self.bounds is not None:
+            rows = [(self.bounds[0] * s, self.bounds[1] * s) for s in seats]
+        else:
+            t = as_fraction(self.tolerance, "decimal")
+            means = [Fraction(self.total * s, sum(seats)) for s in seats]
+            rows = [(max(0, ceil((1 - t) * mean)), floor((1 + t) * mean)) for mean in means]
+        return np.array([(min(a, _LARGEST), min(b, _LARGEST)) for a, b in rows], np.int64).reshape(-1, 2)
+
+    @property
+    def unequal_seats(self) -> bool:
+        """Whether two districts have different numbers of seats."""
+        return self.seats is not None and len(set(self.seats)) > 1
+
+    @cached_property
     def population_bounds(self) -> tuple[int, int]:
-        """The smallest and the largest population of a district, both inclusive.
+        """The smallest and the largest population of any district, both inclusive; see also `windows`.
 
         Examples
         --------
@@ -230,10 +301,83 @@ class Districting(Problem):
         >>> Districting(grid(3, 7, population=10), districts=4, tolerance=0.1).population_bounds
         (48, 57)
         """
-        if self.bounds is not None:
-            return self.bounds
-        t, mean = as_fraction(self.tolerance, "decimal"), Fraction(self.total, self.districts)
-        return max(0, ceil((1 - t) * mean)), floor((1 + t) * mean)
+        return int(self.windows[:, 0].min()), int(self.windows[:, 1].max())
+
+    def units(self, attribute: str) -> Array:
+        """The number of the county (or another unit) of each node, in order of first appearance.
+
+        Raises
+        ------
+        DeclarationError
+            If a node lacks the attribute.
+        """
+        if attribute in self._units:
+            return self._units[attribute]
+        numbers: dict[Any, int] = {}
+        for node, data in self.graph.nodes(data=True):
+            if data.get(attribute) is None:
+                raise DeclarationError(f"node {node!r} has no attribute {attribute!r}")
+        self._units[attribute] = np.array(
+            [numbers.setdefault(data[attribute], len(numbers)) for _, data in self.graph.nodes(data=True)],
+            np.int64,
+        )
+        return self._units[attribute]
+
+    @cached_property
+    def _units(self) -> dict[str, Array]:
+        return {}
+
+    @cached_property
+    def _surpluses(self) -> dict[Share, Array]:
+        return {}
+
+    def splits(self, labels: Array, attribute: str | None = None) -> Array:
+        """For each county, the number of districts that it meets, less 1."""
+        units = self.units(self.county if attribute is None else attribute)
+        pairs = np.unique(np.stack([units, labels]), axis=1)
+        return np.asarray(np.bincount(pairs[0]) - 1)
+
+    def surplus(self, share: Share) -> Array:
+        """Integers whose sum over a district is not negative if and only if it meets the share, shape (n,).
+
+        Raises
+        ------
+        DeclarationError
+            If an attribute is missing or no decimal number, or the sums are too large.
+        """
+        if share in self._surpluses:
+            return self._surpluses[share]
+        columns = []
+        for name in share.attributes():
+            column = []
+            for node, data in self.graph.nodes(data=True):
+                try:
+                    exact = as_fraction(data.get(name), "decimal")
+                except (TypeError, ValueError, ZeroDivisionError):
+                    exact = Fraction(-1)
+                if exact < 0:
+                    raise DeclarationError(
+                        f"node {node!r}: {name} is {data.get(name)!r}; it must be a number, not negative"
+                    )
+                column.append(exact)
+            columns.append(column)
+        least = as_fraction(share.at_least, "decimal")
+        over = [a - least * b for a, b in zip(*columns, strict=True)]
+        scale = lcm(*(x.denominator for x in over))
+        if sum(abs(x) for x in over) * scale >= _LARGEST:
+            raise DeclarationError(f"{share!r}: the sums of the attributes exceed 2**53; round them")
+        self._surpluses[share] = np.array([int(x * scale) for x in over], np.int64)
+        return self._surpluses[share]
+
+    @property
+    def shares(self) -> tuple[Share, ...]:
+        """The side constraints on shares."""
+        return tuple(item for item in self.side_constraints if isinstance(item, Share))
+
+    @property
+    def split_limits(self) -> tuple[SplitLimit, ...]:
+        """The side constraints on splits."""
+        return tuple(item for item in self.side_constraints if isinstance(item, SplitLimit))
 
     @cached_property
     def inertia(self) -> Array:
@@ -276,6 +420,20 @@ class Districting(Problem):
         """The largest number of cut pairs that the side constraints allow; None without a limit."""
         return min((item.limit for item in self.side_constraints if isinstance(item, CutLimit)), default=None)
 
+    @cached_property
+    def most_cost(self) -> int | None:
+        """A cost in the units of `arrays` that no plan within the cut limit exceeds; None without a limit."""
+        if self.cut_limit is None:
+            return None
+        costs = np.sort(self.arrays.costs)[::-1]
+        return int(costs[: self.cut_limit].sum())
+
+    @cached_property
+    def pair_limit(self) -> int | None:
+        """The cut limit, unless `most_cost` implies it because all edges cost the same."""
+        same = len(self.arrays.costs) and (self.arrays.costs == self.arrays.costs[0]).all()
+        return None if same and self.arrays.costs[0] else self.cut_limit
+
     def _fixed(self) -> dict[int, list[int]]:
         found: dict[int, list[int]] = {}
         for item in self.side_constraints:
@@ -294,12 +452,24 @@ class Districting(Problem):
         """
         low, high = self.population_bounds
         k, g = self.districts, self.arrays
-        if low > high:
-            return f"no integer lies within the tolerance: the bounds are {low} and {high}"
-        if g.total < k * low:
-            return f"the total population {g.total} is below {k} districts times {low}"
-        if g.total > k * high:
-            return f"the total population {g.total} is above {k} districts times {high}"
+        for least, most in self.windows.tolist():
+            if least > most:
+                return f"no integer lies within the tolerance: the bounds are {least} and {most}"
+        fewest, most = self.windows.sum(axis=0).tolist() if self.unequal_seats else (k * low, k * high)
+        if g.total < fewest:
+            times = (
+                f"{fewest} in {sum(self.seats or ())} seats"
+                if self.unequal_seats
+                else f"{k} districts times {low}"
+            )
+            return f"the total population {g.total} is below {times}"
+        if g.total > most:
+            times = (
+                f"{most} in {sum(self.seats or ())} seats"
+                if self.unequal_seats
+                else f"{k} districts times {high}"
+            )
+            return f"the total population {g.total} is above {times}"
         heavy = int(np.argmax(g.weights))
         if g.weights[heavy] > high:
             return f"node {self.nodes[heavy]!r} has population {g.weights[heavy]}, above {high}"
@@ -326,7 +496,7 @@ class Districting(Problem):
                 return f"node {self.nodes[group[0]]!r} has both to be with and apart from another"
         return ""
 
-    # -- judging -------------------------------------------------------------------------------------------
+    # -- evaluating ----------------------------------------------------------------------------------------
 
     def labels(self, decision: Plan | Mapping[Any, int]) -> Array:
         """Give a plan as an array: the district of each node, by position.
@@ -358,7 +528,7 @@ class Districting(Problem):
         return out
 
     def evaluate(self, decision: Plan | Mapping[Any, int]) -> Evaluation:
-        """Judge a plan: objective, population bounds, contiguity and side constraints.
+        """Evaluate a plan: objective, population bounds, contiguity and side constraints.
 
         Parameters
         ----------
@@ -378,7 +548,7 @@ class Districting(Problem):
         {'contiguity of district 0': 1.0, 'contiguity of district 1': 1.0}
         """
         labels = self.labels(decision)
-        g, (low, high) = self.arrays, self.population_bounds
+        g = self.arrays
         violations: dict[str, float] = {}
         outside = (labels < 0) | (labels >= self.districts)
         if outside.any():
@@ -389,6 +559,7 @@ class Districting(Problem):
             if len(members) == 0:
                 violations[f"district {d} is empty"] = 1.0
                 continue
+            low, high = self.windows[d].tolist()
             short = max(low - people[d], people[d] - high)
             if short > 0:
                 violations[f"population of district {d}"] = float(short)
@@ -399,12 +570,26 @@ class Districting(Problem):
             broken = item.violation(self, labels)
             if broken > 0:
                 violations[f"side_constraints[{number}] {item!r}"] = broken
-        cut = g.cut_cost(labels) / self.cost_scale
-        deviation = float(np.abs(people - self.mean).max())
-        metrics = {"cut": cut, "deviation": deviation}
-        if self.objective == "inertia":
-            metrics["inertia"] = self.total_inertia(labels)
+        metrics = self._metrics(labels, people)
         return Evaluation(metrics[self.objective], violations, metrics)
+
+    def _metrics(self, labels: Array, people: Array) -> dict[str, float]:
+        """The objectives, and the measures of compactness and of splits for which the graph has data."""
+        u, v = self.arrays.edges.T
+        found = {
+            "cut": self.arrays.cut_cost(labels) / self.cost_scale,
+            "cut_edges": float((labels[u] != labels[v]).sum()),
+            "deviation": float(np.abs(people - self.means).max()),
+        }
+        if self.objective == "inertia":
+            found["inertia"] = self.total_inertia(labels)
+        if self.objective == "splits" or all(self.county in self.graph.nodes[v] for v in self.nodes):
+            splits = self.splits(labels)
+            found |= {"splits": float(splits.sum()), "split_counties": float((splits > 0).sum())}
+        for name, scores in (("polsby_popper", polsby_popper(self, labels)), ("reock", reock(self, labels))):
+            if len(scores):
+                found |= {f"{name}_min": float(scores.min()), f"{name}_mean": float(scores.mean())}
+        return found
 
     def total_inertia(self, labels: Array) -> float:
         """The sum of the districts' moments of inertia, each about its best centre node."""
@@ -450,27 +635,70 @@ class Districting(Problem):
 
         return PlanCounts(self, max_cost, method)
 
-    def require(self, method: str, *objectives: str) -> None:
-        """Check that a method can take the objective.
+    def ensemble(
+        self, method: Literal["uniform", "recom"] = "uniform", size: int = 1000, **options: Any
+    ) -> Ensemble:
+        """Draw an ensemble of plans, for histograms of scores and outlier analysis.
+
+        Parameters
+        ----------
+        method : {"uniform", "recom"}, optional
+            ``uniform`` draws independently and uniformly among all plans, by exact counts. ``recom`` takes
+            the plans of a ReCom chain of the package gerrychain, and keeps those that satisfy the side
+            constraints.
+        size : int, optional
+            The number of plans of ``uniform``; of ``recom`` the largest number.
+        max_cost : float, optional
+            Of ``uniform``: only plans of at most this cost are drawn.
+        count_with : str, optional
+            Of ``uniform``: the method of `count`.
+        start : Plan, optional
+            Of ``recom``: the first plan; a local search's by default.
+        thin : int, optional
+            Of ``recom``: one plan is kept of this number of steps.
+        seed : int or numpy.random.Generator, optional
+            Of the draws.
+
+        Returns
+        -------
+        Ensemble
 
         Raises
         ------
         DeclarationError
-            Naming those that it takes.
+            If there is no plan to draw, or the method does not take the problem.
+        NotInstalledError
+            If the package gerrychain is missing, for ``recom``.
+        """
+        from forcopt.models.districting.ensemble import draw_ensemble
+
+        return draw_ensemble(self, method, size, **options)
+
+    def require(self, method: str, *objectives: str, takes: tuple[str, ...] = ()) -> None:
+        """Check that a method takes the objective, and the features that not all methods take.
+
+        Parameters
+        ----------
+        method : str
+            Its name, for the error.
+        *objectives : str
+            The objectives that it takes.
+        takes : tuple of str, optional
+            Of ``"seats"``, ``"Share"`` and ``"SplitLimit"``, those that it takes.
+
+        Raises
+        ------
+        DeclarationError
+            Naming what the method takes, or the methods that take the feature.
         """
         if self.objective not in objectives:
             raise DeclarationError(
                 f"method {method!r} takes the objective {' or '.join(objectives)}, not {self.objective}"
             )
-
-    def require_cut(self, method: str) -> None:
-        """Check that the objective is ``cut``, and that a `CutLimit` is a limit on it.
-
-        Raises
-        ------
-        DeclarationError
-            If not.
-        """
-        self.require(method, "cut")
-        if self.cut_limit is not None and (self.arrays.costs != 1).any():
-            raise DeclarationError(f"method {method!r} takes a CutLimit only if every edge costs 1")
+        given = {"seats": self.unequal_seats, "Share": self.shares, "SplitLimit": self.split_limits}
+        for feature, there in given.items():
+            if there and feature not in takes:
+                raise DeclarationError(
+                    f"method {method!r} does not take {feature}; 'portfolio', 'set-partitioning', "
+                    "'column-generation' and 'labels-separators' do"
+                )

@@ -69,6 +69,7 @@ def recom(
     """
     deadline = Deadline(time_limit)
     trace = Trace(deadline, on_improvement)
+    problem.require("recom", "cut", "inertia", "deviation", "splits", takes=("Share", "SplitLimit"))
     reason = problem.infeasibility_reason()
     if reason:
         return Outcome(None, status=Status.INFEASIBLE, message=reason)

@@ -8,6 +8,7 @@ already cost too much is dropped.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Cover", "set_partitioning"]
 
-CUT, INERTIA, DEVIATION = 0, 1, 2
-_KINDS = {"cut": CUT, "inertia": INERTIA, "deviation": DEVIATION}
+CUT, INERTIA, DEVIATION, SPLITS = 0, 1, 2, 3
+_KINDS = {"cut": CUT, "inertia": INERTIA, "deviation": DEVIATION, "splits": SPLITS}
 _BUDGET = 500_000
 """Partial districts to look at between two looks at the clock."""
 
@@ -98,6 +99,46 @@ def _district_value(kind, district, people, total, parts, inertia):  # type: ign
 
 
 @njit(cache=True)
+def _met(nodes, unit, seen):  # type: ignore[no-untyped-def]
+    """The number of units (counties) that a set of nodes meets."""
+    seen[:] = False
+    count = 0
+    while has(nodes):
+        u = unit[first(nodes)]
+        nodes = without_first(nodes)
+        if not seen[u]:
+            seen[u] = True
+            count += 1
+    return count
+
+
+@njit(cache=True)
+def _admissible(chosen, weight, windows, surplus, least):  # type: ignore[no-untyped-def]
+    """Whether districts fit windows of populations in some order, and enough of them meet each share.
+
+    Windows rise in both bounds, so the order of populations fits if any order does.
+    """
+    people = np.zeros(len(chosen), np.int64)
+    met = np.zeros(len(least), np.int64)
+    sums = np.zeros(len(least), np.int64)
+    for d in range(len(chosen)):
+        rest = (chosen[d, 0], chosen[d, 1])
+        sums[:] = 0
+        while has(rest):
+            v = first(rest)
+            rest = without_first(rest)
+            people[d] += weight[v]
+            for i in range(len(least)):
+                sums[i] += surplus[i, v]
+        met += sums >= 0
+    people.sort()
+    for d in range(len(windows)):
+        if not windows[d, 0] <= people[d] <= windows[d, 1]:
+            return False
+    return bool(np.all(met >= least))
+
+
+@njit(cache=True)
 def _search(  # type: ignore[no-untyped-def]
     near,
     weight,
@@ -110,6 +151,11 @@ def _search(  # type: ignore[no-untyped-def]
     kind,
     inertia,
     limit,
+    units,
+    split_limits,
+    windows,
+    surplus,
+    least,
     best,
     sets,
     numbers,
@@ -125,8 +171,10 @@ def _search(  # type: ignore[no-untyped-def]
     A stack holds partial districts as frames: `sets[i]` the members and the nodes ruled out for it,
     `numbers[i]` its population, the cost and the number of edges from it to what is ruled out, and how many
     districts precede it. `left[d]` holds the nodes not in the first d districts, `values[d]` their population
-    (negated: what is left), objective and number of cut pairs.
+    (negated: what is left), objective and number of cut pairs. Row 0 of `units` holds the counties of the
+    objective, row i + 1 those of limit i on splits; `split_limits` counts pairs of county and district.
     """
+    seen = np.zeros(len(weight), np.bool_)
     adjacent = np.zeros(cost.shape, np.int64)
     for v in range(len(weight)):
         rest = (near[v, 0], near[v, 1])
@@ -199,6 +247,10 @@ def _search(  # type: ignore[no-untyped-def]
             continue
         if kind == CUT:
             value = base + spent
+        elif kind == SPLITS:
+            value = base + _met(district, units[0], seen)
+            if value + _met(minus(room, district), units[0], seen) >= best:
+                continue
         else:
             own = _district_value(kind, district, people, total_weight, parts, inertia)
             value = max(base, own) if kind == DEVIATION else base + own
@@ -206,9 +258,17 @@ def _search(  # type: ignore[no-untyped-def]
             continue
         room = minus(room, district)
         chosen[d, 0], chosen[d, 1] = district
+        split = False
+        for i in range(len(split_limits)):
+            pairs = _met(room, units[i + 1], seen)
+            for e in range(d + 1):
+                pairs += _met((chosen[e, 0], chosen[e, 1]), units[i + 1], seen)
+            split = split or pairs > split_limits[i]
+        if split:
+            continue
         after = parts - d - 1
         if after == 0:
-            if not has(room):
+            if not has(room) and _admissible(chosen, weight, windows, surplus, least):
                 best = value
                 found[:] = chosen
             continue
@@ -249,6 +309,16 @@ class Cover:
         The matrix of moments, for the objective inertia.
     best : float, optional
         Only covers of a smaller value are sought.
+    units : ndarray of int64, shape (1 + q, n), optional
+        The county of each vertex, for the objective splits, then for each limit on splits.
+    split_limits : sequence of int, optional
+        For each of the q limits, the largest number of pairs of a county and a part that meet.
+    windows : ndarray of int64, shape (parts, 2), optional
+        Bounds on the weights of the parts, in some order; those of all parts by default.
+    surplus : ndarray of int64, shape (s, n), optional
+        A part meets share i if row i sums to 0 or more over it.
+    least : sequence of int, optional
+        The least number of parts that meet each share.
 
     Attributes
     ----------
@@ -270,12 +340,25 @@ class Cover:
         kind: int = CUT,
         inertia: Array | None = None,
         best: float = np.inf,
+        units: Array | None = None,
+        split_limits: Sequence[int] = (),
+        windows: Array | None = None,
+        surplus: Array | None = None,
+        least: Sequence[int] = (),
     ) -> None:
         n = graph.size
+        wide = np.zeros((0, 2), np.int64) if windows is None else windows[np.lexsort(windows.T[::-1])]
+        extra = (
+            np.zeros((1, n), np.int64) if units is None else units,
+            np.array(split_limits, np.int64),
+            np.ascontiguousarray(wide),
+            np.zeros((0, n), np.int64) if surplus is None else surplus,
+            np.array(least, np.int64),
+        )
         moments = np.zeros((0, 0)) if inertia is None else inertia
         self.fixed = (
             masks(graph), graph.weights, graph.cost_matrix, _words(must_link), _words(cannot_link), low, high,
-            parts, kind, moments, -1 if limit is None else limit,
+            parts, kind, moments, -1 if limit is None else limit, *extra,
         )  # fmt: skip
         # Frames wait beside a chain of at most n + parts partial districts, each with at most n offspring.
         frames = n * (n + parts) + parts + 1
@@ -352,6 +435,14 @@ def set_partitioning(
     """
     deadline = Deadline(time_limit)
     trace = Trace(deadline, on_improvement)
+    problem.require(
+        "set-partitioning", "cut", "inertia", "deviation", "splits", takes=("seats", "Share", "SplitLimit")
+    )
+    if problem.unequal_seats and (problem.objective == "deviation" or problem._fixed()):
+        raise DeclarationError(
+            "method 'set-partitioning' takes different numbers of seats without Fixed and without the "
+            "objective deviation; 'labels-separators' takes both"
+        )
     reason = problem.infeasibility_reason()
     if reason:
         return Outcome(None, status=Status.INFEASIBLE, message=reason)
@@ -403,6 +494,13 @@ def search_for(problem: Districting, plan: Plan | None) -> Cover:
     kind = _KINDS[problem.objective]
     best = np.inf if plan is None else _in_units(problem, plan)
     low, high = problem.population_bounds
+    limits, shares = problem.split_limits, problem.shares
+
+    def units_of(attribute: str | None) -> Array:
+        if attribute is None and kind != SPLITS:
+            return np.zeros(len(order), np.int64)
+        return problem.units(attribute or problem.county)[order]
+
     return Cover(
         problem.arrays.reordered(order),
         low,
@@ -414,6 +512,11 @@ def search_for(problem: Districting, plan: Plan | None) -> Cover:
         kind,
         problem.inertia[np.ix_(order, order)] if kind == INERTIA else None,
         best,
+        np.array([units_of(name) for name in (None, *(item.attribute for item in limits))]),
+        [item.limit + int(problem.units(item.attribute).max()) + 1 for item in limits],
+        problem.windows if problem.unequal_seats else None,
+        np.array([problem.surplus(share)[order] for share in shares], np.int64).reshape(-1, len(order)),
+        [share.districts for share in shares],
     )
 
 
@@ -424,6 +527,7 @@ def _in_units(problem: Districting, plan: Plan) -> float:
         "cut": float(round(value * problem.cost_scale)),
         "deviation": float(round(value * problem.districts)),
         "inertia": value * (1 - 1e-12),
+        "splits": value + (problem.units(problem.county).max() + 1.0 if problem.objective == "splits" else 0),
     }[problem.objective]
 
 

@@ -1,10 +1,11 @@
-"""Side constraints of a districting plan; each judges a plan by itself."""
+"""Side constraints of a districting plan; each tells by how much a plan violates it."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 from pydantic import BeforeValidator, Field, field_validator
 
 from forcopt.arrays import Array
@@ -14,7 +15,7 @@ from forcopt.errors import DeclarationError
 if TYPE_CHECKING:
     from forcopt.models.districting.problem import Districting
 
-__all__ = ["CannotLink", "CutLimit", "Fixed", "MustLink", "SideConstraint"]
+__all__ = ["CannotLink", "CutLimit", "Fixed", "MustLink", "Share", "SideConstraint", "SplitLimit"]
 
 
 def _node(value: Any) -> Any:
@@ -35,21 +36,25 @@ class SideConstraint(Declared):
     tag = "side"
 
     def named(self) -> tuple[Any, ...]:
-        """The nodes that it speaks of."""
+        """The nodes that it names."""
+        return ()
+
+    def attributes(self) -> tuple[str, ...]:
+        """The node attributes that it reads."""
         return ()
 
     @abstractmethod
     def violation(self, problem: Districting, labels: Array) -> float:
-        """By how much a plan (the district of each node, by position) breaks it; 0 if it holds."""
+        """By how much a plan (the district of each node, by position) violates it; 0 if it holds."""
 
 
 class _OfNodes(SideConstraint):
-    """A demand on several nodes."""
+    """A constraint on several nodes."""
 
     nodes: Nodes
 
     def named(self) -> tuple[Any, ...]:
-        """The nodes that it speaks of."""
+        """The nodes that it names."""
         return self.nodes
 
     def spread(self, problem: Districting, labels: Array) -> int:
@@ -107,7 +112,7 @@ class Fixed(SideConstraint):
     district: int = Field(ge=0)
 
     def named(self) -> tuple[Any, ...]:
-        """The node that it speaks of."""
+        """The node that it names."""
         return (self.node,)
 
     def violation(self, problem: Districting, labels: Array) -> float:
@@ -130,3 +135,78 @@ class CutLimit(SideConstraint):
         """By how many pairs the plan exceeds the limit."""
         u, v = problem.arrays.edges.T
         return max(0.0, float((labels[u] != labels[v]).sum()) - self.limit)
+
+
+class Share(SideConstraint):
+    """In some districts, a group has at least a given share of a total.
+
+    A district meets the share if its sum of `attribute` is at least `at_least` times its sum of `total`.
+    At least `districts` districts meet it. With a minority's voting-age population, the voting-age
+    population, and 0.5, these are majority-minority districts.
+
+    Attributes
+    ----------
+    attribute : str
+        The node attribute of the group: a decimal number, not negative.
+    total : str
+        The node attribute of the total: a decimal number, not negative.
+    at_least : float
+        From 0 to 1; compared exactly, from its decimal digits.
+    districts : int, default 1
+        The least number of districts that meet the share.
+
+    Examples
+    --------
+    >>> from forcopt.data import grid
+    >>> from forcopt.models import Districting
+    >>> g = grid(1, 4)
+    >>> for v, black in enumerate([5, 0, 0, 7]):
+    ...     g.nodes[v].update(vap=10, black=black)
+    >>> share = Share(attribute="black", total="vap", at_least=0.5)
+    >>> p = Districting(g, 2, bounds=(1, 3), side_constraints=[share])
+    >>> p.solve().decision.assignment
+    {0: 0, 1: 1, 2: 1, 3: 1}
+    """
+
+    attribute: str
+    total: str
+    at_least: float = Field(ge=0, le=1, allow_inf_nan=False)
+    districts: int = Field(default=1, ge=1, strict=True)
+
+    def attributes(self) -> tuple[str, ...]:
+        """The node attributes that it reads."""
+        return (self.attribute, self.total)
+
+    def violation(self, problem: Districting, labels: Array) -> float:
+        """The number of districts that are missing to the demanded number."""
+        surplus = problem.surplus(self)
+        inside = (labels >= 0) & (labels < problem.districts)
+        sums = np.zeros(problem.districts, np.int64)
+        np.add.at(sums, labels[inside], surplus[inside])
+        filled = np.bincount(labels[inside], minlength=problem.districts) > 0
+        return float(max(0, self.districts - int(((sums >= 0) & filled).sum())))
+
+
+class SplitLimit(SideConstraint):
+    """Counties are split at most a number of times.
+
+    A county whose nodes lie in r districts is split r - 1 times.
+
+    Attributes
+    ----------
+    limit : int
+        The largest total number of splits, inclusive.
+    attribute : str, default "county"
+        The node attribute that names the county of a node, or another unit to keep whole.
+    """
+
+    limit: int = Field(ge=0)
+    attribute: str = "county"
+
+    def attributes(self) -> tuple[str, ...]:
+        """The node attribute that it reads."""
+        return (self.attribute,)
+
+    def violation(self, problem: Districting, labels: Array) -> float:
+        """By how many splits the plan exceeds the limit."""
+        return float(max(0, int(problem.splits(labels, self.attribute).sum()) - self.limit))

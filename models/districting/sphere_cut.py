@@ -24,15 +24,17 @@ def tables_of(problem: Districting) -> SphereCut:
     Raises
     ------
     DeclarationError
-        For another objective, a `CutLimit` with costs other than 1, or a width over 16.
+        For another objective, for a feature that the method does not take, or a width over 16.
     """
-    problem.require_cut("sphere-cut")
+    problem.require("sphere-cut", "cut")
     cached = problem.__dict__.get("_tables")
     if cached is None:
         low, high = problem.population_bounds
         chained = [(a, b) for group in problem.must_link for a, b in pairwise(group)]
         decomposition = BranchDecomposition.of(problem.arrays, [*problem.cannot_link, *chained])
-        cached = SphereCut(decomposition, low, high, problem.districts, problem.cannot_link, chained)
+        cached = SphereCut(
+            decomposition, low, high, problem.districts, problem.cannot_link, chained, problem.pair_limit
+        )
         problem.__dict__["_tables"] = cached
     assert isinstance(cached, SphereCut)
     return cached
@@ -59,7 +61,7 @@ def sphere_cut(
     Parameters
     ----------
     problem : Districting
-        With the objective ``cut``; a `CutLimit` only if every edge costs 1.
+        With the objective ``cut``, equal seats, and side constraints other than `Share` and `SplitLimit`.
     start : Plan, optional
         A feasible plan; only cheaper ones are sought. A local search gives one by default.
     time_limit : float, optional
@@ -74,6 +76,7 @@ def sphere_cut(
     Outcome
         With the bound of the last relaxation, if the time limit ends the method.
     """
+    problem.require("sphere-cut", "cut")
     if len(problem.nodes) == 1 and not problem.infeasibility_reason():
         return Outcome(Plan.of(problem, [[0]]))
     return decide(problem, lambda: tables_of(problem), start, time_limit, seed, on_improvement)

@@ -14,6 +14,7 @@ from forcopt.models.fair_auctions.highest_bid import best_welfare
 from forcopt.models.fair_auctions.payments import Charges, RuleName, payments
 from forcopt.models.fair_auctions.stability import PowerStability, StabilityFunction
 from forcopt.numeric import MatchingLottery, birkhoff
+from forcopt.problem.drawing import finished, panel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -127,24 +128,21 @@ class Allocation:
             f"worst ratio {self.ratios.min(initial=1.0):.6g}>"
         )
 
-    def plot(self, path: str | Path | None = None) -> Figure:
+    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
         """Draw each user's chances of ads to have any slot, as a heat map.
 
         Parameters
         ----------
         path : str or Path, optional
             Where to save the picture, if given.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; a new figure if left out.
         """
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(6.0, 3.6), layout="constrained")
-        axes = figure.subplots()
+        figure, axes = panel(ax, (6.0, 3.6))
         image = axes.imshow(self.marginals.sum(axis=2).T, aspect="auto", vmin=0, vmax=1, cmap="viridis")
         axes.set(xlabel="user", ylabel="ad")
-        figure.colorbar(image, label="probability of a slot")
-        if path is not None:
-            figure.savefig(path)
-        return figure
+        figure.colorbar(image, ax=axes, label="probability of a slot")
+        return finished(figure, path)
 
 
 class Audit(NamedTuple):

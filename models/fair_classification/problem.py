@@ -46,7 +46,7 @@ class FairClassification(Problem):
     ----------
     features : Numbers
         Of the n records, shape ``(n, d)``; arrays or a pandas frame of numbers.
-    labels : Annotated[Integers, BeforeValidator(lambda v: read_binary(v, "the array"))]
+    labels : Integers
         0 or 1 for each record.
     groups : Groups
         The group of each record, of any type; None or NaN where missing (such a record counts in the error

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.problem.drawing import finished, panel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -68,25 +69,21 @@ class Seats:
             lines.append(f"equal claims to the last seat: {', '.join(self.tied)}")
         return "\n".join(lines)
 
-    def plot(self, path: str | Path | None = None) -> Figure:
+    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
         """Draw seats and quotas by state.
 
         Parameters
         ----------
         path : str or Path, optional
             The file to save the picture to; its ending gives the format.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; a new figure if left out.
         """
-        from matplotlib.figure import Figure
-
         order = np.argsort(-self.quotas, kind="stable")[:_SHOWN]
         places = np.arange(len(order))
-        figure = Figure(figsize=(max(5.0, 1.2 + 0.2 * len(order)), 3.6), layout="constrained")
-        axes = figure.subplots()
+        figure, axes = panel(ax, (max(5.0, 1.2 + 0.2 * len(order)), 3.6))
         axes.bar(places, self.seats[order], color="#9ecae1", label="seats")
         axes.plot(places, self.quotas[order], "_", color="#000000", label="quota")
         axes.set_xticks(places, [self.names[i] for i in order], rotation=90)
-        axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False)
-        if path is not None:
-            figure.savefig(path)
-        return figure
+        return finished(figure, path)

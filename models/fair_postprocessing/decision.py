@@ -12,6 +12,7 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_binary, read_groups, same_length
 from forcopt.privacy import ObservedGroups, RandomizedResponse
+from forcopt.problem.drawing import COLOURS, MARKERS, finished, panel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -118,26 +119,25 @@ class RandomizedPostprocessor:
             lines.append(f"{name:{width}}  {if_zero:12.4f}  {if_one:12.4f}")
         return "\n".join(lines)
 
-    def plot(self, path: str | Path | None = None) -> Figure:
+    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
         """Draw each group's rates before (hollow) and after (filled), within all that it could reach.
 
         Parameters
         ----------
         path : str or Path, optional
             The file to save the picture to; its ending gives the format.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; a new figure if left out.
         """
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(5.0, 5.0), layout="constrained")
-        axes = figure.subplots()
+        figure, axes = panel(ax, (5.0, 5.0))
         axes.plot([0, 1], [0, 1], color="0.8", linewidth=1, zorder=0)
         for a, name in enumerate(self.groups):
             base, after = self.base_rates[:, a], self.rates[:, a]
             reachable = np.array([[0.0, 0.0], base, [1.0, 1.0], 1.0 - base])
-            color = f"C{a}"
+            color, marker = COLOURS[a % len(COLOURS)], MARKERS[a % len(MARKERS)]
             axes.fill(*reachable.T, facecolor=color, edgecolor=color, alpha=0.12)
-            axes.plot(*base, marker="o", linestyle="", color=color, markerfacecolor="white")
-            axes.plot(*after, marker="o", linestyle="", color=color, label=name)
+            axes.plot(*base, marker=marker, linestyle="", color=color, markerfacecolor="white")
+            axes.plot(*after, marker=marker, linestyle="", color=color, label=name)
         axes.set(
             xlabel="false positive rate",
             ylabel="true positive rate",
@@ -146,6 +146,4 @@ class RandomizedPostprocessor:
             aspect="equal",
         )
         axes.legend(loc="lower right")
-        if path is not None:
-            figure.savefig(path)
-        return figure
+        return finished(figure, path)

@@ -40,7 +40,7 @@ class FairPostprocessing(Problem):
         How many records there are, indexed ``[prediction, group, label]``; shape ``(2, K, 2)``.
     constraint : Notion
         The fairness notion, such as ``EqualizedOdds(0.05)``; notions combine with ``&``.
-    groups : tuple[Annotated[str, BeforeValidator(str)], ...], optional
+    groups : tuple[str, ...], optional
         Names of the K groups; ``"0"``, ``"1"``, ... by default. Or a `RandomizedResponse`, which says
         `channel`.
     channel : RandomizedResponse, optional

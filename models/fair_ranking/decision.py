@@ -12,7 +12,9 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
+from forcopt.notebook import picture_html
 from forcopt.numeric import birkhoff, decompose_permutahedron
+from forcopt.problem.drawing import MARKERS, finished, panel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -161,7 +163,10 @@ class RankingLottery:
         weights, rankings = self.lottery
         return Ranking(np.array(rankings[np.random.default_rng(seed).choice(len(weights), p=weights)]))
 
-    def plot(self, groups: Any = None, path: str | Path | None = None) -> Figure:
+    def _repr_html_(self) -> str:
+        return picture_html(self.plot())
+
+    def plot(self, groups: Any = None, path: str | Path | None = None, *, ax: Any = None) -> Figure:
         """Draw the exposure of the candidates, from most to least, by group.
 
         Parameters
@@ -170,24 +175,23 @@ class RankingLottery:
             The group of each candidate.
         path : str or Path, optional
             Where to save the picture.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; a new figure if left out.
         """
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(6.0, 3.5), layout="constrained")
-        axes = figure.subplots()
+        figure, axes = panel(ax, (6.0, 3.5))
         labels = np.full(self.count, "all") if groups is None else np.array([str(g) for g in groups])
-        for name in np.unique(labels):
+        for at, name in enumerate(np.unique(labels)):
             axes.step(
                 np.arange((labels == name).sum()),
                 np.sort(self.exposures[labels == name])[::-1],
                 where="mid",
                 label=name,
+                marker=MARKERS[at % len(MARKERS)],
+                markersize=4,
             )
         axes.set(xlabel="candidates, from most to least exposed", ylabel="expected weight of position")
         axes.legend(frameon=False)
-        if path is not None:
-            figure.savefig(path)
-        return figure
+        return finished(figure, path)
 
     def __str__(self) -> str:
         return f"<lottery over rankings of {len(self.position_weights)} of {self.count} candidates>"

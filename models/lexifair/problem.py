@@ -22,6 +22,7 @@ from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.models.lexifair.levels import Level
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
+from forcopt.problem.drawing import MARKERS, finished, panel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -98,6 +99,7 @@ class GroupModel:
         *,
         label: str = "this model",
         others: dict[str, GroupModel] | None = None,
+        ax: Any = None,
     ) -> Figure:
         """Draw the group losses from the largest to the smallest, beside the losses of other models.
 
@@ -105,26 +107,25 @@ class GroupModel:
         ----------
         path : str or Path, optional
             The file to save the picture to; its ending gives the format.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; a new figure if left out.
         label : str, default "this model"
             Of this model.
         others : dict[str, GroupModel], optional
             More models of the same groups, by label.
         """
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(6.0, 3.6), layout="constrained")
-        axes = figure.subplots()
+        figure, axes = panel(ax, (6.0, 3.6))
         place = np.arange(1, len(self.losses) + 1)
-        style: dict[str, Any] = {"marker": "o", "drawstyle": "steps-mid"}
-        for name, model in (others or {}).items():  # dashed and above, so that covered lines stay visible
+        style: dict[str, Any] = {"drawstyle": "steps-mid"}
+        for at, (name, model) in enumerate((others or {}).items(), 1):  # dashed and above: both stay visible
+            style["marker"] = MARKERS[at % len(MARKERS)]
             axes.plot(place, model.sorted_losses, label=name, linestyle="dashed", zorder=3, **style)
+        style["marker"] = MARKERS[0]
         axes.plot(place, self.sorted_losses, label=label, linewidth=3.0, zorder=2, **style)
         axes.set(xlabel="rank of the group", ylabel="mean loss in the group", xticks=place)
         axes.set_ylim(bottom=0.0)
         axes.legend()
-        if path is not None:
-            figure.savefig(path)
-        return figure
+        return finished(figure, path)
 
 
 def _members(value: Any) -> Any:
@@ -142,11 +143,11 @@ class Lexifair(Problem):
     ----------
     labels : Numbers
         Of the n records.
-    groups : Annotated[tuple[tuple[int, ...], ...], BeforeValidator(_members)]
+    groups : tuple[tuple[int, ...], ...]
         For each of the K groups its records, counted from 0; groups may overlap.
-    names : tuple[Annotated[str, BeforeValidator(str)], ...], optional
+    names : tuple[str, ...], optional
         Of the groups; ``"0"``, ``"1"``, ... by default.
-    levels : Annotated[int, Field(ge=1)], optional
+    levels : int, optional
         How many of the largest losses matter, ℓ; all K by default.
     """
 

@@ -43,7 +43,7 @@ class LexifairRegression(Lexifair):
     ----------
     features : Numbers
         Shape ``(n, d)``; add a column of ones for an intercept.
-    radius : Annotated[float, Field(gt=0, allow_inf_nan=False)], optional
+    radius : float, optional
         The Euclidean norm of the coefficients is at most this; None for no limit.
 
     Raises

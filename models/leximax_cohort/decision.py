@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +12,9 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.models.leximax_cohort.panel import draw_publicly, gini
 from forcopt.models.leximax_cohort.rounding import cohort_lottery, exact_marginals
+from forcopt.notebook import picture_html, table_html
 from forcopt.numeric import dependent_rounding
+from forcopt.problem.drawing import finished, panel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,6 +74,12 @@ class CohortLottery:
         if np.abs(self.marginals - np.round(self.marginals)).max() > _WHOLE:
             raise DeclarationError("the members are drawn by lot: use sample() or distribution()")
         return tuple(np.flatnonzero(self.marginals > 0.5).tolist())
+
+    def _repr_html_(self) -> str:
+        order = np.argsort(self.marginals, kind="stable")
+        rows = [(int(i), f"{self.marginals[i]:.4f}") for i in order]
+        chances = table_html("chances of the candidates, least first", ("candidate", "probability"), rows)
+        return picture_html(self.plot()) + chances
 
     def sample(self, seed: int | np.random.Generator | None = None) -> Array:
         """Draw a cohort of exactly the size, in which each candidate is with its probability.
@@ -216,18 +224,17 @@ class CohortLottery:
             lines.append(f"and {len(named) - _MOST_LISTED} more")
         return "\n".join(lines)
 
-    def plot(self, path: str | Path | None = None) -> Figure:
+    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
         """Draw the groups' utilities from the smallest up, above the utilities of an equal chance for all.
 
         Parameters
         ----------
         path : str or Path, optional
             The file to save the picture to; its ending gives the format.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; a new figure if left out.
         """
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(6.0, 3.6), layout="constrained")
-        axes = figure.subplots()
+        figure, axes = panel(ax, (6.0, 3.6))
         problem = self.problem
         even = np.full(len(self.marginals), problem.size / len(self.marginals))
         ranks = np.arange(1, len(self.utilities) + 1)
@@ -243,8 +250,5 @@ class CohortLottery:
         )
         axes.set(xlabel=labels[0], ylabel=labels[1], ylim=(0, None))
         axes.grid(axis="y", color="#e5e5e5")
-        axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False)
-        if path is not None:
-            figure.savefig(path)
-        return figure
+        return finished(figure, path)

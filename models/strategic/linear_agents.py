@@ -76,7 +76,7 @@ class LinearAgents(Problem):
     ----------
     X : Numbers
         Where the agents start, shape ``(n, d)``.
-    truth : tuple[Numbers, Annotated[float, Field(allow_inf_nan=False)]]
+    truth : tuple[Numbers, float]
         The pair ``(a, b)``: qualified means ``a x >= b``; `a` has shape ``(d,)`` and is not negative.
     costs : Numbers
         The cost of raising each feature by one unit, shape ``(d,)``, positive.

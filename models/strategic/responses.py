@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.problem.drawing import finished, panel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,42 +68,39 @@ class Responses:
             f"{self.false_positives:g} false positives, {rejected:g} rejected, effort {self.effort:g}>"
         )
 
-    def plot(self, path: str | Path | None = None) -> Figure:
+    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
         """Draw the moves in the plane of the first two features; without features, who meets which criterion.
 
         Parameters
         ----------
         path : str or Path, optional
             The file to save the picture to; its ending gives the format.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; a new figure if left out.
         """
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(5.5, 4.5), layout="constrained")
-        axes = figure.subplots()
+        figure, axes = panel(ax, (5.5, 4.5))
         kinds = (
-            ("true positive", self.true_positive, "#0072B2"),
-            ("false positive", self.false_positive, "#D55E00"),
+            ("true positive", self.true_positive, "#0072B2", "o"),
+            ("false positive", self.false_positive, "#D55E00", "D"),
         )
         if self.start is not None and self.position is not None and self.start.shape[1] >= 2:
             rejected = self.choice < 0
-            axes.plot(*self.start[rejected, :2].T, "o", color="0.6", label="rejected")
-            for label, mask, color in kinds:
+            axes.plot(*self.start[rejected, :2].T, "s", color="0.6", label="rejected")
+            for label, mask, color, marker in kinds:
                 before, after = self.start[mask, :2], self.position[mask, :2]
-                axes.plot(*before.T, "o", color=color, markerfacecolor="white")
-                axes.plot(*after.T, "o", color=color, label=label)
+                axes.plot(*before.T, marker, color=color, markerfacecolor="white")
+                axes.plot(*after.T, marker, color=color, label=label)
                 for a, b in zip(before, after, strict=True):
                     axes.annotate("", b, a, arrowprops={"arrowstyle": "->", "color": color})
             axes.set(xlabel="feature 0", ylabel="feature 1")
         else:
             met = np.unique(self.choice[self.choice >= 0])
             bottom = np.zeros(len(met))
-            for label, mask, color in kinds:
+            for label, mask, color, _ in kinds:
                 total = np.array([self.weights[mask & (self.choice == p)].sum() for p in met])
                 axes.bar([str(p) for p in met], total, bottom=bottom, color=color, label=label)
                 bottom += total
             axes.set(xlabel="criterion", ylabel="weight of agents")
             axes.set_ylim(0, 1.05 * bottom.max() if met.size else 1.0)
         axes.legend()
-        if path is not None:
-            figure.savefig(path)
-        return figure
+        return finished(figure, path)

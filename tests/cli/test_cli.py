@@ -148,7 +148,6 @@ def test_no_solution_is_exit_code_1_with_its_reason(forcopt):
         (["solve", "rucksack/small", "-b", "absent"], "install it with: pip install broken"),
         (["solve", "rucksack/small", "-O", "cup=1"], "did you mean 'cap'?"),
         (["solve", "rucksack/small", "-O", "cap"], "it must be NAME=VALUE"),
-        (["solve", "rucksack/small", "--plot", "x.png"], "a ndarray cannot be drawn"),
         (["solve", "rucksack/small", "-m", "greedy", "-b", "highs"], "uses no backend"),
         (["solve", "bad.json"], "bad.json: Rucksack: capacity is -1; input should be greater than 0"),
         (["solve", "broken.json"], "broken.json is not valid JSON"),

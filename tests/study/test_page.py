@@ -102,7 +102,7 @@ def test_every_chart_is_drawn_and_tells_of_the_point_under_the_mouse(opened):
     opened.locator("#tabs button[data-chart=scaling]").click()
     assert "greedy: size^1.00 ± " in opened.locator("#note").inner_text()
     assert opened.locator("#tip").is_hidden()
-    opened.locator("#chart svg circle").first.hover(force=True)
+    opened.locator("#chart svg > path.mark").first.hover(force=True)
     assert "milp@highs on n4 <0>: 9, 0.09" in opened.locator("#tip").inner_text()
     opened.mouse.move(5, 5)
     assert opened.locator("#tip").is_hidden()
@@ -141,7 +141,7 @@ def test_forty_methods_fit_into_the_legend(comparison, browser, tmp_path):
 
 def test_a_click_on_the_legend_hides_a_method(opened):
     opened.locator("#tabs button[data-chart=scaling]").click()
-    points = opened.locator("#chart svg circle[opacity]")
+    points = opened.locator("#chart svg > path.mark")
     assert points.count() == 12
     opened.locator("#chart .legend", has_text="greedy").click()
     assert points.count() == 6
@@ -153,7 +153,7 @@ def test_any_two_numbers_of_the_runs_that_are_left(opened):
     opened.locator("#tabs button[data-chart=explore]").click()
     opened.locator("select[data-axis=x]").select_option(label="size")
     opened.locator("select[data-axis=y]").select_option(label="objective")
-    points = opened.locator("#chart svg circle[opacity]")
+    points = opened.locator("#chart svg > path.mark")
     assert points.count() == 12  # those that failed have no objective
     opened.locator("select[data-column=method]").select_option("milp@highs")
     assert points.count() == 6
@@ -204,3 +204,50 @@ def test_a_large_declaration_is_left_out(tmp_path, monkeypatch):
     comparison.to_html(tmp_path / "x.html")
     text = (tmp_path / "x.html").read_text()
     assert text.count("too large to be shown here") == 1
+
+
+def test_the_page_says_when_and_what(opened, comparison):
+    import datetime
+
+    text = opened.locator("#summary").inner_text()
+    assert text.startswith("18 runs of 3 methods on 6 instances: 6 optimal") and "6 failed" in text
+    assert datetime.date.today().isoformat() in opened.locator("#made").inner_text()
+
+
+def test_the_keyboard_sorts(opened, comparison):
+    head = opened.locator("thead th", has_text="objective").first
+    head.focus()
+    opened.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "ascending"
+    values = sorted(r.objective for r in comparison.rows if r.solved)
+    assert column(opened, "objective")[: len(values)] == [f"{v:.8g}" for v in values]
+    opened.keyboard.press("Space")
+    assert head.get_attribute("aria-sort") == "descending"
+
+
+def test_columns_are_chosen(opened):
+    opened.locator("details summary").first.click()
+    assert opened.locator("thead th", has_text="objective").first.is_visible()
+    opened.locator("#columns label", has_text="objective").first.locator("input").uncheck()
+    assert not opened.locator("thead th", has_text="objective").first.is_visible()
+    assert (
+        opened.locator("tbody tr").first.locator("td:not([hidden])").count()
+        < opened.locator("thead th").count()
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_in_either_scheme(comparison, browser, tmp_path, scheme):
+    path = tmp_path / "report.html"
+    comparison.to_html(path)
+    tab = browser.new_page(viewport={"width": 390, "height": 800}, color_scheme=scheme)
+    tab.goto(path.as_uri())
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+    paper = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert paper == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(22, 24, 29)")
+    letters = tab.evaluate(
+        "() => Math.min(...[...document.querySelectorAll('#chart svg text')]"
+        ".map(t => t.getBoundingClientRect().height))"
+    )
+    assert letters >= 11
+    tab.close()

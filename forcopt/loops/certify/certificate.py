@@ -14,6 +14,7 @@ from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.loops.certify.evaluation import ROUGH, ExactPoint, exact_values
 from forcopt.loops.exact_lp import Rational, fraction
+from forcopt.notebook import facts_html
 
 __all__ = ["Certificate", "as_text", "certificate_of"]
 
@@ -59,6 +60,11 @@ class Certificate:
     stages: tuple[Fraction, ...] = ()
     dual: tuple[Fraction, ...] | None = field(default=None, repr=False)
     model: Model | None = field(default=None, repr=False)
+
+    def _repr_html_(self) -> str:
+        names = ("feasible", "optimal", "objective", "bound", "violation", "moved")
+        facts = {n: v for n in names if (v := getattr(self, n)) is not None}
+        return facts_html("certificate", facts | {"how": self.how})
 
     def __getitem__(self, expression: Expression) -> Array:
         if self.point is None or self.model is None:

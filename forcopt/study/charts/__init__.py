@@ -1,4 +1,4 @@
-"""What the pictures of a comparison show: one chart a file, as numbers, for paper and screen alike."""
+"""The charts of a comparison as numbers, for paper and screen alike: one chart a file."""
 
 from collections.abc import Callable
 

@@ -16,7 +16,7 @@ __all__ = ["cactus"]
 
 
 def cactus(comparison: Comparison, *, measure: str = "seconds", tolerance: float = 1e-4) -> Chart:
-    """How many tests a method solves if it may take so much for each.
+    """The number of tests that a method solves within a given amount for each.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def cactus(comparison: Comparison, *, measure: str = "seconds", tolerance: float
     values = comparison.numbers(measure)
     taken = times(comparison, tolerance, measure)
     if not np.isfinite(taken).any():
-        raise DeclarationError(f"no method solves any test, or says what {measure} it took")
+        raise DeclarationError(f"no method solves any test, or none reports its {measure}")
     series = []
     for column, name in enumerate(methods(comparison)):
         costs = np.sort(taken[np.isfinite(taken[:, column]), column])

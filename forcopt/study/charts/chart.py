@@ -31,7 +31,7 @@ class Series:
     kind : Literal["points", "line", "steps"], default "points"
         How they are joined; steps stay at a value until the next point.
     tips : tuple[str, ...], optional
-        What to say of each point; its numbers if left out.
+        The text at each point; its numbers if left out.
     low, high : Array, optional
         An interval around each y, if there is one.
     dashed : bool, default False
@@ -55,11 +55,11 @@ class Chart:
     Attributes
     ----------
     title : str
-        What it shows.
+        The title.
     x, y : str
-        What the axes show, with units.
+        The quantities on the axes, with units.
     series : Sequence[Series]
-        What is drawn, in order.
+        The drawn objects, in order.
     log_x, log_y : bool, default False
         Whether an axis is logarithmic.
     note : str, default ""
@@ -95,10 +95,10 @@ def _arrays(series: Series) -> dict[str, Array | None]:
 
 
 def naming(comparison: Comparison) -> Callable[[Run], str]:
-    """What a run is one of: ``method@backend``; or ``@backend`` if backends are all that is compared.
+    """The compared name of a run: ``method@backend``, or ``@backend`` if only backends are compared.
 
     So it is if every instance has one method only, but not all the same, as when ``"@scip"`` stands for each
-    problem's own formulation: a profile of one curve for each instance and backend would tell nothing.
+    problem's own formulation: a profile of one curve for each instance and backend would show nothing.
     """
     own: dict[str, set[str]] = {}
     for row in comparison.rows:
@@ -110,7 +110,7 @@ def naming(comparison: Comparison) -> Callable[[Run], str]:
 
 
 def methods(comparison: Comparison) -> list[str]:
-    """What is compared, by the names that `naming` gives, in order."""
+    """The compared methods or backends, by the names that `naming` gives, in order."""
     return list(dict.fromkeys(map(naming(comparison), comparison.rows)))
 
 
@@ -118,7 +118,7 @@ Test = tuple[str, str, int | None, int]
 
 
 def tests(comparison: Comparison) -> dict[Test, dict[str, Run]]:
-    """What methods are measured on: each instance with each seed and repeat; there the run of each method."""
+    """The tests of methods, each an instance with a seed and a repeat, with the run of each method there."""
     name = naming(comparison)
     found: dict[Test, dict[str, Run]] = {}
     for row in comparison.rows:
@@ -138,7 +138,7 @@ def solved(run: Run, tolerance: float) -> bool:
 
 
 def times(comparison: Comparison, tolerance: float, measure: str) -> Array:
-    """A row for each test, a column for each method: what it took, infinite if it was not solved."""
+    """The amounts, a row for each test and a column for each method, infinite if it was not solved."""
     names = methods(comparison)
     found = np.full((len(all_tests := tests(comparison)), len(names)), np.inf)
     for at, runs in enumerate(all_tests.values()):

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.problem.drawing import COLOURS, MARKERS
 from forcopt.study.charts.chart import Chart, Series
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "draw"]
-
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#999999")
-"""Okabe and Ito's palette, which colour-blind readers can tell apart; dashes tell further ones."""
+__all__ = ["draw"]
 
 _DASHES = ("solid", "dashed", "dotted", "dashdot")
-_MARKS = "osD^vP*X"
+
+_MARKED = 12
+"""About how many points of a line carry its marker."""
 
 
 def draw(chart: Chart) -> Figure:
@@ -77,10 +77,20 @@ def _draw(axes: Any, series: Series, at: int) -> None:
     drawn = axes.get_legend_handles_labels()[1]
     label = "_" if series.name in drawn or (series.dashed and series.name != "front") else series.name
     if series.kind == "points":
-        mark = _MARKS[at % len(_MARKS)]
+        mark = MARKERS[at % len(MARKERS)]
         axes.plot(series.x, series.y, mark, color=colour, label=label, markersize=5, alpha=0.8)
         if series.low is not None and series.high is not None and np.isfinite(series.low).any():
             axes.vlines(series.x, series.low, series.high, color=colour, alpha=0.5)
     else:
         style = "steps-post" if series.kind == "steps" else "default"
-        axes.plot(series.x, series.y, color=colour, linestyle=line, drawstyle=style, label=label)
+        axes.plot(
+            series.x,
+            series.y,
+            color=colour,
+            linestyle=line,
+            drawstyle=style,
+            label=label,
+            marker=None if series.dashed or series.name == "front" else MARKERS[at % len(MARKERS)],
+            markevery=max(1, len(series.x) // _MARKED),
+            markersize=4,
+        )

@@ -103,7 +103,7 @@ def pareto(
 def _comparable(
     comparison: Comparison, frame: Any, x: str, y: str, along: Sequence[str] | None
 ) -> dict[str, Array]:
-    """Give the positions of the points of each front, by what their instances have in common."""
+    """Give the positions of the points of each front, by the common part of their instances."""
     parameters = comparison.parameters
     for name in along or ():
         if name not in parameters:

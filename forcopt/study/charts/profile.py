@@ -16,11 +16,11 @@ __all__ = ["profile"]
 
 
 def profile(comparison: Comparison, *, measure: str = "seconds", tolerance: float = 1e-4) -> Chart:
-    """On which share of the tests a method takes at most so many times what the best one takes there.
+    """The share of the tests on which a method takes at most a given multiple of the best one's amount.
 
     At 1 stands how often a method is the best, at the right how often it solves at all. The curves of more
     than two methods depend on each other: leave one out, and two others may change places (Gould and Scott,
-    "A Note on Performance Profiles for Benchmarking Software", 2016); so it tells the best, not a ranking.
+    "A Note on Performance Profiles for Benchmarking Software", 2016); so it shows the best, not a ranking.
 
     Parameters
     ----------
@@ -41,14 +41,14 @@ def profile(comparison: Comparison, *, measure: str = "seconds", tolerance: floa
     Dolan and Moré, "Benchmarking optimization software with performance profiles", Mathematical Programming
     91, 2002, section 2.
     """
-    comparison.numbers(measure)  # says if there is none
+    comparison.numbers(measure)  # raises if there is none
     taken = times(comparison, tolerance, measure)
     if (taken < 0).any():
         raise DeclarationError(f"{measure} is negative for some run; a profile divides by the least")
     least = taken.min(axis=1, initial=np.inf)
     if not np.isfinite(least).any():
-        raise DeclarationError(f"no method solves any test, or says what {measure} it took")
-    # Of two zeros none is worse; what some method gets for nothing costs the others infinitely more.
+        raise DeclarationError(f"no method solves any test, or none reports its {measure}")
+    # Of two zeros none is worse; a result that one method gets at cost 0 costs the others infinitely more.
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.where(taken == least[:, None], 1.0, taken / least[:, None])
     ratios[~np.isfinite(taken)] = np.inf
@@ -68,5 +68,5 @@ def profile(comparison: Comparison, *, measure: str = "seconds", tolerance: floa
         series,
         log_x=True,
         note=f"{len(ratios)} tests; solved means within {tolerance:g} of the best objective, relative. "
-        "Of more than two methods it tells the best, but does not rank the others.",
+        "Of more than two methods it shows the best, but does not rank the others.",
     )

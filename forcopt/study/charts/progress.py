@@ -37,10 +37,10 @@ def primal_gap(objective: Array, best: float) -> Array:
 
 
 def progress(comparison: Comparison) -> Chart:
-    """How far from the best known a method is after so many seconds: the mean of its runs' primal gaps.
+    """The distance of a method from the best known value over time: the mean of its runs' primal gaps.
 
     It needs runs with a `trace`; one without counts as having found nothing before its end. Runs on
-    instances for which no run found an answer are left out, as are those that did not take place.
+    instances for which no run found an answer are left out, and so are runs that did not take place.
 
     Raises
     ------
@@ -68,14 +68,12 @@ def progress(comparison: Comparison) -> Chart:
         means = np.mean([_at(moments, at, gaps) for at, gaps in runs], axis=0)
         tips = tuple(f"{name}: gap {g:.3%} after {t:.4g} s" for t, g in zip(moments, means, strict=True))
         series.append(Series(name, moments, means, "steps", tips))
-    note = (
-        "The gap of a run's best answer so far to the best of all runs; the mean over instances and repeats."
-    )
+    note = "The gap of a run's best answer until then to the best of all runs; the mean over all repeats."
     return Chart("Gap against time", "seconds", "primal gap", series, log_x=wide, note=note)
 
 
 def _steps(run: Run, best: float) -> tuple[Array, Array]:
-    """When the gap of a run changes, and to what."""
+    """The times at which the gap of a run changes, and its new values."""
     known = [(step.seconds, step.objective) for step in run.trace if np.isfinite(step.objective)]
     if run.solved and run.violation <= TOLERANCE:
         known.append((run.seconds, run.objective))

@@ -58,7 +58,7 @@ def plot_runs(rows: Sequence[Run]) -> Figure:
 
 
 def _labels(rows: Sequence[Run]) -> list[str]:
-    """What tells the runs of a panel apart: the method, then of point, seed and repeat what differs."""
+    """The distinction of the runs of a panel: the method, then point, seed and repeat where they differ."""
     parts = [
         [", ".join(f"{name} {value}" for name, value in row.parameters.items()) for row in rows],
         [f"seed {row.seed}" for row in rows],
@@ -90,7 +90,7 @@ def _draw_values(axes: Any, rows: Sequence[Run]) -> dict[str, Any]:
     axes.set_xlabel(f"objective ({sense[rows[0].sense]})")
     axes.margins(x=0.06)
     low, high = axes.get_xlim()
-    least = 1e-4 * max(abs(low), abs(high))  # what is closer, such as an optimum and its bound, looks equal
+    least = 1e-4 * max(abs(low), abs(high))  # closer values, such as an optimum and its bound, look equal
     if high - low < least:
         axes.set_xlim((low + high - least) / 2, (low + high + least) / 2)
     axes.locator_params(axis="x", nbins=6)

@@ -23,9 +23,9 @@ def scaling(
     tolerance: float = 1e-4,
     level: float = 0.95,
 ) -> Chart:
-    """What the runs that solved took, against the size of what they solved, and the power that fits best.
+    """The cost of solved runs against the size of their problems, and the power that fits best.
 
-    The exponent is that of least squares in the logarithms, with Student's interval. What was not solved is
+    The exponent comes from least squares in the logarithms, with Student's interval. An unsolved problem is
     not in it, so where only the easy large instances are solved it comes out too small.
 
     Parameters
@@ -36,7 +36,7 @@ def scaling(
         A number of each run: ``size`` (numbers in the declaration), ``columns``, ``nonzeros``, or a parameter
         of a sweep.
     measure : str, default "seconds"
-        What is fitted.
+        The fitted quantity.
     tolerance : float, default 0.0001
         How far, relative to it, an objective may be from the instance's best to count as solved.
     level : float, default 0.95

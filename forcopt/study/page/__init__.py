@@ -5,14 +5,17 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections import Counter
+from datetime import date
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from forcopt import __version__
 from forcopt.errors import DeclarationError
 from forcopt.problem import Problem
+from forcopt.problem.drawing import COLOURS
 from forcopt.study.charts import CHARTS
 from forcopt.study.charts.chart import methods, tests
-from forcopt.study.charts.draw import COLOURS
 from forcopt.study.store import declaration
 
 if TYPE_CHECKING:
@@ -33,12 +36,14 @@ def page(comparison: Comparison, table: str, notes: str) -> str:
     Parameters
     ----------
     comparison : Comparison
-        What it shows.
+        The shown comparison.
     table, notes : str
         Of it, as HTML.
     """
     parts = {
         "title": html.escape(_title(comparison)),
+        "summary": html.escape(summary(comparison)),
+        "made": f"Made on {date.today().isoformat()} with forcopt {__version__}.",
         "table": table,
         "notes": notes,
         "style": _own("style.css"),
@@ -47,6 +52,31 @@ def page(comparison: Comparison, table: str, notes: str) -> str:
         "data": json.dumps(_data(comparison), allow_nan=False, ensure_ascii=False).replace("<", "\\u003c"),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _own("page.html"))
+
+
+def summary(comparison: Comparison) -> str:
+    """Summarize in a sentence or two the number of runs, their ends, and the best method.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> c = fo.compare("postprocessing/compas", ["lp@highs", "as-predicted"], isolate=False, progress=False)
+    >>> summary(c)
+    '2 runs of 2 methods on 1 instance: 1 optimal, 1 approximate.'
+    """
+    rows = comparison.rows
+    counts = {
+        "run": len(rows),
+        "method": len(methods(comparison)),
+        "instance": len({r.instance for r in rows}),
+    }
+    runs, ways, instances = (f"{n} {name}{'' if n == 1 else 's'}" for name, n in counts.items())
+    ends = Counter(str(row.status or "not run") for row in rows)
+    how = ", ".join(f"{n} {name}" for name, n in ends.most_common())
+    parts = [f"{runs} of {ways} on {instances}: {how}."]
+    if comparison.disagreements:
+        parts.append(f"Exact methods disagree on {len(comparison.disagreements)} points; see the notes.")
+    return " ".join(parts)
 
 
 def _title(comparison: Comparison) -> str:
@@ -81,7 +111,7 @@ def _data(comparison: Comparison) -> dict[str, Any]:
         except DeclarationError:  # these runs have nothing to show in it
             continue
     numbers = (n for n in comparison.parameters if all(r.number(n) is not None for r in comparison.rows))
-    start = next(numbers, None) if _is_sweep(comparison) else None  # what a sweep shows first
+    start = next(numbers, None) if _is_sweep(comparison) else None  # the first shown parameter of a sweep
     return {"charts": charts, "start": start, "colours": COLOURS, "declarations": _declarations(comparison)}
 
 
@@ -98,7 +128,7 @@ def _declarations(comparison: Comparison) -> dict[str, str]:
 
 
 def _finite(value: Any) -> Any:
-    """The same with None for what JSON has no number for."""
+    """The same with None for numbers that JSON lacks."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -16,19 +16,40 @@ function make(name, attributes = {}, parent = null, text = null) {
   return node;
 }
 
-// -- the table: a click on a heading sorts by it, a second one the other way round; the unknown stays last -----
+// -- the table: a click or Enter on a heading sorts by it, a second one the other way round; the unknown stays last
 
-heads.forEach((head, column) => head.addEventListener("click", () => {
-  const order = head.dataset.order === "1" ? -1 : 1;
-  heads.forEach(other => delete other.dataset.order);
-  head.dataset.order = order;
+function sort(column) {
+  const head = heads[column];
+  const order = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+  heads.forEach(other => other.removeAttribute("aria-sort"));
+  head.setAttribute("aria-sort", order === 1 ? "ascending" : "descending");
   const number = isNumber(column);
   [...rows].sort((a, b) => {
     const [x, y] = [value(a, column), value(b, column)];
     if (unknown(x) || unknown(y)) return unknown(x) - unknown(y);
     return order * (number ? Number(x) - Number(y) : x.localeCompare(y));
   }).forEach(row => table.tBodies[0].append(row));
-}));
+}
+
+heads.forEach((head, column) => {
+  head.tabIndex = 0;
+  head.scope = "col";
+  head.addEventListener("click", () => sort(column));
+  head.addEventListener("keydown", event => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    sort(column);
+  });
+});
+
+// -- the columns that are shown ------------------------------------------------------------------------------
+
+heads.forEach((head, column) => {
+  const box = make("input", {type: "checkbox"});
+  box.checked = true;
+  make("label", {}, document.getElementById("columns")).append(box, ` ${head.textContent}`);
+  box.addEventListener("input", () => [head, ...rows.map(row => row.cells[column])].forEach(c => { c.hidden = !box.checked; }));
+});
 
 // -- filters: a text that some cell holds, and a choice for each column with few values -----------------------
 
@@ -70,7 +91,8 @@ document.querySelectorAll("button[data-declaration]").forEach(button => button.a
 
 // -- charts ---------------------------------------------------------------------------------------------------
 
-const [width, left, right, top_, bottom] = [900, 80, 210, 15, 50];
+const [left, top_] = [80, 15];
+const small = () => innerWidth < 700;  // a phone: the legend stands below the picture, and letters stay large
 const dashes = ["", "8 4", "2 3", "8 3 2 3"];
 const tip = document.getElementById("tip");
 
@@ -106,6 +128,12 @@ function round(a, b, whole) {
 const label = v => Math.abs(v) >= 1e5 || (v !== 0 && Math.abs(v) < 1e-3)
   ? v.toExponential(0) : String(Number(v.toPrecision(6)));
 
+// One shape for each colour, for readers who see no colours.
+const shapes = ["M0 -4a4 4 0 1 0 .01 0z", "M-4 -4h8v8h-8z", "M0 -5l5 5l-5 5l-5 -5z", "M0 -5l5 9h-10z", "M0 5l5 -9h-10z",
+  "M-2 -5h4v3h3v4h-3v3h-4v-3h-3v-4h3z", "M-5 -3l2 -2l3 3l3 -3l2 2l-3 3l3 3l-2 2l-3 -3l-3 3l-2 -2l3 -3z", "M0 -6l2 4l4 0l-3 3l1 4l-4 -2l-4 2l1 -4l-3 -3l4 0z"];
+const mark_ = (at, x, y, colour, parent) =>
+  make("path", {class: "mark", d: shapes[at % shapes.length], transform: `translate(${x} ${y})`, fill: colour, opacity: .85}, parent);
+
 const hiddenNames = new Set();  // switched off by a click on the legend
 
 function draw(chart) {
@@ -113,8 +141,13 @@ function draw(chart) {
   holder.replaceChildren();
   document.getElementById("note").textContent = chart.note;
   const names = [...new Set(chart.series.map(s => s.name))];
-  const height = Math.max(480, top_ + 20 + 18 * names.length);
-  const colourOf = name => data.colours[names.indexOf(name) % data.colours.length];
+  const narrow = small(), width = narrow ? 420 : 900, right = narrow ? 15 : 210;
+  const bottom = narrow ? 60 + 18 * names.length : 50;
+  const height = narrow ? 320 + bottom : Math.max(480, top_ + 20 + 18 * names.length);
+  const colourOf = name => {
+    const colour = data.colours[names.indexOf(name) % data.colours.length];
+    return colour === "#000000" ? "var(--ink)" : colour;
+  };
   const dashOf = name => dashes[Math.floor(names.indexOf(name) / data.colours.length) % dashes.length];
   const svg = make("svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": chart.title}, holder);
   const seen = chart.series.filter(s => !hiddenNames.has(s.name));
@@ -129,7 +162,7 @@ function draw(chart) {
     make("line", {class: "grid", x1: left, x2: width - right, y1: ys.at(v), y2: ys.at(v)}, svg);
     make("text", {x: left - 8, y: ys.at(v) + 4, "text-anchor": "end"}, svg, label(v));
   }
-  make("text", {x: (left + width - right) / 2, y: height - 8, "text-anchor": "middle"}, svg, chart.x);
+  make("text", {x: (left + width - right) / 2, y: height - bottom + 42, "text-anchor": "middle"}, svg, chart.x);
   make("text", {transform: `translate(16 ${(height - bottom) / 2}) rotate(-90)`, "text-anchor": "middle"}, svg, chart.y);
   const points = [];
   for (const series of seen) {
@@ -142,21 +175,22 @@ function draw(chart) {
     for (const [x, y, i] of places) {
       if (series.low && series.low[i] !== null && Number.isFinite(series.low[i]))
         make("line", {x1: x, x2: x, y1: ys.at(series.low[i]), y2: ys.at(series.high[i]), stroke: colour, opacity: .5}, svg);
-      if (series.kind === "points") make("circle", {cx: x, cy: y, r: 4, fill: colour, opacity: .8}, svg);
+      if (series.kind === "points") mark_(names.indexOf(series.name), x, y, colour, svg);
       points.push({x, y, text: series.tips[i] ?? `${series.name}: ${series.x[i]}, ${series.y[i]}`});
     }
   }
   names.forEach((name, at) => {
-    const entry = make("g", {class: hiddenNames.has(name) ? "legend off" : "legend"}, svg);
-    const y = top_ + 14 + 18 * at;
-    make("path", {d: `M${width - right + 10} ${y - 4}h24`, stroke: colourOf(name), "stroke-width": 3, "stroke-dasharray": dashOf(name)}, entry);
-    make("text", {x: width - right + 40, y}, entry, name.length > 26 ? name.slice(0, 25) + "…" : name);
-    entry.addEventListener("click", () => {
-      hiddenNames.has(name) ? hiddenNames.delete(name) : hiddenNames.add(name);
-      draw(chart);
-    });
+    const off = hiddenNames.has(name);
+    const entry = make("g", {class: off ? "legend off" : "legend", tabindex: 0, role: "button", "aria-pressed": !off}, svg);
+    const [x, y] = narrow ? [left, height - bottom + 64 + 18 * at] : [width - right + 10, top_ + 14 + 18 * at];
+    make("path", {d: `M${x} ${y - 4}h24`, stroke: colourOf(name), "stroke-width": 3, "stroke-dasharray": dashOf(name)}, entry);
+    mark_(at, x + 12, y - 4, colourOf(name), entry);
+    make("text", {x: x + 30, y}, entry, name.length > 26 ? name.slice(0, 25) + "…" : name);
+    const toggle = () => { off ? hiddenNames.delete(name) : hiddenNames.add(name); draw(chart); };
+    entry.addEventListener("click", toggle);
+    entry.addEventListener("keydown", event => { if (event.key === "Enter") toggle(); });
   });
-  const mark = make("circle", {r: 7, fill: "none", stroke: "#222", "stroke-width": 2, visibility: "hidden"}, svg);
+  const mark = make("circle", {r: 7, fill: "none", stroke: "var(--ink)", "stroke-width": 2, visibility: "hidden"}, svg);
   svg.addEventListener("mousemove", event => {
     const box = svg.getBoundingClientRect(), zoom = width / box.width;
     const [x, y] = [(event.clientX - box.left) * zoom, (event.clientY - box.top) * zoom];
@@ -229,4 +263,5 @@ if (rows.length && numeric.length) {
   document.getElementById("charts").hidden = false;
   show(data.start === null ? tabs.children[0].dataset.chart : "explore");
 }
+addEventListener("resize", () => { if (current) show(current); });
 filter();

@@ -179,3 +179,32 @@ def test_reasons_name_rows_in_the_words_of_the_problem(method):
     s = Districting(path, 2, bounds=(3, 3), side_constraints=[CannotLink([0, 1])]).solve(method)
     assert s.status == "infeasible"
     assert "cannot_link" in s.reason and "every_node_in_one_district" in s.reason
+
+
+@pytest.mark.parametrize("method", ["flow", "flow-per-district", "shirabe"])
+def test_large_populations_do_not_mislead_the_solver(method):
+    """Deviations of hundreds of millions beside binaries; HiGHS claimed 227,692,927.5 and more."""
+    graph = nx.Graph()
+    people = [
+        926735153,
+        411889696,
+        299897192,
+        720052081,
+        552917476,
+        39205696,
+        714109965,
+        821269202,
+        933521533,
+        752296468,
+        203104895,
+    ]
+    for v, population in enumerate(people):
+        graph.add_node(v, population=population)
+    graph.add_edges_from(
+        [(0, 3), (0, 4), (0, 10), (1, 3), (1, 4), (1, 8), (1, 9), (2, 5), (2, 6), (2, 7), (2, 8), (2, 9), (3, 4), (4, 5), (4, 6), (4, 8), (4, 10), (5, 6), (5, 8), (6, 7), (6, 10), (7, 10)]  # noqa: E501
+    )  # fmt: skip
+    p = Districting(
+        graph, 2, bounds=(0, 6374999357), objective="deviation", side_constraints=[MustLink([3, 6, 8])]
+    )
+    assert p.solve("set-partitioning").objective == 144991072.5
+    assert p.solve(method, backend="highs").objective == 144991072.5

@@ -101,7 +101,7 @@ def test_portfolio_stops_when_told():
 
 
 def test_portfolio_says_what_it_cannot_take():
-    wide = Districting(grid(12, 12), 2, tolerance=0.1, objective="deviation")
+    wide = Districting(grid(12, 12), 2, tolerance=0.1, objective="inertia")
     with pytest.raises(DeclarationError, match="at most 128 nodes"):
         wide.solve()
 

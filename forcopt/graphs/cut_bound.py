@@ -1,0 +1,175 @@
+"""Bounds on the boundary costs and prices of vertex sets within weight bounds, by minimum cuts."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import maximum_flow
+
+from forcopt.arrays import Array
+from forcopt.graphs.weighted import WeightedGraph
+
+__all__ = ["largest_boundary", "least_value"]
+
+_SHARES = (0.35, 0.6, 0.8)
+"""The shares of the boundary cost that are charged in the relaxation, beside 0."""
+
+_STEPS = 9
+"""Multipliers that are tried for each share."""
+
+_UNIT = 2**22
+"""Capacities are integers: the largest gain is worth this number of units."""
+
+
+class _BestSets:
+    """Maximize ``gains(S) - share * cost(S)`` over all vertex sets S, from above, by a minimum cut."""
+
+    def __init__(self, graph: WeightedGraph) -> None:
+        n, (u, v) = graph.size, graph.edges.T
+        nodes = np.arange(n)
+        self.graph = graph
+        rows = np.concatenate([np.full(n, n), nodes, u, v])
+        columns = np.concatenate([nodes, np.full(n, n + 1), v, u])
+        self.order = np.lexsort((columns, rows))
+        starts = np.searchsorted(rows[self.order], np.arange(n + 3))
+        self.frame = starts.astype(np.int32), columns[self.order].astype(np.int32)
+
+    def value(self, gains: Array, share: float) -> float:
+        """The maximum; rounding only makes it larger."""
+        n = self.graph.size
+        largest = max(
+            float(np.abs(gains).max(initial=0.0)), share * float(self.graph.costs.max(initial=0)), 1e-9
+        )
+        # A flow of all units at once must stay below 2**31.
+        scale = min(_UNIT, 2**30 / n) / largest
+        up = np.ceil(gains * scale).astype(np.int64)
+        paid = np.floor(share * self.graph.costs * scale).astype(np.int64)
+        capacities = np.concatenate([up.clip(min=0), (-up).clip(min=0), paid, paid])
+        starts, columns = self.frame
+        network = sp.csr_array(
+            (capacities[self.order].astype(np.int32), columns, starts), shape=(n + 2, n + 2)
+        )
+        cut = int(maximum_flow(network, n, n + 1).flow_value)
+        return (int(up.clip(min=0).sum()) - cut) / scale
+
+
+def largest_boundary(
+    graph: WeightedGraph, prizes: Array, threshold: float, low: int, high: int, first: float
+) -> float:
+    """Bound ``cost(S)`` over the sets S with ``cost(S) - prizes(S) <= threshold`` and a weight in a window.
+
+    Parameters
+    ----------
+    graph : WeightedGraph
+        With n vertices, weights and costs.
+    prizes : ndarray, shape (n,)
+        One for each vertex, of any sign.
+    threshold : float
+        The largest reduced cost.
+    low, high : int
+        Inclusive bounds on the weight.
+    first : float
+        A bound that is known.
+
+    Returns
+    -------
+    float
+        At most `first`.
+
+    Notes
+    -----
+    For a share t in [0, 1), ``(1 - t) cost(S) <= threshold + prizes(S) - t cost(S)``. The right-hand side is
+    maximized over all sets within the window. The window is relaxed by a multiplier y: a term
+    ``y (high - weight(S))`` for y >= 0, ``y (low - weight(S))`` for y < 0, is not negative within the window.
+    The maximum of ``prizes(S) - y weight(S) - t cost(S)`` over all sets is a minimum cut, since the cost of a
+    boundary is submodular. The bound is convex in y; golden section search finds a good one, and every y
+    gives a valid bound. With t = 0 the best y gives the fractional knapsack.
+
+    References
+    ----------
+    .. [1] Picard, Maximal closure of a graph and applications to combinatorial problems, Management Science
+       1976.
+
+    Examples
+    --------
+    >>> path = WeightedGraph.of([1] * 4, [(0, 1), (1, 2), (2, 3)], [1, 1, 1])
+    >>> bound = largest_boundary(path, np.array([1.0, 0, 1, 0]), 0.0, 1, 2, 9.0)
+    >>> bool(1 <= bound < 2)  # {0} and {2, 3} attain 1
+    True
+    """
+    if graph.size < 3 or not len(graph.edges):
+        return first
+    best_sets = _BestSets(graph)
+    rates = prizes[graph.weights > 0] / graph.weights[graph.weights > 0]
+    if not len(rates):
+        return first
+    best = first
+    for share in _SHARES:
+
+        def bound(y: float, share: float = share) -> float:
+            most = best_sets.value(prizes - y * graph.weights, share) + y * (high if y >= 0 else low)
+            return (threshold + most) / (1 - share)
+
+        left, right = min(0.0, float(rates.min())), max(0.0, float(np.quantile(rates, 0.95)))
+        golden = (np.sqrt(5) - 1) / 2
+        a, b = right - golden * (right - left), left + golden * (right - left)
+        at_a, at_b = bound(a), bound(b)
+        best = min(best, at_a, at_b)
+        for _ in range(_STEPS):
+            if at_a < at_b:
+                right, b, at_b = b, a, at_a
+                a = right - golden * (right - left)
+                at_a = bound(a)
+            else:
+                left, a, at_a = a, b, at_b
+                b = left + golden * (right - left)
+                at_b = bound(b)
+            best = min(best, at_a, at_b)
+    return best
+
+
+def least_value(graph: WeightedGraph, prices: Array, low: int) -> float:
+    """Bound ``cost(S) + prices(S)`` from below over the vertex sets S of at least a weight.
+
+    Parameters
+    ----------
+    graph : WeightedGraph
+        With n vertices, weights and costs.
+    prices : ndarray, shape (n,)
+        One for each vertex, of any sign.
+    low : int
+        The least weight.
+
+    Returns
+    -------
+    float
+        See `largest_boundary`: the weight is relaxed by a multiplier, and the rest is a minimum cut.
+
+    Examples
+    --------
+    >>> path = WeightedGraph.of([1] * 4, [(0, 1), (1, 2), (2, 3)], [1, 1, 1])
+    >>> bound = least_value(path, np.array([1.0, 2, 3, 4]), 2)
+    >>> bool(3.99 < bound <= 4)  # {0, 1} attains 4
+    True
+    """
+    best_sets = _BestSets(graph)
+
+    def bound(y: float) -> float:
+        return y * low - best_sets.value(y * graph.weights - prices, 1.0)
+
+    rates = prices[graph.weights > 0] / graph.weights[graph.weights > 0]
+    best, left, right = bound(0.0), 0.0, 2 * max(float(np.abs(rates).max(initial=0.0)), 1e-9)
+    golden = (np.sqrt(5) - 1) / 2
+    a, b = right - golden * (right - left), left + golden * (right - left)
+    at_a, at_b = bound(a), bound(b)
+    for _ in range(_STEPS):
+        best = max(best, at_a, at_b)
+        if at_a > at_b:
+            right, b, at_b = b, a, at_a
+            a = right - golden * (right - left)
+            at_a = bound(a)
+        else:
+            left, a, at_a = a, b, at_b
+            b = left + golden * (right - left)
+            at_b = bound(b)
+    return max(best, at_a, at_b)

@@ -1,0 +1,177 @@
+"""Ensembles of plans, and the place of a given plan among them: outlier analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from forcopt.arrays import Array
+from forcopt.errors import DeclarationError, unknown
+from forcopt.models.districting.plan import Plan
+from forcopt.models.districting.problem import Districting
+
+__all__ = ["Ensemble", "draw_ensemble"]
+
+Score = str | Callable[[Plan], float]
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """Plans drawn by a method.
+
+    Attributes
+    ----------
+    problem : Districting
+        Whose plans they are.
+    plans : tuple of Plan
+        In the order in which they were drawn.
+    method : str
+        ``uniform`` or ``recom``.
+
+    Examples
+    --------
+    >>> from forcopt.data import grid
+    >>> from forcopt.models import Districting
+    >>> p = Districting(grid(3, 4), districts=3, tolerance=0)
+    >>> drawn = p.ensemble(size=200, seed=1)
+    >>> best = p.solve().decision
+    >>> drawn.share_at_most("cut_edges", best) < 0.2
+    True
+    """
+
+    problem: Districting
+    plans: tuple[Plan, ...]
+    method: str
+
+    def __len__(self) -> int:
+        return len(self.plans)
+
+    def values(self, score: Score = "cut_edges") -> Array:
+        """Give the score of each plan.
+
+        Parameters
+        ----------
+        score : str or callable, optional
+            A metric of `Districting.evaluate`, or a function of a `Plan`.
+
+        Returns
+        -------
+        ndarray, shape (len(plans),)
+        """
+        return np.array([self._score(score, plan) for plan in self.plans], dtype=float)
+
+    def _score(self, score: Score, plan: Plan) -> float:
+        if callable(score):
+            return float(score(plan))
+        metrics = self.problem.evaluate(plan).metrics
+        if score not in metrics:
+            raise unknown("score", score, list(metrics))
+        return float(metrics[score])
+
+    def share_at_most(self, score: Score, plan: Plan) -> float:
+        """Give the fraction of drawn plans whose score is at most that of a plan.
+
+        Near 0 or 1 the plan is an outlier. After a chain the plans depend on each other, so the
+        fraction is no p-value.
+        """
+        return float((self.values(score) <= self._score(score, plan)).mean())
+
+    def plot(
+        self, score: Score = "cut_edges", plan: Plan | None = None, path: str | Path | None = None
+    ) -> Any:
+        """Draw a histogram of a score, with a given plan marked by a line.
+
+        Parameters
+        ----------
+        score : str or callable, optional
+            See `values`.
+        plan : Plan, optional
+            Marked, with the fraction of drawn plans that score at most as much.
+        path : str or Path, optional
+            A ``.png``, ``.svg`` or ``.pdf`` file to write.
+
+        Returns
+        -------
+        Any
+            The `matplotlib.figure.Figure`.
+        """
+        from matplotlib.figure import Figure
+
+        values = self.values(score)
+        figure = Figure(figsize=(7, 4), layout="constrained")
+        axes = figure.add_subplot()
+        name = score if isinstance(score, str) else getattr(score, "__name__", "score")
+        if len(values) and (values == values.round()).all() and np.ptp(values) <= 60:
+            axes.hist(values, bins=np.arange(values.min() - 0.5, values.max() + 1).tolist(), color="#56B4E9")
+        else:
+            axes.hist(values, bins=30, color="#56B4E9")
+        if plan is not None:
+            own = self._score(score, plan)
+            share = self.share_at_most(score, plan)
+            axes.axvline(
+                own, color="#D55E00", label=f"the plan: {own:g}, at least {share:.1%} of the ensemble"
+            )
+            axes.legend(frameon=False)
+        axes.set_xlabel(name.replace("_", " "))
+        axes.set_ylabel("plans")
+        axes.set_title(f"{len(self)} plans, {self.method}")
+        if path is not None:
+            figure.savefig(path)
+        return figure
+
+
+def draw_ensemble(
+    problem: Districting,
+    method: Literal["uniform", "recom"] = "uniform",
+    size: int = 1000,
+    *,
+    max_cost: float | None = None,
+    start: Plan | None = None,
+    thin: int = 1,
+    count_with: str = "frontier",
+    seed: int | np.random.Generator | None = None,
+) -> Ensemble:
+    """Draw an ensemble of plans; see `Districting.ensemble`."""
+    if size < 1 or thin < 1:
+        raise DeclarationError(f"size is {size} and thin is {thin}; both must be at least 1")
+    rng = np.random.default_rng(seed)
+    if method == "uniform":
+        return Ensemble(problem, tuple(_uniform(problem, size, max_cost, count_with, rng)), method)
+    if method != "recom":
+        raise unknown("method of an ensemble", method, ["uniform", "recom"])
+    from forcopt.models.districting.local_search import local_search
+    from forcopt.models.districting.recom import recom_chain
+
+    problem.require("recom", "cut", "inertia", "deviation", "splits", takes=("Share", "SplitLimit"))
+    if start is None:
+        start = local_search(problem, restarts=4, seed=rng).decision
+        if start is None:
+            raise DeclarationError("no plan to start the chain from was found; give one as start")
+    chain = recom_chain(problem, start, size * thin, rng)
+    plans = [plan for step, plan in enumerate(chain) if step % thin == 0]
+    kept = [p for p in plans if not problem.side_constraints or problem.evaluate(p).feasible]
+    return Ensemble(problem, tuple(kept), method)
+
+
+def _uniform(
+    problem: Districting, size: int, max_cost: float | None, count_with: str, rng: np.random.Generator
+) -> Iterable[Plan]:
+    """Draw plans independently and uniformly: a rank among all, then the plan of this rank."""
+    from forcopt.models.districting.counts import below
+
+    counts = problem.count(max_cost, count_with)
+    if counts.total == 0:
+        raise DeclarationError(
+            "the problem has no plan" + ("" if max_cost is None else f" of cost {max_cost:g}")
+        )
+    for _ in range(size):
+        rank = below(counts.total, rng)
+        for cost, number in counts.histogram.items():
+            if rank < number:
+                yield counts.unrank(cost, rank)
+                break
+            rank -= number

@@ -1,0 +1,176 @@
+"""Plans in files: block-equivalency files (CSV) and GeoJSON."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from forcopt.data.graphs import graph_to_dict
+from forcopt.errors import DeclarationError
+from forcopt.models.districting.plan import Plan
+from forcopt.models.districting.problem import Districting
+
+__all__ = ["from_csv", "from_geojson", "to_csv", "to_geojson"]
+
+
+def from_csv(problem: Districting, path: str | Path, prefix: int | None = None) -> Plan:
+    """Read a plan from a block-equivalency file: a row for each block, with its name and its district.
+
+    Parameters
+    ----------
+    problem : Districting
+        Whose nodes the file assigns.
+    path : str or Path
+        A CSV file of two columns or more. The first holds names of blocks, the second names of
+        districts. A first row whose first entry names no node is taken for a header.
+    prefix : int, optional
+        The number of first characters of a block's name that name the node: 11 for tracts, 5 for counties,
+        with the Census Bureau's 15-digit blocks.
+
+    Returns
+    -------
+    Plan
+        Its districts are numbered as all plans' are, whatever their names in the file.
+
+    Raises
+    ------
+    DeclarationError
+        If a row has fewer than two entries, a node is unknown, missing, or in two districts, or the file
+        has more districts than the problem.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from forcopt.data import grid
+    >>> p = Districting(grid(1, 4), districts=2, tolerance=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "plan.csv").write_text("BLOCKID,DISTRICT\\n0,01\\n1,01\\n2,02\\n3,02\\n")
+    ...     from_csv(p, Path(folder) / "plan.csv").assignment
+    {0: 0, 1: 0, 2: 1, 3: 1}
+    """
+    names = {str(node) for node in problem.nodes}
+    pairs = []
+    with Path(path).open(newline="", encoding="utf-8-sig") as file:
+        for number, row in enumerate(csv.reader(file), 1):
+            if not row:
+                continue
+            if len(row) < 2:
+                raise DeclarationError(f"{path}: row {number} has {len(row)} entries; it must have two")
+            block, district = row[0].strip(), row[1].strip()
+            node = block if prefix is None else block[:prefix]
+            if number == 1 and node not in names:
+                continue
+            pairs.append((node, district))
+    return _plan_of(problem, pairs, path)
+
+
+def _plan_of(problem: Districting, pairs: Iterable[tuple[str, str]], path: str | Path) -> Plan:
+    names: dict[str, Any] = {}
+    for node in problem.nodes:
+        if str(node) in names:
+            raise DeclarationError(f"two nodes have the name {str(node)!r}; a file cannot tell them apart")
+        names[str(node)] = node
+    found: dict[str, str] = {}
+    for node, district in pairs:
+        if node not in names:
+            raise DeclarationError(f"{path} assigns {node!r}, which the graph lacks")
+        if found.setdefault(node, district) != district:
+            raise DeclarationError(f"{path} splits node {node!r} between {found[node]!r} and {district!r}")
+    numbers = {name: i for i, name in enumerate(dict.fromkeys(found.values()))}
+    if len(numbers) > problem.districts:
+        raise DeclarationError(f"{path} has {len(numbers)} districts; the problem has {problem.districts}")
+    missing = next((name for name in names if name not in found), None)
+    if missing is not None:
+        raise DeclarationError(f"{path} does not assign the node {missing!r}")
+    return Plan.from_labels(problem, [numbers[found[str(node)]] for node in problem.nodes])
+
+
+def to_csv(plan: Plan, path: str | Path, columns: tuple[str, str] = ("GEOID", "District")) -> None:
+    """Write a plan as a block-equivalency file: a row for each node; districts are numbered from 1.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+    path : str or Path
+        The file.
+    columns : tuple of str, optional
+        The header.
+    """
+    with Path(path).open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows((node, district + 1) for node, district in plan.assignment.items())
+
+
+def from_geojson(
+    problem: Districting, path: str | Path, node: str = "id", district: str = "district"
+) -> Plan:
+    """Read a plan from a GeoJSON file with a feature for each node.
+
+    Parameters
+    ----------
+    problem : Districting
+        Whose nodes the file assigns.
+    path : str or Path
+        A FeatureCollection.
+    node, district : str, optional
+        The properties with the name of the node and of its district; the feature's own ``id`` is read, too.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    DeclarationError
+        If the file is no FeatureCollection, a feature lacks a property, or the nodes do not fit.
+    """
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DeclarationError(f"{path} is not valid JSON: {error}") from None
+    if not isinstance(data, dict) or data.get("type") != "FeatureCollection":
+        raise DeclarationError(f"{path} is no GeoJSON FeatureCollection")
+    pairs = []
+    for number, feature in enumerate(data.get("features", [])):
+        known = {"id": feature.get("id"), **(feature.get("properties") or {})}
+        for name in (node, district):
+            if known.get(name) is None:
+                raise DeclarationError(f"{path}: feature {number} has no property {name!r}")
+        given = known[node]  # JSON has no tuples
+        pairs.append((str(tuple(given) if isinstance(given, list) else given), str(known[district])))
+    return _plan_of(problem, pairs, path)
+
+
+def to_geojson(plan: Plan, path: str | Path) -> None:
+    """Write a plan as a FeatureCollection: for each node its district, its population and its geometry.
+
+    Nodes without ``geometry`` are points at ``x`` and ``y``; nodes without these have none. Districts are
+    numbered from 1.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+    path : str or Path
+        The file.
+    """
+    problem = plan.problem
+    attributes = graph_to_dict(problem.graph, ("geometry", "x", "y", "name"), ())["nodes"]
+    features = []
+    for data, district, people in zip(
+        attributes, plan.labels.tolist(), problem.arrays.weights.tolist(), strict=True
+    ):
+        shape = data.get("geometry")
+        if shape is None and "x" in data and "y" in data:
+            shape = {"type": "Point", "coordinates": [data["x"], data["y"]]}
+        properties = {"id": data["id"], "district": district + 1, "population": people}
+        if "name" in data:
+            properties["name"] = data["name"]
+        features.append({"type": "Feature", "properties": properties, "geometry": shape})
+    text = json.dumps({"type": "FeatureCollection", "features": features})
+    Path(path).write_text(text, encoding="utf-8")

@@ -1,0 +1,350 @@
+"""Shares of groups, splits of counties, seats, compactness, plan files and ensembles on handmade cases."""
+
+import json
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+from forcopt.data import delaunay, grid
+from forcopt.errors import DeclarationError
+from forcopt.models import Districting
+from forcopt.models.districting import CutLimit, Fixed, Plan, Share, SplitLimit
+from forcopt.models.districting.compactness import smallest_circle
+
+ALGORITHMS = ("portfolio", "set-partitioning", "column-generation", "dual-cycles")
+PROGRAMS = ("flow", "flow-per-district", "labels-separators")
+ROOTS = ("shirabe", "multicommodity", "separators")
+
+
+def path(values, **attributes):
+    graph = grid(1, len(values), population=list(values))
+    for name, column in attributes.items():
+        for v, value in enumerate(column):
+            graph.nodes[v][name] = value
+    return graph
+
+
+def every_plan(problem):
+    """All feasible plans, by trying all labels; canonical ones if districts have equal seats."""
+    for labels in product(range(problem.districts), repeat=len(problem.nodes)):
+        found = problem.evaluate(dict(zip(problem.nodes, labels, strict=True)))
+        if found.feasible:
+            yield labels, found
+
+
+# -- shares ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", [*ALGORITHMS, *PROGRAMS, *ROOTS])
+def test_a_share_moves_the_cut(method):
+    """Without the share the cheap cut is in the middle; group members live at the ends."""
+    graph = path([10] * 5, vap=[8] * 5, black=[5, 0, 0, 2, 4])
+    for e, cost in enumerate([4, 3, 1, 2]):
+        graph.edges[e, e + 1]["cost"] = cost
+    free = Districting(graph, 2, bounds=(10, 40))
+    assert free.solve(method).objective == 1
+    # One half: {0} has 5 of 8, {4} has 4 of 8, {3, 4} has 6 of 16.
+    one = free.replace(side_constraints=[Share(attribute="black", total="vap", at_least=0.5)])
+    solution = one.solve(method)
+    assert solution.status == "optimal" and solution.objective == 2
+    assert solution.decision.share("black", "vap") == (7 / 32, 0.5)
+    # Both districts cannot reach a half.
+    both = free.replace(side_constraints=[Share(attribute="black", total="vap", at_least=0.5, districts=2)])
+    solution = both.solve(method)
+    assert solution.status == "infeasible" and solution.reason
+
+
+def test_a_share_is_compared_exactly():
+    graph = path([1, 1], vap=[30, 1], black=[9.99, 1])
+    p = Districting(
+        graph, 2, tolerance=0, side_constraints=[Share(attribute="black", total="vap", at_least=0.333)]
+    )
+    assert p.evaluate({0: 0, 1: 1}).feasible
+    q = p.replace(side_constraints=[Share(attribute="black", total="vap", at_least=0.333, districts=2)])
+    assert q.evaluate({0: 0, 1: 1}).feasible  # 9.99 is 0.333 times 30
+    r = p.replace(side_constraints=[Share(attribute="black", total="vap", at_least=0.3331, districts=2)])
+    assert list(r.evaluate({0: 0, 1: 1}).violations.values()) == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("share", "message"),
+    [
+        (Share(attribute="asian", total="vap", at_least=0.5), "asian is None"),
+        (Share(attribute="black", total="vap", at_least=0.5, districts=3), "at most 2"),
+        (Share(attribute="below", total="vap", at_least=0.5), "below is -1"),
+    ],
+)
+def test_a_share_needs_its_attributes(share, message):
+    graph = path([1, 1], vap=[3, 3], black=[1, 1], below=[-1, 2])
+    with pytest.raises(ValueError, match=message):
+        Districting(graph, 2, tolerance=0, side_constraints=[share])
+
+
+# -- counties ----------------------------------------------------------------------------------------------
+
+
+def counties():
+    """Two rows of four; counties are the left, middle and right columns, and the cheap cut splits one."""
+    graph = grid(2, 4)
+    for v, name in enumerate("AABB" * 2):
+        graph.nodes[v]["county"] = name
+    for row in (0, 4):
+        graph.edges[row + 1, row + 2]["cost"] = 5
+        graph.edges[row, row + 1]["cost"] = 1
+        graph.edges[row + 2, row + 3]["cost"] = 2
+    return graph
+
+
+@pytest.mark.parametrize("method", [*ALGORITHMS, *PROGRAMS, *ROOTS])
+def test_counties_stay_whole_at_a_cost(method):
+    p = Districting(counties(), 2, bounds=(2, 6))
+    free = p.solve(method)
+    assert free.objective == 2 and p.evaluate(free.decision).metrics["splits"] == 1
+    whole = p.replace(side_constraints=[SplitLimit(limit=0)]).solve(method)
+    assert whole.status == "optimal" and whole.objective == 10
+    assert p.evaluate(whole.decision).metrics["split_counties"] == 0
+
+
+@pytest.mark.parametrize("method", ["portfolio", "set-partitioning", *PROGRAMS, *ROOTS])
+def test_the_number_of_splits_as_objective(method):
+    p = Districting(counties(), 2, bounds=(4, 4), objective="splits")
+    assert p.solve(method).objective == 0
+    q = Districting(counties(), 3, bounds=(2, 3), objective="splits")
+    solution = q.solve(method)
+    assert solution.status == "optimal" and solution.objective == min(e.objective for _, e in every_plan(q))
+    assert q.solve("local-search").objective == solution.objective
+
+
+def test_splits_need_the_counties():
+    with pytest.raises(ValueError, match="node 0 has no attribute 'county'"):
+        Districting(grid(1, 3), 2, tolerance=1, objective="splits")
+    with pytest.raises(ValueError, match="node 0 has no attribute 'town'"):
+        Districting(grid(1, 3), 2, tolerance=1, side_constraints=[SplitLimit(limit=0, attribute="town")])
+
+
+# -- seats -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", [*ALGORITHMS, *PROGRAMS])
+def test_districts_of_two_and_three_seats(method):
+    graph = path([2, 2, 2, 2, 2])
+    graph.edges[1, 2]["cost"] = 3
+    p = Districting(graph, 2, tolerance=0, seats=(2, 3))
+    assert p.windows.tolist() == [[4, 4], [6, 6]]
+    solution = p.solve(method)
+    # The cut 0 1 2 | 3 4 is cheaper than 0 1 | 2 3 4; the district of two seats is the first.
+    assert solution.objective == 1 and solution.decision.assignment == {0: 1, 1: 1, 2: 1, 3: 0, 4: 0}
+    assert p.solve("local-search").objective == 1
+
+
+def test_equal_seats_are_no_change_and_wrong_seats_are_refused():
+    p = Districting(grid(2, 4), 2, tolerance=0)
+    assert p.replace(seats=(3, 3)).solve().objective == p.solve().objective
+    assert p.replace(seats=(3, 3)).count().histogram == p.count().histogram
+    with pytest.raises(ValueError, match="one number for each of the 2 districts"):
+        p.replace(seats=(1, 1, 1))
+    with pytest.raises(ValueError, match="'frontier' does not take seats"):
+        p.replace(seats=(1, 3)).solve("frontier")
+    none = Districting(path([3, 3]), 2, tolerance=0, seats=(1, 2)).solve()
+    assert none.status == "infeasible" and none.reason
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_features_together_agree_with_all_labels(seed):
+    rng = np.random.default_rng(seed)
+    graph = delaunay(7, seed=seed)
+    for v in graph:
+        graph.nodes[v].update(population=int(rng.integers(1, 5)), county=int(rng.integers(3)), all=3)
+        graph.nodes[v]["some"] = int(rng.integers(0, 4))
+    share, whole = Share(attribute="some", total="all", at_least=0.5), SplitLimit(limit=2)
+    p = Districting(graph, 2, tolerance=0.5, seats=(1, 2), side_constraints=[share, whole])
+    if seed % 2:
+        p = p.replace(side_constraints=[share, Fixed(0, 1)])
+    least = min((e.objective for _, e in every_plan(p)), default=None)
+    for method in ("portfolio", "dual-cycles", "column-generation", "labels-separators", "flow"):
+        solution = p.solve(method)
+        assert solution.status == ("infeasible" if least is None else "optimal"), method
+        assert least is None or solution.objective == least, method
+    if least is not None:
+        found = {tuple(sorted(map(tuple, plan.parts))) for plan in p.count(method="dual-cycles").iterate()}
+        labels = [np.array(x) for x, _ in every_plan(p)]
+        assert found == {
+            tuple(sorted(tuple(np.flatnonzero(x == d).tolist()) for d in (0, 1))) for x in labels
+        }
+
+
+# -- cut limits --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["frontier", "sphere-cut", "column-generation", "set-partitioning"])
+def test_a_cut_limit_beside_costs(method):
+    """The cheapest plan cuts three edges of cost 1; two edges cost 5."""
+    graph = grid(2, 3)
+    for u, v in graph.edges:
+        graph.edges[u, v]["cost"] = 5 if (u, v) in ((0, 1), (3, 4), (1, 2)) else 1
+    p = Districting(graph, 2, bounds=(1, 5))
+    costs = sorted((e.objective, e.metrics["cut_edges"]) for x, e in every_plan(p) if x[0] == 0)
+    for limit in range(8):
+        allowed = [cost for cost, cut in costs if cut <= limit]
+        q = p.replace(side_constraints=[CutLimit(limit)])
+        solution = q.solve(method)
+        assert solution.status == ("optimal" if allowed else "infeasible")
+        assert not allowed or solution.objective == allowed[0]
+        if method in ("frontier", "sphere-cut"):
+            counts = q.count(method=method)
+            assert counts.histogram == {c: allowed.count(c) for c in sorted(set(allowed))}
+            plans = list(counts.iterate())
+            assert len(set(plans)) == counts.total and all(q.evaluate(plan).feasible for plan in plans)
+            assert [plan.cost for plan in plans] == allowed
+
+
+# -- compactness -------------------------------------------------------------------------------------------
+
+
+def squares():
+    """Two rows of two unit squares, with GerryChain's attributes and a geometry."""
+    graph = grid(2, 2)
+    for v in graph:
+        x, y = v % 2, -(v // 2)
+        ring = [(x, y), (x + 1, y), (x + 1, y + 1), (x, y + 1), (x, y)]
+        graph.nodes[v].update(
+            area=1.0, boundary_perim=2.0, geometry={"type": "Polygon", "coordinates": [ring]}
+        )
+    for e in graph.edges:
+        graph.edges[e]["shared_perim"] = 1.0
+    return graph
+
+
+def test_compactness_of_two_by_one_rectangles():
+    p = Districting(squares(), 2, tolerance=0)
+    plan = Plan.from_labels(p, [0, 0, 1, 1])
+    assert plan.polsby_popper == pytest.approx([4 * math.pi * 2 / 36] * 2)
+    assert plan.reock == pytest.approx([2 / (math.pi * 1.25)] * 2)
+    metrics = p.evaluate(plan).metrics
+    assert metrics["polsby_popper_min"] == pytest.approx(8 * math.pi / 36)
+    assert metrics["reock_mean"] == pytest.approx(2 / (math.pi * 1.25)) and metrics["cut_edges"] == 2
+    whole = Districting(squares(), 1, tolerance=0)
+    assert whole.evaluate(dict.fromkeys(range(4), 0)).metrics["polsby_popper_min"] == pytest.approx(
+        math.pi / 4
+    )
+    assert "polsby_popper_min" not in Districting(grid(2, 2), 2, tolerance=0).evaluate(plan).metrics
+
+
+def test_the_smallest_circle_of_random_points():
+    rng = np.random.default_rng(3)
+    for n in (1, 2, 3, 10, 40):
+        points = rng.normal(size=(n, 2))
+        center, radius = smallest_circle(points)
+        far = np.hypot(*(points - center).T)
+        assert far.max() == pytest.approx(radius, abs=1e-9)
+        # No direction away from the center is free of points on the circle: else a smaller circle exists.
+        angles = np.sort(np.arctan2(*(points - center)[far > radius - 1e-7].T))
+        if n > 1:
+            gaps = np.diff(np.append(angles, angles[0] + 2 * np.pi))
+            assert gaps.max() <= np.pi + 1e-6
+    line = np.array([[0.0, 0], [1, 1], [2, 2], [5, 5]])
+    assert smallest_circle(line)[1] == pytest.approx(math.sqrt(50) / 2)
+
+
+def test_attributes_survive_a_file(tmp_path):
+    import forcopt as fo
+
+    graph = squares()
+    for v in graph:
+        graph.nodes[v].update(county="A", vap=2, black=1)
+    share = Share(attribute="black", total="vap", at_least=0.5, districts=2)
+    p = Districting(graph, 2, tolerance=0, seats=(1, 1), side_constraints=[share, SplitLimit(limit=1)])
+    p.save(tmp_path / "p.json")
+    q = fo.load(tmp_path / "p.json")
+    plan = p.solve().decision
+    assert q.evaluate(plan.assignment).metrics == p.evaluate(plan).metrics
+    assert q.solve().objective == p.solve().objective
+
+
+# -- files -------------------------------------------------------------------------------------------------
+
+
+def test_plans_through_csv_and_geojson(tmp_path):
+    p = Districting(squares(), 2, tolerance=0)
+    plan = Plan.from_labels(p, [0, 0, 1, 1])
+    plan.to_csv(tmp_path / "plan.csv")
+    assert (tmp_path / "plan.csv").read_text().split() == ["GEOID,District", "0,1", "1,1", "2,2", "3,2"]
+    assert Plan.from_csv(p, tmp_path / "plan.csv") == plan
+    plan.to_geojson(tmp_path / "plan.geojson")
+    data = json.loads((tmp_path / "plan.geojson").read_text())
+    assert [f["properties"]["district"] for f in data["features"]] == [1, 1, 2, 2]
+    assert data["features"][0]["geometry"]["type"] == "Polygon"
+    assert Plan.from_geojson(p, tmp_path / "plan.geojson") == plan
+
+
+def test_blocks_are_read_by_the_prefix_of_their_names(tmp_path):
+    graph = path([1, 1])
+    import networkx as nx
+
+    graph = nx.relabel_nodes(graph, {0: "40001", 1: "40003"})
+    p = Districting(graph, 2, tolerance=0)
+    file = tmp_path / "blocks.csv"
+    file.write_text("\ufeffBLOCKID,DISTRICT\n400010001001000,1\n400010001001001,1\n400030001001000,2\n")
+    assert Plan.from_csv(p, file, prefix=5).assignment == {"40001": 0, "40003": 1}
+    file.write_text("BLOCKID,DISTRICT\n400010001001000,1\n400010001001001,2\n400030001001000,2\n")
+    with pytest.raises(DeclarationError, match="splits node '40001'"):
+        Plan.from_csv(p, file, prefix=5)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("GEOID,District\n0,1\n", "does not assign the node '1'"),
+        ("GEOID,District\n0,1\n1,2\n7,1\n", "'7', which the graph lacks"),
+        ("GEOID\n0\n", "row 1 has 1 entries"),
+        ("0,1\n1,2\n2,3\n", "has 3 districts"),
+    ],
+)
+def test_files_that_do_not_fit_are_refused(tmp_path, text, message):
+    p = Districting(grid(1, 3), 2, tolerance=1)
+    (tmp_path / "plan.csv").write_text(text)
+    with pytest.raises(DeclarationError, match=message):
+        Plan.from_csv(p, tmp_path / "plan.csv")
+
+
+# -- ensembles ---------------------------------------------------------------------------------------------
+
+
+def test_a_uniform_ensemble_is_uniform():
+    p = Districting(grid(3, 4), 3, tolerance=0)  # 23 plans: 2 of cost 6, 6 of 7, 15 of 8
+    drawn = p.ensemble(size=2300, seed=1)
+    counts = np.array([drawn.plans.count(plan) for plan in p.count().iterate()])
+    assert counts.sum() == 2300 and ((counts - 100) ** 2 / 100).sum() < 48.3  # 22 degrees of freedom, 0.1 %
+    best = p.solve().decision
+    assert drawn.share_at_most("cut_edges", best) == pytest.approx(2 / 23, abs=0.02)
+    assert drawn.share_at_most(lambda plan: plan.cost, best) == drawn.share_at_most("cut_edges", best)
+    cheap = p.ensemble(size=50, max_cost=7, seed=1)
+    assert cheap.values("cut").max() <= 7
+
+
+def test_a_chain_gives_an_ensemble_and_a_histogram_marks_a_plan(tmp_path):
+    pytest.importorskip("gerrychain")
+    p = Districting(grid(4, 4), 2, tolerance=0.25)
+    drawn = p.ensemble("recom", size=30, thin=2, seed=1)
+    assert 1 <= len(drawn) <= 30 and all(p.evaluate(plan).feasible for plan in drawn.plans)
+    best = p.solve().decision
+    assert drawn.values("cut_edges").min() >= best.cost
+    figure = drawn.plot("cut_edges", best, tmp_path / "histogram.png")
+    assert (tmp_path / "histogram.png").stat().st_size > 1000
+    axes = figure.axes[0]
+    assert axes.lines[0].get_xdata()[0] == best.cost
+    assert sum(bar.get_height() for bar in axes.patches) == len(drawn)
+
+
+def test_ensembles_that_cannot_be_drawn_are_refused():
+    p = Districting(grid(2, 2), 2, tolerance=0)
+    with pytest.raises(ValueError, match="no plan of cost 1"):
+        p.ensemble(size=3, max_cost=1)
+    with pytest.raises(ValueError, match="size is 0"):
+        p.ensemble(size=0)
+    with pytest.raises(ValueError, match="'forest'"):
+        p.ensemble("forest")
+    with pytest.raises(ValueError, match="'gini'"):
+        p.ensemble(size=3).values("gini")
