@@ -2,12 +2,14 @@
 
     python benchmarks/counting_queries/run.py --out benchmarks/counting_queries/results.md
 
-Everything is seeded. ``--quick`` does a small part of each table.
+Everything is seeded. ``--quick`` does a small part of each table. The part "Peers" installs jax-privacy
+into an environment of its own.
 """
 
 from __future__ import annotations
 
 import math
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -16,10 +18,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 
-from benchmarks.report import Page, Row, data, parser, progress, row, table
+from benchmarks.report import Page, Row, data, environment, parser, progress, row, table
 from forcopt.models import CountingQueries, LatticeNoise, LinearQueries
 from forcopt.models.counting_queries.calibration import gaussian_shift
 from forcopt.privacy import GeneralizedGaussian, Simulated
+
+PEERS = {"jax-privacy": "2.0.0"}
 
 
 def timed(call, repeats: int = 1):
@@ -35,7 +39,7 @@ def timed(call, repeats: int = 1):
 def accounting(quick: bool) -> tuple[str, list[Row]]:
     from dp_accounting.pld import privacy_loss_distribution as pld
 
-    rows, told = [], []
+    rows, headlines = [], []
     for k in (1000,) if quick else (1000, 10**6):
         scale = math.sqrt(k) / gaussian_shift(1.0, 1e-6)
         noise = GeneralizedGaussian(shape=2.0, scale=scale * math.sqrt(2))
@@ -59,7 +63,7 @@ def accounting(quick: bool) -> tuple[str, list[Row]]:
             ]
         )
         progress(*rows[-1])
-        told = [
+        headlines = [
             row(
                 f"delta of {k:,} Gaussian noises",
                 f"contour {seconds:.3g} s, off by {ours / exact - 1:.0e}",
@@ -68,7 +72,7 @@ def accounting(quick: bool) -> tuple[str, list[Row]]:
             )
         ]
     head = ["queries", "contour", "against the formula", "dp-accounting", "against the formula"]
-    return table(head, rows), told
+    return table(head, rows), headlines
 
 
 def laws(quick: bool) -> tuple[str, list[Row]]:
@@ -76,7 +80,7 @@ def laws(quick: bool) -> tuple[str, list[Row]]:
         [(64, 1 / 64), (1000, 1e-6)] if quick else [(64, 1 / 64), (1000, 1e-6), (10**5, 1e-6), (10**6, 1e-6)]
     )
     methods = ("laplace", "gaussian", "shape-search", "bounded", "fisher", "ganesh-zhao")
-    rows, told = [], []
+    rows, headlines = [], []
     for k, delta in cases:
         p = CountingQueries(queries=k, epsilon=1.0, delta=delta)
         cells, seen = [f"{k:,}", f"{delta:.2g}"], {}
@@ -94,7 +98,7 @@ def laws(quick: bool) -> tuple[str, list[Row]]:
             cells.append(f"{s.objective:,.2f} ({limit:.3f}) {seconds:.2g} s")
         rows.append(cells)
         progress(*cells)
-        told.append(
+        headlines.append(
             row(
                 f"error of the worst of {k:,} counts, delta {delta:.2g}",
                 f"best shape {seen['shape-search'][0]:,.2f} in {seen['shape-search'][1]:.2g} s, "
@@ -104,7 +108,7 @@ def laws(quick: bool) -> tuple[str, list[Row]]:
             )
         )
     note = "E max at epsilon 1; in brackets in units of sqrt(k) / mu, the limit of a Gaussian loss.\n\n"
-    return note + table(["queries", "delta", *methods], rows), told[-1:]
+    return note + table(["queries", "delta", *methods], rows), headlines[-1:]
 
 
 def lattice(quick: bool) -> tuple[str, list[Row]]:
@@ -136,7 +140,7 @@ def lattice(quick: bool) -> tuple[str, list[Row]]:
 
 
 def factorizations(quick: bool) -> tuple[str, list[Row]]:
-    rows, told = [], []
+    rows, headlines = [], []
     for n in (32,) if quick else (32, 128, 256, 512):
         p = LinearQueries.prefix(n, 1.0, 1e-6)
         s, seconds = timed(lambda: p.solve())  # noqa: B023
@@ -147,7 +151,7 @@ def factorizations(quick: bool) -> tuple[str, list[Row]]:
             + [f"{v:.4f}" for v in others]
         )
         progress(*rows[-1])
-        told = [
+        headlines = [
             row(
                 f"gamma_2 of {n} prefix sums",
                 f"{s.objective * unit:.5f} in {seconds:.3g} s, gap 1e-4",
@@ -155,7 +159,42 @@ def factorizations(quick: bool) -> tuple[str, list[Row]]:
             )
         ]
     head = ["counts", "lower", "fixed point", "steps", "time", "square root", "hierarchical", "identity"]
-    return table(head, rows), told
+    return table(head, rows), headlines
+
+
+def peers(quick: bool) -> tuple[str, list[Row]]:
+    """The mean squared error of prefix sums, which jax-privacy minimises too."""
+    script = Path(__file__).with_name("jax_privacy_prefix.py")
+    rows, headlines = [], []
+    for n in (32,) if quick else (32, 128, 256, 512):
+        p = LinearQueries.prefix(n, 1.0, 1e-6, error="mean")
+        s, seconds = timed(lambda: p.solve())  # noqa: B023
+        unit = s.evaluation.metrics["factorization norm"] / s.objective
+        command = [environment(__file__, PEERS), str(script), str(n)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        theirs, first, again = (float(word) for word in done.stdout.splitlines()[-1].split())
+        rows.append(
+            [
+                n,
+                f"{s.bound * unit:.6f}",
+                f"{s.objective * unit:.6f}",
+                f"{seconds:.3g} s",
+                f"{theirs:.6f}",
+                f"{first:.3g} s",
+                f"{again:.3g} s",
+            ]
+        )
+        progress(*rows[-1])
+        headlines = [
+            row(
+                f"mean error of {n} prefix sums",
+                f"{s.objective * unit:.5f} in {seconds:.3g} s, gap 1e-4",
+                f"jax-privacy {theirs:.5f} in {again:.3g} s, no gap",
+                f"{again / seconds:.1f}",
+            )
+        ]
+    head = ["counts", "lower", "fixed point", "time", "jax-privacy", "time, compiled anew", "time"]
+    return table(head, rows), headlines
 
 
 def real(quick: bool) -> tuple[str, list[Row]]:
@@ -222,10 +261,10 @@ def draws(quick: bool) -> tuple[str, list[Row]]:
         cells = {"opendp": peer / many}
     except ImportError:
         pass
-    told = []
+    headlines = []
     if cells:
         rows[0].append(f"{cells['opendp'] * 1e6:.3g} us each")
-        told = [
+        headlines = [
             row(
                 f"{n:,} secure whole noises, p = 4",
                 f"{secure:.3g} s",
@@ -236,7 +275,7 @@ def draws(quick: bool) -> tuple[str, list[Row]]:
     else:
         rows[0].append("not installed")
     head = ["draws, p = 4", "simulated, real", "secure, whole", "total variation of one", "OpenDP's Gaussian"]
-    return table(head, rows), told
+    return table(head, rows), headlines
 
 
 PARTS = {
@@ -244,6 +283,7 @@ PARTS = {
     "Laws": laws,
     "The lattice": lattice,
     "Factorizations": factorizations,
+    "Peers": peers,
     "Real tables": real,
     "Draws": draws,
 }

@@ -169,12 +169,13 @@ def lp(problem: PrivateMechanism, model: Model) -> Handles:
     model.subject_to(matrix.sum(axis=1) == 1)
     one, other = problem.ordered.T
     factor = exp(-problem.epsilon)  # below 1: no coefficient overflows
+    half = exp(-problem.epsilon / 2)  # excess has a unit between those of the two probabilities
     excess = None
     if len(one) and problem.delta > 0:
         excess = model.variable(model.unused_name("excess"), (len(one), problem.loss.shape[1]), lower=0)
         model.subject_to(
-            factor * matrix[one] - matrix[other] <= factor * excess,
-            excess.sum(axis=1) <= problem.delta,
+            factor * matrix[one] - matrix[other] <= half * excess,
+            excess.sum(axis=1) <= problem.delta * half,
         )
     elif len(one):
         model.subject_to(factor * matrix[one] <= matrix[other])
@@ -190,7 +191,7 @@ def lp(problem: PrivateMechanism, model: Model) -> Handles:
         p = as_numbers(decision, "the matrix")
         values: dict[Any, Any] = {matrix: p}
         if excess is not None:
-            values[excess] = np.maximum(p[one] - p[other] / factor, 0.0)
+            values[excess] = half * np.maximum(p[one] - p[other] / factor, 0.0)
         if worst is not None:
             values[worst] = (p * loss).sum(axis=1).max()
         return values

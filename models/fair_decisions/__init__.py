@@ -10,6 +10,7 @@ from forcopt.models.fair_decisions import (  # noqa: F401  (register the methods
     grant_rules,
     greedy,
     rounding,
+    scenario,
     seats_milp,
     thresholds,
 )
@@ -17,6 +18,7 @@ from forcopt.models.fair_decisions.apportionment import Apportionment, Criterion
 from forcopt.models.fair_decisions.audits import audit
 from forcopt.models.fair_decisions.clipped_laplace import clipped_mean, expected_shares
 from forcopt.models.fair_decisions.coverage import CoverageDecision, CoverageRule, DecisionTable, Nested
+from forcopt.models.fair_decisions.dawa import Dawa
 from forcopt.models.fair_decisions.grants import FormulaGrant, GrantRule
 from forcopt.models.fair_decisions.laplace_sums import laplace_sum_quantile, laplace_sum_tail
 from forcopt.models.fair_decisions.noisy_seats import seat_probabilities
@@ -28,6 +30,7 @@ __all__ = [
     "CoverageDecision",
     "CoverageRule",
     "Criterion",
+    "Dawa",
     "DecisionTable",
     "FormulaGrant",
     "GrantRule",

@@ -12,7 +12,7 @@ from forcopt.errors import DeclarationError
 from forcopt.models.fair_decisions.apportionment import DIVISORS, Apportionment
 from forcopt.models.fair_decisions.clipped_laplace import expected_shares
 from forcopt.models.fair_decisions.coverage import CoverageRule, Nested
-from forcopt.models.fair_decisions.grants import GrantRule, laplace_scale
+from forcopt.models.fair_decisions.grants import GrantRule, known_noise
 from forcopt.models.fair_decisions.noisy_seats import seat_probabilities
 from forcopt.numeric.apportionment import DivisorMethod, apportion
 from forcopt.privacy.mechanism import AdditiveMechanism, Mechanism
@@ -50,7 +50,8 @@ def audit(
     mechanism : Mechanism
         Of the noisy counts. Seats take noisy counts below 0 as 0.
     exact : bool, default True
-        By quadrature and transforms, for Laplace noise: coverage, seats, and the grant rule without slacks.
+        Without sampling: by quadrature and transforms for Laplace noise, by sums over the lattice for whole
+        noise. There is a law for coverage, for seats, and for the grant rule without slacks.
         Ignored if `trials` is given.
     trials : int, default 0
         Sample so many noisy counts instead; needs a seed.
@@ -149,7 +150,7 @@ def _seats(rule: Apportionment, populations: Array) -> Array:
 def _exact(rule: Rule, x: Array, mechanism: Mechanism) -> tuple[Array, Array]:
     """Expected outcomes, and the probability of the true one."""
     if isinstance(rule, CoverageRule) and isinstance(mechanism, Nested):
-        rates = rule.rates(x, laplace_scale(mechanism.mechanism))
+        rates = rule.rates(x, known_noise(mechanism.mechanism))
         return rates, np.where(rule.decide(x), rates, 1 - rates)
     if isinstance(mechanism, AdditiveMechanism):
         if isinstance(rule, Apportionment):
@@ -157,7 +158,7 @@ def _exact(rule: Rule, x: Array, mechanism: Mechanism) -> tuple[Array, Array]:
             official = _seats(rule, x).astype(int)
             return law @ np.arange(law.shape[1]), law[np.arange(len(x)), official]
         if isinstance(rule, GrantRule) and rule.clipped and not rule.slacks.any() and not rule.total_slack:
-            return expected_shares(x, laplace_scale(mechanism), rule.weights), np.array([])
+            return expected_shares(x, known_noise(mechanism), rule.weights), np.array([])
     raise DeclarationError(
         f"{type(rule).__name__} under {type(mechanism).__name__} has no exact expectation here: "
         "there is one for coverage under Nested noise, and for divisor methods and grants without slacks "

@@ -8,6 +8,8 @@ import numpy as np
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
+from forcopt.models.fair_decisions.lattice import lattice_shares
+from forcopt.privacy.noises import Noise
 
 __all__ = ["clipped_mean", "clipped_transforms", "expected_shares"]
 
@@ -83,15 +85,15 @@ def clipped_transforms(counts: Array, argument: Array) -> tuple[Array, Array]:
     return transform, derivative
 
 
-def expected_shares(counts: Any, scale: float, weights: Any = None) -> Array:
+def expected_shares(counts: Any, scale: float | Noise, weights: Any = None) -> Array:
     """Give what each receives on average of 1, divided in proportion to noisy counts.
 
     Parameters
     ----------
     counts : array_like
         x, at least 0; shape ``(k,)``.
-    scale : float
-        Of the Laplace noise on each count, above 0. Noisy counts below 0 become 0.
+    scale : float or Noise
+        Of the Laplace noise on each count, above 0; or a whole noise. Noisy counts below 0 become 0.
     weights : array_like, optional
         Above 0, shape ``(k,)``; 1 by default.
 
@@ -128,6 +130,10 @@ def expected_shares(counts: Any, scale: float, weights: Any = None) -> Array:
         raise DeclarationError("counts must be a list of at least one number, each at least 0")
     if w.shape != x.shape or (w <= 0).any():
         raise DeclarationError(f"weights must be {len(x)} numbers above 0, one for each count")
+    if isinstance(scale, Noise):
+        if not scale.whole or (x != np.round(x)).any():
+            raise DeclarationError("give the scale of Laplace noise, or whole noise and whole counts")
+        return lattice_shares(x, scale, w)
     if not (np.isfinite(scale) and scale > 0):
         raise DeclarationError(f"scale is {scale!r}; it must be positive and finite")
     # Districts with equal counts and weights have equal shares.

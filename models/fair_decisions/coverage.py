@@ -14,8 +14,10 @@ from forcopt.declaration import Declared, Numbers
 from forcopt.errors import BackendError, DeclarationError
 from forcopt.language.atoms import sum_squares
 from forcopt.language.model import Model
-from forcopt.models.fair_decisions.grants import laplace_scale
+from forcopt.models.fair_decisions.grants import known_noise
+from forcopt.models.fair_decisions.lattice_coverage import lattice_joint_rates, lattice_scale
 from forcopt.privacy.mechanism import AdditiveMechanism, Mechanism
+from forcopt.privacy.noises import Noise
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.randomness import Randomness
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
@@ -117,14 +119,14 @@ class CoverageRule(Declared):
                 f"counts have shape {x.shape}; it must be (..., 3): base, limited, illiterate"
             )
         base, limited, illiterate = np.moveaxis(x, -1, 0)
-        one, two, three = self._deviations
+        one, two, three = self.deviations
         return (illiterate - self.literacy * limited) / one, np.maximum(
             (limited - self.percent * base) / two, (limited - self.absolute) / three
         )
 
     @property
-    def _deviations(self) -> tuple[float, float, float]:
-        """Of the three margins' linear forms, for variance 2 of each noise."""
+    def deviations(self) -> tuple[float, float, float]:
+        """Standard deviations of the three margins' linear forms, for variance 2 of each noise."""
         r, p = self.literacy, self.percent
         return (
             float(np.sqrt(2 * ((1 - r) ** 2 + r**2))),
@@ -145,7 +147,7 @@ class CoverageRule(Declared):
         Array
             Rows ``(base, limited, illiterate)`` whose `limited` is 0, shape ``(..., 3)``.
         """
-        one, two, _ = self._deviations
+        one, two, _ = self.deviations
         f, s = np.broadcast_arrays(np.asarray(first, dtype=float), np.asarray(second, dtype=float))
         return np.stack([-s * two / self.percent, np.zeros(f.shape), f * one], axis=-1)
 
@@ -203,15 +205,15 @@ class CoverageRule(Declared):
             found.append((float(np.linalg.norm(moved)), x + moved))
         return min(found, key=lambda item: item[0])
 
-    def rates(self, counts: Any, scale: float, first: float = 0.0, second: float = 0.0) -> Array:
-        """Give the exact probability that both noisy margins exceed cuts, under `Nested` Laplace noise.
+    def rates(self, counts: Any, scale: float | Noise, first: float = 0.0, second: float = 0.0) -> Array:
+        """Give the exact probability that both noisy margins exceed cuts, under `Nested` noise.
 
         Parameters
         ----------
         counts : array_like
             Rows ``(base, limited, illiterate)``, shape ``(k, 3)``.
-        scale : float
-            Of the noise, above 0.
+        scale : float or Noise
+            Of Laplace noise, above 0; or a whole noise, whose margins are standardised by its own deviation.
         first, second : float, default 0
             Cuts, in standard deviations, see `margins`; with 0 the probability of coverage.
 
@@ -223,25 +225,28 @@ class CoverageRule(Declared):
         Notes
         -----
         Given the noisy number of limited speakers l, both other noises have closed laws; what is left is one
-        integral over l, taken by Gauss and Legendre's rule on stretches between the kinks.
+        integral over l, taken by Gauss and Legendre's rule on stretches between the kinks. For whole noise it
+        is a sum over the lattice.
 
         Examples
         --------
         >>> CoverageRule().rates([[800, 60, 5], [0, 0, 0]], 10.0).round(4).tolist()
         [0.6443, 0.3714]
         """
-        x = as_numbers(counts, "counts") / scale
+        x = as_numbers(counts, "counts")
         if x.ndim != 2 or x.shape[1] != 3:
             raise DeclarationError(
                 f"counts have shape {x.shape}; it must be (k, 3): base, limited, illiterate"
             )
-        return self.joint_rates(counts, scale, [first], [second])[:, 0, 0]
+        return self.joint_rates(x, scale, [first], [second])[:, 0, 0]
 
-    def joint_rates(self, counts: Any, scale: float, first: Any, second: Any) -> Array:
+    def joint_rates(self, counts: Any, scale: float | Noise, first: Any, second: Any) -> Array:
         """`rates` for all pairs of some cuts of the two margins at once, shape ``(k, m, n)``."""
-        x = as_numbers(counts, "counts") / scale
-        one, two, three = self._deviations
         f, s = np.maximum(first, -1e9), np.maximum(second, -1e9)
+        if isinstance(scale, Noise):
+            return lattice_joint_rates(self, as_numbers(counts, "counts"), scale, f, s)
+        x = as_numbers(counts, "counts") / scale
+        one, two, three = self.deviations
         parts = [
             self._rates(x[i : i + _ROWS_AT_ONCE], scale, f * one, s * two, s * three)
             for i in range(0, len(x), _ROWS_AT_ONCE)
@@ -318,7 +323,7 @@ class CoverageDecision(Problem):
     counts : Numbers
         Public or past counts, rows ``(base, limited, illiterate)``, nested; shape ``(k, 3)``.
     mechanism : Nested
-        With Laplace noise.
+        With Laplace noise, or whole noise if the counts are whole.
     rule : CoverageRule, optional
         Section 203 by default.
     least_rate : float, default 0.8
@@ -401,7 +406,8 @@ class CoverageDecision(Problem):
             cuts = getattr(self, name)
             if cuts.ndim != 1 or (np.diff(cuts) <= 0).any():
                 raise DeclarationError(f"{name} are {cuts.tolist()}; they must increase")
-        laplace_scale(self.mechanism.mechanism)
+        if isinstance(known_noise(self.mechanism.mechanism), Noise) and (x != np.round(x)).any():
+            raise DeclarationError("counts must be whole, since the noise is; round them first")
         return self
 
     @classmethod
@@ -426,8 +432,14 @@ class CoverageDecision(Problem):
 
     @property
     def scale(self) -> float:
-        """Of the Laplace noise on each part."""
-        return laplace_scale(self.mechanism.mechanism)
+        """Of the noise on each part: its standard deviation over the root of 2, that of Laplace noise."""
+        noise = self.noise
+        return lattice_scale(noise) if isinstance(noise, Noise) else noise
+
+    @property
+    def noise(self) -> float | Noise:
+        """The scale of the Laplace noise on each part, or the whole noise."""
+        return known_noise(self.mechanism.mechanism)
 
     @cached_property
     def covered(self) -> Array:
@@ -464,7 +476,7 @@ class CoverageDecision(Problem):
         x = self.counts if counts is None else as_numbers(counts, "counts")
         cuts = [np.r_[-np.inf, np.asarray(c, dtype=float)] for c in (first, second)]
         above = np.zeros((len(x), len(cuts[0]) + 1, len(cuts[1]) + 1))
-        above[:, :-1, :-1] = self.rule.joint_rates(x, self.scale, *cuts)
+        above[:, :-1, :-1] = self.rule.joint_rates(x, self.noise, *cuts)
         cells = -np.diff(above, axis=1)
         return np.asarray(np.maximum(-np.diff(cells, axis=2), 0.0))
 

@@ -46,7 +46,7 @@ def margins(problem: CoverageDecision, *, directions: int = 5, time_limit: float
 
     def least(distance: float, angle: float) -> float:
         rates = problem.rule.rates(
-            counts, problem.scale, -distance * np.cos(angle), -distance * np.sin(angle)
+            counts, problem.noise, -distance * np.cos(angle), -distance * np.sin(angle)
         )
         return float(rates.min(initial=1.0)) - problem.least_rate - 1e-9
 
@@ -128,7 +128,7 @@ def posterior(problem: CoverageDecision, *, cuts: int = 16, time_limit: float | 
     centers = np.concatenate([[ends[0] - 0.5], (ends[:-1] + ends[1:]) / 2, [ends[-1] + 0.5]])
     first, second = np.meshgrid(centers, centers, indexing="ij")
     noisy = problem.rule.counts_at(first.ravel() * problem.scale, second.ravel() * problem.scale)
-    belief = problem.rule.replace(absolute=1e9 * problem.scale).rates(noisy, problem.scale)
+    belief = problem.rule.replace(absolute=1e9 * problem.scale).rates(noisy, problem.noise)
     belief = _sorted(belief.reshape(first.shape))
     cells = problem.cell_probabilities(ends, ends, problem.guarded).reshape(-1, belief.size)
     levels = np.unique(belief)

@@ -9,10 +9,12 @@ from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.models.fair_decisions.grants import FormulaGrant, GrantRule
 from forcopt.models.fair_decisions.laplace_sums import laplace_sum_quantile
+from forcopt.models.fair_decisions.lattice import LatticeSum
+from forcopt.privacy.noises import Noise
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["exact_quantile", "least_slacks", "no_penalty", "plain"]
+__all__ = ["exact_quantile", "finite_or_infeasible", "least_slacks", "no_penalty", "plain"]
 
 
 @FormulaGrant.algorithm("plain", exact=False, cites="Pujol et al. (2020), Table 2")
@@ -35,8 +37,8 @@ def no_penalty(
     each = problem.scale * np.log(2 * k / problem.failure)
     total = problem.scale * np.log(2 * k**2 / problem.failure)
     if as_printed:
-        return _finite(problem, problem.rule(each / w, k * total, clipped=True))
-    return _finite(problem, problem.rule(each, float(w.sum()) * total, clipped=True))
+        return finite_or_infeasible(problem, problem.rule(each / w, k * total, clipped=True))
+    return finite_or_infeasible(problem, problem.rule(each, float(w.sum()) * total, clipped=True))
 
 
 @FormulaGrant.algorithm("exact-quantile", exact=False, cites="Pujol et al. (2020), section 5.3; exact tails")
@@ -45,9 +47,12 @@ def exact_quantile(problem: FormulaGrant, *, time_limit: float | None = None) ->
 
     With ``failure = a + b``, the slacks u have ``prod_a P(L_a >= -u_a) = 1 - a`` at the least weighted sum,
     and v is exceeded by the weighted sum of the noises with probability b. It is optimal among all slacks
-    whose failure is bounded in these two parts, up to the tolerance of the search for a.
+    whose failure is bounded in these two parts, up to the tolerance of the search for a. Under whole noise
+    u is the same whole number for all districts, found by trying them from the least one on.
     """
     deadline = Deadline(time_limit)
+    if isinstance(problem.noise, Noise):
+        return finite_or_infeasible(problem, _whole_slacks(problem, problem.noise, deadline))
     scales = problem.scale * problem.district_weights
     w, total = problem.district_weights, problem.total
     most = min(problem.failure, 0.499)
@@ -68,7 +73,27 @@ def exact_quantile(problem: FormulaGrant, *, time_limit: float | None = None) ->
 
     minimize_scalar(inflation, bounds=(-8.0, 8.0), method="bounded", options={"xatol": 0.01})
     assert best is not None
-    return _finite(problem, best[1])
+    return finite_or_infeasible(problem, best[1])
+
+
+def _whole_slacks(problem: FormulaGrant, noise: Noise, deadline: Deadline) -> GrantRule:
+    w, total = problem.district_weights, problem.total
+    law = LatticeSum(noise, w)
+    least_v = law.quantile(problem.failure)
+    best: tuple[float, GrantRule] | None = None
+    u = -1
+    while True:
+        u += 1
+        part = -float(np.expm1(len(w) * np.log1p(-noise.cdf(-u - 1))))
+        if part >= problem.failure:
+            continue
+        v = law.quantile(problem.failure - part)
+        value = (total + float(w.sum()) * u) / (total - v) if total > v else 1e9 * (1 + v / total)
+        if best is None or value < best[0]:
+            best = value, problem.rule(u, v)
+        enough = total > least_v and (total + float(w.sum()) * u) / (total - least_v) >= best[0]
+        if enough or deadline.passed or part == 0:
+            return best[1]
 
 
 def least_slacks(failure: float, weights: Array, scale: float) -> Array:
@@ -101,8 +126,8 @@ def least_slacks(failure: float, weights: Array, scale: float) -> Array:
     return np.asarray(-scale * np.log(2 * c * w / (1 + c * w)))
 
 
-def _finite(problem: FormulaGrant, rule: GrantRule) -> Outcome:
-    """The rule, or that the noisy total would not suffice."""
+def finite_or_infeasible(problem: FormulaGrant, rule: GrantRule) -> Outcome:
+    """Give the rule as outcome, or the reason why the noisy total would not suffice."""
     if np.isfinite(problem.evaluate(rule).objective):
         return Outcome(rule)
     districts = len(problem.eligible)

@@ -14,11 +14,12 @@ from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.fair_decisions.clipped_laplace import clipped_mean, expected_shares
 from forcopt.models.fair_decisions.laplace_sums import laplace_sum_tail
+from forcopt.models.fair_decisions.lattice import LatticeSum, lattice_clipped_mean
 from forcopt.privacy.mechanism import AdditiveMechanism
-from forcopt.privacy.noises import Laplace
+from forcopt.privacy.noises import Laplace, Noise
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
-__all__ = ["FormulaGrant", "GrantRule", "laplace_scale"]
+__all__ = ["FormulaGrant", "GrantRule", "known_noise", "laplace_scale"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +90,10 @@ class FormulaGrant(Problem):
         Children, or whoever counts, at least 0 and not all 0; shape ``(k,)``. For slacks that are published,
         these are public or past counts.
     mechanism : AdditiveMechanism
-        With Laplace noise on each count.
+        With Laplace noise on each count, or whole noise if the counts are whole.
     weights : Numbers, optional
-        Public, above 0, shape ``(k,)``; 1 by default. For Title I, what a state spends on a pupil.
+        Public, above 0, shape ``(k,)``; 1 by default. For Title I, the spending of a state on a pupil. Under
+        whole noise they must be small multiples of a common unit.
     failure : float, default 0.05
         The largest probability with which any district may lose, within (0, 1).
 
@@ -103,10 +105,11 @@ class FormulaGrant(Problem):
     Notes
     -----
     Nobody loses if every noise is at least ``-u_a`` and their weighted sum at most v, whatever the true
-    counts are. The violation ``"failure"`` is the bound ``1 - prod_a P(L_a >= -u_a) + P(sum_a w_a L_a > v)``
-    less `failure`, both parts exact. Where noisy counts below 0 become 0, the noise of a count is in effect
-    at most ``max(0, L_a)``, and just that for counts of 0: the sum is then one of positive parts. The
-    inflation has no mean over the noise, since the noisy total has a density at v.
+    counts are. The violation ``"failure"`` is the probability of the contrary less `failure`: for Laplace
+    noise ``1 - prod_a P(L_a >= -u_a) + P(sum_a w_a L_a > v and L_a >= -u_a for all a)``; for whole noise, and
+    slacks below 0, the sum of the probabilities of both parts. Where noisy counts below 0 become 0, the noise
+    of a count is in effect at most ``max(0, L_a)``, and just that for counts of 0: the sum is then one of
+    positive parts. The inflation has no mean over the noise, since the noisy total has a density at v.
 
     References
     ----------
@@ -144,7 +147,11 @@ class FormulaGrant(Problem):
             raise DeclarationError("eligible is 0 everywhere; there is nothing to divide in proportion to")
         if self.weights is not None and (self.weights.shape != x.shape or (self.weights <= 0).any()):
             raise DeclarationError(f"weights must be {len(x)} numbers above 0, one for each district")
-        laplace_scale(self.mechanism)
+        noise = known_noise(self.mechanism)
+        if isinstance(noise, Noise):
+            if (x != np.round(x)).any():
+                raise DeclarationError("eligible must be whole, since the noise is; round the counts first")
+            LatticeSum(noise, self.district_weights)
         return self
 
     # -- what follows from the fields ------------------------------------------------------------------------
@@ -156,8 +163,13 @@ class FormulaGrant(Problem):
 
     @property
     def scale(self) -> float:
-        """Of the Laplace noise on each count."""
+        """Of the Laplace noise on each count; for other noise a DeclarationError."""
         return laplace_scale(self.mechanism)
+
+    @property
+    def noise(self) -> float | Noise:
+        """The scale of the Laplace noise on each count, or the whole noise."""
+        return known_noise(self.mechanism)
 
     @property
     def total(self) -> float:
@@ -183,23 +195,34 @@ class FormulaGrant(Problem):
 
         Exact, see `forcopt.models.fair_decisions.expected_shares`.
         """
-        return expected_shares(self.eligible, self.scale, self.district_weights)
+        return expected_shares(self.eligible, self.noise, self.district_weights)
 
     def rule(self, slacks: Any, total_slack: float, *, clipped: bool = False) -> GrantRule:
         """The decision with these slacks, one number or shape ``(k,)``."""
         u = np.array(np.broadcast_to(as_numbers(slacks, "slacks"), self.eligible.shape))
         return GrantRule(u, float(total_slack), clipped, self.district_weights.copy())
 
+    def _clipped_mean(self) -> Array:
+        if isinstance(self.noise, Noise):
+            return lattice_clipped_mean(self.eligible, self.noise)
+        return clipped_mean(self.eligible, self.noise)
+
     # -- judging ---------------------------------------------------------------------------------------------
 
     def failure_bound(self, rule: GrantRule) -> float:
         """Bound the probability that any district loses, whatever the true counts are."""
+        u, v = rule.slacks, rule.total_slack
+        if isinstance(self.noise, Noise):
+            below = np.log1p(-self.noise.cdf(np.ceil(-u - 1e-9) - 1))
+            above = LatticeSum(self.noise, rule.weights, positive=rule.clipped).tail(v)
+            return float(min(1.0, -np.expm1(below.sum()) + above))
         below = np.where(
-            rule.slacks >= 0,
-            np.log1p(-np.exp(-np.abs(rule.slacks) / self.scale) / 2),
-            -np.abs(rule.slacks) / self.scale - np.log(2),
+            u >= 0,
+            np.log1p(-np.exp(-np.abs(u) / self.noise) / 2),
+            -np.abs(u) / self.noise - np.log(2),
         )
-        above = laplace_sum_tail(rule.total_slack, self.scale * rule.weights, positive=rule.clipped)
+        least = rule.weights * u if v > 0 and (u >= 0).all() else None
+        above = laplace_sum_tail(v, self.noise * rule.weights, positive=rule.clipped, least=least)
         return float(min(1.0, -np.expm1(below.sum()) + above))
 
     def evaluate(self, decision: GrantRule) -> Evaluation:
@@ -220,7 +243,7 @@ class FormulaGrant(Problem):
         if not isinstance(decision, GrantRule) or decision.slacks.shape != self.eligible.shape:
             raise DeclarationError("the decision must be a GrantRule for these districts, see rule()")
         w, x = self.district_weights, self.eligible
-        mean = clipped_mean(x, self.scale) if decision.clipped else x
+        mean = self._clipped_mean() if decision.clipped else x
         left = float(w @ mean) - decision.total_slack
         bound = self.failure_bound(decision)
         value = float(w @ (mean + decision.slacks)) / left if left > 0 else float("inf")
@@ -236,6 +259,24 @@ class FormulaGrant(Problem):
         return Evaluation(value, violations, metrics)
 
 
+def known_noise(mechanism: AdditiveMechanism) -> float | Noise:
+    """The scale of a mechanism's Laplace noise, or its whole noise.
+
+    Raises
+    ------
+    DeclarationError
+        For other noise.
+    """
+    noise = mechanism.noise
+    if noise.whole:
+        return noise
+    if isinstance(noise, Laplace):
+        return noise.scale
+    raise DeclarationError(
+        f"the mechanism adds {type(noise).__name__} noise; exact laws are known for Laplace and whole noise"
+    )
+
+
 def laplace_scale(mechanism: AdditiveMechanism) -> float:
     """The scale of a mechanism's Laplace noise.
 
@@ -246,6 +287,6 @@ def laplace_scale(mechanism: AdditiveMechanism) -> float:
     """
     if not isinstance(mechanism.noise, Laplace):
         raise DeclarationError(
-            f"the mechanism adds {type(mechanism.noise).__name__} noise; the closed forms are for Laplace"
+            f"the mechanism adds {type(mechanism.noise).__name__} noise; this method is for Laplace noise"
         )
     return mechanism.noise.scale

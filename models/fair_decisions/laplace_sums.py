@@ -15,7 +15,7 @@ __all__ = ["laplace_sum_quantile", "laplace_sum_tail"]
 _STEP, _REACH, _TILT = 0.05, 12.0, 0.5
 
 
-def laplace_sum_tail(value: float, scales: Any, *, positive: bool = False) -> float:
+def laplace_sum_tail(value: float, scales: Any, *, positive: bool = False, least: Any = None) -> float:
     """Give the probability that independent Laplace variables sum to more than a value.
 
     Parameters
@@ -26,25 +26,28 @@ def laplace_sum_tail(value: float, scales: Any, *, positive: bool = False) -> fl
         Of the variables, above 0; shape ``(k,)``.
     positive : bool, default False
         Whether to sum the positive parts ``max(0, L_i)``.
+    least : array_like, optional
+        u, at least 0, shape ``(k,)``. With it, the event also demands ``L_i >= -u_i`` for all i; then the
+        value is above 0.
 
     Returns
     -------
     float
-        ``P(sum_i L_i > v)``, to about 1e-12.
+        ``P(sum_i L_i > v)``, or ``P(sum_i L_i > v and L_i >= -u_i for all i)``, to about 1e-12.
 
     Raises
     ------
     DeclarationError
-        For scales that are not positive.
+        For scales that are not positive; with `least`, for a value of 0 or less.
 
     Notes
     -----
     The tail is the integral of ``exp(-z v) / z * prod_i 1 / (1 - s_i^2 z^2)`` along any path from infinity to
-    infinity around the poles ``1 / s_i``; for positive parts they are ``(1 + 1 / (1 - s_i z)) / 2``. It
-    is taken on the hyperbola ``x^2 = c^2 + y^2 / 4``
-    through the saddle point c on the real axis: no factor of the product is larger on it than at c, the
-    product of many falls as a Gaussian, and ``exp(-z v)`` falls too. There the trapezoidal rule converges
-    geometrically.
+    infinity around the poles ``1 / s_i``; for positive parts the factors are ``(1 + 1 / (1 - s_i z)) / 2``,
+    and with `least` the transforms of the variables cut off at ``-u_i``. It is taken on the hyperbola
+    ``x^2 = c^2 + y^2 / 4`` through the saddle point c on the real axis: no factor ``1 / (1 - s_i^2 z^2)`` is
+    larger on it than at c, the product of many falls as a Gaussian, and ``exp(-z v)`` falls too. There the
+    trapezoidal rule converges geometrically.
 
     References
     ----------
@@ -58,21 +61,34 @@ def laplace_sum_tail(value: float, scales: Any, *, positive: bool = False) -> fl
     s = as_numbers(scales, "scales")
     if s.ndim != 1 or not s.size or (s <= 0).any():
         raise DeclarationError("scales must be a list of at least one number, each above 0")
-    if positive and value <= 0:
+    if least is not None:
+        u = as_numbers(least, "least")
+        if u.shape != s.shape or (u < 0).any() or value <= 0:
+            raise DeclarationError(
+                f"least must be {len(s)} numbers at least 0, and the value above 0; it is {value:g}"
+            )
+    elif positive and value <= 0:
         return 1.0 if value < 0 else float(1.0 - 0.5 ** len(s))
-    if value < 0:
+    elif value < 0:
         return 1.0 - laplace_sum_tail(-value, scales)
-    if value == 0:
+    elif value == 0:
         return 0.5
+    else:
+        u = np.full(len(s), np.inf)
     largest = float(s.max())
-    scale, count = np.unique(s / largest, return_counts=True)
-    v = value / largest
+    (scale, cut), count = np.unique(np.stack([s / largest, u / s]), axis=1, return_counts=True)
+    v, reached = value / largest, np.exp(-cut)
 
     def slope(z: float) -> float:
         """Of the logarithm of the integrand."""
         a = scale * z
-        terms = scale / ((1 - a) * (2 - a)) if positive else 2 * scale * a / (1 - a**2)
-        return float((count * terms).sum()) - v - 1 / z
+        if positive:
+            terms = 1 / (1 - a) - (1 - reached) / (2 - a - (1 - a) * reached)
+        else:
+            with np.errstate(invalid="ignore"):
+                lost = np.where(reached > 0, reached ** (1 + a) * (1 + (1 - a) * cut), 0.0)
+            terms = 2 * a / (1 - a**2) + lost / (2 - (1 - a) * reached ** (1 + a))
+        return float((count * scale * terms).sum()) - v - 1 / z
 
     saddle = brentq(slope, 1e-12 / (1 + v), 1 - 1e-15, xtol=1e-15)
     a = scale * saddle
@@ -89,7 +105,11 @@ def laplace_sum_tail(value: float, scales: Any, *, positive: bool = False) -> fl
     x = np.sqrt(saddle**2 + (_TILT * y) ** 2)
     z, turn = x + 1j * y, width * (_TILT**2 * y / x + 1j) * np.cosh(steps)
     product = np.multiply.outer(scale, z)
-    factors = np.log((2 - product) / (2 - 2 * product)) if positive else -np.log(1 - product**2)
+    below = reached[:, None]  # the probability of L < -u is half of it
+    if positive:
+        factors = np.log((2 - product - (1 - product) * below) / (2 - 2 * product))
+    else:
+        factors = np.log1p(-(1 - product) * below ** (1 + product) / 2) - np.log(1 - product**2)
     logs = -z * v - np.log(z) + count @ factors
     integral = (np.exp(logs) * turn).imag.sum() * _STEP / np.pi
     return float(min(max(integral, 0.0), 1.0 if positive else 0.5))

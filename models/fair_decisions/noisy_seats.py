@@ -10,9 +10,11 @@ from scipy.fft import irfft, next_fast_len, rfft
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.models.fair_decisions.apportionment import DIVISORS, Apportionment
-from forcopt.models.fair_decisions.grants import laplace_scale
+from forcopt.models.fair_decisions.grants import known_noise
+from forcopt.models.fair_decisions.lattice_seats import lattice_seat_probabilities
 from forcopt.numeric.apportionment import DivisorMethod, signpost
 from forcopt.privacy.mechanism import AdditiveMechanism
+from forcopt.privacy.noises import Noise
 
 __all__ = ["seat_probabilities"]
 
@@ -32,7 +34,7 @@ def seat_probabilities(problem: Apportionment, mechanism: AdditiveMechanism) -> 
     problem : Apportionment
         Its criterion is one of a divisor method, and it has no `quota`.
     mechanism : AdditiveMechanism
-        With Laplace noise on each population; noisy populations below 0 become 0.
+        With Laplace or whole noise on each population; noisy populations below 0 become 0.
 
     Returns
     -------
@@ -53,6 +55,8 @@ def seat_probabilities(problem: Apportionment, mechanism: AdditiveMechanism) -> 
     integrated by Gauss and Legendre's rule on panels between the kinks ``p_b / d(j)`` of the density. The
     interval of t where anything is uncertain is short if the noise is small: then only the few states near
     the last seat are convolved.
+
+    Under whole noise claims can be equal; see `lattice_seat_probabilities`, which enumerates.
 
     The expected seats of all states sum to ``seats``; their difference measures the error of integration.
 
@@ -75,12 +79,14 @@ def seat_probabilities(problem: Apportionment, mechanism: AdditiveMechanism) -> 
         )
     if problem.quota is not None:
         raise DeclarationError(f"quota is {problem.quota!r}; quotas depend on the noise: it must be None")
-    scale, seats = laplace_scale(mechanism), problem.seats
-    p = problem.populations / scale
-    least = np.broadcast_to(problem.minimum, p.shape)
+    noise, seats = known_noise(mechanism), problem.seats
+    least = np.broadcast_to(problem.minimum, problem.populations.shape)
     posts = signpost(np.arange(seats), cast(DivisorMethod, problem.criterion))
     if int(np.maximum(least, int(posts[0] == 0)).sum()) > seats:
         raise DeclarationError(f"seats is {seats}; the minimums need more")
+    if isinstance(noise, Noise):
+        return lattice_seat_probabilities(problem, noise)
+    p = problem.populations / noise
     wins = np.zeros((len(p), seats + 2))  # P(at least s seats)
     wins[:, 0] = 1.0
     wins[:, 1:-1][np.arange(seats) < least[:, None]] = 1.0

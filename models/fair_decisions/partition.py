@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
@@ -19,7 +20,7 @@ from forcopt.loops.solution import ModelSolution
 from forcopt.problem import Evaluation, Handles, Outcome, Problem
 from forcopt.status import Status
 
-__all__ = ["IntervalPartition", "Partition"]
+__all__ = ["IntervalPartition", "Partition", "shortest"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,15 +114,29 @@ class IntervalPartition(Problem):
         return Evaluation(deviation + self.penalty * len(chosen.starts), {}, metrics)
 
 
-def _shortest(problem: IntervalPartition, lengths: Array, time_limit: float | None) -> Array | None:
-    deadline, n = Deadline(time_limit), len(problem.counts)
+def shortest(
+    n: int, lengths: Array, cost: Callable[[Array, int], Array], deadline: Deadline | None = None
+) -> Array | None:
+    """Give where the buckets of a cheapest partition of n counts begin.
+
+    Parameters
+    ----------
+    n : int
+        At least 1.
+    lengths : Array
+        That buckets may have, 1 among them.
+    cost : Callable
+        Of the buckets from each of some starts up to but without an end.
+    deadline : Deadline, optional
+        After it the answer is None.
+    """
     best, before = np.full(n + 1, np.inf), np.zeros(n + 1, dtype=np.int64)
     best[0] = 0.0
     for j in range(1, n + 1):
-        if deadline.passed:
+        if deadline is not None and deadline.passed:
             return None
         i = j - lengths[lengths <= j]
-        reach = best[i] + problem.costs[i, j]
+        reach = best[i] + cost(i, j)
         at = int(np.argmin(reach))
         best[j], before[j] = reach[at], i[at]
     starts = []
@@ -131,22 +146,24 @@ def _shortest(problem: IntervalPartition, lengths: Array, time_limit: float | No
     return np.array(starts[::-1])
 
 
-@IntervalPartition.algorithm("dynamic", exact=True, cites="Li, Hay, Miklau and Wang (2014)")
-def dynamic(problem: IntervalPartition, *, time_limit: float | None = None) -> Outcome:
-    """Take the shortest path over the ends of buckets; O(n^2) arcs."""
-    found = _shortest(problem, np.arange(len(problem.counts), 0, -1), time_limit)
+def _partition(problem: IntervalPartition, lengths: Array, time_limit: float | None) -> Outcome:
+    costs = problem.costs
+    found = shortest(len(problem.counts), lengths, lambda i, j: costs[i, j], Deadline(time_limit))
     if found is None:
         return Outcome(None, status=Status.LIMIT, message="the time limit passed before the last count")
     return Outcome(problem.partition(found))
+
+
+@IntervalPartition.algorithm("dynamic", exact=True, cites="Li, Hay, Miklau and Wang (2014)")
+def dynamic(problem: IntervalPartition, *, time_limit: float | None = None) -> Outcome:
+    """Take the shortest path over the ends of buckets; O(n^2) arcs."""
+    return _partition(problem, np.arange(len(problem.counts), 0, -1), time_limit)
 
 
 @IntervalPartition.algorithm("powers-of-two", exact=False, cites="Li, Hay, Miklau and Wang (2014)")
 def powers_of_two(problem: IntervalPartition, *, time_limit: float | None = None) -> Outcome:
     """As `dynamic`, over buckets of 1, 2, 4, 8, ... counts only."""
-    found = _shortest(problem, 2 ** np.arange(len(problem.counts).bit_length())[::-1], time_limit)
-    if found is None:
-        return Outcome(None, status=Status.LIMIT, message="the time limit passed before the last count")
-    return Outcome(problem.partition(found))
+    return _partition(problem, 2 ** np.arange(len(problem.counts).bit_length())[::-1], time_limit)
 
 
 @IntervalPartition.formulation("lp", exact=True, cites="interval matrices are totally unimodular")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.models.secure_sum.accounting import printed_sigma
 from forcopt.models.secure_sum.share_design import ShareDesign
 from forcopt.models.secure_sum.shares import Shares, even_shares, talwar_shares
 from forcopt.problem import Outcome
+from forcopt.status import Status
 
-__all__ = ["even", "talwar", "worst_coalition"]
+__all__ = ["even", "talwar", "worst_coalition", "worst_coalitions"]
 
 
 @ShareDesign.algorithm("even", exact=True, cites="symmetrization: see even_shares")
@@ -56,6 +58,47 @@ def talwar(problem: ShareDesign, *, as_printed: bool = False, time_limit: float 
     if worst == 0:
         return Outcome(Shares(unit.split, 0 * unit.covariance))
     return Outcome(talwar_shares(problem.servers, scale))
+
+
+@ShareDesign.algorithm("worst-coalition", exact=True, cites="constraint generation over the program of sdp")
+def worst_coalitions(
+    problem: ShareDesign, *, backend: str = "clarabel", time_limit: float | None = None
+) -> Outcome:
+    """Solve the semidefinite program for few coalitions, and add the worst of all until it learns no more.
+
+    It finds the optimum of `sdp` with the matrix inequalities of the coalitions that bind. Each program has
+    fewer conditions than the whole one, so that its optimum is a bound.
+
+    Parameters
+    ----------
+    problem : ShareDesign
+        Which.
+    backend : str, default "clarabel"
+        Takes semidefinite constraints.
+    time_limit : float, optional
+        Seconds.
+    """
+    deadline, active = Deadline(time_limit), [problem.groups[0]]
+    best: Shares | None = None
+    bound = 0.0
+    while not deadline.passed:
+        few = problem.replace(coalitions=tuple(active))
+        result = few.solve("sdp", backend=backend, time_limit=deadline.left)
+        if result.decision is None:
+            break
+        bound = max(bound, result.bound)
+        most, loss = worst_coalition(result.decision, problem.groups)
+        if np.isfinite(loss):  # scaled up until the worst coalition learns no more than it may
+            scale = max(1.0, loss / problem.mu * (1 + 1e-13)) ** 2
+            made = Shares(result.decision.split, result.decision.covariance * scale)
+            best = made if best is None or made.variance < best.variance else best
+        if loss <= problem.mu * (1 + 1e-7) or most in active:
+            return Outcome(best, min(bound, best.variance) if best else bound, iterations=len(active))
+        active.append(most)
+    message = f"the time limit passed with {len(active)} of {len(problem.groups)} coalitions"
+    if best is None:
+        return Outcome(None, bound, Status.LIMIT, len(active), message)
+    return Outcome(best, min(bound, best.variance), Status.FEASIBLE, len(active), message)
 
 
 def worst_coalition(shares: Shares, coalitions: list[tuple[int, ...]]) -> tuple[tuple[int, ...], float]:

@@ -94,7 +94,7 @@ def mechanism(rng: np.random.Generator) -> ProblemCase:
     )
     edges = [(i, j) for i in range(n) for j in range(i) if rng.random() < 0.6]
     epsilon, delta = (
-        float(rng.choice([0, 0.01, 0.5, log(2), 3, 8])),
+        float(rng.choice([0, 0.01, 0.5, log(2), 3, 8, 12])),
         float(rng.choice([0, 0, 0.01, 0.1, 0.9])),
     )
     prior = None if rng.random() < 0.6 else rng.dirichlet(np.ones(n) * 0.5)

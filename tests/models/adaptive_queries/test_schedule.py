@@ -202,8 +202,22 @@ def test_two_budgets():
     for method in ("milp", "enumeration"):
         assert p.solve(method).objective == 4
     assert "delta of window 1" in p.evaluate([0, 1]).violations
-    with pytest.raises(DeclarationError, match="one budget"):
-        p.solve("local-ratio")
+    assert 4 / 6 <= p.solve("local-ratio").objective <= 4
+
+
+@pytest.mark.parametrize("access", ["general", "sliding"])
+def test_local_ratio_has_a_sixth_of_the_optimum_for_two_budgets(access):
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        q = int(rng.integers(1, 10))
+        first = rng.integers(1, 5, q)
+        intervals = np.stack([first, np.minimum(first + rng.integers(0, 2, q), 4)], axis=1)
+        costs = np.stack([rng.choice([0.1, 0.3, 0.5, 0.9], q), rng.choice([1e-7, 4e-7, 9e-7], q)], axis=1)
+        data = DecayingCorrelation(4, 0.5, 1, access)
+        p = QuerySchedule(data, intervals, rng.integers(1, 9, q), costs, 1.0, 1e-6)
+        s, best = p.solve("local-ratio"), p.solve("enumeration").objective
+        assert s.evaluation.feasible
+        assert 6 * s.objective >= best - 1e-9 and s.objective <= best + 1e-9 <= s.bound + 2e-9
 
 
 def test_a_larger_budget_never_answers_less_and_sliding_windows_answer_more():

@@ -540,3 +540,48 @@ def test_time_limits_are_kept():
     for q, method in ((p, "tree-nnls"), (p.replace(integer=True), "tree-integer")):
         s = q.solve(method, time_limit=0.0)
         assert s.status is fo.Status.LIMIT and s.decision is None
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@given(problems(most_leaves=4, whole_noise=True), st.data())
+def test_all_methods_and_backends_agree_with_brute_force(p, data):
+    """Real and whole, both orders, both signs: algorithms, and each formulation by one of its backends."""
+    order = data.draw(st.sampled_from(["joint", "top-down"]))
+    integer, nonnegative = data.draw(st.booleans()), data.draw(st.booleans())
+    p = p.replace(order=order, integer=integer, nonnegative=nonnegative)
+    if integer:
+        methods = [("network-lp", data.draw(st.sampled_from(LP))), ("miqp", "scip")]
+        methods += [("tree-integer", None)] if order == "joint" else []
+    else:
+        tree = (
+            {True: "tree-nnls", False: "tree-wls"}
+            if order == "joint"
+            else {True: "simplex", False: "toydown"}
+        )
+        methods = [
+            ("qp", data.draw(st.sampled_from(["highs", "clarabel", "osqp", "scip"]))),
+            (tree[nonnegative], None),
+        ]
+    found = []
+    for method, backend in methods:
+        s = p.solve(method, **({"backend": backend} if backend else {}))
+        if method == "miqp" and order == "top-down" and s.status is fo.Status.FAILED:
+            found.append(None)  # SCIP gives up on the quadratic stages, and says so
+            continue
+        assert s.status is fo.Status.OPTIMAL, (method, backend, s.message)
+        assert s.evaluation.feasible, (method, backend, s.evaluation)
+        found.append(np.array(p.residuals(s.decision)))
+    if order == "joint":
+        best = (joint_whole(p, reach=3) if integer else joint_real(p))[0]
+        for (method, backend), levels in zip(methods, found, strict=True):
+            assert levels.sum() == pytest.approx(best, rel=1e-4, abs=1e-4), (method, backend)
+        return
+    reference = 0 if integer else -1
+    expected = np.array(top_down_whole(p, most=14)) if integer and nonnegative else found[reference]
+    for (method, backend), levels in zip(methods, found, strict=True):
+        assert levels is None or np.allclose(levels, expected, rtol=1e-3, atol=2e-3), (
+            method,
+            backend,
+            levels,
+            expected,
+        )

@@ -194,3 +194,15 @@ def test_the_scale_of_losses_does_not_matter():
             assert s.objective == pytest.approx(scale * value, rel=1e-5)
     free = p.replace(loss=np.zeros((3, 3))).solve()
     assert free.objective == 0
+
+
+@pytest.mark.parametrize("seed", [159, 216, 463])
+def test_large_epsilons_are_balanced_for_every_solver(seed):
+    """Coefficients of e^-12 beside 1 made SCIP's linear solver fail."""
+    rng = np.random.default_rng(seed)
+    n, m = (int(v) for v in rng.integers(2, 5, 2))
+    loss = rng.integers(0, 5, (n, m)).astype(float) if rng.random() < 0.6 else rng.random((n, m))
+    edges = [(i, j) for i in range(n) for j in range(i)]
+    p = PrivateMechanism(loss=loss, edges=edges, epsilon=12.0, delta=0.1)
+    values = [p.solve("lp", backend=backend).objective for backend in ("highs", "scip", "glop")]
+    assert values == pytest.approx([values[0]] * 3, abs=1e-7)

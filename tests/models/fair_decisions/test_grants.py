@@ -289,3 +289,32 @@ def test_clipped_rules_are_judged_by_the_positive_parts_of_the_noise():
         )
     assert laplace_sum_tail(0.0, [1.0, 1.0], positive=True) == 0.75
     assert laplace_sum_tail(-1.0, [1.0], positive=True) == 1.0
+
+
+def test_failures_of_unclipped_rules_are_exact():
+    """20 rules by 40,000 draws of the noise; five standard errors."""
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        k = int(rng.integers(1, 6))
+        p = FormulaGrant(np.full(k, 50.0), noise(1.0), weights=rng.uniform(0.5, 3, k))
+        rule = p.rule(rng.exponential(3, k), float(rng.exponential(5)))
+        draws = rng.laplace(size=(40_000, k))
+        failed = (draws < -rule.slacks).any(axis=1) | (draws @ p.district_weights > rule.total_slack)
+        bound = p.failure_bound(rule)
+        assert bound == pytest.approx(failed.mean(), abs=5 * np.sqrt(bound * (1 - bound) / 40_000) + 1e-4)
+
+
+@pytest.mark.parametrize("weights", [None, [1, 2, 3, 1.5]])
+def test_scenario_grants_are_guaranteed_by_a_fresh_sample(weights):
+    """The exact failure is below the Clopper-Pearson bound but with probability .001."""
+    p = FormulaGrant([210, 480, 810, 333], noise(0.5), weights=weights)
+    s = p.solve("scenario", seed=1)
+    assert s.evaluation.metrics["failure bound"] <= s.guarantee <= p.failure
+    assert s.evaluation.feasible
+    assert p.solve().objective * 0.99 <= s.objective < p.solve("no-penalty").objective
+    assert p.solve("scenario", seed=1).objective == s.objective
+    with pytest.raises(DeclarationError, match="needs a seed"):
+        p.solve("scenario")
+    assert p.solve("scenario", seed=1, samples=40).status is Status.FAILED
+    assert p.solve("scenario", seed=1, time_limit=0.0).status is Status.LIMIT
+    assert FormulaGrant([5.0] * 548, noise(0.01)).solve("scenario", seed=0).status is Status.INFEASIBLE

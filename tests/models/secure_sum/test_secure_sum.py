@@ -681,3 +681,14 @@ def test_the_worst_coalition_has_server_0_and_all_but_one():
         assert 0 in worst
         assert len(worst) == servers - 1 or servers == 2
         assert loss == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("coalitions", [1, 3, ((0, 1), (1, 2), (2, 3), (0,), (3,))])
+def test_the_worst_coalitions_suffice(coalitions):
+    """Few matrix inequalities, added one by one, give the optimum of all."""
+    p = ShareDesign(servers=4, coalitions=coalitions, loss=1.0)
+    s = p.solve("worst-coalition")
+    assert s.evaluation.feasible and s.status is fo.Status.OPTIMAL
+    assert s.objective == pytest.approx(p.solve("sdp").objective, rel=1e-5)
+    assert s.bound <= s.objective * (1 + 1e-9)
+    assert p.solve("worst-coalition", time_limit=0.0).status is fo.Status.LIMIT
