@@ -1,4 +1,4 @@
-"""Groups, their rates, and what fairness demands of them: shared by every learning problem."""
+"""Groups, their rates, and fairness constraints on them, shared by every learning problem."""
 
 from forcopt.fairness.calibration import calibration_gaps
 from forcopt.fairness.notions import (

@@ -1,4 +1,4 @@
-"""What fairness demands of the rates of groups: one object that every learning problem accepts."""
+"""Fairness notions: constraints on the rates of groups that every learning problem accepts."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Notion(Declared):
         """The same demand for those who price it row by row: auxiliary columns, if any, are bounded.
 
         Then the best values of the auxiliary columns at given multipliers exist, as the Lagrangian of a game
-        needs. The same as `rows` unless a notion says otherwise.
+        needs. By default the same as `rows`.
         """
         return self.rows(rates)
 
@@ -85,7 +85,7 @@ class Notion(Declared):
 class RateParity(Notion):
     """Rates are nearly equal over all pairs of groups: largest minus smallest is at most `tolerance`.
 
-    Subclasses say which `rates`. (Some papers compare every group with one anchor group, which lets two
+    Subclasses name the `rates`. (Some papers compare every group with one anchor group, which lets two
     others differ by twice as much.)
 
     The rows are ``0 <= rate_a - level <= tolerance`` with one free column `level` for each rate: K rows,
@@ -246,7 +246,7 @@ class BoundedGroupLoss(Notion):
 class PredictiveValues(Notion):
     """Whoever is predicted 1 has label 1 often enough, and who is predicted 0 label 0, in every group.
 
-    This is what makes a prediction one that a calibrated score leads to: some score that is calibrated within
+    A calibrated score leads to such predictions, and only to these: some score that is calibrated within
     the group is at least c for all predicted 1 and at most d for all predicted 0 if and only if the
     predictive values are at least c and 1 - d (Reich and Vijaykumar 2021, Proposition 3).
     Where nobody is predicted 1 (or 0), nothing is demanded of them.

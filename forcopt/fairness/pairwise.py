@@ -110,7 +110,7 @@ class PairwiseFairness(Notion):
     def from_answers(
         cls, answers: Iterable[tuple[Any, int, int, str]], *, gamma: float = 0.0, budget: float = 0.0
     ) -> Self:
-        """Count what stakeholders answered to the pairs that they were shown.
+        """Count the answers of stakeholders to the pairs that they were shown.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class PairwiseFairness(Notion):
 
     @property
     def shares(self) -> Array:
-        """What a violation of each pair by 1 adds to the mean: its weight over the number presented."""
+        """The share of each pair in the mean violation: its weight over the number presented."""
         presented = self.presented or len(self.pairs)
         return (np.ones(len(self.pairs)) if self.weights is None else self.weights) / presented
 
@@ -182,7 +182,7 @@ class PairwiseFairness(Notion):
         return [_named(row, "pair", [f"pair[{i},{j}]" for i, j in self.pairs[binding]])]
 
     def rows_with_allowance(self, rates: GroupRates) -> list[Constraint]:
-        """The same with a column for what each pair is allowed, also if the budget is 0.
+        """The same with a column for the allowance of each pair, also if the budget is 0.
 
         This is how equations (1) to (3) of the paper, and its game, state it.
         """

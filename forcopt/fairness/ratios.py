@@ -1,4 +1,4 @@
-"""Ratios of rates: no group's rate is below a part of another's, as the 80 % rule says."""
+"""Ratios of rates: no group's rate is below a part of another's, as in the 80 % rule."""
 
 from __future__ import annotations
 

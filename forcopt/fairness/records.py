@@ -14,12 +14,12 @@ __all__ = ["is_missing", "read_binary", "read_groups", "tabulate"]
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value of a column stands for nothing: None, NaN, or what pandas has for it."""
+    """Whether a value of a column is missing: None, NaN, or a missing value of pandas."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
 
 
 def read_groups(values: Any, names: Sequence[str] | None = None) -> tuple[Array, tuple[str, ...]]:
-    """Read a column that says which group each record belongs to.
+    """Read a column with the group of each record.
 
     Parameters
     ----------

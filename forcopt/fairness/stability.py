@@ -81,7 +81,7 @@ class PairwiseStability:
                 "and (T, T)"
             )
         self.found: list[tuple[Array, Array, Array]] = []
-        """What `separate` has yielded: first and second individuals, and columns."""
+        """The pairs that `separate` has yielded: first and second individuals, and columns."""
 
     def rows(self) -> list[Constraint]:
         """All pairs that demand anything, as one constraint with both ends; none if there are none."""

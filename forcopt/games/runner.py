@@ -111,7 +111,7 @@ def run_game(
     Returns
     -------
     GameEnd
-        The game is always measured after its last round, so that the measurement describes what is returned.
+        The game is always measured after its last round, so that the measurement describes the result.
 
     Raises
     ------

@@ -2,8 +2,8 @@
 
 This is the pricing problem of districting by columns: with the shadow prices of the vertices as prizes, the
 sets sought are those of small reduced cost. A set grows from its first vertex; one branch takes a
-neighbour in, the other rules it out and pays for the edges to it, so that what is paid only grows. A branch
-ends when the prizes that still fit cannot make up for what is paid.
+neighbour in, the other rules it out and pays for the edges to it, so that the payment only grows. A branch
+ends when the prizes that still fit cannot make up for the payment.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ __all__ = ["ConnectedSets"]
 _FREE, _IN, _OUT, _FAR = 0, 1, 2, 3
 _RATES = (0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0)
 _SLACK = 1e-6
-"""Prizes are floats: their sums are compared with so much to spare."""
+"""The tolerance of comparisons of sums of prizes, which are floats."""
 
 
 @njit(cache=True)
 def _distances(far, root, starts, ends, weight, status, high):  # type: ignore[no-untyped-def]
-    """The least weight of a path from the root to each vertex, both ends included, past what is ruled out.
+    """The least weight of a path from the root to each vertex, both ends included, around excluded vertices.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def _grow(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Look at up to `budget` branches.
 
-    `status` says which vertices are taken in or ruled out; `near[v]` holds how many neighbours of v are in,
+    `status` marks vertices as taken in or ruled out; `near[v]` holds how many neighbours of v are in,
     the cost of the edges to them, and that of the edges to neighbours ruled out; `trail` the vertices decided
     after the root; `now` the root, the length of the trail, and whether a new branch has just been entered.
     For each length of the trail, `sums` holds the weight in, the cost paid and that of the edges to free

@@ -55,7 +55,7 @@ class Piece:
     def of(
         cls, graph: WeightedGraph, boundary: Sequence[int], outside: Array, coming: int, open_: Array
     ) -> Piece:
-        """Make a piece; `open_` says which edges lie outside it."""
+        """Make a piece; `open_` marks the edges outside it."""
         distance = _distances(np.array(boundary, np.int64), *graph.links, open_, graph.weights)
         return cls(tuple(boundary), outside, coming, distance)
 

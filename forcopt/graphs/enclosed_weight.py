@@ -41,7 +41,7 @@ def spanning_tree(dual: PlanarDual, root: int = 0) -> tuple[Array, Array]:
 
 
 def flow_sums(dual: PlanarDual, weights: Array, root: int = 0) -> Array:
-    """Give each dual dart a value whose sum along a simple dual cycle tells the enclosed weight.
+    """Give each dual dart a value whose sum along a simple dual cycle gives the enclosed weight.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ __all__ = ["Sweep"]
 
 @dataclass(frozen=True, eq=False)
 class _Layer:
-    """What the step of one vertex does to the frontier.
+    """The effect of the step of one vertex on the frontier.
 
     Attributes
     ----------
@@ -234,7 +234,7 @@ class Sweep(Program):
         return fill
 
     def ends(self, t: int, tables: list[Table], after: Array) -> list[Array]:
-        """What a step cuts, and what comes after."""
+        """The cut edges of a step, and its successors."""
         if t == 0:
             return []
         arcs, layer = tables[t].arcs, self.layers[t]
@@ -264,6 +264,6 @@ class Sweep(Program):
 
 
 def _partners(pairs: Sequence[tuple[int, int]], v: int, at: dict[int, int]) -> list[int]:
-    """The positions in the frontier of what is paired with v."""
+    """The positions in the frontier of vertices that are paired with v."""
     others = {b for a, b in pairs if a == v} | {a for a, b in pairs if b == v}
     return sorted(at[u] for u in others if u in at)

@@ -171,7 +171,7 @@ def _join(  # type: ignore[no-untyped-def]
                     bad = bad or total[target[p]] > high
             if bad:
                 continue
-            # What the union of both connects.
+            # The connections in the union of both.
             for c in range(SPAN):
                 link[c] = c
             for s in range(len(shared1)):
@@ -352,7 +352,7 @@ class SphereCut(Program):
         return fill
 
     def ends(self, t: int, tables: list[Table], after: Array) -> list[Array]:
-        """What the other child costs, and what comes after."""
+        """The cost of the other child, and the successors."""
         if not self.feeds[t]:
             return []
         arcs = tables[t].arcs

@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 COUNT, LEAST = 0, 1
-"""What a program computes: the number of partitions of each cost, or the least cost."""
+"""The result of a program: the number of partitions of each cost, or the least cost."""
 WIDEST = 16
 """The longest boundary: a state spends four bits on each of its vertices."""
 SPAN = 2 * WIDEST + 2
@@ -100,7 +100,7 @@ def _roomier(store, count):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _fits(opened, total, new_part, lost, missing, limits, key, base):  # type: ignore[no-untyped-def]
-    """Whether finished parts weigh enough, and what is left can fill the open parts and the missing ones."""
+    """Whether finished parts weigh enough, and the rest can fill the open and the missing parts."""
     left, low, high = limits
     need, take = missing * low, missing * high
     for p in range(opened):
@@ -118,7 +118,7 @@ def settle(  # type: ignore[no-untyped-def]
     comp, part, size, opened, total, rough, finished, kept, distance, coming, parts, exact, coarse, room, key,
     work,
 ):  # fmt: skip
-    """Close what leaves the boundary, and write the state's key, unless nothing can come of it.
+    """Close the parts that leave the boundary, and write the state's key, unless it cannot be completed.
 
     `comp` and `part` label `size` vertices, of which those at `kept` stay on the boundary; `total` and
     `rough` are the weights of the `opened` parts, to be compared with `exact` and `coarse`: the weight that
@@ -184,7 +184,7 @@ def settle(  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def packed(cost, pairs, mode, limit):  # type: ignore[no-untyped-def]
-    """What a key holds of the cost (if counted by cost) and of the number of cut edges (if limited)."""
+    """The part of a key for the cost (if counted by cost) and the number of cut edges (if limited)."""
     if limit < 0:
         return cost if mode == COUNT else 0
     return cost * (limit + 1) + pairs if mode == COUNT else pairs
@@ -200,7 +200,7 @@ def unpacked(entry, mode, limit):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def promising(key, cost, most, room, bound, probe):  # type: ignore[no-untyped-def]
-    """Whether a state may end at a cost of at most `most`; a relaxation's table bounds what is left."""
+    """Whether a state may end at a cost of at most `most`; a relaxation's table bounds the rest."""
     rows, slots, costs = bound
     if len(key) == 4 + room:
         return cost <= most
@@ -271,5 +271,5 @@ def empty_store(width: int, digits: int) -> tuple[Array, ...]:
 
 
 def index_size(count: int) -> int:
-    """Of a hash index for so many rows: a power of two."""
+    """The size of a hash index for this number of rows: a power of two."""
     return 1 << max(4, (2 * count).bit_length())

@@ -1,4 +1,4 @@
-"""Graphs as arrays: what every algorithm on vertex weights and edge costs reads."""
+"""Graphs as arrays: the input of every algorithm on vertex weights and edge costs."""
 
 from __future__ import annotations
 

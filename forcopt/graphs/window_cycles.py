@@ -397,7 +397,7 @@ class WindowCycles:
         self.must_link, self.cannot_link = list(must_link), list(cannot_link)
         self.paths, self.many = 0, _MANY
         # Where vertices weigh 0, weights are refined so that every vertex set weighs more than 0: then the
-        # sign of a sum of flows tells whether the root lies in S.
+        # sign of a sum of flows shows whether the root lies in S.
         unit = 1 + int((graph.weights == 0).sum())
         if (total + 1) * unit >= 2**62:
             raise DeclarationError(f"the weights sum to {total}, too large beside {unit - 1} weights of 0")

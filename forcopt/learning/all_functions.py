@@ -20,7 +20,7 @@ class AllFunctions(Hypotheses):
     """Every function of the features: records with the same features are treated alike, all others freely.
 
     Its mixtures are all probabilities for the distinct rows, so that the linear program has one column a row.
-    What is learnt says nothing about other rows.
+    The learned values do not extend to other rows.
     """
 
     def oracle(self, features: Array) -> AllFunctionsOracle:

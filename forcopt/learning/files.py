@@ -117,13 +117,13 @@ class StoredClassifiers:
     Attributes
     ----------
     classifiers : tuple[Classifier, ...]
-        Those that the mixture draws.
+        The classifiers that the mixture draws.
     """
 
     classifiers: tuple[Classifier, ...]
 
     def predict(self, which: Array, features: Any) -> Array:
-        """What some classifiers predict for rows of features, shape ``(len(which), n)``."""
+        """The predictions of some classifiers for rows of features, shape ``(len(which), n)``."""
         return np.array(
             [self.classifiers[k].predict(features) for k in np.asarray(which).tolist()], dtype=float
         )

@@ -115,7 +115,7 @@ class TableRow:
     features: Array = field(repr=False)
 
     def predict(self, X: Any) -> Array:
-        """What it predicts for the records, or for rows of features that occur among them.
+        """Return its predictions for the records, or for rows of features that occur among them.
 
         Raises
         ------

@@ -89,7 +89,7 @@ class _Scaled:
         low, high = features.min(axis=0), features.max(axis=0)
         self.center, self.half = (low + high) / 2, np.where(high > low, (high - low) / 2, 1.0)
         scaled = (features - self.center) / self.half
-        self.points, self.place = distinct_rows(scaled.round(12))  # rounding must not tell equals apart
+        self.points, self.place = distinct_rows(scaled.round(12))  # rounding must not separate equal points
 
     def halfspace(self, normal: Array, offset: float) -> Halfspace:
         """The halfspace of the features that is this one of the points."""
@@ -210,7 +210,7 @@ class PlaneOracle(_WrittenOracle):
         found = self.scaled.halfspace(normal[: self.scaled.points.shape[1]], offset)
         if (found.predict(self.features) != self.plane.labels(cut)[self.scaled.place]).any():
             raise DeclarationError(
-                "features: some points lie so close to a line that no halfspace tells its sides apart"
+                "features: some points lie so close to a line that no halfspace separates its sides"
             )
         return found
 

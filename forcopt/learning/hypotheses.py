@@ -1,4 +1,4 @@
-"""What a class of hypotheses must be able to do: find the best of it for costs on records."""
+"""The interface of a class of hypotheses: find its best hypothesis for costs on records."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class Constant:
 
 
 class Hypothesis:
-    """A classifier and what it predicts for the records of the problem.
+    """A classifier and its predictions for the records of the problem.
 
     Parameters
     ----------
     classifier : Classifier | Callable[[], Classifier]
-        Or what makes it, once it is asked for, where that takes an effort.
+        Or a function that makes it when it is first used, where this is expensive.
     predictions : Array
         See above.
 
@@ -197,5 +197,5 @@ class Hypotheses(Declared):
 
 
 def constants(count: int) -> list[Hypothesis]:
-    """The two constant hypotheses on so many records."""
+    """The two constant hypotheses on a number of records."""
     return [Hypothesis(Constant(y), np.full(count, y, dtype=np.int64)) for y in (0, 1)]

@@ -39,7 +39,7 @@ def _read(value: Any) -> Any:
     if set(value) != {"class", "parameters"}:
         raise DeclarationError(f"the keys are {', '.join(value)}; they must be class and parameters")
     module, _, name = str(value["class"]).rpartition(".")
-    if module.partition(".")[0] != "sklearn":  # a file must not be able to run what it likes
+    if module.partition(".")[0] != "sklearn":  # a file must not run arbitrary code
         raise DeclarationError(f"the class is {value['class']}; a file may name classes of sklearn only")
     return getattr(import_module(module), name)(**value["parameters"])
 
@@ -64,12 +64,12 @@ Estimator = Annotated[Any, PlainValidator(_read), PlainSerializer(_plain), WithJ
 
 
 class Learner(Hypotheses):
-    """What a scikit-learn classifier can learn from weighted records: the oracle of Agarwal et al. (2018).
+    """Classifiers that a scikit-learn learner finds on weighted records (Agarwal et al., 2018).
 
     To make costs c small, it learns to predict 1 where c < 0, each record weighted by ``|c|``. Then the cut
     of its score (``decision_function``, or the probability of 1) is moved to where the costs are least, by
     one sort. Logistic regression and most others minimise a stand-in for the error, so the oracle is a
-    heuristic, and what is optimal over the classifiers that it finds is not proved to be so over all.
+    heuristic, and an optimum over the classifiers that it finds need not be one over all.
 
     Attributes
     ----------
@@ -187,5 +187,5 @@ class LearnerOracle(Oracle):
         return LearnerOracle(self.estimator, self.features, self.moves_cut)
 
     def constants(self) -> list[Hypothesis]:
-        """Both: what the oracle gives if all costs have one sign."""
+        """Both constants: the oracle's results if all costs have one sign."""
         return constants(len(self.features))

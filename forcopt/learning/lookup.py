@@ -21,7 +21,7 @@ def distinct_rows(features: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class Lookup:
-    """Predicts for each known row of features what is written there.
+    """Predicts for each known row of features the value in a table.
 
     Attributes
     ----------

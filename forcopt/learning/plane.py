@@ -52,9 +52,9 @@ class Cut(NamedTuple):
     line : int
         Which line through it.
     left : bool
-        Whether what lies left of the line is positive, looking upwards; else what lies right of it.
+        Whether points left of the line are positive, looking upwards; else points right of it.
     ahead : bool
-        Whether what lies on the line above the pivot is positive; else what lies below.
+        Whether points on the line above the pivot are positive; else points below.
     with_pivot : bool
         Whether the pivot is positive.
     """
@@ -70,7 +70,7 @@ class Plane:
     """Distinct points in the plane, seen from each of them.
 
     A line that separates points can be moved until it touches both sides; then it goes through a pivot and
-    another point, and what lies on it is cut next to the pivot. So the positive points are one side of a line
+    another point, and points on it are cut next to the pivot. So the positive points are one side of a line
     through a pivot, with the half of the line before or behind the pivot, with or without the pivot; and all
     of these are obtained by turning the line a little. Memory O(m^2), time O(m^2 log m) once, then O(m^2).
 

@@ -63,7 +63,7 @@ class RandomizedPolicy(ABC):
 
 
 def systematic_draw(probability: Array, strata: Array, rng: np.random.Generator) -> Array:
-    """Draw 0 or 1 for each record, so that each stratum has as many 1s as it should, up to rounding.
+    """Draw 0 or 1 for each record, so that each stratum has its expected number of 1s, up to rounding.
 
     Each stratum is sampled systematically in a random order: its records are laid end to end as intervals of
     the length of their probabilities, and the records that hold one of the points ``u, u + 1, u + 2, ...``

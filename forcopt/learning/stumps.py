@@ -22,7 +22,7 @@ class Stumps(ListedHypotheses):
     """All thresholds on one feature, in both directions: ``x_j > t`` or ``x_j <= t``; and the two constants.
 
     Classifiers are numbered by feature, then by threshold from the smallest value on, each with its
-    complement after all: number i < N / 2 says ``x_j > t_i``, number ``N / 2 + i`` the opposite. Number 0 is
+    complement after all: number i < N / 2 is ``x_j > t_i``, number ``N / 2 + i`` the opposite. Number 0 is
     "never", number N / 2 "always". Thresholds lie midway between neighbouring values.
 
     Attributes
@@ -71,7 +71,7 @@ class Stumps(ListedHypotheses):
         return len(self.features)
 
     def predictions(self, which: Array) -> Array:
-        """What the classifiers say on the records."""
+        """The predictions of the classifiers on the records."""
         return self.predict(which, self.features)
 
     def predict(self, which: Array, features: Any) -> Array:
@@ -96,7 +96,7 @@ class Stumps(ListedHypotheses):
         return out.reshape(*costs.shape[:-1], self.count)
 
     def describe(self, which: int) -> str:
-        """Say in words which classifier it is, with feature numbers."""
+        """Describe the classifier in words, with feature numbers."""
         feature, threshold = self._thresholds
         up = which % len(threshold)
         if np.isinf(threshold[up]):

@@ -16,7 +16,7 @@ __all__ = ["bayes"]
 
 
 def _safe(problem: RobustBayes, deadline: Deadline) -> Array:
-    """Where the nearest neighbour on the likeliest labels says one label in the whole ball."""
+    """Where the nearest neighbour on the likeliest labels predicts one label in the whole ball."""
     if problem.norm != "l2" or not isinstance(problem.domain, str):
         raise DeclarationError("bayes: margins are known for norm 'l2' and domain 'space'")
     label = problem.bayes_labels
@@ -38,7 +38,7 @@ def margin_mass(problem: RobustBayes) -> float:
     "bayes", exact=False, guarantee=margin_mass, cites="Chowdhury, Urner (2022), Theorem 5"
 )
 def bayes(problem: RobustBayes, *, time_limit: float | None = None) -> Outcome:
-    """Say the likeliest label, extended to the nearest neighbour; lose the points near its border.
+    """Predict the likeliest label, extended to the nearest neighbour; lose the points near its border.
 
     Returns
     -------

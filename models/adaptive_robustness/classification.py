@@ -1,4 +1,4 @@
-"""Learning a halfspace of least adaptive robust loss: the declaration and its judge."""
+"""Learning a halfspace of least adaptive robust loss: the declaration and its evaluation."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class AdaptiveRobustClassification(Problem):
             backend = "scip"
         return super().solve(method, backend=backend, **options)
 
-    # -- what methods build on -------------------------------------------------------------------------------
+    # -- shared by the methods -------------------------------------------------------------------------------
 
     @cached_property
     def balls(self) -> Array:
@@ -188,7 +188,7 @@ class AdaptiveRobustClassification(Problem):
         return np.asarray(wrong | (room < self.balls - TOLERANCE * self.extent))
 
     def evaluate(self, decision: Any) -> Evaluation:
-        """Judge a classifier: the share of points that are lost, exactly.
+        """Evaluate a classifier: the share of points that are lost, exactly.
 
         Returns
         -------

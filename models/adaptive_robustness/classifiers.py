@@ -346,7 +346,7 @@ class Tree(Classifier):
         return self.label[node]
 
     def margin(self, X: Any, label: int) -> Array:
-        """1 where it says the label, -1 elsewhere."""
+        """1 where it predicts the label, -1 elsewhere."""
         return np.where(self.predict(X) == label, 1.0, -1.0)
 
     @cached_property

@@ -48,9 +48,7 @@ def closed_form(problem: RobustnessRadius, *, time_limit: float | None = None) -
     w, score = problem.classifier.w, float(problem.classifier.scores(problem.point[None])[0])
     size = dual_length(w, problem.norm)
     if size == 0:
-        return Outcome(
-            None, status=Status.INFEASIBLE, message="the classifier says the same label everywhere"
-        )
+        return Outcome(None, status=Status.INFEASIBLE, message="the classifier predicts one label everywhere")
     unit = w / size
     step = unit if problem.norm == "l2" else np.sign(w)
     moved = problem.point - score / size * step

@@ -20,7 +20,7 @@ def constant_loss(problem: RobustBayes) -> tuple[RobustClassifier, float]:
 
 @RobustBayes.algorithm("constant", exact=False, cites="Chowdhury, Urner (2022), section 3")
 def constant(problem: RobustBayes, *, time_limit: float | None = None) -> Outcome:
-    """Say the likeliest label everywhere; the bound is the Bayes risk.
+    """Predict the likeliest label everywhere; the bound is the Bayes risk.
 
     Parameters
     ----------

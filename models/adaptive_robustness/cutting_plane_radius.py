@@ -153,14 +153,14 @@ def constancy_radii(
     at_most: Array | float = math.inf,
     deadline: Deadline | None = None,
 ) -> Array:
-    """The radii of the largest balls on which the nearest neighbour says one label.
+    """The radii of the largest balls on which the nearest neighbour predicts one label.
 
     Parameters
     ----------
     nn : NearestNeighbour
     points : array, shape (n, d)
     labels : array of int, shape (n,)
-        What it should say; 0 where it says something else.
+        The label that it should predict; 0 where it predicts another.
     at_most : number or array, shape (n,)
         Radii that are at least this need not be known exactly.
     deadline : Deadline, optional

@@ -1,4 +1,4 @@
-"""The robust Bayes classifier of a law with finite support: the declaration and its judge."""
+"""The robust Bayes classifier of a law with finite support: the declaration and its evaluation."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class RobustClassifier:
     Attributes
     ----------
     safe : array of bool, shape (n, labels)
-        Whether the classifier says the label everywhere in the point's ball.
+        Whether the classifier predicts the label everywhere in the point's ball.
     points : array, shape (n, d)
     radii : array, shape (n,)
     norm : {"l2", "linf"}
@@ -246,7 +246,7 @@ class RobustBayes(Problem):
         """Give a method by name; by default ``max-flow`` for two labels and ``milp`` for more."""
         return super().method(name or ("max-flow" if self.labels == 2 else "milp"))
 
-    # -- what methods build on -------------------------------------------------------------------------------
+    # -- shared by the methods -------------------------------------------------------------------------------
 
     @property
     def labels(self) -> int:
@@ -354,7 +354,7 @@ class RobustBayes(Problem):
     # -- judging ---------------------------------------------------------------------------------------------
 
     def evaluate(self, decision: RobustClassifier | Any) -> Evaluation:
-        """Judge safe pairs by geometry.
+        """Evaluate safe pairs by geometry.
 
         Parameters
         ----------
@@ -365,7 +365,7 @@ class RobustBayes(Problem):
         Evaluation
             The robust loss; if two safe balls of different labels meet, the worst pair and the share of the
             sum of its radii by which its balls overlap (1 for one center); as metrics the Bayes risk, the
-            length of that overlap, and the mass on which the classifier says the likeliest label.
+            length of that overlap, and the mass on which the classifier predicts the likeliest label.
         """
         safe = self.classifier(decision.safe if isinstance(decision, RobustClassifier) else decision).safe
         worst, overlap, name = 0.0, 0.0, ""

@@ -33,7 +33,7 @@ class _FittingMethods:
 
 
 class RobustnessRadius(Problem):
-    """Find the least move of a point after which a classifier no longer says its label.
+    """Find the least move of a point after which a classifier no longer predicts its label.
 
     The decision is the moved point, shape ``(d,)``; the objective is the length of the move. A point is lossy
     for the fraction c exactly if its radius is below c times its adaptive radius, so that one solve gives the
@@ -44,7 +44,7 @@ class RobustnessRadius(Problem):
     classifier : Halfspace, NearestNeighbour, ReLUNetwork or Tree
     point : array, shape (d,)
     label : int
-        What it should say. If it says something else at the point, the radius is 0.
+        The label that it should predict. If it predicts another at the point, the radius is 0.
     norm : {"l2", "linf"}
         The nearest neighbour is known for ``"l2"``.
     box : pair of numbers or arrays, optional
@@ -139,16 +139,16 @@ class RobustnessRadius(Problem):
         return length(np.asarray(X) - self.point, self.norm)
 
     def changed(self, X: Any) -> Array:
-        """Whether the classifier says another label."""
+        """Whether the classifier predicts another label."""
         return np.asarray(self.classifier.predict(X) != self.label)
 
     @property
     def is_misclassified(self) -> bool:
-        """Whether the radius is 0, as the classifier says another label at the point itself."""
+        """Whether the radius is 0, as the classifier predicts another label at the point itself."""
         return bool(self.changed(self.point[None])[0])
 
     def evaluate(self, decision: Any) -> Evaluation:
-        """Judge a moved point.
+        """Evaluate a moved point.
 
         Parameters
         ----------

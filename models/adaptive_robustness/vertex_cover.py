@@ -27,7 +27,7 @@ def lp(problem: RobustBayes, model: Model, *, agree: bool = False) -> Handles:
     problem : RobustBayes
     model : Model
     agree : bool
-        Among the classifiers of least loss, one that says the likeliest label on the most mass.
+        Among the classifiers of least loss, one that predicts the likeliest label on the most mass.
 
     Returns
     -------

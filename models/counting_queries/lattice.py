@@ -181,7 +181,7 @@ class LatticeNoise(Problem):
         return LatticeLaw(self.orbits, p / total, decay)
 
     def evaluate(self, decision: LatticeLaw) -> Evaluation:
-        """Judge a law, point by point on the whole lattice.
+        """Evaluate a law, point by point on the whole lattice.
 
         Parameters
         ----------

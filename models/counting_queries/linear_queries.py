@@ -160,7 +160,7 @@ class LinearQueries(Problem):
         return out
 
     def evaluate(self, decision: Factorization) -> Evaluation:
-        """Judge a factorization.
+        """Evaluate a factorization.
 
         Parameters
         ----------

@@ -124,7 +124,7 @@ class PrivateMechanism(Problem):
         return np.concatenate([self.edges, self.edges[:, ::-1]])
 
     def evaluate(self, decision: Any) -> Evaluation:
-        """Judge a matrix.
+        """Evaluate a matrix.
 
         Parameters
         ----------

@@ -94,7 +94,7 @@ class CountingQueries(Problem):
         return expected_max(law, self.queries if self.error == "max" else 1)
 
     def evaluate(self, decision: Noise | KNorm) -> Evaluation:
-        """Judge a law of noise.
+        """Evaluate a law of noise.
 
         Parameters
         ----------

@@ -147,7 +147,7 @@ class CompetitiveRatio(Problem):
         return Allocation(np.asarray(marginals), self.profiles, self.slots, ones, rule, ell or 1.0)  # type: ignore[arg-type]
 
     def evaluate(self, decision: Allocation | Any) -> Evaluation:
-        """Judge a rule on the grid: its smallest ratio, and what it violates.
+        """Evaluate a rule on the grid: its smallest ratio, and what it violates.
 
         Parameters
         ----------

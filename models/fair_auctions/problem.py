@@ -126,7 +126,7 @@ class FairAuction(Problem):
                     )
         return self
 
-    # -- what follows from the fields ------------------------------------------------------------------------
+    # -- derived from the fields -------------------------------------------------------------------------
 
     @cached_property
     def factors(self) -> Array:
@@ -191,7 +191,7 @@ class FairAuction(Problem):
     # -- judging ---------------------------------------------------------------------------------------------
 
     def evaluate(self, decision: Allocation | Any) -> Evaluation:
-        """Judge a decision: its objective, what it violates, its welfare and worst ratio.
+        """Evaluate a decision: its objective, what it violates, its welfare and worst ratio.
 
         Parameters
         ----------

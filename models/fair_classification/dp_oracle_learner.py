@@ -142,7 +142,7 @@ def dp_oracle_learner(
 
 
 Choice = Callable[[Array], Hypothesis]
-"""What the learner answers to prices."""
+"""The learner's answer to prices."""
 
 
 def _rates(problem: FairClassification, found: Hypothesis) -> Array:

@@ -45,7 +45,7 @@ def rounds_needed(size: int, bound: float, accuracy: float) -> tuple[int, float]
 
 
 def multiplier_bound(problem: FairClassification, accuracy: float) -> float:
-    """What the auditor may spend: enough to enforce the constraint, if that is known; at most 1 / accuracy.
+    """The auditor's budget: enough to enforce the constraint, if that is known; at most 1 / accuracy.
 
     With a bound B and a gap nu the constraint is violated by at most (1 + 2 nu) / B.
     """
@@ -90,7 +90,7 @@ def exponentiated_gradient(
     step : float, optional
         Of the auditor; suited to the number of rounds by default.
     rounds : int, optional
-        At most so many; what the theorem asks for (see `rounds_needed`) by default, but at most 1000.
+        The largest number; by default the theorem's (see `rounds_needed`), but at most 1000.
     repair : bool, default True
         Give the best mixture of the classifiers met, rather than the average of the plays.
     backend : str, default "highs"

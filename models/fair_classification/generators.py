@@ -62,7 +62,7 @@ def stakeholders(
     shown: int = 50,
     seed: int | np.random.Generator | None = 0,
 ) -> list[tuple[int, int, int, str]]:
-    """What simulated stakeholders answer to random pairs: ``"same"`` or ``"none"``.
+    """The answers of simulated stakeholders to random pairs: ``"same"`` or ``"none"``.
 
     Each has weights of their own for the (standardised) features and, half of them, for the group, and wants
     two records treated the same if their distance is among the least of the pairs that they are shown: a

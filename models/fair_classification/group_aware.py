@@ -110,7 +110,7 @@ def draw(probability: Array, rows: Any, draws: Literal["record", "row"], seed: A
     probability : Array
         Of true, shape ``(n,)``.
     rows : array_like
-        What tells records apart, shape ``(n, d)``.
+        Features that distinguish records, shape ``(n, d)``.
     draws : {"record", "row"}
         Whether equal rows are sampled systematically, or share one number.
     seed : int, numpy.random.Generator or numpy.random.RandomState, optional

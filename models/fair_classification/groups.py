@@ -24,11 +24,11 @@ class GroupColumn:
     Attributes
     ----------
     codes : Array
-        The position in `names` of what each record reports, -1 where that is missing; shape ``(n,)``.
+        The position in `names` of each record's report, -1 where it is missing; shape ``(n,)``.
     names : tuple[str, ...]
         Of the K groups.
     channel : RandomizedResponse, optional
-        What the true groups went through before they were reported; None if the reports are true.
+        The channel between the true groups and the reports; None if the reports are true.
     """
 
     codes: Array
@@ -87,4 +87,4 @@ Groups = Annotated[
         }
     ),
 ]
-"""A field that takes a column of groups, with None or NaN where missing, or what a channel `observe`\\ s."""
+"""A field that takes a column of groups, with None or NaN where missing, or a channel's reports."""

@@ -23,7 +23,7 @@ GRACE = 0.5
 
 
 class HypothesisPool:
-    """Hypotheses that differ on the records, with what the Lagrangian needs to know of each.
+    """Hypotheses that differ on the records, with the Lagrangian's data of each.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class HypothesisPool:
         self._place: dict[bytes, int] = {}
 
     def add(self, found: Hypothesis, plays: int = 0) -> int:
-        """Take a hypothesis in, if it is new, and count so many plays of it; gives its place."""
+        """Add a hypothesis if it is new, count its plays, and return its place."""
         key = np.packbits(found.predictions.astype(bool)).tobytes()
         at = self._place.setdefault(key, len(self.hypotheses))
         if at == len(self.hypotheses):

@@ -126,11 +126,11 @@ class Lagrangian:
         return np.where(np.abs(values) <= DUST, 0.0, values)
 
     def price(self, multipliers: Array) -> Array:
-        """What predicting 1 costs more than predicting 0, for each record: the costs for the oracle."""
+        """The extra cost of predicting 1 instead of 0, for each record: the costs for the oracle."""
         return np.asarray(self.costs + self.rows.T @ multipliers)
 
     def constant(self, multipliers: Array) -> float:
-        """What is added to ``price . predicted`` to give the Lagrangian: base error, bounds and slack."""
+        """The Lagrangian less ``price . predicted``: base error, bounds and slack."""
         charged = self.slack.T @ multipliers
         least = np.minimum(charged * self.low, charged * self.high).sum()
         return self.base - float(self.bounds @ multipliers) + float(least)
@@ -159,7 +159,7 @@ class Lagrangian:
         return np.asarray(self.rows @ predicted + self.slack @ given - self.bounds)
 
     def penalized(self, predicted: Array, bound: float) -> float:
-        """The most that an auditor with so much to spend can charge: error and largest excess."""
+        """The most that an auditor with this budget can charge: error and largest excess."""
         return self.error(predicted) + bound * float(self.excess(predicted).max(initial=0.0))
 
     def gaps(
@@ -174,7 +174,7 @@ class Lagrangian:
         multipliers : Array
             At least 0.
         best : Array
-            What a hypothesis of least `price` predicts.
+            The predictions of a hypothesis of least `price`.
         bound : float, optional
             On the sum of the multipliers; their own sum if None.
         """

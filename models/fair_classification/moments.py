@@ -1,4 +1,4 @@
-"""What a constraint sees of a classifier: a linear map of its predictions."""
+"""The moments of a constraint: a linear map of a classifier's predictions."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def no_regret(
 ) -> Outcome:
     """Algorithm 1 of Jung et al.: exponentiated gradient prices the pairs, gradient ascent the budget.
 
-    The learner best-responds with a classifier from the oracle and with what each pair is allowed (Algorithm
+    The learner best-responds with a classifier from the oracle and with an allowance for each pair (Algorithm
     2; ties are allowed in full). Rates of groups, if the constraint has any, join the pairs. The duality gap
     is computed now and then, and ends the game once it is at most `accuracy`. The paper leaves the first
     allowance open (0 here), and prints the costs of Algorithm 2 in section 3.2 without the sum.
@@ -95,7 +95,7 @@ def no_regret(
     step_budget : float, optional
         Of the player for the budget; ``bound / sqrt(rounds)`` by default.
     rounds : int, default MOST_ROUNDS
-        At most so many; the paper plays 1000, Theorem 1 asks for `rounds_of_theorem_1`.
+        The largest number; the paper plays 1000, Theorem 1 asks for `rounds_of_theorem_1`.
     repair : bool, default True
         Give the best mixture of the classifiers met, rather than the average of the plays.
     backend : str, default "highs"

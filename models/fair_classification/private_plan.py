@@ -1,4 +1,4 @@
-"""The plan of a private game: rounds, noise, and what it proves, from what is public."""
+"""The plan of a private game from public data: rounds, noise, and the proved bounds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_ROUNDS = 20_000
 
 @dataclass(frozen=True)
 class PrivatePlan:
-    """How a private game will be played, and what it then proves with probability 1 - beta.
+    """The rounds and noise of a private game, and the bounds that then hold with probability 1 - beta.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class PrivatePlan:
     noise : float
         The scale of the Laplace noise.
     sensitivity : float
-        What one person changes of the Lagrangian of a classifier.
+        The largest change of the Lagrangian of a classifier by one person.
     learner : float
         The learner's regret a round, at most.
     auditor : float
@@ -59,7 +59,7 @@ class PrivatePlan:
 
     @property
     def gap(self) -> float:
-        """The duality gap, at most: by so much the error may be above the optimum."""
+        """A bound on the duality gap, and so on the error above the optimum."""
         return self.learner + self.auditor
 
     @property
@@ -70,7 +70,7 @@ class PrivatePlan:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """What moving one person to another group changes, for data sets that keep the floor.
+    """The change of rates by moving one person to another group, for data sets that keep the floor.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Sensitivity:
 
 
 class _Free(GroupRates):
-    """Rates that are free columns of a model, to see what a notion makes of them."""
+    """Rates that are free columns of a model, to read a notion's rows."""
 
     def __init__(self, model: Model, rates: tuple[Rate, ...], groups: tuple[str, ...]) -> None:
         ones = np.ones((len(groups), 2))
@@ -237,7 +237,7 @@ def _capacity(problem: FairClassification) -> float:
 
 
 def _mean_noise(scale: float, s: Sensitivity, rounds: int, log_chance: float) -> float:
-    """What the mean over the rounds of an inequality's noise exceeds with probability exp(-log_chance).
+    """The quantile of the mean noise of an inequality that is exceeded with probability exp(-log_chance).
 
     The moment generating function of Laplace noise is at most exp(2 scale^2 x^2) for x <= 1 / (scale sqrt 2).
     """

@@ -1,4 +1,4 @@
-"""The declaration: records, what fairness demands, and among which classifiers to look."""
+"""The declaration: records, a fairness constraint, and a class of classifiers."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ class FairClassification(Problem):
         """Give a method by name; by default ``dp-oracle-learner`` if there is `privacy`."""
         return super().method(name or (None if self.privacy is None else "dp-oracle-learner"))
 
-    # -- what methods build on -------------------------------------------------------------------------------
+    # -- shared by the methods -------------------------------------------------------------------------------
 
     @cached_property
     def record_weights(self) -> Array:
@@ -188,7 +188,7 @@ class FairClassification(Problem):
 
     @cached_property
     def moments(self) -> Moments:
-        """The linear map from predictions to what the constraint looks at."""
+        """The linear map from predictions to the constraint's moments."""
         return Moments(
             self.groups.shares, self.labels, self.record_weights, self.constraint, self.groups.names
         )
@@ -249,7 +249,7 @@ class FairClassification(Problem):
         return np.clip(values, 0.0, 1.0)
 
     def mixture(self, decision: Any) -> tuple[Array, Array]:
-        """The weights of a mixture, and what each of its k classifiers predicts, shape ``(k, n)``.
+        """The weights of a mixture, and the predictions of its k classifiers, shape ``(k, n)``.
 
         Raises
         ------
@@ -265,7 +265,7 @@ class FairClassification(Problem):
         return self.moments.rates(self.moments.matrix @ predicted)
 
     def evaluate(self, decision: Any) -> Evaluation:
-        """Judge a decision: error, violations, the rates of each group, and how near it is to a saddle point.
+        """Evaluate a decision: error, violations, rates of each group, and distance to a saddle point.
 
         Parameters
         ----------

@@ -14,7 +14,7 @@ __all__ = ["PrintedBounds", "printed_bounds"]
 
 
 class PrintedBounds(NamedTuple):
-    """The tolerances that Mozannar et al. (2020) ask for, and what they then state.
+    """The tolerances of Mozannar et al. (2020), and their stated bounds.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Fair decisions on counts: seats, coverage and grants, and what noise for privacy does to them.
+"""Fair decisions on counts: seats, coverage and grants, and the effect of noise for privacy on them.
 
 Pujol, McKenna, Kuppam, Hay, Machanavajjhala, Miklau: Fair decision making using privacy-protected data,
 FAT* 2020.

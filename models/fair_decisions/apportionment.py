@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Apportionment", "Criterion"]
 
 Criterion = Literal["hill", "webster", "jefferson", "adams", "dean", "total", "minimax", "range", "leximax"]
-"""What the seats minimise: the measure of a divisor method, or one of the deviations from quotas."""
+"""The objective of the seats: the measure of a divisor method, or one of the deviations from quotas."""
 
 DIVISORS = get_args(DivisorMethod)
 
@@ -151,7 +151,7 @@ class Apportionment(Problem):
                 raise DeclarationError(f"there is no column {column!r}; there are {', '.join(table.columns)}")
         return cls(populations=table[population].to_numpy(), seats=seats, names=tuple(table[name]), **fields)
 
-    # -- what follows from the fields ------------------------------------------------------------------------
+    # -- derived from the fields -------------------------------------------------------------------------
 
     @property
     def state_names(self) -> tuple[str, ...]:
@@ -189,7 +189,7 @@ class Apportionment(Problem):
         return low, high
 
     def infeasibility_reason(self) -> str:
-        """Say which demands contradict each other; empty if none do.
+        """Describe demands that contradict each other; empty if none do.
 
         Examples
         --------
@@ -264,7 +264,7 @@ class Apportionment(Problem):
         return float(((s + shift - q) ** 2 / q).sum())
 
     def evaluate(self, decision: Seats | Any) -> Evaluation:
-        """Judge seats by the criterion.
+        """Evaluate seats by the criterion.
 
         Parameters
         ----------

@@ -38,7 +38,7 @@ def audit(
     trials: int = 0,
     seed: int | np.random.Generator | None = None,
 ) -> DataFrame:
-    """Compare what each assignee gets on average from noisy counts with what it gets from the true ones.
+    """Compare the mean outcome of each assignee under noisy counts with its outcome under the true ones.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def audit(
         noise. There is a law for coverage, for seats, and for the grant rule without slacks.
         Ignored if `trials` is given.
     trials : int, default 0
-        Sample so many noisy counts instead; needs a seed.
+        The number of sampled noisy counts, instead of exact means; needs a seed.
     seed : int or numpy.random.Generator, optional
         Of the trials.
 
@@ -118,7 +118,7 @@ def audit(
 
 
 def _outcomes(rule: Rule, noisy: Array) -> Array:
-    """What each assignee gets for each row of counts."""
+    """The outcome of each assignee for each row of counts."""
     if isinstance(rule, CoverageRule):
         return rule.decide(noisy)
     if isinstance(rule, GrantRule):

@@ -86,7 +86,7 @@ def clipped_transforms(counts: Array, argument: Array) -> tuple[Array, Array]:
 
 
 def expected_shares(counts: Any, scale: float | Noise, weights: Any = None) -> Array:
-    """Give what each receives on average of 1, divided in proportion to noisy counts.
+    """Return the mean share of each in 1, divided in proportion to noisy counts.
 
     Parameters
     ----------

@@ -421,14 +421,14 @@ class CoverageDecision(Problem):
         mechanism : Nested
             See the class.
         fields : Any
-            Other fields; ``rule.base`` says which column is the base.
+            Other fields; ``rule.base`` names the column of the base.
         """
         rule = fields.get("rule", CoverageRule())
         base = "citizens" if rule.base == "citizens" else "group_citizens"
         columns = [base, "limited_english", "illiterate"]
         return cls(counts=table[columns].dropna().to_numpy(), mechanism=mechanism, **fields)
 
-    # -- what follows from the fields ------------------------------------------------------------------------
+    # -- derived from the fields -------------------------------------------------------------------------
 
     @property
     def scale(self) -> float:
@@ -503,7 +503,7 @@ class CoverageDecision(Problem):
         return np.asarray(decision.values[i, j])
 
     def evaluate(self, decision: DecisionTable) -> Evaluation:
-        """Judge a decider by its exact rates.
+        """Evaluate a decider by its exact rates.
 
         Parameters
         ----------

@@ -10,7 +10,7 @@ __all__ = ["random_jurisdictions"]
 
 
 def random_jurisdictions(covered: int = 175, uncovered: int = 5005, *, seed: int = 0) -> Array:
-    """Draw nested counts of which so many are covered by the printed rule.
+    """Draw nested counts, a given number of which are covered by the printed rule.
 
     Parameters
     ----------

@@ -29,9 +29,9 @@ class GrantRule:
     Attributes
     ----------
     slacks : Array
-        u, what is added to each noisy count; shape ``(k,)``.
+        u, the slack added to each noisy count; shape ``(k,)``.
     total_slack : float
-        v, what is taken from their weighted sum.
+        v, the slack subtracted from their weighted sum.
     clipped : bool
         Whether noisy counts below 0 become 0 first.
     weights : Array
@@ -59,8 +59,8 @@ class GrantRule:
         -------
         Array or None
             Shape ``(k,)``; it sums to more than 1 by the inflation. None where the noisy total is at most
-            `total_slack`: then the privacy budget is too small for so many districts. A district whose count
-            is below ``-u`` gets 0.
+            `total_slack`: then the privacy budget is too small for the number of districts. A district whose
+            count is below ``-u`` gets 0.
         """
         x = as_numbers(noisy, "the noisy counts")
         if x.shape != self.slacks.shape:
@@ -154,7 +154,7 @@ class FormulaGrant(Problem):
             LatticeSum(noise, self.district_weights)
         return self
 
-    # -- what follows from the fields ------------------------------------------------------------------------
+    # -- derived from the fields -------------------------------------------------------------------------
 
     @cached_property
     def district_weights(self) -> Array:
@@ -191,7 +191,7 @@ class FormulaGrant(Problem):
         return np.asarray(self.district_weights * self.eligible / self.total)
 
     def expected_shares(self) -> Array:
-        """What each district gets on average from clipped noisy counts without slacks; shape ``(k,)``.
+        """The mean share of each district under clipped noisy counts without slacks; shape ``(k,)``.
 
         Exact, see `forcopt.models.fair_decisions.expected_shares`.
         """
@@ -226,7 +226,7 @@ class FormulaGrant(Problem):
         return float(min(1.0, -np.expm1(below.sum()) + above))
 
     def evaluate(self, decision: GrantRule) -> Evaluation:
-        """Judge a rule by its inflation and the probability that anyone loses.
+        """Evaluate a rule by its inflation and the probability that anyone loses.
 
         Parameters
         ----------

@@ -16,7 +16,7 @@ from forcopt.status import Status
 __all__ = ["greedy"]
 
 Claim = tuple[Fraction, bool, Fraction, Fraction]
-"""What a seat changes, as an order: the least comes first."""
+"""The change by a seat, as an order: the least comes first."""
 
 _EVERY = 512
 """Seats between two looks at the clock."""

@@ -107,7 +107,7 @@ class IntervalPartition(Problem):
         return Partition(s, np.repeat(np.add.reduceat(self.counts, s) / sizes, sizes))
 
     def evaluate(self, decision: Partition | Any) -> Evaluation:
-        """Judge a partition by its deviations and the number of its buckets."""
+        """Evaluate a partition by its deviations and the number of its buckets."""
         chosen = self.partition(decision.starts if isinstance(decision, Partition) else decision)
         deviation = float(np.abs(self.counts - chosen.estimates).sum())
         metrics = {"deviation": deviation, "buckets": float(len(chosen.starts))}

@@ -31,7 +31,7 @@ class Seats:
     names : tuple[str, ...]
         Of the states.
     quotas : Array
-        What each state would get in proportion to its population, shape ``(k,)``.
+        The proportional share of each state, shape ``(k,)``.
     tied : tuple[str, ...]
         States with equal claims to the last seat, of which some went without; empty if there is no tie.
     """

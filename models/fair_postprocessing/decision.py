@@ -1,4 +1,4 @@
-"""The decision: with what probability to predict 1, given the base prediction and the group."""
+"""The decision: the probability of predicting 1, given the base prediction and the group."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RandomizedPostprocessor(PolicyFile):
         False positive and true positive rate of the base predictions in each (true) group; shape ``(2, K)``,
         NaN where undefined.
     channel : RandomizedResponse, optional
-        If the groups are reports, what they came through.
+        If the groups are reports, their channel.
     """
 
     probabilities: Array
@@ -92,7 +92,7 @@ class RandomizedPostprocessor(PolicyFile):
         return np.asarray(draws < self.probabilities[base, codes], dtype=np.int64)
 
     def codes(self, groups: Any) -> Array:
-        """The position in `groups` of each record's group, shape ``(n,)``; see `predict` for what it takes.
+        """The position in `groups` of each record's group, shape ``(n,)``; see `predict`.
 
         Raises
         ------

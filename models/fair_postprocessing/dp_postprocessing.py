@@ -20,11 +20,11 @@ from forcopt.status import Status
 __all__ = ["PrivacyCost", "dp_postprocessing", "privacy_cost"]
 
 SENSITIVITY = 2.0
-"""What one person's group changes of the counts, in all: one cell loses one, another gains one."""
+"""The change of the counts by one person's group: one cell loses one, another gains one."""
 
 
 class PrivacyCost(NamedTuple):
-    """What privacy costs at most, with a given probability.
+    """The largest cost of privacy, with a given probability.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ def _privacy(problem: FairPostprocessing) -> PrivacyBudget:
 
 
 def _largest_noise(problem: FairPostprocessing, beta: float) -> float:
-    """What all 4 K noises stay within, with probability 1 - beta (Theorem 2.1)."""
+    """A bound on all 4 K noises that holds with probability 1 - beta (Theorem 2.1)."""
     if not 0 < beta < 1:
         raise DeclarationError(f"beta is {beta:g}; it must be strictly between 0 and 1")
     return SENSITIVITY / _privacy(problem).epsilon * float(np.log(4 * len(problem.groups) / beta))

@@ -20,7 +20,7 @@ from forcopt.status import Status
 __all__ = ["dp_thresholds"]
 
 SENSITIVITY = 2.0
-"""What one person's group changes of the histogram, in all: one cell loses one, another gains one."""
+"""The change of the histogram by one person's group: one cell loses one, another gains one."""
 
 
 @ScorePostprocessing.algorithm(

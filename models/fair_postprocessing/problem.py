@@ -1,4 +1,4 @@
-"""The declaration: a table of predictions, groups and labels, and what fairness demands."""
+"""The declaration: a table of predictions, groups and labels, and a fairness constraint."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class FairPostprocessing(Problem):
     constraint : Notion
         The fairness notion, such as ``EqualizedOdds(0.05)``; notions combine with ``&``.
     groups : tuple[str, ...], optional
-        Names of the K groups; ``"0"``, ``"1"``, ... by default. Or a `RandomizedResponse`, which says
+        Names of the K groups; ``"0"``, ``"1"``, ... by default. Or a `RandomizedResponse`, which sets
         `channel`.
     channel : RandomizedResponse, optional
-        What the groups of the records went through: `counts` holds what people reported. The constraint then
+        The channel of the records' groups: `counts` holds people's reports. The constraint then
         is on the rates of the true groups, estimated by inverting the channel. The predictions must not
         depend on the groups.
     negative_cells : Literal["refuse", "project"], default "refuse"
-        What to do if the estimated number of records of a group and label is negative: ``"refuse"``, or
+        The treatment of a negative estimated number of records of a group and label: ``"refuse"``, or
         ``"project"`` the estimated table onto the nearest one without negative cells.
     privacy : PrivacyBudget, optional
         Let the decision be private in the groups of the records: Laplace noise is added to the counts. Its
@@ -127,7 +127,7 @@ class FairPostprocessing(Problem):
     @field_validator("groups")
     @classmethod
     def _are_names(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        if "counts" not in info.data:  # its own error is told
+        if "counts" not in info.data:  # it has an error of its own
             return names
         count = info.data["counts"].shape[1]
         if names and len(names) != count:
@@ -269,7 +269,7 @@ class FairPostprocessing(Problem):
         )
 
     def evaluate(self, decision: RandomizedPostprocessor | Any) -> Evaluation:
-        """Judge a decision: its error rate, its violations and the rates of each group.
+        """Evaluate a decision: its error rate, its violations and the rates of each group.
 
         Parameters
         ----------

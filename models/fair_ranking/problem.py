@@ -1,4 +1,4 @@
-"""The declaration: candidates, their scores and groups, the weights of positions, and what is demanded."""
+"""The declaration: candidates, their scores and groups, the weights of positions, and demands."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ class FairRanking(Problem):
     Attributes
     ----------
     scores : Numbers, optional
-        What each candidate is worth at a position of weight 1, shape ``(n,)``.
+        The worth of each candidate at a position of weight 1, shape ``(n,)``.
     utilities : Numbers, optional
-        Instead of scores: what each candidate is worth at each position, shape ``(n, k)``.
+        Instead of scores: the worth of each candidate at each position, shape ``(n, k)``.
     positions : int, optional
         How many positions there are, k; n by default, or as many as the weights.
     weights : Numbers, optional
@@ -177,7 +177,7 @@ class FairRanking(Problem):
         }
         return cls(**{**given, **fields})
 
-    # -- what follows from the fields ------------------------------------------------------------------------
+    # -- derived from the fields -------------------------------------------------------------------------
 
     @property
     def size(self) -> int:
@@ -226,7 +226,7 @@ class FairRanking(Problem):
 
     @cached_property
     def cells(self) -> tuple[list[str], Array, Array]:
-        """The finest groups that the demands tell apart: names, the cell of each candidate, sizes."""
+        """The finest groups that the demands distinguish: names, the cell of each candidate, sizes."""
         by = () if self.constraint is None else self.constraint.attributes(self.candidates)
         return self.candidates.cells(by)
 
@@ -234,7 +234,7 @@ class FairRanking(Problem):
     def kept(self) -> Array:
         """The candidates who may get a position: of a cell the k best, by falling score.
 
-        All candidates, if the demands tell them apart. Members of a cell stand together.
+        All candidates, if the demands distinguish them. Members of a cell stand together.
         """
         if not self.groupwise:
             return np.arange(self.size)
@@ -266,7 +266,7 @@ class FairRanking(Problem):
         return super().method("assignment" if prefixes or self.scores is None else "exposures")
 
     def infeasibility_reason(self) -> str:
-        """Say which demands contradict each other, and in which prefix; empty if none is found.
+        """Describe demands that contradict each other, and the prefix; empty if none is found.
 
         Examples
         --------
@@ -325,7 +325,7 @@ class FairRanking(Problem):
         return self.lottery(lottery=(np.ones(1), order[None, :]))
 
     def evaluate(self, decision: Any) -> Evaluation:
-        """Judge a decision: its expected utility, the demands it breaks, the measures of the literature.
+        """Evaluate a decision: its expected utility, the demands it breaks, the measures of the literature.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What liars do to rates of a table of counts that was summed securely, exactly."""
+"""The exact effect of liars on rates of a table of counts that was summed securely."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class SumProtocol:
             Shape ``(clients, dimension)``; clients are numbered from 0. A mapping gives their names. An
             iterator gives the clients in batches, which need not fit into memory together.
         faults : sequence
-            What goes wrong; see `forcopt.models.secure_sum.faults`.
+            The faults of the run; see `forcopt.models.secure_sum.faults`.
         seed : int or Generator, optional
             None seeds the draws with the system's randomness; a seed repeats them.
         least_accepted : int, default 0
@@ -383,7 +383,7 @@ class _Run:
     def finish(
         self, faults: Sequence[ServerFault], least_accepted: int, server_noise: Any, simulated: bool
     ) -> Transcript:
-        """Add up the servers' sums, or say why not."""
+        """Add up the servers' sums, or give the reason why not."""
         protocol, n = self.protocol, len(self.accepted)
         sums = np.zeros((protocol.servers, 0), dtype=np.int64) if self.sums is None else self.sums
         aborted = ""
