@@ -191,7 +191,7 @@ def test_a_bound_with_labels_needs_labels_to_meet():
 @pytest.mark.parametrize(
     "given",
     [
-        {"index": {"a", "b"}},
+        {"index": {"a"}},
         {"index": [float("nan"), 1.0]},
         {"index": "abc"},
         {"shape": 3, "labels": "abc"},
