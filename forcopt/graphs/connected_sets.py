@@ -1,8 +1,8 @@
 """Connected vertex sets within weight bounds whose boundary costs little, less prizes for their vertices.
 
-This is the pricing problem of districting by columns: with the shadow prices of the vertices as prizes, the
-sets sought are those of small reduced cost. A set grows from its first vertex; one branch takes a
-neighbour in, the other rules it out and pays for the edges to it, so that the payment only grows. A branch
+This is the pricing problem of districting by columns. The prizes are the shadow prices of the vertices; the
+wanted sets have small reduced costs. A set grows from its first vertex. One branch takes a neighbour in. The
+other excludes it and pays for the edges to it, so that the payment only grows. A branch
 ends when the prizes that still fit cannot make up for the payment.
 """
 

@@ -82,7 +82,9 @@ class Strata(Problem):
                 "without a record, the stratum's mean cannot be estimated"
             )
         if self.means is not None and self.means.shape != self.deviations.shape:
-            raise DeclarationError(f"means: the shape is {self.means.shape}; it must be that of deviations")
+            raise DeclarationError(
+                f"means: the shape is {self.means.shape}; it must equal the shape of deviations"
+            )
         if self.names and (len(self.names) != k or len(set(self.names)) < k):
             raise DeclarationError(f"names: there must be {k}, all different")
         return self
