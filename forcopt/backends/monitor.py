@@ -23,7 +23,7 @@ _KEPT = 10
 class SolveMonitor:
     """Collect a run's log and improvements, pass them to the caller, and remember whether to stop.
 
-    Solvers call back from their own code, which often cannot carry a Python exception: what is raised within
+    Solvers call back from their own code, which often cannot carry a Python exception: an exception within
     `capture` is kept, stops the run, and is raised again by `reraise`.
 
     Attributes

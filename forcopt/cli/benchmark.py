@@ -54,7 +54,7 @@ def benchmark(
 
     For a checkout of the repository: in it, or with forcopt installed from it. With --backend (several are
     compared), solve the models of a folder of one's own, such as netlib's or MIPLIB's, or instances of the
-    library, and report what is solved, what is wrong, and shifted geometric means of the seconds.
+    library, and report solved and wrong answers, and shifted geometric means of the seconds.
     """
     if backend:
         _solve(backend, names or [], time_limit, store, executor)

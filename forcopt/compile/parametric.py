@@ -58,7 +58,7 @@ class ParametricProgram:
         self.gone |= self._made
         self._nested = any(nested for *_, nested in self._products)
         self._pattern = None if self._nested or not self._products else self._placed()
-        self._scale = np.zeros(0)  # of the last substitution, and what was computed from it
+        self._scale = np.zeros(0)  # of the last substitution, and the values computed from it
         self._turned: sp.csr_array | None = None
         self._turned_cost: dict[int, Array] = {}
         self._staged = any(stage.leximin is not None for stage in program.stages)

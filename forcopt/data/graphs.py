@@ -22,7 +22,7 @@ def load_graph(path: str | Path) -> nx.Graph[Any]:
 
     Two forms are read: ``nodes`` (each with ``id`` and attributes) with ``edges`` (each with ``source``,
     ``target`` and attributes; ``links`` will do as well), and GerryChain's, where ``adjacency`` lists the
-    neighbours of each node (what `networkx.adjacency_data` writes). Other keys of the file become
+    neighbours of each node (the output of `networkx.adjacency_data`). Other keys of the file become
     attributes of the graph.
 
     Raises

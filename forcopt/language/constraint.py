@@ -207,7 +207,8 @@ def _is_single_row(constraint: Constraint) -> bool:
 class Condition(ABC):
     """A demand on expressions that is not rows; a bridge rewrites it, or a backend takes it as it is.
 
-    Subclass it to add one of your own: state its kind, what it reads, and by how much a point violates it.
+    Subclass it to add one of your own: state its kind, the expressions that it reads, and by how much a point
+    violates it.
 
     Attributes
     ----------
@@ -235,7 +236,7 @@ class Condition(ABC):
         return self.operands[0].model
 
     def check(self, place: str) -> None:
-        """Check that what it reads may be used so: affine expressions only, unless a subclass knows better.
+        """Check the expressions that it reads: affine ones only, unless a subclass allows others.
 
         Parameters
         ----------

@@ -282,7 +282,7 @@ def split_key(key: tuple[Any, ...], axes: Axes, every: bool) -> tuple[tuple[Any,
     key : tuple[Any, ...]
         The parts of the index.
     axes : Axes
-        Of what is indexed.
+        Of the indexed object.
     every : bool
         Whether all parts are labels (``x.loc``), or only strings and lists of them (``x[...]``).
     """

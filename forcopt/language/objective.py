@@ -178,9 +178,9 @@ def leximin(
         For ``"ordered-values"``, all values that a utility can take; may be left out if the utilities are
         integral and bounded.
     tolerance : float, default 0.0
-        See `Objective`; none by default, since later levels may gain 10,000 times what earlier ones give
-        away. A stage that fails on rounding all the same is solved again with 1e-10 more, then ten times as
-        much, and so on; the solution's message then reports it.
+        See `Objective`; none by default, since later levels may gain 10,000 times the amount that earlier
+        ones give away. A stage that fails on rounding all the same is solved again with 1e-10 more, then ten
+        times as much, and so on; the solution's message then reports it.
 
     Examples
     --------

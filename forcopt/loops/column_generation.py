@@ -169,8 +169,9 @@ def column_generation(
     Parameters
     ----------
     model : Model
-        The restricted master: an LP over what is not generated (possibly nothing, then write the rows over
-        ``model.lift(numpy.zeros(n))``). Afterwards it holds the generated columns as one more variable.
+        The restricted master: an LP over the columns that are not generated (possibly none, then write the
+        rows over ``model.lift(numpy.zeros(n))``). Afterwards it holds the generated columns as one more
+        variable.
     price : Oracle
         The pricing oracle.
     backend : str, default "highs"

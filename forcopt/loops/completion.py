@@ -36,8 +36,8 @@ def completed(
     Returns
     -------
     tuple[ModelSolution, bool]
-        What to certify, and whether there is a completion: if not, it is what HiGHS says of the model in
-        which the values are held.
+        The solution to certify, and whether there is a completion: if not, it is HiGHS's solution of the
+        model in which the values are held.
     """
     given = read_values(model, values)
     if not np.isnan(given[model.free_columns()]).any():

@@ -170,7 +170,7 @@ def integer_infeasibility_doubt(
     options : SolveOptions
         Its time limit is kept.
     seconds : float
-        What the claim took; the search may take a twentieth of it, or half a second if that is more.
+        The seconds of the claim; the search may take a twentieth of it, or half a second if that is more.
     accuracy : float
         The tolerance of a row.
     """

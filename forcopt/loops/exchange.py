@@ -129,7 +129,7 @@ def write(model: Model, path: str | Path) -> None:
     DeclarationError
         For another ending.
     UnsupportedError
-        For what the formats cannot hold: cones, lazy families, several objectives.
+        For models beyond the formats: cones, lazy families, several objectives.
     OSError
         If the file cannot be written.
 
@@ -199,8 +199,8 @@ def read(path: str | Path) -> Model:
 
     Variables keep their names, and their shapes if the file has all columns ``name[0]``, ``name[1]``, ... of
     an array (round brackets in LP files); any other column is a scalar variable. There is one constraint
-    ``rows`` with a label for each row. What the reader ignores or changes (a repeated or tiny coefficient) is
-    told by a warning; rows of an MPS file that demand nothing are dropped.
+    ``rows`` with a label for each row. A coefficient that the reader ignores or changes (a repeated or tiny
+    one) is named by a warning; rows of an MPS file that demand nothing are dropped.
 
     Parameters
     ----------

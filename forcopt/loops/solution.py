@@ -69,7 +69,7 @@ class ModelSolution:
     iterations, nodes, message, log
         The solver's own.
     trace : list[Improvement], optional
-        What was known when.
+        Objective and bound over time.
     """
 
     model: Model

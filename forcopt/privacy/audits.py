@@ -29,9 +29,9 @@ class Audit:
     delta : float
         The claimed delta.
     lower_epsilon : float
-        With the stated confidence, the loss at this delta is at least so much.
+        A lower bound on the loss at this delta, with the stated confidence.
     lower_delta : float
-        With the stated confidence, delta at the claimed epsilon is at least so much.
+        A lower bound on delta at the claimed epsilon, with the stated confidence.
     level : float
         The confidence.
     event : str

@@ -82,7 +82,7 @@ def ranked(rows: Sequence[Run], best_known: Mapping[str, float]) -> list[Run]:
 
 
 def contradiction(a: Run, b: Run) -> str:
-    """Say which claim of `a` is refuted by `b`: by a decision that meets the demands, or by a proof.
+    """Describe the claim of `a` that `b` refutes: by a decision that meets the demands, or by a proof.
 
     Returns
     -------

@@ -31,7 +31,7 @@ def execute(
     Parameters
     ----------
     jobs : Sequence[Job]
-        What to run.
+        The jobs.
     isolate, executor, progress, store
         See `compare`.
     """

@@ -119,8 +119,8 @@ def export(folder: str | Path, form: Literal["mps", "lp"] = "mps", names: Sequen
     list[Path]
         The files, the manifest last. Its entries have ``name``, ``file``, its ``sha256``, ``problem``,
         ``formulation``, ``sense``, ``rows``, ``columns``, ``nonzeros`` and ``integers`` (as written),
-        ``fingerprint`` (of the declaration), ``unit`` (what 1 of the file's objective is worth in the
-        problem's), and of what is known ``status``, ``objective`` (the best known, as the file counts),
+        ``fingerprint`` (of the declaration), ``unit`` (the worth of 1 of the file's objective in the
+        problem's), and the known ``status``, ``objective`` (the best known, as the file counts),
         ``exact`` (as a fraction, where it was proved so), ``bound``, ``certified`` (how), ``seconds`` (of the
         quickest proof, or spent without one) and ``versions``; null where nothing is.
 

@@ -249,7 +249,7 @@ def measure(job: Job, ready: Callable[[], object] = lambda: None, *, killed: boo
     Parameters
     ----------
     job : Job
-        What to run.
+        The job.
     ready : Callable[[], object], default lambda: None
         Called when all is prepared, just before the clock starts.
     killed : bool, default False

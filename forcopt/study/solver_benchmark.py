@@ -66,7 +66,7 @@ def shifted_geometric_mean(seconds: Iterable[float], shift: float = 1.0) -> floa
 
 
 def published(folder: str | Path) -> dict[str, Known]:
-    """Read what is published of the instances in a folder.
+    """Read the published optima of the instances in a folder.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class SolverBenchmark:
     comparison : Comparison
         Every run; ``comparison.chart("profile")`` draws the performance profile.
     known : Mapping[str, Known]
-        What is published, by instance.
+        The published facts, by instance.
     time_limit : float
         Seconds for each run.
     """
@@ -141,7 +141,7 @@ class SolverBenchmark:
         -------
         Any
             A `pandas.DataFrame` with the columns backend, runs, solved (a status that is settled and does not
-            contradict what is published), wrong, unsolved, mean (the shifted geometric mean of the seconds,
+            contradict published optima), wrong, unsolved, mean (the shifted geometric mean of the seconds,
             an unsolved or wrong run counted with the time limit) and ratio (to the least mean), least first.
         """
         import pandas as pd
@@ -183,7 +183,7 @@ def solver_benchmark(
     """Solve the models of a folder by several backends.
 
     The statuses of linear programs are checked by independent arithmetic as in `Model.solve`, points are
-    evaluated by the model, and all claims are compared with what is published and with each other.
+    evaluated by the model, and all claims are compared with published optima and with each other.
 
     Parameters
     ----------
@@ -280,7 +280,7 @@ def _stem(path: Path) -> str:
 
 
 def _contradiction(row: Run, known: Known | None) -> str:
-    """Say which claim of a run cannot be true, given what is published; empty if none."""
+    """Describe a claim of a run that contradicts published facts; empty if none does."""
     if known is None or row.status not in _SETTLED:
         return ""
     published_value = f"; published: {known.status} {known.objective:.9g}"

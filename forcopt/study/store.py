@@ -107,8 +107,8 @@ _NUMBER = re.compile(r"(?<=[\[:,])-?\d")
 class Store:
     """The runs in a file; each that is added is there for good before the next begins.
 
-    The table ``runs`` has a column for each field of `Run`, which any SQLite tool can read (what is unknown
-    is NULL, what has parts is JSON); the table ``problems`` has the declarations by fingerprint,
+    The table ``runs`` has a column for each field of `Run`, which any SQLite tool can read (unknown values
+    are NULL, objects with parts JSON); the table ``problems`` has the declarations by fingerprint,
     the table ``repetitions`` the metrics of repeated studies. Decisions
     are pickled: open only files that you trust.
 

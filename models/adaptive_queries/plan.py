@@ -113,7 +113,7 @@ class AccuracyPlan(Problem):
         return self.failure - self.data_model.dependence_term(self.records)
 
     def infeasibility_reason(self) -> str:
-        """Say that the dependence term exceeds the failure, and the width that would do."""
+        """State that the dependence term exceeds the failure, and give a sufficient width."""
         if self.room > 0:
             return ""
         model = self.data_model

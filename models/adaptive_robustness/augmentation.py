@@ -23,7 +23,7 @@ class Augmented(NamedTuple):
     points : array, shape (N, d)
     labels : array, shape (N,)
     columns : dict
-        The columns that were carried along, and ``"weights"``: what each row counts, its point's weight
+        The columns that were carried along, and ``"weights"``: the weight of each row, its point's weight
         divided by the number of its rows.
     source : array, shape (N,)
         The point that each row was drawn from.

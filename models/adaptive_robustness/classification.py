@@ -50,7 +50,7 @@ class AdaptiveRobustClassification(Problem):
 
     Notes
     -----
-    A `Halfspace` is judged in closed form, up to 1e-6 of the extent of the points; `NearestNeighbour`
+    A `Halfspace` is evaluated in closed form, up to 1e-6 of the extent of the points; `NearestNeighbour`
     (``"l2"``) and `Tree` by their exact radii. A network needs a solver: see `exact_radii`.
 
     References

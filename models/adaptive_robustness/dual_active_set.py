@@ -17,7 +17,7 @@ _DEPENDENT = 1e-10
 
 
 class Projection(NamedTuple):
-    """What the method ends with.
+    """The result of the method.
 
     Attributes
     ----------

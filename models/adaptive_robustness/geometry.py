@@ -51,7 +51,7 @@ def length(moves: Any, norm: Norm) -> Array:
 
 
 def dual_length(weights: Any, norm: Norm) -> float:
-    """The dual norm of a vector: what a score ``w x`` gains at most by a move of length 1."""
+    """The dual norm of a vector: the largest gain of a score ``w x`` by a move of length 1."""
     return float(np.linalg.norm(weights, 2 if norm == "l2" else 1))
 
 

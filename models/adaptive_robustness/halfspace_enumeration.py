@@ -50,7 +50,7 @@ def enumeration(problem: AdaptiveRobustClassification, *, time_limit: float | No
         for row in np.argsort(-top, kind="stable"):
             if top[row] <= n - n * loss + 1e-9 or deadline.passed:
                 break
-            # counted with slack, judged exactly: empty balls on the border may be lost all the same
+            # counted with slack, evaluated exactly: empty balls on the border may be lost all the same
             for at in np.flatnonzero(kept[row] > n - n * loss + 1e-9):
                 offset, u = float(offsets[row, order[row, at]]), part[row]
                 for shift in (offset, offset + slack, offset - slack):

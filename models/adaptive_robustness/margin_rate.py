@@ -68,7 +68,7 @@ def margin_rate(
     points : array, shape (n, d)
     masses : array, shape (n, labels)
     ties : {"raise", "drop"}
-        What to do with a point whose likeliest label is not unique: the margin rate is not defined there.
+        The treatment of a point whose likeliest label is not unique: the margin rate is not defined there.
         ``"drop"`` leaves it out of the atoms of the Bayes classifier; it then counts with radius 0.
     method : {"cuts", "voronoi"}, optional
         Voronoi edges for many points of the plane by default, else cuts; see `RobustnessRadius`.

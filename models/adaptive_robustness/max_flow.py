@@ -36,7 +36,7 @@ class Network(NamedTuple):
     tail : array
         The point with label 0 of each edge.
     supply, demand : arrays of int64, shape (n,)
-        What is left of the masses with label 0 and 1, in units of ``1 / denominator``.
+        The rest of the masses with label 0 and 1, in units of ``1 / denominator``.
     flow : array of int64
         On each edge.
     denominator : int
@@ -88,7 +88,7 @@ def network(problem: RobustBayes, conflicts: Array) -> Network:
 
 @numba.njit(cache=True)
 def _blocking_flow(start, head, back_start, back, tail, supply, demand, flow, low, high):  # type: ignore[no-untyped-def]  # pragma: no cover
-    """One phase: levels from the points with supply left, then a blocking flow. Returns what it pushed.
+    """One phase: levels from the points with supply left, then a blocking flow. Returns the pushed amount.
 
     ``low`` and ``high`` get the levels of the points with label 0 and 1, or -1 where none reaches.
     """
@@ -196,7 +196,7 @@ def pairing_of(net: Network) -> Pairing:
 
 
 def saturated_cover(problem: RobustBayes, net: Network) -> RobustClassifier:
-    """Lose what the flow uses up, less what need not be lost."""
+    """Lose the masses that the flow uses up, then win back unnecessary losses."""
     positive = problem.masses > 0
     lost = positive & np.stack([net.supply == 0, net.demand == 0], axis=1)
     # a lost pair none of whose conflicts is safe may be safe: heavy ones first, on the side that gains most
@@ -223,7 +223,7 @@ def saturated_cover(problem: RobustBayes, net: Network) -> RobustClassifier:
 def max_flow(
     problem: RobustBayes, *, time_limit: float | None = None, on_improvement: OnImprovement | None = None
 ) -> Outcome:
-    """The largest flow from label 0 to label 1 along conflicts; its cut is what must be lost. Two labels.
+    """The largest flow from label 0 to label 1 along conflicts; its cut is the least loss. Two labels.
 
     Masses that are counts over a common denominator are whole numbers: then flow and cut are exact. Others
     are rounded down by less than 1e-18.

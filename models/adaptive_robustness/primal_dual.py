@@ -21,7 +21,7 @@ __all__ = ["primal_dual"]
     cites="Bar-Yehuda, Even (1981)",
 )
 def primal_dual(problem: RobustBayes, *, time_limit: float | None = None) -> Outcome:
-    """Match conflicting masses greedily until none can be; lose what is used up. Two labels.
+    """Match conflicting masses greedily until none can be; lose the matched masses. Two labels.
 
     Returns
     -------

@@ -208,7 +208,7 @@ class Strata(Problem):
         return np.asarray(np.where(self.coefficients > 0, each, 0.0).sum(axis=0))
 
     def limits(self) -> list[Limit]:
-        """What the sizes may cost."""
+        """The limits on the cost of the sizes."""
         return []
 
     def infeasibility_reason(self) -> str:

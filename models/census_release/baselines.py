@@ -1,4 +1,4 @@
-"""What agencies and scripts do instead: clip, round, or solve whole problems level by level."""
+"""Baselines of agencies and scripts: clip, round, or solve whole problems level by level."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ __all__ = ["by_level"]
 
 
 def by_level(problem: ConsistentRelease, time_limit: float | None) -> Outcome:
-    """Project each level onto what the level before and the fixed counts below allow."""
+    """Project each level onto the counts that the level before and the fixed counts below allow."""
     h, deadline = problem.hierarchy, Deadline(time_limit)
     low, fixed = problem.floors[0]
     found = np.where(fixed, low, np.maximum(problem.noisy[0], low))

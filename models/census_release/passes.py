@@ -50,7 +50,7 @@ def least_squares(
     Notes
     -----
     Upwards, each unit's measurement is averaged with its children's sum, weighted by precision. Downwards,
-    what a unit's children miss of its final count is shared among them in proportion to their variances.
+    the deficit of a unit's children to its final count is shared among them in proportion to their variances.
     O(n). After Hay, Rastogi, Miklau, Suciu (2010), Boosting the accuracy of differentially private histograms
     through consistency, Theorem 3, with weights and any fan-out.
     """

@@ -182,7 +182,7 @@ class Region(Declared):
 
 
 def region_effects(region: Region, variances: Array, estimator: Estimator) -> Array:
-    """What each level's noise variance is multiplied by in a region's variance, shape ``(d,)``.
+    """The factor of each level's noise variance in a region's variance, shape ``(d,)``.
 
     For the joint estimator the factors are those at the given variances, ``|z_l|^2``, where the estimate is
     ``sum_l z_l @ noisy_l``. O(n).

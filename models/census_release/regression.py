@@ -124,7 +124,7 @@ class EcologicalRegression(Problem):
         support, votes : array_like
             See the class.
         empty : Literal["zero", "drop"], optional
-            What a unit with no people (or fewer than none) gets: share 0, or it is left out.
+            The treatment of a unit with no people (or fewer than none): share 0, or it is left out.
         fields : Any
             Of the class.
 

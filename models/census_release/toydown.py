@@ -12,7 +12,7 @@ __all__ = ["toydown"]
 
 @ConsistentRelease.algorithm("toydown", exact=True, cites="Cohen et al. (2021), Algorithm 2 and Theorem 2")
 def toydown(problem: ConsistentRelease, *, time_limit: float | None = None) -> Outcome:
-    """Real counts of any sign in top-down order: a unit's children share equally in what they miss, in O(n).
+    """Real counts of any sign in top-down order: a unit's children share equally in their deficit, in O(n).
 
     The root keeps its noisy count. Children whose counts are fixed (invariants and zeros) take no share.
     """

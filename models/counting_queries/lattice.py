@@ -24,7 +24,7 @@ from forcopt.status import Status
 __all__ = ["LatticeLaw", "LatticeNoise"]
 
 MASS = 1e3
-"""What the masses of a model sum to: solvers' tolerances are absolute, and add up over many small rows."""
+"""The sum of the masses of a model: solvers' tolerances are absolute, and add up over many small rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +238,7 @@ def _size(values: tuple[int, ...]) -> int:
 
 
 def _units(problem: LatticeNoise) -> Array:
-    """What 1 of a variable says of the probability of a point: for delta 0 that falls like ``e^-epsilon``."""
+    """The unit of a variable in probability of a point: for delta 0 it falls like ``e^-epsilon``."""
     return np.exp(-problem.epsilon * problem.norms) if problem.delta == 0 else 1 / problem.sizes
 
 

@@ -150,7 +150,7 @@ class LinearQueries(Problem):
 
     @cached_property
     def changes(self) -> Array:
-        """What one person may change, as the columns of a matrix, shape ``(counts, changes)``."""
+        """The changes by one person, as the columns of a matrix, shape ``(counts, changes)``."""
         n = self.workload.shape[1]
         if self.neighbours == "add_remove":
             return np.eye(n)
@@ -196,7 +196,7 @@ class LinearQueries(Problem):
         return Evaluation(metrics[self.error], violations, metrics)
 
     def _sensitivity(self, right: Array) -> float:
-        """The largest squared norm of what one person changes."""
+        """The largest squared norm of one person's changes."""
         if self.neighbours == "add_remove":
             return float((right**2).sum(axis=0).max())
         gram = right.T @ right

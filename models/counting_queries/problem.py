@@ -1,4 +1,4 @@
-"""The declaration: many counts, answered with independent or joint noise, judged by their worst error."""
+"""The declaration: many counts, answered with independent or joint noise; the worst error counts."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class CountingQueries(Problem):
     def log_delta(self, law: Noise | KNorm) -> float:
         """The logarithm of the delta that goes with `epsilon`, also where delta itself underflows.
 
-        What the table of a secure draw of whole noise adds is counted.
+        The deviation of the table of a secure draw of whole noise is counted.
         """
         self._check(law)
         if isinstance(law, KNorm):

@@ -23,7 +23,7 @@ LEAST_SHAPE = 1.1
 """Between this and 1 profiles of more than three draws are slow; 1 itself is tried where the best is near."""
 
 FEW = 3
-"""Up to so many queries the shape of whole noise is searched for by itself, not that of real noise."""
+"""Up to this number of queries whole noise has a search of its own, beyond it the shape of real noise."""
 
 
 def fisher_information(shape: float) -> float:

@@ -28,7 +28,7 @@ class SparseVector(Declared):
     Parameters
     ----------
     corrections : int
-        At most so many entries are corrected, c.
+        The largest number of corrected entries, c.
     threshold : float
         On the absolute value of an entry.
     epsilon, delta : float

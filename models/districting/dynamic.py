@@ -38,7 +38,7 @@ def decide(
     """Solve a problem with the objective ``cut`` by a dynamic program.
 
     A local search gives a cost to beat. The same program with populations left out, then rounded ever more
-    finely, gives for each state a bound on the cost of what is left; only states that may still beat it are
+    finely, gives for each state a bound on the cost of the rest; only states that may still beat it are
     kept.
 
     Parameters

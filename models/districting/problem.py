@@ -220,7 +220,7 @@ class Districting(Problem):
 
     @cached_property
     def cost_scale(self) -> int:
-        """By what the costs are multiplied in `arrays`, so that they are integers."""
+        """The factor of the costs in `arrays`, which makes them integers."""
         scale = lcm(*(c.denominator for c in self._costs)) if self._costs else 1
         if scale > _FINEST:
             raise DeclarationError(f"{self.cost}: the costs have more than 9 decimals; round them")
@@ -702,7 +702,7 @@ class Districting(Problem):
         Raises
         ------
         DeclarationError
-            Naming what the method takes, or the methods that take the feature.
+            Naming the features of the method, or the methods that take the feature.
         """
         if self.objective not in objectives:
             raise DeclarationError(

@@ -121,7 +121,7 @@ class Fixed(SideConstraint):
 
 
 class CutLimit(SideConstraint):
-    """At most so many adjacent pairs of nodes lie in different districts.
+    """A limit on the adjacent pairs of nodes in different districts.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Individually fair auctions: the best stable allocation, the rules of bids, and what no rule can beat.
+"""Individually fair auctions: the best stable allocation, the rules of bids, and bounds on every rule.
 
 Chawla, Rezvan, Sauerberg: Individually-Fair Auctions for Multi-Slot Sponsored Search, FORC 2022.
 """

@@ -51,7 +51,7 @@ def by_slot(problem: FairAuction, *, backend: str = "highs", time_limit: float |
             f"'by-slot' needs notions on cumulative shares; {tied[0]} looks at two of them"
         )
     deadline = Deadline(time_limit)
-    # What the highest values could have is a bound for slots that are not solved.
+    # The highest values bound slots that are not solved.
     ranked = -np.sort(-problem.effective, axis=1)
     open_bounds = [float(steps[j] * (problem.shares @ ranked[:, : j + 1].sum(axis=1))) for j in range(k)]
     worth = problem.effective * problem.shares[:, None]

@@ -1,4 +1,4 @@
-"""What no rule can beat: the best worst-case ratio of welfare to its maximum, over a grid of values."""
+"""The bound on every rule: the best worst-case ratio of welfare to its maximum, over a grid of values."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class CompetitiveRatio(Problem):
         return Allocation(np.asarray(marginals), self.profiles, self.slots, ones, rule, ell or 1.0)  # type: ignore[arg-type]
 
     def evaluate(self, decision: Allocation | Any) -> Evaluation:
-        """Evaluate a rule on the grid: its smallest ratio, and what it violates.
+        """Evaluate a rule on the grid: its smallest ratio, and its violations.
 
         Parameters
         ----------

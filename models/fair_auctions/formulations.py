@@ -23,7 +23,7 @@ _PAPER = "Chawla, Rezvan and Sauerberg (2022)"
 
 
 def slot_steps(slots: Array) -> Array:
-    """``beta_j - beta_(j+1)``, with 0 after the last: what a cumulative share of j slots is worth."""
+    """``beta_j - beta_(j+1)``, with 0 after the last: the worth of a cumulative share of j slots."""
     return np.asarray(slots - np.append(slots[1:], 0.0))
 
 

@@ -1,4 +1,4 @@
-"""Seeded instances: fair allocations for users, what no rule can beat, and truthful stable mechanisms."""
+"""Seeded instances: fair allocations for users, bounds on every rule, and truthful stable mechanisms."""
 
 from __future__ import annotations
 

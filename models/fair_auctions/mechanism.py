@@ -181,7 +181,7 @@ class FairMechanism(Problem):
         )
 
     def evaluate(self, decision: Allocation) -> Evaluation:
-        """Evaluate a mechanism: its expected revenue or welfare, and what it violates.
+        """Evaluate a mechanism: its expected revenue or welfare, and its violations.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What value stability demands of the allocations of all pairs of users: Definitions 6, 7, 8, 15 and 16."""
+"""Value stability of the allocations of all pairs of users: Definitions 6, 7, 8, 15 and 16."""
 
 from __future__ import annotations
 

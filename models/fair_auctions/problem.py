@@ -37,7 +37,7 @@ class FairAuction(Problem):
     Attributes
     ----------
     values : Numbers
-        What a click of each user is worth to each advertiser, at least 0; shape ``(T, n)``, T at least 2.
+        The worth of a click of each user to each advertiser, at least 0; shape ``(T, n)``, T at least 2.
     slots : Numbers
         Slot factors beta, from 0 to 1, not rising; shape ``(k,)`` with k at most n.
     ad_factors : Numbers, default 1.0
@@ -191,7 +191,7 @@ class FairAuction(Problem):
     # -- judging ---------------------------------------------------------------------------------------------
 
     def evaluate(self, decision: Allocation | Any) -> Evaluation:
-        """Evaluate a decision: its objective, what it violates, its welfare and worst ratio.
+        """Evaluate a decision: its objective, its violations, its welfare and worst ratio.
 
         Parameters
         ----------

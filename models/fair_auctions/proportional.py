@@ -27,7 +27,7 @@ def proportional(values: Any, slots: int, ell: float = 1.0, *, as_printed: bool 
         Shares are in proportion to ``g(u) = u ** ell``. Below 1 there is a warning: no theorem covers it.
     as_printed : bool, default False
         Algorithm 4 as the paper has it: its last line divides ``k - r`` units where ``k - r + 1`` are left,
-        and its test compares with k instead of what is left. Values (1, 1, 1) and one unit give (0, 0, 0).
+        and its test compares with k instead of the rest. Values (1, 1, 1) and one unit give (0, 0, 0).
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What the two rules of the paper share: sorting users' values and taking differences over slots."""
+"""The common part of the paper's two rules: sorted values of users and their differences over slots."""
 
 from __future__ import annotations
 

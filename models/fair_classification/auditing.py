@@ -107,7 +107,7 @@ def audit(
     reports : Any
         The group that each record reports.
     channel : RandomizedResponse
-        What the true groups went through.
+        The channel of the true groups.
     notion : Notion, optional
         Whose rates; `EqualizedOdds` by default.
     confidence : float, default 0.95

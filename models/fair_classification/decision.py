@@ -1,4 +1,4 @@
-"""The decision: classifiers and with what probability each is used."""
+"""The decision: classifiers and their probabilities."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHOWN = 12
 
 @runtime_checkable
 class SeesGroups(Protocol):
-    """A decision that looks at the groups too, so that features alone do not tell what it predicts."""
+    """A decision that also reads the groups, so that features alone do not determine its predictions."""
 
     def predicted_for(self, problem: Any, /) -> Array:
         """The probability that each record of the problem is predicted 1."""
@@ -96,7 +96,7 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
         return cls(tuple(c for c, _ in joined.values()), total / total.sum(), multipliers, multiplier_bound)
 
     def votes(self, X: Any) -> Array:
-        """What each classifier predicts for each row of X, shape ``(len(classifiers), n)``."""
+        """The prediction of each classifier for each row of X, shape ``(len(classifiers), n)``."""
         features = np.asarray(X, dtype=float)  # as they were learnt from: a frame's names say nothing
         return np.array([np.asarray(c.predict(features), dtype=float) for c in self.classifiers])
 

@@ -18,7 +18,7 @@ __all__ = ["scenario"]
 
 _CELLS_AT_ONCE = 2_000_000
 _SAFETY = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0])
-"""Standard errors by which the fitted frequency of failures is below what the check allows."""
+"""Standard errors by which the fitted frequency of failures stays below the check's limit."""
 
 
 @FormulaGrant.algorithm("scenario", exact=False, cites="Clopper and Pearson (1934); sampled slacks")

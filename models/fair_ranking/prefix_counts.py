@@ -69,7 +69,7 @@ class Cells:
         )
 
     def marginals(self, counts: Array) -> Array:
-        """Who has which position with what probability, candidates stacked by cell, shape ``(kept, k)``."""
+        """The probability of each position for each candidate, stacked by cell, shape ``(kept, k)``."""
         parts = []
         for members, row in zip(self.members, counts, strict=True):
             filled = np.clip(row[None, :] - np.arange(len(members))[:, None], 0.0, 1.0)

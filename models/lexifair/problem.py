@@ -260,7 +260,7 @@ class Lexifair(Problem):
     def _solve_model(
         self, method: Method, own: Mapping[str, Any], common: dict[str, Any], deadline: Deadline
     ) -> Solution:
-        """Solve a formulation; what the backend leaves unproved is finished by column generation.
+        """Solve a formulation; column generation finishes a proof that the backend leaves open.
 
         Once a level is held at its optimum, the program of the next one has no interior point, and conic
         solvers end short of their tolerance.

@@ -69,7 +69,7 @@ class AgentGraph(NamedTuple):
 
 
 class StrategicGraph(Problem):
-    """The base of the problems with finitely many criteria: who can meet which at what cost.
+    """The base of the problems with finitely many criteria and the agents' costs of meeting them.
 
     The decision is the set of criteria to publish (any iterable of indices, see `OpenCriteria`). Each agent
     then takes its cheapest edge to a published criterion if it can afford one, and is accepted; it is a true

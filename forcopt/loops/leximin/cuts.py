@@ -29,7 +29,7 @@ from forcopt.status import Status
 __all__ = ["CutsLayout", "SubsetCuts"]
 
 _LEAST_CUT = 1e-11
-"""Subset sums violated by less than this give no row; later stages multiply what earlier ones miss."""
+"""Subset sums violated by less than this give no row; later stages multiply these violations."""
 
 _ROUNDING = 1e-14
 """Nor do sums violated by less than this, relative."""
