@@ -133,9 +133,9 @@ def replicate(
 
 
 def _check(runs: int, rng: int, metrics: Mapping[str, Any], store: str | Path | None, name: str) -> None:
-    for name, value, least in (("runs", runs, 1), ("rng", rng, 0)):
+    for field, value, least in (("runs", runs, 1), ("rng", rng, 0)):
         if not isinstance(value, int | np.integer) or value < least:
-            raise DeclarationError(f"{name} is {value!r}; it must be an integer >= {least}")
+            raise DeclarationError(f"{field} is {value!r}; it must be an integer >= {least}")
     if not metrics:
         raise DeclarationError("metrics is empty; name at least one")
     if store is not None and not name:

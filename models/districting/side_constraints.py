@@ -160,12 +160,12 @@ class Share(SideConstraint):
     >>> from forcopt.data import grid
     >>> from forcopt.models import Districting
     >>> g = grid(1, 4)
-    >>> for v, black in enumerate([5, 0, 0, 7]):
+    >>> for v, black in enumerate([4, 0, 0, 7]):
     ...     g.nodes[v].update(vap=10, black=black)
     >>> share = Share(attribute="black", total="vap", at_least=0.5)
     >>> p = Districting(g, 2, bounds=(1, 3), side_constraints=[share])
     >>> p.solve().decision.assignment
-    {0: 0, 1: 1, 2: 1, 3: 1}
+    {0: 0, 1: 0, 2: 0, 3: 1}
     """
 
     attribute: str
