@@ -24,6 +24,7 @@ from forcopt.privacy import (
     Staircase,
     TabulatedNoise,
 )
+from forcopt.privacy.capped import CappedLoss
 from forcopt.privacy.contour import contour
 from forcopt.privacy.fft import bracket, upper_bound
 
@@ -384,3 +385,17 @@ def test_sampled_tables_and_their_compositions_agree_with_enumeration(seed):
         assert sampled.delta(epsilon) <= true * (1 + 1e-8 if single else 1.1) + 1e-9
         bracket = sampled.bracket(epsilon)
         assert bracket.upper >= true * (1 - 1e-9) - 1e-12
+
+
+def test_the_contour_integral_does_not_depend_on_its_line():
+    """A step that is too wide adds other values of delta, and more of them on some lines than on others."""
+    loss = BoundedNoise(power=4, radius=700).loss(1.0)
+    rest = CappedLoss(loss, 16.0)
+    y = np.linspace(-60, 60, 2**14 + 1)
+    for c in (0.5, 1.0):
+        z = c + 1j * y
+        integrand = np.exp(1000 * rest.log_moment(z) - z - np.log(z) - np.log(z + 1))
+        delta = float(integrand.real.sum()) * (y[1] - y[0]) / (2 * np.pi)
+        assert contour([(rest, 1000)], 1.0) == pytest.approx(
+            np.log(delta), abs=1e-6
+        )  # the terms cancel to 1e-5
