@@ -313,7 +313,7 @@ class RobustBayes(Problem):
         return shared_pairs(self.points, self.radii, left, right, self.domain, self.norm)
 
     def _meeting_safe(self, safe: Array, k: int, other: int) -> tuple[Array, Array]:
-        """Pairs of safe balls with labels k and other that meet: some of the conflicts, once these are found."""
+        """Pairs of safe balls with two labels that meet; out of the conflicts, once these are found."""
         if "conflicts" in self.__dict__ and not (safe & (self.masses == 0)).any():
             i, first, j, second = self.conflicts.T
             kept = np.flatnonzero(safe[i, first] & safe[j, second])
