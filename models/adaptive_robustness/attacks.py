@@ -95,7 +95,8 @@ def attack(
 
     outputs, slopes = net.gradients(x[None])
     size = dual_length(slopes[0], problem.norm)
-    first = float(abs(outputs[0]) / size) * 1.5 if size > 0 else float(np.abs(x).max(initial=1.0) or 1.0)
+    extent = max(1.0, float(np.abs(x).max()))
+    first = max(float(abs(outputs[0]) / size) * 1.5, 1e-9 * extent) if size > 0 else extent
     return _shrink(problem, descend, first, trace)
 
 
@@ -106,7 +107,7 @@ def _inside(problem: RobustnessRadius, z: Array, radius: float) -> Array:
     if problem.norm == "linf":
         away = np.clip(away, -radius, radius)
     else:
-        away = away * np.minimum(1.0, radius / np.maximum(problem.lengths(z), 1e-300))[:, None]
+        away = away * (radius / np.maximum(problem.lengths(z), radius))[:, None]
     return np.clip(problem.point + away, low, high)
 
 

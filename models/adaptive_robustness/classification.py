@@ -17,7 +17,7 @@ from forcopt.models.adaptive_robustness.augmentation import check_fraction
 from forcopt.models.adaptive_robustness.classifiers import Halfspace, NearestNeighbour, Tree
 from forcopt.models.adaptive_robustness.closed_form import halfspace_radii
 from forcopt.models.adaptive_robustness.cutting_plane_radius import constancy_radii
-from forcopt.models.adaptive_robustness.geometry import Norm, check_points, length
+from forcopt.models.adaptive_robustness.geometry import Norm, check_points, length, places_of
 from forcopt.models.adaptive_robustness.robustness_radius import exact_radii
 from forcopt.problem import Evaluation, Method, Problem, Solution
 
@@ -148,8 +148,7 @@ class AdaptiveRobustClassification(Problem):
     @cached_property
     def coinciding(self) -> Array:
         """Pairs of points at one place with different labels, shape ``(k, 2)``."""
-        _, place = np.unique(self.features, axis=0, return_inverse=True)
-        place = place.reshape(-1)
+        place = places_of(self.features)
         rows = [
             (int(np.flatnonzero((place == p) & (self.labels == 0))[0]), int(i))
             for p in np.unique(place[self.labels == 0])

@@ -20,6 +20,7 @@ __all__ = [
     "length",
     "meeting_pairs",
     "order_of",
+    "places_of",
     "shared_pairs",
 ]
 
@@ -69,6 +70,23 @@ def check_points(points: Any, what: str) -> Array:
             f"{what}: the shape is {values.shape}; it must be (n, d), with n and d at least 1"
         )
     return values
+
+
+def places_of(points: Array) -> Array:
+    """The place of each point, shape ``(n,)``: from 0 on, one number for equal points.
+
+    Examples
+    --------
+    >>> places_of(np.array([[2.0, 0.0], [1.0, 5.0], [2.0, 0.0]])).tolist()
+    [1, 0, 1]
+    """
+    order = np.argsort(points[:, 0])
+    if not (np.diff(points[order, 0]) > 0).all():
+        order = np.lexsort(points.T[::-1])
+    sorted_ = points[order]
+    place = np.empty(len(points), dtype=np.int64)
+    place[order] = np.concatenate([[0], np.cumsum((sorted_[1:] != sorted_[:-1]).any(axis=1))])
+    return place
 
 
 def draw_in_ball(shape: tuple[int, int], norm: Norm, rng: np.random.Generator) -> Array:

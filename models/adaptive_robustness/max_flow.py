@@ -75,7 +75,7 @@ def network(problem: RobustBayes, conflicts: Array) -> Network:
     """Build the network without flow; two labels only."""
     n = len(problem.points)
     units, denominator, exact = whole_masses(problem.masses)
-    tail, head = conflicts[:, 0].astype(np.int32), conflicts[:, 2].astype(np.int32)
+    tail, head = (np.ascontiguousarray(conflicts[:, side], dtype=np.int32) for side in (0, 2))
     start = np.searchsorted(tail, np.arange(n + 1)).astype(np.int64)
     edges = np.arange(len(head), dtype=np.int32)
     into = sp.csr_array((edges, head, start), shape=(n, n)).tocsc()

@@ -21,6 +21,7 @@ from forcopt.models.adaptive_robustness.geometry import (
     check_points,
     length,
     meeting_pairs,
+    places_of,
     shared_pairs,
 )
 from forcopt.problem import Evaluation, Method, Problem
@@ -262,10 +263,8 @@ class RobustBayes(Problem):
     def bayes_labels(self) -> Array:
         """The likeliest label of each point, shape ``(n,)``; coinciding points count together, ties: the
         lowest."""
-        _, place = np.unique(self.points, axis=0, return_inverse=True)
-        place = place.reshape(-1)
-        total = np.zeros((int(place.max()) + 1, self.labels))
-        np.add.at(total, place, self.masses)
+        place = places_of(self.points)
+        total = np.stack([np.bincount(place, mass) for mass in self.masses.T], axis=1)
         return np.asarray((total >= total.max(axis=1, keepdims=True) - 1e-15).argmax(axis=1)[place])
 
     @property
@@ -312,6 +311,17 @@ class RobustBayes(Problem):
         if isinstance(self.domain, str):
             return meeting_pairs(self.points, self.radii, left, right, self.norm, deadline)
         return shared_pairs(self.points, self.radii, left, right, self.domain, self.norm)
+
+    def _meeting_safe(self, safe: Array, k: int, other: int) -> tuple[Array, Array]:
+        """Pairs of safe balls with two labels that meet; out of the conflicts, once these are found."""
+        if "conflicts" in self.__dict__ and not (safe & (self.masses == 0)).any():
+            i, first, j, second = self.conflicts.T
+            kept = np.flatnonzero(safe[i, first] & safe[j, second])
+            kept = kept[(first[kept] == k) & (second[kept] == other)]
+            return i[kept], j[kept]
+        found = self._meeting(np.flatnonzero(safe[:, k]), np.flatnonzero(safe[:, other]))
+        assert found is not None
+        return found
 
     def classifier(self, safe: Any, pairing: Pairing | None = None) -> RobustClassifier:
         """Make a decision of safe pairs, shape ``(n, labels)``."""
@@ -371,9 +381,7 @@ class RobustBayes(Problem):
         worst, overlap, name = 0.0, 0.0, ""
         for k in range(self.labels):
             for other in range(k + 1, self.labels):
-                found = self._meeting(np.flatnonzero(safe[:, k]), np.flatnonzero(safe[:, other]))
-                assert found is not None
-                i, j = found
+                i, j = self._meeting_safe(safe, k, other)
                 if not len(i):
                     continue
                 apart = length(self.points[i] - self.points[j], self.norm)

@@ -46,6 +46,7 @@ def dp_oracle_learner(
     allow_vacuous: bool = False,
     as_printed: bool = False,
     accountant: Accountant | None = None,
+    mechanism: Callable[[Laplace], AdditiveMechanism] = AdditiveMechanism,
     time_limit: float | None = None,
     seed: int | np.random.Generator | None = None,
 ) -> Outcome:
@@ -80,6 +81,9 @@ def dp_oracle_learner(
     accountant : Accountant, optional
         The ledger of all releases about the same people. The run spends the whole of `privacy` from it before
         the first round, even if it ends early, fails or is simulated.
+    mechanism : callable, default AdditiveMechanism
+        Adds the Laplace noise that it is given, or more: see `forcopt.models.secure_sum.SharedNoise`. With
+        more noise no bound is known.
     time_limit : float, optional
         Seconds, checked between rounds. A game that ends early spends less than its budget, and has no bound.
     seed : int or numpy.random.Generator, optional
@@ -106,13 +110,14 @@ def dp_oracle_learner(
     if accountant is not None:
         _spend(problem, accountant, as_printed)
     rng = randomness(seed=seed)
-    noise = AdditiveMechanism(Laplace(scale=planned.noise))
+    noise = _laplace(mechanism, planned.noise)
+    louder = noise.error**2 > noise.noise.variance * (1 + 1e-9)
     if as_printed:  # noise on the gradient itself
         rows, ends = np.eye(game.size), game.bounds
     else:
         rows, ends = rate_rows(problem.constraint, problem.groups.names)
     choose = (
-        _regression(problem, planned, rng)
+        _regression(problem, planned, mechanism, rng)
         if isinstance(oracle, RegressionOracle)
         else _exponential(problem, planned, rng)
     )
@@ -136,9 +141,18 @@ def dp_oracle_learner(
         status=Status.APPROXIMATE,
         private=not as_printed or (problem.privacy is not None and problem.privacy.floor is not None),
         iterations=rounds,
-        message=_message(problem, planned, as_printed, beta, rounds, rng),
-        guarantee=planned.gap if rounds == planned.rounds else np.inf,
+        message=_message(problem, planned, as_printed, beta, rounds, rng, louder),
+        guarantee=planned.gap if rounds == planned.rounds and not louder else np.inf,
     )
+
+
+def _laplace(mechanism: Callable[[Laplace], AdditiveMechanism], scale: float) -> AdditiveMechanism:
+    """The mechanism of this noise; all privacy rests on it."""
+    noise = Laplace(scale=scale)
+    made = mechanism(noise)
+    if made.noise != noise:
+        raise DeclarationError(f"mechanism gives {made!r}; it must add the noise that it is given, {noise!r}")
+    return made
 
 
 Choice = Callable[[Array], Hypothesis]
@@ -165,7 +179,12 @@ def _exponential(problem: FairClassification, planned: PrivatePlan, rng: Randomn
     return choose
 
 
-def _regression(problem: FairClassification, planned: PrivatePlan, rng: Randomness) -> Choice:
+def _regression(
+    problem: FairClassification,
+    planned: PrivatePlan,
+    mechanism: Callable[[Laplace], AdditiveMechanism],
+    rng: Randomness,
+) -> Choice:
     """Least squares of the costs on the features, with noise on their products.
 
     Moving one person changes the prices of all records of two cells, in all by at most twice what it changes
@@ -174,7 +193,7 @@ def _regression(problem: FairClassification, planned: PrivatePlan, rng: Randomne
     game, oracle = problem.lagrangian, problem.oracle
     assert isinstance(oracle, RegressionOracle)
     scale = 2 * planned.sensitivity * float(np.abs(oracle.design).sum(axis=1).max()) / planned.epsilon
-    noise = AdditiveMechanism(Laplace(scale=scale))
+    noise = _laplace(mechanism, scale)
 
     def choose(prices: Array) -> Hypothesis:
         return oracle.fitted(noise.send(oracle.design.T @ game.price(prices), rng))
@@ -227,6 +246,7 @@ def _message(
     beta: float,
     rounds: int,
     rng: Randomness,
+    louder: bool,
 ) -> str:
     assert problem.privacy is not None
     private = f"({problem.privacy.epsilon:g}, {problem.privacy.delta:g})-differentially private in the groups"
@@ -236,6 +256,8 @@ def _message(
         private = f"a simulation with a seed, so not private; without a seed it would be {private}"
     if rounds < planned.rounds:
         return f"{private}; the time limit was reached after {rounds} of {planned.rounds} rounds: no bound"
+    if louder:
+        return f"{private}; the mechanism adds more noise than was planned: no bound"
     return (
         f"{private}; with probability {1 - beta:g} the error is at most {planned.gap:.4g} above the optimum "
         f"and no inequality exceeded by more than {planned.excess:.4g}"

@@ -23,7 +23,7 @@ from forcopt.models.secure_sum.faults import (
     WrongProjection,
     WrongSums,
 )
-from forcopt.models.secure_sum.noise import shared_noise
+from forcopt.models.secure_sum.noise import SharedNoise, shared_noise
 from forcopt.models.secure_sum.poisoning import poisoned_disparity, poisoned_rate
 from forcopt.models.secure_sum.problem import SecureSum
 from forcopt.models.secure_sum.protocol import SumProtocol, Transcript
@@ -41,6 +41,7 @@ __all__ = [
     "ReplaceShare",
     "SecureSum",
     "ShareDesign",
+    "SharedNoise",
     "Shares",
     "SumProtocol",
     "Transcript",

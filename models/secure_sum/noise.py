@@ -1,14 +1,25 @@
-"""Noise that servers share, so that the sum itself is private and no server knows the noise."""
+"""Noise that servers share: the sum itself is private, and no server learns the noise."""
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 import numpy as np
+from pydantic import Field, model_validator
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
-from forcopt.privacy import DiscreteLaplace, Gaussian, Laplace, Noise, randomness
+from forcopt.privacy import (
+    AdditiveMechanism,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    Noise,
+    Randomness,
+    randomness,
+)
 
-__all__ = ["shared_noise"]
+__all__ = ["SharedNoise", "shared_noise"]
 
 
 def shared_noise(
@@ -25,7 +36,7 @@ def shared_noise(
     noise : Gaussian, Laplace or DiscreteLaplace
         The noise that keeps the sum private. Its law is a sum of h independent parts for any h.
     servers, corrupted : int
-        S, and how many servers may know their own parts and tell them; h = S - corrupted are honest.
+        S, and the largest number of servers that may pool their own parts; h = S - corrupted are honest.
     size : int
         The dimension of the sum.
     seed : int or Generator, optional
@@ -59,10 +70,7 @@ def shared_noise(
     >>> shared_noise(DiscreteLaplace(scale=2.0), servers=3, corrupted=2, size=4, seed=1).shape
     (3, 4)
     """
-    if not 0 <= corrupted < servers:
-        raise DeclarationError(
-            f"corrupted is {corrupted}; at least one of the {servers} servers must be honest"
-        )
+    _check_servers(servers, corrupted)
     honest, shape = servers - corrupted, (servers, size)
     generator = randomness(seed=seed).generator()
     if isinstance(noise, Gaussian):
@@ -73,4 +81,85 @@ def shared_noise(
     if isinstance(noise, DiscreteLaplace):
         one, two = generator.negative_binomial(1 / honest, -np.expm1(-1 / noise.scale), size=(2, *shape))
         return np.asarray(one - two)
-    raise DeclarationError(f"noise is {noise!r}; servers can share Gaussian, Laplace and DiscreteLaplace")
+    raise _not_shared(noise)
+
+
+class SharedNoise(AdditiveMechanism):
+    """An additive mechanism whose noise is shared between servers: each adds its part of `shared_noise`.
+
+    Its profile is the profile of the declared noise, the sum of the honest servers' parts. It holds against
+    coalitions of `corrupted` servers, which hold their own parts; anyone without a part learns less.
+
+    Parameters
+    ----------
+    noise : Gaussian, Laplace or DiscreteLaplace
+        See `shared_noise`.
+    servers, corrupted : int
+        S, and the largest coalition, by default all servers but one.
+    sensitivity, norm, dimension
+        See `AdditiveMechanism`.
+
+    Raises
+    ------
+    DeclarationError
+        For another noise, or without an honest server.
+
+    Examples
+    --------
+    >>> from forcopt.privacy import Laplace, Simulated
+    >>> shared = SharedNoise(Laplace(scale=1.0), servers=3)
+    >>> shared.release([5.0, 7.0], Simulated(1)).simulated
+    True
+    >>> shared.profile().epsilon(0.0), round(shared.error**2, 9)  # S / h = 3 times the variance 2
+    (1.0, 6.0)
+    """
+
+    servers: int = Field(default=2, ge=2)
+    corrupted: int | None = Field(default=None, ge=0)
+
+    @model_validator(mode="after")
+    def _can_be_shared(self) -> Self:
+        _check_servers(self.servers, self._coalition)
+        if not isinstance(self.noise, Gaussian | Laplace | DiscreteLaplace):
+            raise _not_shared(self.noise)
+        return self
+
+    @property
+    def _coalition(self) -> int:
+        return self.servers - 1 if self.corrupted is None else self.corrupted
+
+    def send(self, values: Any, rng: Randomness) -> Array:
+        """Add the parts of all servers; real noise in a simulation only.
+
+        Raises
+        ------
+        DeclarationError
+            For real noise without a seed: floating-point draws are not private.
+        """
+        exact = as_numbers(values, "values")
+        if not (rng.simulated or self.noise.whole):
+            raise DeclarationError(
+                f"rng is {rng!r}; parts of {type(self.noise).__name__} noise are floating-point draws, which "
+                "are not private: simulate with a seed"
+            )
+        if self.noise.whole and (exact != np.round(exact)).any():
+            raise DeclarationError("values must be whole, since the noise is; round them first")
+        seed = rng.generator()
+        parts = shared_noise(self.noise, self.servers, self._coalition, exact.size, seed)
+        return np.asarray(exact + parts.sum(axis=0).reshape(exact.shape))
+
+    @property
+    def error(self) -> float:
+        """The root mean square error of each number."""
+        return float(np.sqrt(self.noise.variance * self.servers / (self.servers - self._coalition)))
+
+
+def _check_servers(servers: int, corrupted: int) -> None:
+    if not 0 <= corrupted < servers:
+        raise DeclarationError(
+            f"corrupted is {corrupted}; at least one of the {servers} servers must be honest"
+        )
+
+
+def _not_shared(noise: Noise) -> DeclarationError:
+    return DeclarationError(f"noise is {noise!r}; servers can share Gaussian, Laplace and DiscreteLaplace")

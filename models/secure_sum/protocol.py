@@ -174,7 +174,8 @@ class SumProtocol:
         Notes
         -----
         All parties play in one process, to rehearse and to measure. In a deployment every client and server
-        draws its own noise, by a generator for cryptography; numpy's is none.
+        draws its own noise, by a generator for cryptography; numpy's is none. The servers draw the projection
+        after all shares have come: whoever knows it before can send a long vector that it maps to 0.
 
         O(S k d) operations for each client. Robust against clients; a server that does not follow the
         protocol can spoil the sum, and `WrongSums` shows it.

@@ -110,6 +110,18 @@ def test_solve_for_people(forcopt):
     assert "status approximate objective 160 guarantee within 120 of the optimum" in greedy
 
 
+def test_the_lines_of_a_certificate_are_aligned(forcopt):
+    lines = forcopt("solve", "rucksack/small", "--certify").stdout.splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("  certificate"))
+    column = lines[first].index("feasible")
+    names = ["feasible", "objective", "bound", "optimal", "how"]
+    for line, name in zip(lines[first : first + 5], names, strict=True):
+        assert line[column:].startswith(name)
+    assert all(not line[:column].strip() for line in lines[first + 1 : first + 5])
+    values = {len(line) - len(line[column:].split(maxsplit=1)[1]) for line in lines[first : first + 5]}
+    assert len(values) == 1  # all values begin in one column, too
+
+
 def test_solve_for_programs(forcopt):
     data = json.loads(forcopt("solve", save(), "--json", "-O", "cap=2", "--seed", 1).stdout)
     assert (data["spec"], data["model"], data["method"], data["backend"]) == (

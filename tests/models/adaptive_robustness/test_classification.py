@@ -157,6 +157,26 @@ def test_rotation_scaling_and_shift():
 
 
 @pytest.mark.parametrize("norm", ["l2", "linf"])
+def test_the_border_belongs_to_label_1(norm):
+    """An empty ball of label 1 is kept on the border; one of label 0 is kept if it has room."""
+    name = "misocp@scip" if norm == "l2" else "milp@highs"
+    for d in (1, 2):
+        X = np.zeros((3, d))
+        X[:, 0] = 0.0, 2.0, 1.0
+        for labels, radii, loss in (
+            ([0, 1, 1], [1.0, 1.0, 0.0], 0.0),  # the border at 1 is the only one
+            ([1, 0, 1], [1.0, 1.0, 0.0], 0.0),
+            ([0, 1, 0], [1.0, 1.0 - 1e-3, 0.0], 0.0),
+            ([0, 1, 0], [1.0, 1.0 + 1e-3, 0.0], 1 / 3),
+        ):
+            p = AdaptiveRobustClassification(X, labels, norm=norm, radii=radii)
+            for method in (name, "enumeration"):
+                s = p.solve(method)
+                assert s.status == "optimal" and s.objective == pytest.approx(loss), (d, labels, method)
+                assert s.decision.predict(X)[2] == labels[2] or loss > 0
+
+
+@pytest.mark.parametrize("norm", ["l2", "linf"])
 def test_given_radii_and_a_start(norm):
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(15, 2)), rng.integers(0, 2, 15)

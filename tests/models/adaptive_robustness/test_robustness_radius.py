@@ -242,6 +242,28 @@ def test_no_attack_is_better_than_the_milp_on_200_points():
     assert np.median(found / upper) < 1.1
 
 
+@pytest.mark.parametrize("norm", ["l2", "linf"])
+def test_descent_from_the_point_alone_where_the_network_is_flat(norm):
+    """The gradient is 0 around the point, so that one start finds no change in any ball; many do."""
+    net = ReLUNetwork([[[1.0]], [[-1.0]]], [[0.0], [1.0]])  # 1 for x < 1, by a unit that is off for x <= 0
+    p = RobustnessRadius(net, [-3.0], 1, norm)
+    one, many = (p.solve("gradient", restarts=k) for k in (1, 20))
+    assert one.status == "limit" and one.decision is None
+    assert many.objective == pytest.approx(4.0, rel=1e-6) == p.solve().objective
+
+
+@pytest.mark.parametrize("norm", ["l2", "linf"])
+@pytest.mark.parametrize("at", [0.0, 5.0])
+def test_a_point_on_the_border_has_the_radius_0(norm, at):
+    """The output is 0 there, so that the label is 0, and the least move is as small as one likes."""
+    net = ReLUNetwork([[[1.0]], [[1.0]]], [[1.0 - at], [-1.0]])  # x - at for x > at - 1
+    p = RobustnessRadius(net, [at], 0, norm)
+    assert not p.is_misclassified
+    for method in ("gradient", None):
+        s = p.solve(method)
+        assert s.evaluation.metrics["confirmed"] == 1 and s.objective < 1e-6 and s.bound < 1e-6
+
+
 def test_a_flip_that_the_network_does_not_confirm_is_no_flip():
     net = ReLUNetwork([[[1.0]], [[1.0]]], [[0.0], [-1.0]])  # positive for x > 1
     p = RobustnessRadius(net, [3.0], 1, "linf")

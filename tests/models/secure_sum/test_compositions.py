@@ -1,6 +1,7 @@
-"""Secure sums together with fair post-processing, with noise for the sum, and with samples of clients."""
+"""Secure sums together with fair rules, with noise for the sum, and with samples of clients."""
 
 import math
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -13,14 +14,28 @@ from scipy.stats import chisquare, kstest, laplace, norm
 import forcopt as fo
 from forcopt.errors import DeclarationError
 from forcopt.fairness import EqualizedOdds
-from forcopt.models import FairPostprocessing, SecureSum
+from forcopt.models import FairClassification, FairPostprocessing, SecureSum
+from forcopt.models.fair_classification import Finite
+from forcopt.models.fair_classification.private_plan import plan
 from forcopt.models.secure_sum import (
     Attack,
+    SharedNoise,
     poisoned_disparity,
     poisoned_rate,
     shared_noise,
 )
-from forcopt.privacy import ClusterSample, DiscreteLaplace, Gaussian, Laplace, Staircase, draw
+from forcopt.privacy import (
+    AdditiveMechanism,
+    ClusterSample,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    PrivacyBudget,
+    Secure,
+    Simulated,
+    Staircase,
+    draw,
+)
 from forcopt.privacy.amplification import cluster_sample
 
 # -- liars ---------------------------------------------------------------------------------------------------
@@ -185,6 +200,77 @@ def test_a_noisy_sum_is_the_sum_and_all_parts():
         shared_noise(DiscreteLaplace(scale=1.0), 3, 3, 4)
     with pytest.raises(DeclarationError, match="Gaussian, Laplace"):
         shared_noise(Staircase(epsilon=1.0), 3, 1, 4)
+
+
+@pytest.mark.parametrize("noise", [Laplace(scale=2.0), Gaussian(scale=3.0), DiscreteLaplace(scale=2.0)])
+@pytest.mark.parametrize(("servers", "corrupted"), [(2, 0), (2, 1), (5, 3)])
+def test_a_mechanism_of_shared_noise(noise, servers, corrupted):
+    """The coalition subtracts its own parts: the rest has the declared law, and the profile is that law's."""
+    shared = SharedNoise(noise, servers=servers, corrupted=corrupted)
+    alone, n = AdditiveMechanism(noise), 20_000
+    assert shared.profile().delta(0.3) == alone.profile().delta(0.3)
+    factor = servers / (servers - corrupted)
+    assert shared.error**2 == pytest.approx(factor * alone.error**2)
+    values = np.arange(n)
+    released = shared.send(values, Simulated(3))
+    parts = shared_noise(noise, servers, corrupted, n, seed=3)
+    assert np.allclose(released - parts.sum(axis=0), values, atol=1e-9)
+    expected = shared.error**2
+    assert (released - values).var() == pytest.approx(expected, abs=6 * expected * math.sqrt(6 / n))
+    if not noise.whole:
+        with pytest.raises(DeclarationError, match="floating-point"):
+            shared.send(values, Secure())
+
+
+def private_learning(people, **fields):
+    """Six classifiers of records whose groups are known to the servers only."""
+    rng = np.random.default_rng(7)
+    labels, groups = rng.integers(0, 2, people), np.where(rng.random(people) < 0.4, "a", "b")
+    table = np.array([labels ^ (rng.random(people) < p) for p in (0.1, 0.2, 0.3)])
+    table = np.vstack([table, np.where(groups == "a", labels, 1 - labels), np.zeros_like(labels), 1 - labels])
+    return FairClassification(
+        np.zeros((people, 1)), labels, groups, EqualizedOdds(0.1), hypotheses=Finite(table), **fields
+    )
+
+
+def test_private_learning_with_noise_of_the_servers():
+    """Rounds as planned; the rates' noise is shared. With one honest server of one nothing changes."""
+    p = private_learning(4000, privacy=PrivacyBudget(60.0, 1e-5, floor=600))
+    planned = plan(p, rounds=60, bound=4)
+    options = {"rounds": 60, "bound": 4, "allow_vacuous": True}
+    optimum = p.solve("lp").objective
+    seen = []
+
+    class Spy(SharedNoise):
+        def send(self, values, rng):
+            out = super().send(values, rng)
+            seen.append(np.asarray(out - values).ravel())
+            return out
+
+    for servers, corrupted in ((2, 0), (3, 2), (5, 3)):
+        seen.clear()
+        s = p.solve(mechanism=partial(Spy, servers=servers, corrupted=corrupted), seed=1, **options)
+        assert s.iterations == 60 and len(seen) == 60
+        noise, factor = np.concatenate(seen), servers / (servers - corrupted)
+        expected = 2 * planned.noise**2 * factor
+        assert (noise**2).mean() == pytest.approx(expected, abs=6 * expected * math.sqrt(6 / len(noise)))
+        assert "(60, 1e-05)-differentially private" in s.message
+        assert s.objective <= optimum + planned.gap
+        assert (s.guarantee == planned.gap) == (factor == 1)
+        assert ("no bound" in s.message) == (factor > 1)
+    with pytest.raises(DeclarationError, match="mechanism gives"):
+        p.solve(mechanism=lambda noise: AdditiveMechanism(Laplace(scale=noise.scale / 2)), seed=1, **options)
+    with pytest.raises(DeclarationError, match="simulate with a seed"):
+        p.solve(mechanism=partial(SharedNoise, servers=3), **options)
+
+
+def test_mechanisms_that_servers_cannot_share():
+    with pytest.raises(DeclarationError, match="at least one of the 3 servers"):
+        SharedNoise(Laplace(scale=1.0), servers=3, corrupted=3)
+    with pytest.raises(DeclarationError, match="Gaussian, Laplace"):
+        SharedNoise(Staircase(epsilon=1.0))
+    with pytest.raises(DeclarationError, match="whole"):
+        SharedNoise(DiscreteLaplace(scale=1.0)).send([0.5], Simulated(1))
 
 
 # -- samples of clients --------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr
 from scipy.stats import chi2, norm
 
 import forcopt as fo
@@ -49,72 +49,84 @@ def small(**fields):
 # -- design ------------------------------------------------------------------------------------------------
 
 
-def brute_force(p, steps, projections):
-    """The least gap by root finding with an integral, a root finder and quantiles of their own."""
-    best = math.inf
-    s, h, t = p.servers, p.servers - p.corrupted, p.corrupted
-    for step in steps:
-        n = 1 + step * math.sqrt(p.dimension) / 2
-        largest = step * round(1 / step)  # number of a rounded vector
-        room = (2 ** (p.bits - 1) - 0.5) * step
+def brute_force(p, most):
+    """The least gap of every step (rows) and of 1 to `most` projections (columns), by the formulas alone.
 
-        def fits(sd, largest=largest, room=room):
-            return norm.sf((room - largest / s) / sd) + norm.cdf((-room - largest / s) / sd) <= p.overflow
+    Shares with the most noise that fits, by bisection of normal tails; check noise by bisection of delta,
+    with Simpson's rule in ln Q; threshold and gap by chi-square quantiles. Even shares.
+    """
+    k, s, t = np.arange(1, most + 1), p.servers, p.coalition
+    ends = np.log(chi2.ppf(1e-14, k)), np.log(chi2.isf(1e-22, k))
+    q = np.exp(np.linspace(0, 1, 401)[:, None] * (ends[1] - ends[0]) + ends[0])
+    weights = np.ones(401)
+    weights[1:-1:2], weights[2:-1:2] = 4, 2
+    weights = weights[:, None] * chi2.pdf(q, k) * q * (ends[1] - ends[0]) / 1200
+    gaps = []
+    for step in [2.0 ** (-j / 8) for j in range(8 * 52)] if p.step is None else [p.step]:
+        n, mean = 1 + step * math.sqrt(p.dimension) / 2, step * math.floor(1 / step + 0.5) / s
+        room = [(2 ** (p.bits - 1) - carried) * step for carried in ((s - 1) / 2, 0.5)]
+        if min(room) <= mean:
+            continue
+        low, high = 0.0, max(room)
+        for _ in range(60):
+            sd = (low + high) / 2
+            over = max(norm.sf((r - mean) / sd) + norm.sf((r + mean) / sd) for r in room) - p.overflow
+            low, high = (sd, high) if over <= 0 else (low, sd)
+        if t < s - 1 and low < step:
+            continue
+        share = t * (s - 1) / (s**2 * (s - t) * low**2) * n**2
 
-        low, high = 0.0, room
-        for _ in range(80):
+        def delta(log_square, n=n, share=share):
+            mu = np.sqrt(share + n**2 * q / k / ((s - t) * np.exp(log_square)))
+            beyond = np.exp(p.epsilon + log_ndtr(-mu / 2 - p.epsilon / mu))
+            return (weights * (ndtr(mu / 2 - p.epsilon / mu) - beyond)).sum(axis=0)
+
+        low, high = np.full(most, -10.0), np.full(most, 32.0)
+        if (delta(high) > p.delta).all():
+            continue
+        for _ in range(34):
             middle = (low + high) / 2
-            low, high = (middle, high) if fits(middle) else (low, middle)
-        square = low**2 / (1 - 1 / s)
-        share = t / (s * (s - t) * square) * n**2
-
-        def delta(noise, k, n=n, share=share):
-            scale = -k / 2 * math.log(2) - math.lgamma(k / 2)
-
-            def density(q):
-                return math.exp(scale + (k / 2 - 1) * math.log(q) - q / 2) if q > 0 else 0.0
-
-            def density_times_delta(q):
-                mu = math.sqrt(share + n**2 * q / k / (h * noise**2))
-                e = p.epsilon
-                return ndtr(mu / 2 - e / mu) - math.exp(e) * ndtr(-mu / 2 - e / mu)
-
-            # Quadrature in the quantile would miss the tail: the plain density, piece by piece.
-            ends = [0.0, k / 2, k, 2 * k, 4 * k + 40, 8 * k + 200]
-            pieces = pairwise(ends)
-            return sum(
-                quad(lambda q: density_times_delta(q) * density(q), a, b, limit=200)[0] for a, b in pieces
-            )
-
-        for k in projections:
-            low, high = 1e-3, 1e4
-            if delta(high, k) > p.delta:
-                continue
-            while high / low > 1 + 1e-8:
-                middle = math.sqrt(low * high)
-                low, high = (low, middle) if delta(middle, k) <= p.delta else (middle, high)
-            up, down = chi2.ppf(1 - p.completeness, k), chi2.ppf(p.soundness, k)
-            best = min(best, math.sqrt((n**2 + k * s * high**2) * up / down - k * s * high**2))
-    return best
+            enough = delta(middle) <= p.delta
+            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+        noise = k * s * np.exp(high)
+        ratio = chi2.isf(p.completeness, k) / chi2.ppf(p.soundness, k)
+        gaps.append(np.sqrt(n**2 * ratio + noise * (ratio - 1)))
+    return np.array(gaps)
 
 
-def test_all_exact_methods_agree():
-    p = declared(
-        dimension=400, epsilon=3.0, delta=1e-3, corrupted=1, completeness=0.02, soundness=0.05, bits=10
-    )
-    s = p.solve()
-    assert s.status is fo.Status.OPTIMAL
-    assert not s.evaluation.violations
-    k, step = s.decision.projections, s.decision.step
-    around = [step * 2 ** (j / 8) for j in (-1, 0, 1)]
-    brute = brute_force(p, around, (k - 1, k, k + 1))
-    assert s.objective == pytest.approx(brute, rel=1e-6)
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {
+            "dimension": 400,
+            "epsilon": 3.0,
+            "delta": 1e-3,
+            "completeness": 0.02,
+            "soundness": 0.05,
+            "bits": 10,
+        },
+        {"servers": 3, "dimension": 2000, "corrupted": 1, "bits": 14, "epsilon": 2.0, "soundness": 0.01},
+    ],
+)
+def test_all_exact_methods_equal_brute_force_over_all_steps_and_projections(fields):
+    """Also with caps on the traffic between servers, down to one projection."""
     assert len(MILP) >= 3
-    for name in MILP:
-        m = p.solve("milp", backend=name)
-        assert m.status is fo.Status.OPTIMAL, (name, m.message)
-        assert m.objective == pytest.approx(s.objective, rel=1e-6)
-        assert m.bound <= s.objective * (1 + 1e-6)
+    p = declared(**fields)
+    s = p.solve()
+    brute = brute_force(p, 2 * s.decision.projections)
+    for most in (brute.shape[1], 7, 2, 1):
+        capped = p.replace(server_reals=(p.servers - 1) * most)
+        best = float(brute[:, :most].min())
+        s = capped.solve()
+        assert s.status is fo.Status.OPTIMAL and not s.evaluation.violations
+        assert s.objective == pytest.approx(best, rel=1e-7)
+        for name in MILP if most == brute.shape[1] else ("highs",):
+            m = capped.solve("milp", backend=name)
+            assert m.status is fo.Status.OPTIMAL, (name, m.message)
+            assert m.objective == pytest.approx(best, rel=1e-6)
+            assert m.bound <= s.objective * (1 + 1e-6)
+    free = p.solve("milp")
+    assert free.objective == pytest.approx(float(brute.min()), rel=1e-6)
 
 
 @given(
