@@ -162,9 +162,7 @@ def _objective(problem: ConsistentRelease, stages: list[Any], tolerance: float) 
     return lexicographic([minimize(stage) for stage in stages], tolerance=tolerance)
 
 
-def _quadratic(
-    problem: ConsistentRelease, model: Model, integer: bool, bounded: bool = False
-) -> Handles:
+def _quadratic(problem: ConsistentRelease, model: Model, integer: bool, bounded: bool = False) -> Handles:
     counts = Counts(problem, model, integer, bounded)
     unit = float(np.median(problem.weights))  # solvers' tolerances are absolute
     stages = [squares(parts, unit) for parts in measured(problem, counts.levels)]
