@@ -1,4 +1,4 @@
-"""Seeded instances: states of very different sizes, ordered counts with steps, and nested counts to decide on."""
+"""Seeded instances: states of very different sizes, ordered counts with steps, nested counts to decide on."""
 
 from __future__ import annotations
 
