@@ -9,26 +9,54 @@ import csv
 import gzip
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 
 from benchmarks.report import Page, Row, data, parser, row, table
+from forcopt.arrays import Array
 from forcopt.models import Apportionment, CoverageDecision, FormulaGrant
-from forcopt.models.fair_decisions import Nested, expected_shares, seat_probabilities
+from forcopt.models.fair_decisions import (
+    CoverageRule,
+    Dawa,
+    Nested,
+    audit,
+    expected_shares,
+    seat_probabilities,
+)
 from forcopt.models.fair_decisions.generators import random_jurisdictions
-from forcopt.privacy import AdditiveMechanism, Laplace
+from forcopt.privacy import AdditiveMechanism, DiscreteLaplace, Laplace
 
 
 def laplace(epsilon: float) -> AdditiveMechanism:
     return AdditiveMechanism(Laplace(epsilon=epsilon))
 
 
-def seats(quick: bool) -> tuple[str, list[Row]]:
+def apportionments() -> list[dict[str, str]]:
     with data("us/apportionment.csv").open() as file:
-        lines = list(csv.DictReader(file))
+        return list(csv.DictReader(file))
+
+
+def census_2020() -> list[dict[str, str]]:
+    return [x for x in apportionments() if x["census"] == "2020"]
+
+
+def school_districts() -> list[dict[str, str]]:
+    with gzip.open(data("us/school-districts-2013.csv.gz"), "rt") as file:
+        return list(csv.DictReader(file))
+
+
+def michigan() -> Array:
+    """Poor children by school district."""
+    return np.array([int(x["poor"]) for x in school_districts() if x["state"] == "26"], dtype=float)
+
+
+def seats(quick: bool) -> tuple[str, list[Row]]:
+    lines = apportionments()
     equal = []
     for census in sorted({x["census"] for x in lines}):
         mine = [x for x in lines if x["census"] == census]
@@ -41,7 +69,7 @@ def seats(quick: bool) -> tuple[str, list[Row]]:
         ["Huntington-Hill gives the official seats", f"{sum(equal)} of {len(equal)} censuses", "all"],
         [f"{parties:,} parties, {9 * parties:,} seats", f"{large.seconds:.2g} s", "< 1 s at 100,000"],
     ]
-    mine = [x for x in lines if x["census"] == "2020"]
+    mine = census_2020()
     p = Apportionment([int(x["population"]) for x in mine], seats=435)
     york = [x["state"] for x in mine].index("NY")
     for epsilon, sampled in ((0.1, ".0444"), (0.01, ".4053"), (0.001, ".4906")):
@@ -56,15 +84,12 @@ def seats(quick: bool) -> tuple[str, list[Row]]:
 
 
 def grants(quick: bool) -> tuple[str, list[Row]]:
-    with gzip.open(data("us/school-districts-2013.csv.gz"), "rt") as file:
-        lines = list(csv.DictReader(file))
-    michigan = np.array([int(x["poor"]) for x in lines if x["state"] == "26"], dtype=float)
-    rows = []
+    children, rows = michigan(), []
     for epsilon in (1, 0.1, 0.01):
-        p = FormulaGrant(michigan, laplace(epsilon))
+        p = FormulaGrant(children, laplace(epsilon))
         ours, printed = p.solve(), p.solve("no-penalty")
         theirs = f"{printed.objective:.4g}" if printed.decision else "impossible"
-        noisy = michigan + np.random.default_rng(1).laplace(scale=1 / epsilon, size=(10_000, len(michigan)))
+        noisy = children + np.random.default_rng(1).laplace(scale=1 / epsilon, size=(10_000, len(children)))
         rule = ours.decision
         handed = (noisy + rule.slacks) / (noisy.sum(axis=1, keepdims=True) - rule.total_slack)
         lost = (handed < p.shares()).any(axis=1).mean()
@@ -77,7 +102,9 @@ def grants(quick: bool) -> tuple[str, list[Row]]:
         "failures of 10,000 (s.e. .002), at most .05",
     ]
     found = table(columns, rows)
-    counts = np.array([float(x["poor"]) for x in lines if x["poor"] != "0"])[: 888 if quick else None]
+    counts = np.array([float(x["poor"]) for x in school_districts() if x["poor"] != "0"])[
+        : 888 if quick else None
+    ]
     times = []
     for some in (counts[:888], counts):
         before = time.perf_counter()
@@ -94,6 +121,100 @@ def grants(quick: bool) -> tuple[str, list[Row]]:
         *summary,
         row(f"expected shares of {times[-1][0]} districts", times[-1][1], "sampled", "-"),
     ]
+
+
+def whole_noise(quick: bool) -> tuple[str, list[Row]]:
+    """The same laws under discrete Laplace noise of the same scale, by sums over the lattice."""
+    states = census_2020()
+    seats_of = Apportionment([int(x["population"]) for x in states], seats=435)
+    york = [x["state"] for x in states].index("NY")
+    children = michigan()
+    places = random_jurisdictions(*((20, 200) if quick else (175, 5005)))
+    rows = []
+    for epsilon in (0.1,) if quick else (1.0, 0.1):
+        both = laplace(epsilon), AdditiveMechanism(DiscreteLaplace(scale=1 / epsilon))
+        jobs: dict[str, Callable[[AdditiveMechanism], Any]] = {
+            "expected shares, 548 districts of Michigan": lambda m: FormulaGrant(
+                children, m
+            ).expected_shares(),
+            "inflation by exact-quantile, Michigan": lambda m: FormulaGrant(children, m).solve().objective,
+            "law of seats, 50 states": lambda m: seat_probabilities(seats_of, m)[
+                york, int(states[york]["seats"]) + 1 :
+            ].sum(),
+            f"rates of coverage, {len(places):,} jurisdictions": lambda m: (
+                audit(CoverageRule(), places, Nested(m)).expected
+            ),
+        }
+        for what, job in jobs.items():
+            found, times = [], []
+            for mechanism in both:
+                before = time.process_time()
+                found.append(np.asarray(job(mechanism)))
+                times.append(f"{time.process_time() - before:.2g} s")
+            apart = f"{np.abs(found[1] - found[0]).max():.1e}"
+            rows.append([f"{epsilon:g}", what, *times, apart])
+    columns = ["epsilon", "exact law", "Laplace, CPU", "discrete Laplace, CPU", "largest difference"]
+    return table(columns, rows), []
+
+
+def dawa(quick: bool) -> tuple[str, list[Row]]:
+    """Grants on Dawa's counts against Laplace's: Michigan's districts in the order of the file."""
+    children, trials = michigan(), 10 if quick else 200
+    rule = FormulaGrant(children, laplace(1)).solve("plain").decision
+    rows = []
+    for epsilon in (0.1, 0.01, 0.001):
+        for name, mechanism in (
+            ("Laplace", laplace(epsilon)),
+            ("Dawa", Dawa(epsilon=epsilon, order="as given")),
+            ("Dawa, powers of two", Dawa(epsilon=epsilon, order="as given", lengths="powers of two")),
+        ):
+            before = time.process_time()
+            found = audit(rule, children, mechanism, trials=trials, seed=1)
+            seconds = (time.process_time() - before) / trials
+            shares = found[found.outcome > 0]
+            off = np.sqrt(((found.expected - found.outcome) ** 2).mean())
+            spread = np.sqrt((found.standard_error**2).mean() * trials)
+            rows.append(
+                [
+                    f"{epsilon:g}",
+                    name,
+                    f"{shares.ratio.min():.2f} to {shares.ratio.max():.3g}",
+                    f"{1e6 * off:.3g}",
+                    f"{1e6 * spread:.3g}",
+                    f"{found.inverted.sum()} of {len(found)}",
+                    f"{seconds:.2g} s",
+                ]
+            )
+    columns = [
+        "epsilon",
+        "counts",
+        "expected grant / share",
+        "bias, per million",
+        "deviation, per million",
+        "in the wrong order",
+        "CPU of a draw",
+    ]
+    note = (
+        f"\n\nMeans of {trials} draws; bias and deviation are root mean squares over districts. With sampled "
+        "means some districts are in the wrong order by chance.\n"
+    )
+    return table(columns, rows) + note, []
+
+
+def draws(quick: bool) -> tuple[str, list[Row]]:
+    """False positives of the best tables on several draws of the jurisdictions."""
+    count, seeds = ((20, 200), 2) if quick else ((175, 5005), 10)
+    rows = []
+    for seed in range(seeds):
+        p = CoverageDecision(random_jurisdictions(*count, seed=seed), mechanism=Nested(mechanism=laplace(1)))
+        found = [
+            p.replace(holds_for=who, least_rate=least).solve().objective
+            for who in ("given", "every")
+            for least in (0.8, 0.9)
+        ]
+        rows.append([f"{seed}", *(f"{value:.1f}" for value in found)])
+    columns = ["seed", "given, 0.8", "given, 0.9", "every, 0.8", "every, 0.9"]
+    return table(columns, rows), []
 
 
 def coverage(quick: bool) -> tuple[str, list[Row]]:
@@ -147,7 +268,14 @@ def coverage(quick: bool) -> tuple[str, list[Row]]:
     return table(columns, rows), [] if quick else [ours]
 
 
-PARTS = {"Seats": seats, "Grants": grants, "Coverage": coverage}
+PARTS = {
+    "Seats": seats,
+    "Grants": grants,
+    "Coverage": coverage,
+    "Draws of jurisdictions": draws,
+    "Whole noise": whole_noise,
+    "Dawa": dawa,
+}
 
 
 def main() -> None:

@@ -20,6 +20,7 @@ only.
 from __future__ import annotations
 
 import json
+import platform
 import subprocess
 import sys
 from collections import Counter
@@ -32,6 +33,7 @@ import numpy as np
 
 import forcopt as fo
 from benchmarks.report import ROOT, Page, Row, parser, progress, row, table
+from forcopt.backends.registry import backends
 from forcopt.instance import Instance
 from forcopt.status import Status
 from forcopt.study import Run, library
@@ -73,6 +75,8 @@ def certified(instance: Instance, limit: float, store: Path) -> dict[str, Any]:
     """What is known of an instance after all methods have tried."""
     problem = instance.make()
     formulation = instance.method
+    if problem.formulate(formulation, **instance.options)[1].restricts:
+        return by_itself(instance, limit)
     algorithms = [m.name for m in problem.methods.values() if m.kind == "algorithm" and plain(m)]
     options = {formulation: instance.options} if instance.options else {}
     methods = [f"{formulation}@highs", f"{formulation}@scip", *algorithms]
@@ -127,6 +131,36 @@ def certified(instance: Instance, limit: float, store: Path) -> dict[str, Any]:
     elif known:  # that of an earlier run
         out["certified"] = before["certified"]
     return out
+
+
+def by_itself(instance: Instance, limit: float) -> dict[str, Any]:
+    """What is known of the model of a formulation that excludes decisions, on which no other method tells."""
+    problem = instance.make()
+    model, handles = problem.formulate(instance.method, **instance.options)
+    results = {f"{instance.method}@{name}": model.solve(name, time_limit=limit) for name in ("highs", "scip")}
+    proofs = {name: r for name, r in results.items() if r.status is Status.OPTIMAL}
+    if not proofs:
+        raise SystemExit(f"{instance.name}: neither solver proves the optimum within {limit:g} s")
+    first = next(iter(proofs.values()))
+    if not all(meets(r.objective, first.objective) for r in proofs.values()):
+        raise SystemExit(f"{instance.name}: the solvers disagree")
+    certificate = first.certify()
+    agreed = "agreed" if len(proofs) > 1 else "proved by one"
+    return {
+        "fingerprint": metadata(problem)["fingerprint"],
+        "status": str(Status.OPTIMAL),
+        "objective": first.objective * handles.unit,
+        "exact": None,
+        "bound": first.objective * handles.unit,
+        "certified": f"exact: {certificate.how.partition(';')[0]}"
+        if certificate.optimal
+        else f"{agreed}: {', '.join(proofs)}",
+        "proofs": " ".join(proofs),
+        "seconds": round(min(r.seconds for r in proofs.values()), 4),
+        "limit": limit,
+        "versions": {"forcopt": fo.__version__, "python": platform.python_version(), "system": sys.platform}
+        | {name: backends()[name].version() for name in ("highs", "scip")},
+    }
 
 
 def plain(method: fo.Method) -> bool:

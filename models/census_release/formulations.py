@@ -34,6 +34,8 @@ class Counts:
         It gets the variables and rows.
     integer : bool
         Whether the leaves are whole.
+    bounded : bool, default False
+        Whether they lie within bounds that every optimum of the problem by itself keeps.
     near : tuple[Array, ...], optional
         Whole counts by level that add up: the variables are differences from these; by default `centre`.
     fixed : sequence of Array, default ()
@@ -52,19 +54,20 @@ class Counts:
         problem: ConsistentRelease,
         model: Model,
         integer: bool,
+        bounded: bool = False,
         near: tuple[Array, ...] | None = None,
         fixed: Sequence[Array] = (),
     ) -> None:
         h, self.problem = problem.hierarchy, problem
         self.near = centre(problem) if near is None else near
         self.shifts: list[Any] = []
-        ranges = _ranges(problem, self.near) if integer else None
+        ranges = _ranges(problem, self.near) if bounded else []
         for level, around in enumerate(self.near):
             held = fixed[level] if level < len(fixed) else problem.held[level]
             low = np.full(held.shape, 0.0 if problem.nonnegative else -np.inf)
             high, last = np.full(held.shape, np.inf), level == h.depth - 1
-            if last and ranges is not None:
-                low, high = np.maximum(low, ranges[0]), ranges[1]
+            if ranges:
+                low, high = np.maximum(low, ranges[level][0]), ranges[level][1]
             low, high = (np.where(np.isnan(held), limit, held) - around for limit in (low, high))
             name = model.unused_name(f"shift_{level}")
             self.shifts.append(
@@ -100,32 +103,39 @@ class Counts:
         return Release.of_leaves(self.problem.hierarchy, np.where(np.isnan(held), found, held))
 
 
-def _ranges(problem: ConsistentRelease, near: tuple[Array, ...]) -> tuple[Array, Array]:
-    """Bounds on the leaves in every optimum, shapes ``(leaves, types)``; infinite where none is known.
+def _ranges(problem: ConsistentRelease, near: tuple[Array, ...]) -> list[tuple[Array, Array]]:
+    """Bounds on the counts in every whole optimum, by level; infinite where none is known.
 
-    No measurement's squares exceed the objective at a feasible point. In top-down order only the root's do
-    not; with counts at least 0 no leaf exceeds the root.
+    In top-down order of separate types, the children of a unit whose count is known lie within 1 of the real
+    ones: the same multiplier, up to half a step, supports both. The real ones move by no more than their
+    parent. So all optima lie within ``level + 1/2`` of the real optimum, which lies within 1 of `near`.
+
+    Otherwise no measurement's squares exceed the objective at a feasible point. In top-down order only the
+    root's do not; with counts at least 0 no leaf exceeds the root.
     """
-    h, shape = problem.hierarchy, (problem.hierarchy.leaves, problem.types)
-    low, high = np.full(shape, -np.inf), np.full(shape, np.inf)
+    if problem.order == "top-down" and problem.separable:
+        return [(counts - level - 1, counts + level + 1) for level, counts in enumerate(near)]
+    found: list[tuple[Array, Array]] = [
+        (np.full(counts.shape, -np.inf), np.full(counts.shape, np.inf)) for counts in near
+    ]
     evaluation = problem.evaluate(near)
     if not evaluation.feasible:
-        return low, high
+        return found
     joint, rows = problem.order == "joint", problem.queries
-    level = h.depth - 1 if joint else 0
+    level = problem.hierarchy.depth - 1 if joint else 0
     most = evaluation.objective if joint else float(problem.residuals(near)[0])
     reach = np.sqrt(most / problem.weights[level]) + 1.0
-    seen = problem.noisy[level]
+    seen, (low, high) = problem.noisy[level], found[-1]
     if problem.nonnegative:
         for q, row in enumerate(rows):
             holds = np.flatnonzero(row)
             high[:, holds] = np.minimum(high[:, holds], (seen[:, q] + reach[q])[:, None])
-        return low, np.maximum(np.ceil(high), 0.0)
-    if joint and np.linalg.matrix_rank(rows) == problem.types:
+        found[-1] = low, np.maximum(np.ceil(high), 0.0)
+    elif joint and np.linalg.matrix_rank(rows) == problem.types:
         solve = np.linalg.pinv(rows.astype(float))
         middle, width = seen @ solve.T, reach @ np.abs(solve).T
-        low, high = np.floor(middle - width), np.ceil(middle + width)
-    return low, high
+        found[-1] = np.floor(middle - width), np.ceil(middle + width)
+    return found
 
 
 def measured(problem: ConsistentRelease, counts: list[Any]) -> list[list[tuple[Any, Array, Array]]]:
@@ -152,8 +162,8 @@ def _objective(problem: ConsistentRelease, stages: list[Any], tolerance: float) 
     return lexicographic([minimize(stage) for stage in stages], tolerance=tolerance)
 
 
-def _quadratic(problem: ConsistentRelease, model: Model, integer: bool) -> Handles:
-    counts = Counts(problem, model, integer)
+def _quadratic(problem: ConsistentRelease, model: Model, integer: bool, bounded: bool = False) -> Handles:
+    counts = Counts(problem, model, integer, bounded)
     unit = float(np.median(problem.weights))  # solvers' tolerances are absolute
     stages = [squares(parts, unit) for parts in measured(problem, counts.levels)]
     return Handles(
@@ -183,8 +193,19 @@ def qp(problem: ConsistentRelease, model: Model) -> Handles:
 
 
 @ConsistentRelease.formulation("miqp", exact=True, cites="Cohen et al. (2021), Algorithm 1, line 7")
-def miqp(problem: ConsistentRelease, model: Model) -> Handles:
+def miqp(problem: ConsistentRelease, model: Model, bounded: bool = False) -> Handles:
     """Whole counts for any workload: a mixed-integer quadratic program, or one a level in top-down order.
+
+    No bounds are known for counts of any sign if queries add types up, in top-down order or without full
+    rank. SCIP may then reach the time limit.
+
+    Parameters
+    ----------
+    problem, model
+        The problem and the model.
+    bounded : bool, default False
+        Whether counts lie within bounds that every optimum of the problem by itself keeps, which solvers
+        need. `ConsistentRelease.solve` sets them. Further constraints of the model may cut the optimum off.
 
     Returns
     -------
@@ -192,7 +213,7 @@ def miqp(problem: ConsistentRelease, model: Model) -> Handles:
         ``counts``, by level, shapes ``(units, types)``.
     """
     demand_formulation(problem, "miqp")
-    return _quadratic(problem, model, integer=True)
+    return _quadratic(problem, model, integer=True, bounded=bounded)
 
 
 @ConsistentRelease.formulation(

@@ -53,7 +53,7 @@ def level_qp(problem: ConsistentRelease, common: dict[str, Any], deadline: Deadl
     for level in range(problem.hierarchy.depth):
         model = Model(f"{type(problem).__name__}, level {level}")
         complete = len(rows) == problem.types
-        counts = Counts(problem, model, False, near, above if complete else ())
+        counts = Counts(problem, model, integer=False, near=near, fixed=above if complete else ())
         for upper, values in enumerate(above):
             if not complete:
                 model.subject_to(counts.levels[upper] @ rows.T == values @ rows.T)

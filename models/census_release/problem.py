@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -17,6 +18,7 @@ from forcopt.declaration import Declared, Integers, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.census_release.release import Release
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem, Solution
+from forcopt.status import Status
 
 if TYPE_CHECKING:
     from forcopt.loops.certify import Certificate
@@ -415,7 +417,11 @@ class ConsistentRelease(Problem):
     def _solve_model(
         self, method: Method, own: Mapping[str, Any], common: dict[str, Any], deadline: Deadline
     ) -> Solution:
-        """As `Problem._solve_model`, after the invariants were compared; ``qp`` goes level by level."""
+        """As `Problem._solve_model`, after the invariants were compared; ``qp`` goes level by level.
+
+        In top-down order the model's bound and trace are of single levels. All lexicographic optima have the
+        same squares on each level, so that the objective of an optimal release is the bound on their sum.
+        """
         from forcopt.models.census_release.common import demand_formulation, infeasible
         from forcopt.models.census_release.level_qp import level_qp
 
@@ -424,7 +430,12 @@ class ConsistentRelease(Problem):
             return self._from_outcome(method, none, common.get("backend") or "", deadline)
         if method.name == "qp" and self.order == "top-down":
             return self._from_outcome(method, *level_qp(self, common, deadline), deadline)
-        return super()._solve_model(method, own, common, deadline)
+        if method.name == "miqp":
+            own = {"bounded": True, **own}
+        s = super()._solve_model(method, own, common, deadline)
+        if self.order == "top-down" and s.status is Status.OPTIMAL:
+            s = replace(s, bound=s.objective, trace=[])
+        return s
 
     # -- judging ---------------------------------------------------------------------------------------------
 

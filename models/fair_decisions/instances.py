@@ -1,4 +1,4 @@
-"""Seeded instances: states of very different sizes, and ordered counts with steps."""
+"""Seeded instances: states of very different sizes, ordered counts with steps, nested counts to decide on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import numpy as np
 
 from forcopt.instance import Instance, by_name
 from forcopt.models.fair_decisions.apportionment import Apportionment, Criterion
+from forcopt.models.fair_decisions.coverage import CoverageDecision, Nested
+from forcopt.models.fair_decisions.generators import random_jurisdictions
 from forcopt.models.fair_decisions.partition import IntervalPartition
+from forcopt.privacy import AdditiveMechanism, Laplace
 
 __all__ = ["INSTANCES"]
 
@@ -26,6 +29,13 @@ def _steps(counts: int) -> IntervalPartition:
     return IntervalPartition(rng.poisson(rng.gamma(2.0, 20.0, counts)[levels]).astype(float), penalty=20.0)
 
 
+def _tables(covered: int) -> CoverageDecision:
+    """A fifth of the jurisdictions is covered; the least rate must hold for the given ones."""
+    counts = random_jurisdictions(covered, 4 * covered, seed=covered)
+    noise = Nested(AdditiveMechanism(Laplace(epsilon=1.0)))
+    return CoverageDecision(counts, mechanism=noise, holds_for="given")
+
+
 _SHIPPED: tuple[Criterion, ...] = ("hill", "total", "range")
 
 INSTANCES = by_name(
@@ -35,4 +45,5 @@ INSTANCES = by_name(
         for states in (10, 50)
     ]
     + [Instance(f"decisions/partition-{n}", partial(_steps, n), "lp") for n in (30, 100)]
+    + [Instance(f"decisions/coverage-{n}", partial(_tables, n), "decision-table") for n in (10, 100)]
 )

@@ -33,6 +33,7 @@ SMALL = [
     "census/joint-40",
     "counting/mechanism-3-2-0.05",
     "decisions/seats-hill-10",
+    "decisions/coverage-10",
     "queries/schedule-20-60",
     "ranking/parity-60-10",
     "secure_sum/design-3-100-16",
@@ -46,7 +47,7 @@ WITHOUT_ROWS = {
 }
 """Problems whose models linear rows cannot state."""
 
-WITHOUT_INSTANCES = {"BudgetAllocation", "CoverageDecision"}
+WITHOUT_INSTANCES = {"BudgetAllocation"}
 """Problems of which the library has no instance yet."""
 
 
