@@ -20,8 +20,8 @@ class RateRatio(Notion):
     """The smallest rate of a group is at least `ratio` times the largest.
 
     Subclasses define `rates`. The demand is linear although a ratio is not: ``rate_a >= ratio * rate_b`` for
-    all pairs of groups. The rows are ``rate_a <= level`` and ``rate_a >= ratio * level`` with one column
-    `level` for each rate.
+    all pairs of groups. The rows are ``rate_a <= level`` and ``rate_a >= ratio * level`` with one free
+    column `level` for each rate: rates that are estimated through a channel may leave [0, 1].
 
     Attributes
     ----------
@@ -44,9 +44,7 @@ class RateRatio(Notion):
                 f"the {rate.name} is made of numbers, so it cannot be constrained; ask for the violation"
             )
         model = values.model
-        level = model.variable(
-            model.unused_name(f"largest_{rate.name.replace(' ', '_')}"), lower=0.0, upper=1.0
-        )
+        level = model.variable(model.unused_name(f"largest_{rate.name.replace(' ', '_')}"))
         name = level.name.removeprefix("largest_")
         found: list[Constraint] = [values - level <= 0, values - self.ratio * level >= 0]
         for row, side in zip(found, ("most", "least"), strict=True):

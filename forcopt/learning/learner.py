@@ -138,8 +138,9 @@ class LearnerOracle(Oracle):
     def __init__(self, estimator: Any, features: Array, moves_cut: bool) -> None:
         self.estimator, self.features, self.moves_cut, self.fits = estimator, features, moves_cut, 0
         self.scores: list[Cuts] = []
-        self.last: Any = None
+        self.before: list[tuple[Array, Any]] = []  # scaled costs and fits to go on from
         steps = getattr(estimator, "steps", None)
+        self.goes_on = bool(getattr(steps[-1][1] if steps else estimator, "warm_start", False))
         self.weights = f"{steps[-1][0]}__sample_weight" if steps else "sample_weight"
 
     def best(self, costs: Array) -> Hypothesis:
@@ -152,31 +153,32 @@ class LearnerOracle(Oracle):
         weights = np.abs(costs) * (len(costs) / np.abs(costs).sum())  # regularisation sees weights of mean 1
         from sklearn import config_context
 
-        fitted = self._fresh()
+        fitted = self._fresh(np.sign(costs) * weights)
+        features = self.features if counted.all() else self.features[counted]
         try:
             # a pipeline takes its last step's weights by name only while routing is off
             with config_context(enable_metadata_routing=False):
-                fitted.fit(self.features[counted], targets[counted], **{self.weights: weights[counted]})
+                fitted.fit(features, targets[counted], **{self.weights: weights[counted]})
         except TypeError as error:
             raise DeclarationError(
                 f"hypotheses: {self.estimator!r} cannot be fitted with sample_weight: {error}"
             ) from None
         self.fits += 1
-        self.last = fitted
+        if self.goes_on:
+            self.before.append((np.sign(costs) * weights, fitted))
         score = _score(fitted) if self.moves_cut else None
         if score is None:
             return Hypothesis(fitted, np.asarray(fitted.predict(self.features)).astype(np.int64))
         self.scores.append(Cuts(score(self.features), lambda cut: ScoreCut(fitted, cut)))
         return self.scores[-1].best(costs)[1]
 
-    def _fresh(self) -> Any:
+    def _fresh(self, costs: Array) -> Any:
+        """The estimator to fit: a clone, or with ``warm_start`` a copy of the fit to the nearest costs."""
         from sklearn.base import clone
 
-        steps = getattr(self.estimator, "steps", None)
-        goes_on = self.last is not None and getattr(
-            steps[-1][1] if steps else self.estimator, "warm_start", False
-        )
-        return deepcopy(self.last) if goes_on else clone(self.estimator)
+        if not self.before:
+            return clone(self.estimator)
+        return deepcopy(min(self.before, key=lambda fit: float(np.abs(costs - fit[0]).sum()))[1])
 
     def recall(self, costs: Array) -> list[Hypothesis]:
         """The best cut of each score learnt so far."""

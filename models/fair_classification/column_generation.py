@@ -24,7 +24,10 @@ GAP = 1e-9
 """Relative: nearer than this, error and bound are the same."""
 TIMED_OUT = "the time limit was reached"
 NEARBY = (1.25, 0.8)
-"""Multiples of the prices at which a heuristic oracle is asked, too: it may react too little or too much."""
+"""Multiples of the prices for further calls of a heuristic oracle: it may react too little or too much."""
+SECOND = 0.3
+"""The multiple of the prices for the second fit. With the cuts of one score alone, fairness costs several
+times as much as with all scores, and a fit at such prices helps little later."""
 
 
 @FairClassification.algorithm(
@@ -108,11 +111,15 @@ def generate(
     def improve(dual: Duals) -> Iterable[Column] | Pricing:
         nonlocal lower, prices, reason
         multipliers = np.maximum(-dual(fair), 0.0)
-        costs = dual.cost_weight * lagrangian.costs + lagrangian.rows.T @ multipliers
-        recalled = [column(found) for found in oracle.recall(costs)]
-        if recalled and dual.reduced_cost(recalled[0]) < -WORTH_RECALLING:
+        costs = lagrangian.price(multipliers, dual.cost_weight)
+        recalled = oracle.recall(costs)
+        if recalled and dual.reduced_cost(column(recalled[0])) < -WORTH_RECALLING:
             lower = -np.inf
-            return recalled
+            return list(map(column, recalled))
+        if calls == 1 and dual.cost_weight and not oracle.exact:
+            damped = explore(dual, costs, multipliers, (SECOND,))
+            if damped:
+                return damped
         found = ask(costs)
         proved = lagrangian.value(found.predictions, multipliers) if dual.cost_weight else -np.inf
         if proved > lower or not oracle.exact:
@@ -122,15 +129,17 @@ def generate(
             return Pricing([new], dual.reduced_cost(new))
         if dual.reduced_cost(new) < -WORTH_RECALLING:
             return [new]
-        nearby = explore(dual, costs, multipliers)
+        nearby = explore(dual, costs, multipliers, NEARBY)
         if not nearby:
             reason = "the learner finds no classifier that improves the mixture"
         return nearby
 
-    def explore(dual: Duals, costs: Array, multipliers: Array) -> list[Column]:
+    def explore(
+        dual: Duals, costs: Array, multipliers: Array, multiples: tuple[float, ...]
+    ) -> list[Column]:
         """The answers of a heuristic oracle to other prices may suit these prices."""
         nonlocal lower
-        for multiple in NEARBY:
+        for multiple in multiples:
             answer = ask(lagrangian.price(multiple * multipliers))
             best = column(min([answer, *oracle.recall(costs)], key=lambda h: float(costs @ h.predictions)))
             if dual.reduced_cost(best) < -WORTH_RECALLING:

@@ -99,6 +99,7 @@ class Lagrangian:
                 self.names += [labels[k] for k in kept.tolist()]
         wide = sp.csr_array(sp.vstack(parts)) if parts else sp.csr_array((0, scratch.column_count))
         self.rows = sp.csr_array(wide[:, :q] @ moments.matrix)
+        self._columns = sp.csr_array(self.rows.T)
         self.slack = sp.csr_array(wide[:, q:])
         self.bounds = np.concatenate([*ends, np.zeros(0)])
 
@@ -125,9 +126,17 @@ class Lagrangian:
         values = np.asarray(self.rows @ predicted)
         return np.where(np.abs(values) <= DUST, 0.0, values)
 
-    def price(self, multipliers: Array) -> Array:
-        """The extra cost of predicting 1 instead of 0, for each record: the costs for the oracle."""
-        return np.asarray(self.costs + self.rows.T @ multipliers)
+    def price(self, multipliers: Array, cost_weight: float = 1.0) -> Array:
+        """The extra cost of predicting 1 instead of 0, for each record: the costs for the oracle.
+
+        Parameters
+        ----------
+        multipliers : Array
+            Of the inequalities, shape ``(r,)``.
+        cost_weight : float, default 1.0
+            Of the error; 0 leaves the prices of the inequalities alone.
+        """
+        return np.asarray(cost_weight * self.costs + self._columns @ multipliers)
 
     def constant(self, multipliers: Array) -> float:
         """The Lagrangian less ``price . predicted``: base error, bounds and slack."""

@@ -14,6 +14,7 @@ from forcopt.fairness import (
 )
 from forcopt.learning import Thresholds
 from forcopt.models import FairClassification, FairPostprocessing
+from forcopt.privacy import RandomizedResponse
 
 COUNTS = np.array([[[36, 4], [9, 5], [20, 7]], [[4, 16], [6, 20], [1, 2]]])
 NOTIONS = [DemographicParityRatio(0.8), EqualizedOddsRatio(0.9), EqualOpportunityRatio(1.0)]
@@ -104,3 +105,27 @@ def test_private_methods_refuse_ratios():
     p = FairPostprocessing(counts=COUNTS, constraint=DemographicParityRatio(), privacy=PrivacyBudget(1.0))
     with pytest.raises(fo.DeclarationError, match="DemographicParityRatio"):
         p.solve()
+
+
+def test_rates_estimated_through_a_channel_may_leave_0_to_1():
+    """Estimated rates of 1.3 and more keep a ratio, too: all methods and the definition by pairs agree."""
+    rng = np.random.default_rng(1)
+    beyond = 0
+    for _ in range(30):
+        n, channel = int(rng.integers(8, 25)), RandomizedResponse(0.5)
+        x, y, reports = rng.integers(0, 4, n), rng.integers(0, 2, n), rng.permutation(np.arange(n) % 2)
+        fields = {"features": x[:, None], "labels": y, "groups": channel.observe(reports)}
+        ratio = float(rng.choice([0.0, 0.5, 0.8]))
+        p = FairClassification(**fields, constraint=DemographicParityRatio(ratio), hypotheses=Thresholds())
+        table = np.array([x >= c for c in range(5)] + [x < c for c in range(5)], dtype=float)
+        share = channel.inverse(2)[:, reports]
+        rates = (share @ table.T) / share.sum(axis=1)[:, None]
+        beyond += bool((rates > 1).any() or (rates < 0).any())
+        rows = [ratio * rates[1] - rates[0], ratio * rates[0] - rates[1]]
+        error = np.abs(table - y).mean(axis=1)
+        best = linprog(error, rows, [0, 0], np.ones((1, 10)), [1])
+        for method in ("lp", "column-generation"):
+            s = p.solve(method)
+            assert (s.status == "infeasible") == (best.status == 2)
+            assert best.status == 2 or s.objective == pytest.approx(best.fun, abs=1e-6)
+    assert beyond > 10
