@@ -89,7 +89,7 @@ def _write(problem: Strata, model: Model, low: Array, high: Array, ordered: bool
 
 def _reachable(problem: Strata) -> Array:
     """Caps that leave every other stratum its minimum."""
-    caps, floors = problem.sizes.astype(float), problem.floors
+    caps, floors = problem.caps.astype(float), problem.floors
     for costs, limit in problem.limits():
         room = floors + np.floor((limit * (1 + ROUNDING) - costs @ floors) / costs)
         caps = np.maximum(np.minimum(caps, room), floors)
@@ -183,7 +183,10 @@ def precise_milp(problem: PrecisionAllocation, model: Model, reduce: bool = True
         ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
     """
     costs, room = problem.unit_costs, problem.targets + problem.constant
-    low, high = precision_windows(problem) if reduce else (problem.floors, problem.sizes)
+    low, high, premise = problem.floors, problem.caps, ""
+    if reduce and not problem.infeasibility_reason():
+        low, high = precision_windows(problem)
+        premise = _WINDOWS
     increments = _write(problem, model, low, high)
     sums = increments.inverse(problem.coefficients)
     # In units of the target, as violations are measured; tolerances are absolute.
@@ -195,7 +198,7 @@ def precise_milp(problem: PrecisionAllocation, model: Model, reduce: bool = True
         decision=lambda result: problem.allocation(
             whole_and_precise(problem, _decision(problem, increments, result).sizes.copy())
         ),
-        premise=_WINDOWS if reduce else "",
+        premise=premise,
         start=lambda decision: _start(problem, increments, decision),
         sizes=increments.sizes,
         variances=sums - problem.constant,
