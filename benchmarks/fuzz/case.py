@@ -17,7 +17,7 @@ __all__ = ["ModelCase", "ProblemCase", "answers", "model_answers"]
 BACKENDS = ("highs", "glop", "clarabel", "scip", "cp-sat")
 """The backends on which every formulation is tried; one that refuses the model is left out."""
 
-DRAWN = 3
+DRAWN = 2
 """Methods that run if they are drawn."""
 
 BRIEF = 1e-3
@@ -69,7 +69,7 @@ def answers(
     case : ProblemCase
         The problem and the truth.
     rng : numpy.random.Generator, optional
-        Draws three methods, each formulation with one backend, and a fourth run with a limit of a
+        Draws two methods, each formulation with one backend, and another run with a limit of a
         millisecond.
     limit : float, default 10.0
         Seconds for each run that takes a limit.
