@@ -161,7 +161,7 @@ def main() -> None:
     before = read_counts(file)
     if before:
         body += (
-            "\n## Counts\n\nOf runs with `--models`, in counts.csv; two or three methods of each problem were "
+            "\n## Counts\n\nOf runs with `--models`, in counts.csv. Two or three methods of a problem were "
             f"drawn, each on one backend, and another with a limit of 1 ms. {report(before)}"
         )
     page.write(body)

@@ -145,3 +145,18 @@ def test_bad_maximum():
             StratifiedAllocation(**fields, maximum=maximum)
     p = StratifiedAllocation(**fields, maximum=[2, 4])
     assert p.evaluate([3, 3]).violations == {"maximum": 1.0}
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_deviations_of_all_magnitudes_near_a_census(seed):
+    """The variance is far below its terms, which the program must not subtract from each other."""
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(2, 7))
+    sizes = rng.integers(1, 30, k)
+    deviations = rng.random(k) * 10.0 ** rng.integers(-6, 7, k)
+    spare = int(rng.integers(0, 3))
+    p = StratifiedAllocation(sizes=sizes, deviations=deviations, sample_size=max(int(sizes.sum()) - spare, k))
+    best = p.solve("greedy")
+    s = p.solve("milp")
+    assert best.status == s.status == fo.Status.OPTIMAL
+    assert s.objective == pytest.approx(best.objective, rel=1e-9) and s.bound <= s.objective * (1 + 1e-9)
