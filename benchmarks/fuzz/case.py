@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 import forcopt as fo
 from forcopt.backends import backends
 
@@ -14,6 +16,12 @@ __all__ = ["ModelCase", "ProblemCase", "answers", "model_answers"]
 
 BACKENDS = ("highs", "glop", "clarabel", "scip", "cp-sat")
 """The backends on which every formulation is tried; one that refuses the model is left out."""
+
+DRAWN = 2
+"""Methods that run if they are drawn."""
+
+BRIEF = 1e-3
+"""Seconds of the limit that few runs keep with an optimum: bounds and incumbents are judged, too."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +42,9 @@ class ProblemCase:
     skip : tuple[str, ...], default ()
         Methods that do not take this instance, or solve another problem.
     tolerance : float, default 1e-5
-        Relative to the larger of 1 and the optimum.
+        Relative to the larger of `unit` and the optimum.
+    unit : float, default 1.0
+        The magnitude of the objective.
     check : Callable[[Solution], str], optional
         Finds an error in an optimal solution beyond its objective; empty if there is none.
     """
@@ -45,16 +55,22 @@ class ProblemCase:
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     skip: tuple[str, ...] = ()
     tolerance: float = 1e-5
+    unit: float = 1.0
     check: Callable[[fo.Solution], str] = lambda s: ""
 
 
-def answers(case: ProblemCase, limit: float = 10.0) -> Iterator[tuple[str, str, str]]:
+def answers(
+    case: ProblemCase, rng: np.random.Generator | None = None, limit: float = 10.0
+) -> Iterator[tuple[str, str, str]]:
     """Solve by every method, each formulation on every backend that takes it.
 
     Parameters
     ----------
     case : ProblemCase
         The problem and the truth.
+    rng : numpy.random.Generator, optional
+        Draws two methods, each formulation with one backend, and another run with a limit of a
+        millisecond.
     limit : float, default 10.0
         Seconds for each run that takes a limit.
 
@@ -63,29 +79,50 @@ def answers(case: ProblemCase, limit: float = 10.0) -> Iterator[tuple[str, str, 
     tuple[str, str, str]
         The run as ``method@backend``, its verdict (right, wrong, no answer), and the two answers in words.
     """
-    p = case.problem
-    for name, method in p.methods.items():
-        if name in case.skip:
-            continue
-        options = dict(case.options.get(name, {}))
-        if "seed" in method.common:
-            options.setdefault("seed", 0)
-        if "time_limit" in method.common:
-            options.setdefault("time_limit", limit)
-        for backend in BACKENDS if method.kind == "formulation" else (None,):
-            run = f"{name}@{backend}" if backend else name
-            try:
-                s = p.solve(name, backend=backend, **options)
-            except (fo.UnsupportedError, fo.DeclarationError):
-                continue
-            except fo.BackendError as error:
-                yield run, "no answer", str(error)
-                continue
-            except Exception as error:
-                yield run, "wrong", f"raised {type(error).__name__}: {error}"
-                continue
-            words = f"{s.status} {s.objective:.9g}, bound {s.bound:.9g} ({s.message}); "
-            yield run, verdict(case, s), words + f"true: {case.status} {case.value:.9g}"
+    methods = [name for name in case.problem.methods if name not in case.skip]
+    if rng is not None:
+        methods = [methods[i] for i in rng.permutation(len(methods))]
+    answered = 0
+    for name in methods:
+        for backend in _backends(case.problem, name, rng):
+            found = _answer(case, name, backend, limit)
+            if found is not None:
+                yield f"{name}@{backend}" if backend else name, *found
+            if found is not None and rng is not None:
+                answered += 1
+                break
+        if answered == DRAWN:
+            break
+    if rng is not None and methods:
+        found = _answer(case, methods[-1], _backends(case.problem, methods[-1], rng)[0], BRIEF)
+        if found is not None:
+            yield "any (1 ms)", found[0], f"{methods[-1]}: {found[1]}"
+
+
+def _backends(problem: fo.Problem, name: str, rng: np.random.Generator | None) -> tuple[str | None, ...]:
+    """The backends to try, in random order if there is a generator; None for an algorithm."""
+    if problem.methods[name].kind != "formulation":
+        return (None,)
+    return BACKENDS if rng is None else tuple(BACKENDS[i] for i in rng.permutation(len(BACKENDS)))
+
+
+def _answer(case: ProblemCase, name: str, backend: str | None, limit: float) -> tuple[str, str] | None:
+    """Verdict and words of one run; None if the method or the backend does not take the problem."""
+    common, options = case.problem.methods[name].common, dict(case.options.get(name, {}))
+    if "seed" in common:
+        options.setdefault("seed", 0)
+    if "time_limit" in common:
+        options.setdefault("time_limit", limit)
+    try:
+        s = case.problem.solve(name, backend=backend, **options)
+    except (fo.UnsupportedError, fo.DeclarationError):
+        return None
+    except fo.BackendError as error:
+        return "no answer", str(error)
+    except Exception as error:
+        return "wrong", f"raised {type(error).__name__}: {error}"
+    words = f"{s.status} {s.objective:.9g}, bound {s.bound:.9g} ({s.message}); "
+    return verdict(case, s), words + f"true: {case.status} {case.value:.9g}"
 
 
 def verdict(case: ProblemCase, s: fo.Solution) -> str:
@@ -113,7 +150,7 @@ def verdict(case: ProblemCase, s: fo.Solution) -> str:
     if case.status != "optimal":
         return "not decided"
     sign = 1.0 if s.problem.sense == "min" else -1.0
-    slack = case.tolerance * max(1.0, abs(case.value))
+    slack = case.tolerance * max(case.unit, abs(case.value))
     if sign * (s.bound - case.value) > slack:
         return "wrong"
     if s.evaluation is None:

@@ -10,10 +10,17 @@ A status OPTIMAL, INFEASIBLE or UNBOUNDED that is not true, an optimum off by mo
 accuracy allows, or a false certificate is wrong; a failure that says so is counted apart. A wrong answer is
 printed with its seed: ``--only CAMPAIGN:SEED`` repeats it. ``--jobs`` processes take turns of the seeds.
 ``--quick`` runs ten seconds.
+
+    python benchmarks/fuzz/run.py --out benchmarks/fuzz/results.md --models 5000 --campaigns districting
+
+``--models`` counts instead of timing: each campaign goes on after the seeds counted in ``counts.csv``
+beside the page, until it has that many. Of each problem two methods run, each on one backend, both drawn at
+random, and another with a limit of a millisecond. To count a campaign anew, delete its rows.
 """
 
 from __future__ import annotations
 
+import csv
 import importlib
 import os
 import pkgutil
@@ -33,7 +40,7 @@ import numpy as np
 
 from benchmarks.fuzz import campaigns
 from benchmarks.fuzz.case import ModelCase, ProblemCase, answers, model_answers
-from benchmarks.report import Page, parser, progress, row, table
+from benchmarks.report import Page, Row, parser, progress, row, table
 
 Counts = Counter[tuple[str, str, str]]
 CAMPAIGNS: dict[str, Callable[[np.random.Generator], ModelCase | ProblemCase]] = {
@@ -43,19 +50,23 @@ CAMPAIGNS: dict[str, Callable[[np.random.Generator], ModelCase | ProblemCase]] =
 }
 BATCH = 5
 """Seeds of a campaign before the next one's turn."""
+ANSWERS = ("right", "wrong", "no answer", "not decided")
+HEAD = ("campaign", "models", "run", *ANSWERS)
 
 
-def runs(case: ModelCase | ProblemCase) -> Iterator[tuple[str, str, str]]:
-    """Every run of a case, its verdict and the answers in words."""
-    return answers(case) if isinstance(case, ProblemCase) else model_answers(case)
+def runs(
+    case: ModelCase | ProblemCase, rng: np.random.Generator | None = None
+) -> Iterator[tuple[str, str, str]]:
+    """Every run of a case, its verdict and the answers in words; drawn runs if there is a generator."""
+    return answers(case, rng) if isinstance(case, ProblemCase) else model_answers(case)
 
 
-def campaign(name: str, seeds: list[int], counts: Counts) -> None:
-    """Run the models or problems of some seeds by every backend or method that is there."""
+def campaign(name: str, seeds: list[int], counts: Counts, draws: bool = False) -> None:
+    """Run the models or problems of some seeds by every backend or method that is there, or by some."""
     for seed in seeds:
         key = zlib.crc32(name.encode())
         case = CAMPAIGNS[name](np.random.default_rng([key, seed]))
-        for run, answer, words in runs(case):
+        for run, answer, words in runs(case, np.random.default_rng([key, seed, 1]) if draws else None):
             counts[name, run, answer] += 1
             if answer == "wrong":
                 progress(f"WRONG {name}:{seed} by {run}: {words}")
@@ -74,14 +85,43 @@ def job(number: int, jobs: int, names: list[str], seed: int, seconds: float) -> 
     return counts
 
 
+def counted(names: list[str], models: int, path: Path) -> None:
+    """Go on with campaigns in turns until each has so many models; the file has counts of whole batches."""
+    counts = read_counts(path)
+    while left := [name for name in names if counts[name, "models", ""] < models]:
+        for name in left:
+            done = counts[name, "models", ""]
+            campaign(name, list(range(done, min(done + BATCH, models))), counts, draws=True)
+            with path.with_suffix(".part").open("w", encoding="utf-8", newline="") as file:
+                csv.writer(file, lineterminator="\n").writerows([HEAD, *rows_of(counts)])
+            path.with_suffix(".part").replace(path)
+
+
+def read_counts(path: Path) -> Counts:
+    """The counts of a file; none if it does not exist."""
+    counts: Counts = Counter()
+    if path.exists():
+        with path.open(encoding="utf-8", newline="") as file:
+            for line in csv.DictReader(file):
+                counts[line["campaign"], "models", ""] = int(line["models"])
+                counts.update({(line["campaign"], line["run"], a): int(line[a]) for a in ANSWERS})
+    return counts
+
+
+def rows_of(counts: Counts) -> list[tuple[object, ...]]:
+    """A row for each campaign and run."""
+    return [
+        (name, counts[name, "models", ""], run, *(counts[name, run, a] for a in ANSWERS))
+        for name in sorted({c for c, _, _ in counts}, key=list(CAMPAIGNS).index)
+        for run in sorted({r for c, r, _ in counts if c == name and r != "models"})
+    ]
+
+
 def report(counts: Counts) -> str:
-    """The table of all counts."""
-    rows = []
-    for name in CAMPAIGNS:
-        for backend in sorted({b for c, b, _ in counts if c == name and b != "models"}):
-            cells = [counts[name, backend, a] for a in ("right", "wrong", "no answer", "not decided")]
-            rows.append((name, counts[name, "models", ""], backend, *cells))
-    return table(["campaign", "models", "run", "right", "wrong", "no answer", "not decided"], rows)
+    """The number of models and of solves, and the table of all counts."""
+    models = sum(n for (_, run, _), n in counts.items() if run == "models")
+    solves = sum(n for (_, run, _), n in counts.items() if run != "models")
+    return f"{models:,} models, {solves:,} solves.\n\n{table(HEAD, rows_of(counts))}"
 
 
 def main() -> None:
@@ -91,6 +131,7 @@ def main() -> None:
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--jobs", type=int, default=1, help="processes")
     options.add_argument("--only", help="CAMPAIGN:SEED, to repeat one model")
+    options.add_argument("--models", type=int, default=0, help="count until each campaign has so many")
     options.add_argument("--campaigns", default=",".join(CAMPAIGNS), help="names, with commas between")
     given = options.parse_args()
     counts: Counts = Counter()
@@ -100,6 +141,10 @@ def main() -> None:
         print(report(counts))
         return
     seconds, names = 10.0 if given.quick else given.seconds, given.campaigns.split(",")
+    file = given.out.with_name("counts.csv")
+    if given.models:
+        counted(names, given.models, file)
+        return
     page = Page("Random models against exact oracles", given.out, "forcopt", "highspy", "ortools", "cvxpy")
     if given.jobs == 1:
         counts = job(0, 1, names, given.seed, seconds)
@@ -111,21 +156,25 @@ def main() -> None:
             ]
             for part in parts:
                 counts += part.result()
-    models = sum(n for (_, b, _), n in counts.items() if b == "models")
-    totals = Counter({a: sum(n for (_, b, x), n in counts.items() if x == a) for a in ("right", "wrong")})
-    solves = sum(n for (_, b, _), n in counts.items() if b != "models")
     jobs = f", {given.jobs} processes" if given.jobs > 1 else ""
-    page.write(
-        f"Seed {given.seed}, {seconds:.0f} s{jobs}: {models:,} models, {solves:,} solves.\n\n{report(counts)}"
-    )
-    page.headline(
-        [
-            row(
-                f"{models:,} random models, {solves:,} solves",
-                f"{totals['wrong']} wrong answers",
-                "exact oracles",
-            )
-        ]
+    body = f"Seed {given.seed}, {seconds:.0f} s{jobs}: {report(counts)}"
+    before = read_counts(file)
+    if before:
+        body += (
+            "\n## Counts\n\nOf runs with `--models`, in counts.csv. Two or three methods of a problem were "
+            f"drawn, each on one backend, and another with a limit of 1 ms. {report(before)}"
+        )
+    page.write(body)
+    page.headline([headline(counts, "this run"), *([headline(before, "counts.csv")] if before else [])])
+
+
+def headline(counts: Counts, what: str) -> Row:
+    """Models, solves and wrong answers of some counts."""
+    models = sum(n for (_, run, _), n in counts.items() if run == "models")
+    solves = sum(n for (_, run, _), n in counts.items() if run != "models")
+    wrong = sum(n for (_, _, answer), n in counts.items() if answer == "wrong")
+    return row(
+        f"{models:,} random models, {solves:,} solves ({what})", f"{wrong} wrong answers", "exact oracles"
     )
 
 

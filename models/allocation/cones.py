@@ -56,7 +56,7 @@ def misocp(problem: StratifiedAllocation, model: Model) -> Handles:
 def _least_variance(problem: StratifiedAllocation, model: Model, relaxed: bool) -> Handles:
     limits = problem.limits()
     about = [
-        water_fill(problem.sizes.astype(float), problem.floors, problem.sizes, c, b)[0] for c, b in limits
+        water_fill(problem.sizes.astype(float), problem.floors, problem.caps, c, b)[0] for c, b in limits
     ]
     typical = np.maximum(np.min(about, axis=0), problem.floors)
     sizes, sums, start = _write(problem, model, typical, relaxed)
@@ -86,7 +86,7 @@ def _write(
         model.unused_name("sizes"),
         len(typical),
         lower=problem.floors / unit,
-        upper=problem.sizes / unit,
+        upper=problem.caps / unit,
         integer=whole,
     )
     shares = variables * (unit / typical)
@@ -96,12 +96,12 @@ def _write(
 
 def _sizes(problem: Strata, found: Array, relaxed: bool) -> Array:
     """The solver's sizes, corrected for its tolerance, and rounded if sizes must be whole."""
-    sizes = np.clip(found, problem.floors, problem.sizes)
+    sizes = np.clip(found, problem.floors, problem.caps)
     if not problem.integer:
         return within_limits(sizes, problem.floors, problem.limits())
     if not relaxed:
         return np.round(sizes)
-    return rounded(sizes, problem.floors, problem.sizes, problem.limits(), "largest-remainder")
+    return rounded(sizes, problem.floors, problem.caps, problem.limits(), "largest-remainder")
 
 
 @PrecisionAllocation.formulation("socp", exact=False, cites="Bethel (1989), as second-order cones")
@@ -130,16 +130,16 @@ def precise_misocp(problem: PrecisionAllocation, model: Model) -> Handles:
 
 def _least_cost(problem: PrecisionAllocation, model: Model, relaxed: bool) -> Handles:
     room = problem.targets + problem.constant
-    typical = np.maximum(problem.sizes / 2, problem.floors)
+    typical = np.clip(problem.sizes / 2, problem.floors, problem.caps)
     sizes, sums, start = _write(problem, model, typical, relaxed)
     model.subject_to(sums * (1 / room) <= 1)
     unit = float(problem.unit_costs @ typical)
 
     def decision(result: Any) -> Any:
-        found = precise_enough(problem, np.clip(result[sizes], problem.floors, problem.sizes))
+        found = precise_enough(problem, np.clip(result[sizes], problem.floors, problem.caps))
         if problem.integer:
             if relaxed:
-                found = rounded(found, problem.floors, problem.sizes, [], "ceiling")
+                found = rounded(found, problem.floors, problem.caps, [], "ceiling")
             else:
                 found = whole_and_precise(problem, np.round(result[sizes]))
         return problem.allocation(found)

@@ -76,7 +76,7 @@ def _batches(problem: Strata) -> Iterator[Array]:
     """All whole sizes within floors, caps and limits, in batches of shape ``(n, k)``."""
     if not problem.integer:
         raise DeclarationError("integer is False; enumeration tries whole sizes only")
-    counts = (problem.sizes - problem.floors + 1).astype(float)
+    counts = (problem.caps - problem.floors + 1).astype(float)
     if counts.prod() > MOST:
         raise DeclarationError(
             f"there are {counts.prod():.3g} allocations; enumeration tries {MOST:,} at most"

@@ -25,7 +25,7 @@ def greedy(problem: StratifiedAllocation, *, time_limit: float | None = None) ->
     among the best of any number; of equal ones, the first stratum's is taken. Optimal with `sample_size`
     alone; with a budget, the order is by gain for the price, and the bound is the continuous optimum.
     """
-    gains, floors, caps, limits = problem.gains, problem.floors, problem.sizes, problem.limits()
+    gains, floors, caps, limits = problem.gains, problem.floors, problem.caps, problem.limits()
     filled = least_reciprocals(gains, floors, caps, limits)
     if filled is None:
         return Outcome(None, status=Status.INFEASIBLE, message=problem.infeasibility_reason())
@@ -41,7 +41,9 @@ def precise_greedy(problem: PrecisionAllocation, *, time_limit: float | None = N
 
     Optimal if all records cost the same.
     """
-    gains, costs, caps = problem.single, problem.unit_costs, problem.sizes
+    gains, costs, caps = problem.single, problem.unit_costs, problem.caps
+    if problem.infeasibility_reason():
+        return Outcome(None, status=Status.INFEASIBLE, message=problem.infeasibility_reason())
     target = float(problem.targets[0]) * (1 + 1e-12)
     sizes = thresholded(gains, costs, problem.floors, caps, lambda m: problem.variances(m)[0] > target)
     order = rising(gains, costs, sizes, caps)

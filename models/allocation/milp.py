@@ -1,4 +1,4 @@
-"""The mixed-integer linear programs: a binary for each record that a stratum's sample may have more."""
+"""The mixed-integer linear programs: a binary for each record that a stratum's sample may lack."""
 
 from __future__ import annotations
 
@@ -33,70 +33,80 @@ _FEW = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Increments:
-    """Sizes as a sum of binaries, ``low + takes`` of each stratum's.
+class Spared:
+    """Sizes as the largest ones, less a sum of binaries.
+
+    All terms of a variance are positive then, so that it keeps its relative accuracy near a census.
 
     Attributes
     ----------
-    low : Array
-        The least sizes, shape ``(k,)``.
+    problem : Strata
+        The strata.
+    high : Array
+        The largest sizes, shape ``(k,)``.
     stratum, rank : Array
         Of each binary: it is the `rank`-th record of its stratum's sample.
-    takes : Variable
-        The binaries.
+    spared : Variable
+        The binaries: whether the sample lacks the record.
     """
 
-    low: Array
+    problem: Strata
+    high: Array
     stratum: Array
     rank: Array
-    takes: Variable
+    spared: Variable
+
+    def by_stratum(self, values: Array) -> Expression:
+        """The sum of values of the spared records, shape ``(k,)``."""
+        shape = (len(self.high), len(self.stratum))
+        rows = sp.csr_array((values, (self.stratum, np.arange(shape[1]))), shape=shape)
+        out: Expression = rows @ self.spared
+        return out
 
     @property
     def sizes(self) -> Expression:
         """The sizes as expressions, shape ``(k,)``."""
-        shape = (len(self.low), len(self.stratum))
-        rows = sp.csr_array((np.ones(shape[1]), (self.stratum, np.arange(shape[1]))), shape=shape)
-        out: Expression = rows @ self.takes + self.low
-        return out
+        return self.high - self.by_stratum(np.ones(len(self.stratum)))
 
-    def inverse(self, coefficients: Array) -> Expression:
-        """``coefficients.T @ (1 / sizes)``, shape ``(V,)``, for coefficients of shape ``(k, V)``.
+    @property
+    def variances(self) -> Expression:
+        """The variance of each variable's estimated mean, shape ``(V,)``.
 
-        The binaries of a stratum need no order: each is worth less than the one before.
+        The binaries of a stratum need no order: each costs less than the one before.
         """
-        worth = coefficients[self.stratum] / (self.rank * (self.rank - 1.0))[:, None]
-        out: Expression = (coefficients / self.low[:, None]).sum(axis=0) - worth.T @ self.takes
+        costs = self.problem.coefficients[self.stratum] / (self.rank * (self.rank - 1.0))[:, None]
+        out: Expression = self.problem.variances(self.high) + costs.T @ self.spared
         return out
 
 
-def _write(problem: Strata, model: Model, low: Array, high: Array, ordered: bool = False) -> Increments:
-    """The increments between two sizes; as fractions, if `ordered` and their sums are whole."""
+def _write(problem: Strata, model: Model, low: Array, high: Array, ordered: bool = False) -> Spared:
+    """The records between two sizes; as fractions, if `ordered` and their sums are whole."""
     if not problem.integer:
         raise DeclarationError("integer is False; method milp has whole sizes only. Use misocp or neyman")
     count = (high - low).astype(np.int64)
     stratum = np.repeat(np.arange(len(low)), count)
     rank = low[stratum] + np.arange(len(stratum)) - np.repeat(np.cumsum(count) - count, count) + 1
-    takes = model.variable(model.unused_name("takes"), len(stratum), lower=0, upper=1, integer=not ordered)
-    increments = Increments(low.astype(float), stratum, rank.astype(float), takes)
+    spared = model.variable(model.unused_name("spared"), len(stratum), lower=0, upper=1, integer=not ordered)
+    records = Spared(problem, high.astype(float), stratum, rank.astype(float), spared)
     limits = problem.limits()
     if limits:
-        sizes = increments.sizes
+        sizes = records.sizes
         for costs, limit in limits:
             whole = (costs == np.round(costs)).all()  # sums of these are exact
             model.subject_to((costs @ sizes).sum() <= (limit if whole else limit * (1 + ROUNDING)))
-    return increments
+    return records
 
 
 def _reachable(problem: Strata) -> Array:
     """Caps that leave every other stratum its minimum."""
-    caps, floors = problem.sizes.astype(float), problem.floors
+    caps, floors = problem.caps.astype(float), problem.floors
     for costs, limit in problem.limits():
         room = floors + np.floor((limit * (1 + ROUNDING) - costs @ floors) / costs)
         caps = np.maximum(np.minimum(caps, room), floors)
     return caps
 
 
-def _start(problem: Strata, increments: Increments, decision: Allocation | Any) -> dict[Variable, Array]:
+def _start(records: Spared, decision: Allocation | Any) -> dict[Variable, Array]:
     """The binaries at these sizes.
 
     Raises
@@ -104,29 +114,29 @@ def _start(problem: Strata, increments: Increments, decision: Allocation | Any) 
     DeclarationError
         For sizes that no values of the binaries give.
     """
-    sizes = problem.read_sizes(decision)
-    takes = increments.rank <= sizes[increments.stratum]
-    wrong = increments.low + np.bincount(increments.stratum, takes, len(increments.low)) != sizes
+    sizes = records.problem.read_sizes(decision)
+    spared = records.rank > sizes[records.stratum]
+    wrong = records.high - np.bincount(records.stratum, spared, len(records.high)) != sizes
     if wrong.any():
         at = int(np.argmax(wrong))
-        least, most = increments.low[at], increments.low[at] + (increments.stratum == at).sum()
+        most = records.high[at]
         raise DeclarationError(
-            f"the sample of {problem.stratum_names[at]} has {sizes[at]:g} records; the binaries are for "
-            f"{least:g} to {most:g}"
+            f"the sample of {records.problem.stratum_names[at]} has {sizes[at]:g} records; the binaries are "
+            f"for {most - (records.stratum == at).sum():g} to {most:g}"
         )
-    return {increments.takes: takes}
+    return {records.spared: spared}
 
 
-def _decision(problem: Strata, increments: Increments, result: ModelSolution) -> Allocation:
-    extra = np.bincount(increments.stratum, np.round(result[increments.takes]), len(increments.low))
-    return problem.allocation(increments.low + extra)
+def _decision(records: Spared, result: ModelSolution) -> Allocation:
+    fewer = np.bincount(records.stratum, np.round(result[records.spared]), len(records.high))
+    return records.problem.allocation(records.high - fewer)
 
 
 @StratifiedAllocation.formulation(
-    "milp", exact=True, cites="Bun et al. (2022), equation (3); unary increments"
+    "milp", exact=True, cites="Bun et al. (2022), equation (3); a binary a record"
 )
 def milp(problem: StratifiedAllocation, model: Model, reduce: bool = True) -> Handles:
-    """A binary for each record more; the relaxation has a whole optimum if all records cost the same.
+    """A binary for each record; the relaxation has a whole optimum if all records cost the same.
 
     Parameters
     ----------
@@ -151,29 +161,27 @@ def milp(problem: StratifiedAllocation, model: Model, reduce: bool = True) -> Ha
         if filled is not None:  # else the solver finds that there is no allocation
             low, high = allocation_windows(problem.gains, low, high, problem.limits(), filled)
             premise = _WINDOWS
-    increments = _write(problem, model, low, high)
-    if len(increments.rank):  # a record's gain counts about 1, so that solvers' tolerances are small
-        each = (problem.coefficients @ weights)[increments.stratum] / (
-            increments.rank * (increments.rank - 1)
-        )
+    records = _write(problem, model, low, high)
+    if len(records.rank):  # a record's gain counts about 1, so that solvers' tolerances are small
+        each = (problem.coefficients @ weights)[records.stratum] / (records.rank * (records.rank - 1))
         unit = float(np.median(each[each > 0])) if (each > 0).any() else 1.0
-    losses = (increments.inverse(problem.coefficients) - problem.constant) * weights
+    losses = records.variances * weights
     return Handles(
         objective=(losses * (1 / unit)).sum()
         if problem.criterion == "weighted"
         else leximax(losses * (1 / unit)),
-        decision=lambda result: _decision(problem, increments, result),
+        decision=lambda result: _decision(records, result),
         premise=premise,
-        start=lambda decision: _start(problem, increments, decision),
+        start=lambda decision: _start(records, decision),
         unit=unit,
-        sizes=increments.sizes,
+        sizes=records.sizes,
         variances=losses * (1 / weights),
     )
 
 
-@PrecisionAllocation.formulation("milp", exact=True, cites="Bethel (1989); unary increments")
+@PrecisionAllocation.formulation("milp", exact=True, cites="Bethel (1989); a binary a record")
 def precise_milp(problem: PrecisionAllocation, model: Model, reduce: bool = True) -> Handles:
-    """A binary for each record more, and a row for each variable's variance.
+    """A binary for each record, and a row for each variable's variance.
 
     Only those records have a binary that the Lagrangian bound leaves open.
 
@@ -182,31 +190,33 @@ def precise_milp(problem: PrecisionAllocation, model: Model, reduce: bool = True
     Handles
         ``sizes``, shape ``(k,)``; ``variances``, shape ``(V,)``.
     """
-    costs, room = problem.unit_costs, problem.targets + problem.constant
-    low, high = precision_windows(problem) if reduce else (problem.floors, problem.sizes)
-    increments = _write(problem, model, low, high)
-    sums = increments.inverse(problem.coefficients)
+    costs, targets, constant = problem.unit_costs, problem.targets, problem.constant
+    low, high, premise = problem.floors, problem.caps, ""
+    if reduce and not problem.infeasibility_reason():
+        low, high = precision_windows(problem)
+        premise = _WINDOWS
+    records = _write(problem, model, low, high)
     # In units of the target, as violations are measured; tolerances are absolute.
-    unit = np.maximum(problem.targets, 1e-6 * room)
-    exact = room + 1e-12 * problem.targets + 1e-15 * problem.constant  # sums round
-    model.subject_to(sums * (1 / unit) <= exact / unit)
+    unit = np.maximum(targets, 1e-6 * (targets + constant))
+    allowed = targets * (1 + 1e-12) + 1e-15 * constant  # sums round
+    model.subject_to(records.variances * (1 / unit) <= allowed / unit)
     return Handles(
-        objective=(increments.sizes * costs).sum(),
+        objective=(records.sizes * costs).sum(),
         decision=lambda result: problem.allocation(
-            whole_and_precise(problem, _decision(problem, increments, result).sizes.copy())
+            whole_and_precise(problem, _decision(records, result).sizes.copy())
         ),
-        premise=_WINDOWS if reduce else "",
-        start=lambda decision: _start(problem, increments, decision),
-        sizes=increments.sizes,
-        variances=sums - problem.constant,
+        premise=premise,
+        start=lambda decision: _start(records, decision),
+        sizes=records.sizes,
+        variances=records.variances,
     )
 
 
-@PrivateAllocation.formulation("milp", exact=True, cites="Bun et al. (2022), equation (5); unary increments")
+@PrivateAllocation.formulation("milp", exact=True, cites="Bun et al. (2022), equation (5); a binary a record")
 def private_milp(problem: PrivateAllocation, model: Model, reduce: bool = True) -> Handles:
     """The program without privacy, with rows that keep the squared noise scale above each stratum's need.
 
-    That square falls ever less with each record, as the variance does. So a stratum's records are taken in
+    That square falls ever less with each record, as the variance does. So a stratum's records are spared in
     order, and only its size must be whole. With `reduce`, only those records are written that the Lagrangian
     bound leaves open.
 
@@ -219,23 +229,20 @@ def private_milp(problem: PrivateAllocation, model: Model, reduce: bool = True) 
     if reduce and not problem.infeasibility_reason():
         low, high = private_windows(problem)
         premise = _WINDOWS
-    increments = _write(problem, model, low, high, ordered=int((high - low).sum()) > _FEW)
+    records = _write(problem, model, low, high, ordered=int((high - low).sum()) > _FEW)
     sizes = model.variable(model.unused_name("sizes"), len(low), lower=low, upper=high, integer=True)
-    model.subject_to(increments.sizes == sizes)
-    needs = problem.scales(increments.rank, increments.stratum) ** 2
-    drops = problem.scales(increments.rank - 1, increments.stratum) ** 2 - needs
-    first = problem.scales(increments.low) ** 2
-    unit = float(first.max())
+    model.subject_to(records.sizes == sizes)
+    needs = problem.scales(records.rank, records.stratum) ** 2
+    rises = problem.scales(records.rank - 1, records.stratum) ** 2 - needs
+    unit = float(problem.scales(low.astype(float)).max()) ** 2
     squared = model.variable(model.unused_name("squared_scale"), lower=0)
-    shape = (len(low), len(increments.stratum))
-    rows = sp.csr_array((drops / unit, (increments.stratum, np.arange(shape[1]))), shape=shape)
-    model.subject_to(squared + rows @ increments.takes >= first / unit)
-    variance = (increments.inverse(problem.coefficients) - problem.constant).sum()
+    model.subject_to(squared >= problem.scales(records.high) ** 2 / unit + records.by_stratum(rises / unit))
+    variance = records.variances.sum()
     return Handles(
         objective=variance * (1 / unit) + 2 * squared,
         decision=lambda result: problem.allocation(np.round(result[sizes])),
         premise=premise,
-        start=lambda decision: _start(problem, increments, decision) | {sizes: problem.read_sizes(decision)},
+        start=lambda decision: _start(records, decision) | {sizes: problem.read_sizes(decision)},
         unit=unit,
         sizes=sizes,
         variance=variance,

@@ -28,7 +28,7 @@ def proportional(
     if problem.infeasibility_reason():
         return Outcome(None, status=Status.INFEASIBLE, message=problem.infeasibility_reason())
     shares = problem.sizes.astype(float)
-    filled = [water_fill(shares, problem.floors, problem.sizes, c, limit)[0] for c, limit in problem.limits()]
+    filled = [water_fill(shares, problem.floors, problem.caps, c, limit)[0] for c, limit in problem.limits()]
     return Outcome(problem.allocation(_whole(problem, np.min(filled, axis=0), rounding, seed)))
 
 
@@ -44,7 +44,7 @@ def neyman(
 
     The bound is the variance before rounding. Without `integer` nothing is rounded, and that is the optimum.
     """
-    filled = least_reciprocals(problem.gains, problem.floors, problem.sizes, problem.limits())
+    filled = least_reciprocals(problem.gains, problem.floors, problem.caps, problem.limits())
     if filled is None:
         return Outcome(None, status=Status.INFEASIBLE, message=problem.infeasibility_reason())
     bound = problem.variance_bound(filled)
@@ -62,7 +62,7 @@ def _whole(
 ) -> Array:
     if not problem.integer:
         return sizes
-    return rounded(sizes, problem.floors, problem.sizes, problem.limits(), rounding, seed)
+    return rounded(sizes, problem.floors, problem.caps, problem.limits(), rounding, seed)
 
 
 @PrivateAllocation.algorithm("proportional", exact=False, cites="Bun et al. (2022), section 6.3")
@@ -92,18 +92,19 @@ def precise_neyman(problem: PrecisionAllocation, *, time_limit: float | None = N
     problem as the least variance within a budget. The bound is the cost before rounding.
     """
     a = problem.single
+    if problem.infeasibility_reason():
+        return Outcome(None, status=Status.INFEASIBLE, message=problem.infeasibility_reason())
     sizes = problem.floors.astype(float)
     varies = a > 0
     room = float(problem.targets[0] + problem.constant[0])
     if varies.any():
-        costs, low, high = problem.unit_costs[varies], problem.floors[varies], problem.sizes[varies]
+        costs, low, high = problem.unit_costs[varies], problem.floors[varies], problem.caps[varies]
         part = a[varies]
         filled = least_reciprocals(part * costs, part / high, part / low, [(np.ones(len(part)), room)])
-        if filled is None:
-            return Outcome(None, status=Status.INFEASIBLE, message="a census misses the target")
+        assert filled is not None  # the caps meet the target
         sizes[varies] = np.clip(part / filled.sizes, low, high)
     bound = float(problem.unit_costs @ sizes)
     if not problem.integer:
         return Outcome(problem.allocation(sizes), bound=bound, status=Status.OPTIMAL)
-    whole = rounded(sizes, problem.floors, problem.sizes, [], "ceiling")
+    whole = rounded(sizes, problem.floors, problem.caps, [], "ceiling")
     return Outcome(problem.allocation(whole), bound=bound, status=Status.APPROXIMATE)

@@ -41,7 +41,8 @@ class PrecisionAllocation(Strata):
 
     Notes
     -----
-    The other fields are as in `Strata`. A census has variance 0, so that there always is an allocation.
+    The other fields are as in `Strata`. A census has variance 0, so that there is an allocation unless
+    `maximum` forbids it.
 
     Examples
     --------
@@ -148,6 +149,18 @@ class PrecisionAllocation(Strata):
             )
         return np.asarray(self.coefficients[:, 0])
 
+    def infeasibility_reason(self) -> str:
+        """Name a target that the largest samples miss, with their variance; empty if they meet all."""
+        least = self.variances(self.caps)
+        missed = np.flatnonzero(least > self.targets * (1 + 1e-12) + 1e-15 * self.constant)
+        if not missed.size:
+            return ""
+        v = int(missed[0])
+        return (
+            f"the largest samples leave variable {v} a variance of {least[v]:g}; "
+            f"its target is {self.targets[v]:g}"
+        )
+
     def evaluate(self, decision: Allocation | Any) -> Evaluation:
         """Evaluate the cost and the variances of an allocation.
 
@@ -159,9 +172,9 @@ class PrecisionAllocation(Strata):
         Returns
         -------
         Evaluation
-            The cost; violations ``"minimum"``, ``"stratum"``, ``"whole sizes"`` and, for each variable whose
-            variance is above its target, ``"variance v"`` relative to the target; as metrics the size of the
-            sample and the variances.
+            The cost; violations ``"minimum"``, ``"stratum"``, ``"maximum"``, ``"whole sizes"`` and, for each
+            variable whose variance is above its target, ``"variance v"`` relative to the target; as metrics
+            the size of the sample and the variances.
         """
         chosen = self.allocation(decision)
         violations = self._violations(chosen.sizes)

@@ -126,8 +126,9 @@ class PrivateAllocation(Strata):
         Returns
         -------
         Evaluation
-            The variance of the noisy estimate; violations ``"minimum"``, ``"stratum"``, ``"whole sizes"`` and
-            ``"sample_size"``; as metrics the two parts of the variance and the scale of the noise.
+            The variance of the noisy estimate; violations ``"minimum"``, ``"stratum"``, ``"maximum"``,
+            ``"whole sizes"`` and ``"sample_size"``; as metrics the two parts of the variance and the scale of
+            the noise.
         """
         chosen = self.allocation(decision)
         violations = self._violations(chosen.sizes)

@@ -45,6 +45,9 @@ class Strata(Problem):
     minimum : Integers, default 1
         How many records of each stratum are sampled at least: a number from 1 for all, or one for each. A
         stratum with fewer records is taken whole.
+    maximum : Integers, optional
+        The largest sample of each stratum, at least `minimum`: a number for all, or one for each. By default
+        all records.
     integer : bool, default True
         Whether samples have whole sizes; otherwise they may be fractions, as for expected sizes.
     means : Numbers, optional
@@ -59,6 +62,7 @@ class Strata(Problem):
     sizes: Integers
     deviations: Numbers
     minimum: Integers = Field(default=1, validate_default=True)
+    maximum: Integers | None = None
     integer: bool = True
     means: Numbers | None = None
     names: tuple[Annotated[str, BeforeValidator(str)], ...] = ()
@@ -80,6 +84,13 @@ class Strata(Problem):
             raise DeclarationError(
                 f"minimum is {self.minimum.tolist()}; it must be at least 1, for all strata or for each: "
                 "without a record, the stratum's mean cannot be estimated"
+            )
+        if self.maximum is not None and (
+            self.maximum.shape not in ((), (k,)) or (self.maximum < self.floors).any()
+        ):
+            raise DeclarationError(
+                f"maximum is {self.maximum.tolist()}; it must be at least minimum (or all records, where "
+                "there are fewer), for all strata or for each"
             )
         if self.means is not None and self.means.shape != self.deviations.shape:
             raise DeclarationError(
@@ -178,6 +189,11 @@ class Strata(Problem):
     def floors(self) -> Array:
         """The least size of each sample, shape ``(k,)``."""
         return np.minimum(self.minimum, self.sizes)
+
+    @property
+    def caps(self) -> Array:
+        """The largest size of each sample, shape ``(k,)``."""
+        return self.sizes if self.maximum is None else np.minimum(self.maximum, self.sizes)
 
     @property
     def stratum_names(self) -> tuple[str, ...]:
@@ -314,6 +330,7 @@ class Strata(Problem):
         found = {
             "minimum": float((self.floors - sizes).max()),
             "stratum": float((sizes - self.sizes).max()),
+            "maximum": 0.0 if self.maximum is None else float((sizes - self.caps).max()),
             "whole sizes": float(np.abs(sizes - np.round(sizes)).max()) if self.integer else 0.0,
         }
         return {name: v for name, v in found.items() if v > FEASIBILITY_TOLERANCE}
@@ -430,7 +447,7 @@ class StratifiedAllocation(Strata):
         if len(self.limits()) <= 2:
             return value
         constant = float(self.constant @ self.variable_weights)
-        return min(value, filled.bound(self.gains, self.floors, self.sizes) - constant)
+        return min(value, filled.bound(self.gains, self.floors, self.caps) - constant)
 
     def certify(self, decision: Any, method: str | None = None, **options: Any) -> Certificate:
         """As for any problem; by default with all records, which takes nothing for granted."""
@@ -449,9 +466,9 @@ class StratifiedAllocation(Strata):
         Returns
         -------
         Evaluation
-            The objective; violations ``"minimum"``, ``"stratum"`` (more than there are), ``"whole sizes"``,
-            ``"sample_size"`` and ``"budget"``; as metrics the sample's size, its cost, the variances and the
-            design effect, where they are known.
+            The objective; violations ``"minimum"``, ``"stratum"`` (more than there are), ``"maximum"``,
+            ``"whole sizes"``, ``"sample_size"`` and ``"budget"``; as metrics the sample's size, its cost, the
+            variances and the design effect, where they are known.
         """
         chosen = self.allocation(decision)
         weighted = self.variable_weights * chosen.variances

@@ -92,29 +92,30 @@ def precise_enough(problem: PrecisionAllocation, sizes: Array) -> Array:
 
     Solvers meet the targets up to a tolerance that is relative to a sum. Where almost all records are
     sampled, that sum is much larger than a target. The smallest factor is found by bisection: the variances
-    fall as it rises, and at the caps they are 0. O(k V), times 60.
+    fall as it rises. O(k V), times 60.
     """
 
     def meets(factor: float) -> bool:
-        return bool((problem.variances(np.minimum(sizes * factor, problem.sizes)) <= problem.targets).all())
+        return bool((problem.variances(np.minimum(sizes * factor, problem.caps)) <= problem.targets).all())
 
     if meets(1.0):
         return sizes
-    low, high = 1.0, float((problem.sizes / sizes).max())
+    low, high = 1.0, float((problem.caps / sizes).max())
     for _ in range(60):
         middle = np.sqrt(low * high)
         if not low < middle < high:
             break
         low, high = (low, float(middle)) if meets(float(middle)) else (float(middle), high)
-    return np.minimum(sizes * high, problem.sizes)
+    return np.minimum(sizes * high, problem.caps)
 
 
 def whole_and_precise(problem: PrecisionAllocation, sizes: Array) -> Array:
     """Add records to whole sizes, each where it helps the most violated target most for its cost.
 
-    O(k) a record; none is added where the targets are met within the tolerance of `evaluate`.
+    O(k) a record; none is added where the targets are met within the tolerance of `evaluate`, or where all
+    strata that help are at their caps.
     """
-    found = np.clip(sizes, problem.floors, problem.sizes)
+    found = np.clip(sizes, problem.floors, problem.caps)
     while True:
         excess = problem.variances(found) / problem.targets - 1
         worst = int(np.argmax(excess))
@@ -122,4 +123,7 @@ def whole_and_precise(problem: PrecisionAllocation, sizes: Array) -> Array:
             return found
         with np.errstate(divide="ignore"):
             gain = problem.coefficients[:, worst] / (found * (found + 1)) / problem.unit_costs
-        found[np.argmax(np.where(found < problem.sizes, gain, -1.0))] += 1
+        gain = np.where(found < problem.caps, gain, 0.0)
+        if not gain.any():
+            return found
+        found[np.argmax(gain)] += 1

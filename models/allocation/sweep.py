@@ -39,7 +39,7 @@ def sweep(
     trace = Trace(Deadline(time_limit), on_improvement)
     raised, scales = _steps(problem)
     noise = 2 * scales**2
-    gains, caps, limits = problem.coefficients[:, 0], problem.sizes, problem.limits()
+    gains, caps, limits = problem.coefficients[:, 0], problem.caps, problem.limits()
     best, chosen, solved = np.inf, np.empty(0), 0
     open_intervals: list[tuple[float, int, int]] = []
 
@@ -77,7 +77,7 @@ def sweep(
 
 def _steps(problem: PrivateAllocation) -> tuple[Array, Array]:
     """Return the growing stratum of each step, shape ``(n,)``, and the noise scales, ``(n + 1,)``."""
-    floors, caps = problem.floors.astype(float), problem.sizes
+    floors, caps = problem.floors.astype(float), problem.caps
     spare = int(np.floor(problem.sample_size + 1e-9 - floors.sum()))
     needs = [(-float(s), i) for i, s in enumerate(problem.scales(floors))]
     heapify(needs)

@@ -61,7 +61,8 @@ def allocation_windows(
         if value > bound:
             prices, bound = trial, value
     gap = max(float((gains / found).sum()) - bound, 0.0)
-    return windows(gains, prices, floors, caps, gap + ROUNDING * abs(bound))
+    low, high = windows(gains, prices, floors, caps, gap + ROUNDING * abs(bound))
+    return low, np.where(gains > 0, high, low)  # a record that gains nothing is not sampled
 
 
 def _levels(gains: Array, prices: Array, floors: Array, caps: Array, found: Array) -> list[float]:
@@ -89,7 +90,7 @@ def precision_windows(problem: PrecisionAllocation) -> tuple[Array, Array]:
     """
     from scipy.optimize import minimize
 
-    costs, floors, caps = problem.unit_costs, problem.floors, problem.sizes
+    costs, floors, caps = problem.unit_costs, problem.floors, problem.caps
     room = problem.targets + problem.constant
     shares = problem.coefficients / room  # variances relative to the room
     used = (shares > 0).any(axis=0)
@@ -129,7 +130,7 @@ def private_windows(problem: PrivateAllocation) -> tuple[Array, Array]:
     tuple[Array, Array]
         The ends of the windows, whole numbers within floors and caps, shape ``(k,)`` each.
     """
-    gains, caps, limits = problem.coefficients[:, 0], problem.sizes.astype(float), problem.limits()
+    gains, caps, limits = problem.coefficients[:, 0], problem.caps.astype(float), problem.limits()
     floors = problem.floors.astype(float)
     best, highest = np.inf, float(problem.scales(floors).max())
     low, high = float(problem.scales(caps).max()), highest
@@ -171,7 +172,7 @@ def private_windows(problem: PrivateAllocation) -> tuple[Array, Array]:
 def _noise_multipliers(problem: PrivateAllocation, scale: float) -> tuple[float, Array] | None:
     """The price of a record and of each stratum's noise at the least variance for a scale; None if none."""
     least = _least_sizes(problem, scale)
-    caps, gains = problem.sizes, problem.coefficients[:, 0]
+    caps, gains = problem.caps, problem.coefficients[:, 0]
     filled = None if (least > caps).any() else least_reciprocals(gains, least, caps, problem.limits())
     if filled is None:
         return None
@@ -183,11 +184,11 @@ def _noise_multipliers(problem: PrivateAllocation, scale: float) -> tuple[float,
 
 def _least_sizes(problem: PrivateAllocation, scale: float) -> Array:
     """The least real sizes that need no more noise than a scale; more than the caps where these need more."""
-    low, high = problem.floors.astype(float), problem.sizes.astype(float)
+    low, high = problem.floors.astype(float), problem.caps.astype(float)
     done = problem.scales(low) <= scale
     never = problem.scales(high) > scale * (1 + ROUNDING)
     for _ in range(60):
         middle = np.sqrt(low * high)
         enough = problem.scales(middle) <= scale
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return np.where(done, problem.floors, np.where(never, problem.sizes + 1.0, high))
+    return np.where(done, problem.floors, np.where(never, problem.caps + 1.0, high))

@@ -1,4 +1,8 @@
-"""Allocations of textbooks of survey sampling, and the documented examples of R's PracTools and stratallo."""
+"""Allocations of textbooks of survey sampling, and examples of R's PracTools, SamplingStrata and stratallo.
+
+Figures are printed by the vignette "Sample Size Calculation in Single-stage Sampling" of PracTools (Valliant,
+Dever, Kreuter) and by the outputs beside the vignette of SamplingStrata (Barcaroli and others).
+"""
 
 from __future__ import annotations
 
@@ -29,6 +33,86 @@ def test_a_hundred_farms():
     assert p.solve("neyman").decision.sizes.tolist() == [10, 18, 17, 19, 12, 9, 15]
     best = p.solve("milp")
     assert best.status == "optimal" and best.objective <= p.solve("neyman").objective
+
+
+PRINTED = {
+    "neyman": ([34.641683, 4.161947, 10.473487, 3.333804, 8.798970, 38.590108], 1727173),
+    "totcost": ([30.605403, 9.728474, 19.989127, 4.499121, 13.711619, 40.340301], 1636053),
+    "totvar": ([104.54922, 33.23283, 68.28362, 15.36917, 46.83941, 137.80400], 583209.1),
+}
+"""Sample sizes and standard errors of the mean that PracTools prints for its three kinds of allocation."""
+
+
+@pytest.mark.parametrize("kind", PRINTED)
+@pytest.mark.parametrize("method", ["neyman", "misocp"])
+def test_the_vignette_of_practools(kind, method):
+    fields = {
+        "neyman": {"sample_size": 100},
+        "totcost": {"costs": COSTS, "budget": 100_000},
+        "totvar": {"costs": COSTS, "targets": (0.05 * 11_664_181) ** 2},
+    }[kind]
+    make = PrecisionAllocation if kind == "totvar" else StratifiedAllocation
+    p = make(**HOSPITALS, **fields, integer=False)
+    s = p.solve(method, backend="clarabel" if method == "misocp" else None)
+    sizes, error = PRINTED[kind]
+    assert s.status == "optimal"
+    assert s.decision.sizes == pytest.approx(np.array(sizes), rel=1e-6 if method == "neyman" else 2e-4)
+    assert s.decision.variances[0] ** 0.5 == pytest.approx(error, rel=1e-6)
+
+
+MUNICIPALITIES = {
+    "region 1": (
+        [307, 118, 60, 31, 26],
+        [
+            [95.2247557003257, 99.185667752443, 120.263843648209, 51.2182410423453],
+            [347.07627118644, 387.559322033898, 455.872881355932, 181.542372881356],
+            [475.416666666666, 532.133333333334, 651.966666666666, 259.433333333333],
+            [585.225806451613, 644.322580645161, 826.032258064516, 356.677419354839],
+            [1508.53846153846, 1772.53846153846, 2014.76923076923, 895.153846153846],
+        ],
+        [
+            [89.4146839344116, 101.320465457114, 110.334186005279, 47.4591290625029],
+            [313.562635397401, 401.968320050159, 417.296422519763, 162.390030969874],
+            [439.459151903792, 486.048230841701, 610.481130106872, 243.964513194123],
+            [504.297932735469, 569.473471616913, 756.453425166103, 339.784442624061],
+            [946.490774906047, 1218.54395337598, 1322.52532588641, 677.031258428334],
+        ],
+        [5.47943656417178, 7.38575667151757, 5.26330389061647, 3.12059611827153, 4.91222686139238],
+    ),
+    "region 6": (
+        [69, 13, 16, 38],
+        [
+            [442.36231884058, 475.420289855072, 486.130434782609, 189.565217391304],
+            [191, 181, 175.692307692308, 85.3076923076924],
+            [1936.625, 2411.5625, 2641.0625, 1090],
+            [585.552631578948, 639.473684210526, 687.5, 272.684210526316],
+        ],
+        [
+            [355.352801200365, 406.539994642466, 441.503741708163, 175.182864345232],
+            [142.054590013147, 127.488981110083, 111.139647490206, 55.8123179413899],
+            [521.351698712107, 755.826769484086, 778.290773004377, 393.037331242212],
+            [300.704639319731, 336.100855847811, 411.852126737554, 186.11533080896],
+        ],
+        [5.70459330188192, 2, 2.33186322166, 2.93066459669903],
+    ),
+}
+"""Swiss municipalities by SamplingStrata: records, means and deviations of four age groups, sample sizes."""
+
+
+@pytest.mark.parametrize("region", MUNICIPALITIES)
+def test_the_vignette_of_samplingstrata(region):
+    """Its allocation by Bethel's algorithm is the cheapest for the variation that it attains."""
+    sizes, means, deviations, printed = MUNICIPALITIES[region]
+    n, spread = np.array(sizes, dtype=float), np.array(deviations)
+    total = n @ np.array(means)
+    variation = (((n[:, None] * spread) ** 2).T @ (1 / np.array(printed) - 1 / n)) ** 0.5 / total
+    targets = (variation * total / n.sum()) ** 2
+    p = PrecisionAllocation(sizes=sizes, deviations=deviations, targets=targets, minimum=2, integer=False)
+    s = p.solve("misocp", backend="clarabel")
+    assert s.status == "optimal" and s.objective == pytest.approx(sum(printed), rel=1e-6)
+    assert s.decision.sizes == pytest.approx(np.array(printed), abs=2e-3)
+    whole = p.replace(integer=True).solve("milp")
+    assert whole.status == "optimal" and whole.objective <= np.ceil(np.array(printed) - 1e-9).sum()
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -16,18 +17,25 @@ Array = np.ndarray
 INFINITY = float("inf")
 
 
-def strata(rng: np.random.Generator) -> tuple[Array, Array, int]:
-    """Sizes, deviations (some 0) and the minimum of up to four strata."""
+def strata(rng: np.random.Generator) -> tuple[dict[str, Any], list[Array]]:
+    """Up to four strata, some deviations 0, with the least and the largest samples; and all allocations."""
     count = int(rng.integers(1, 5))
     sizes = rng.integers(1, 7, size=count)
     deviations = np.where(rng.random(count) < 0.15, 0.0, np.round(rng.gamma(2.0, 2.0, size=count), 6))
-    return sizes, deviations, int(rng.integers(1, 3))
+    if rng.random() < 0.2:
+        deviations *= float(rng.choice([1e-4, 1e4]))
+    minimum = int(rng.integers(1, 3))
+    fields = {"sizes": sizes.tolist(), "deviations": deviations.tolist(), "minimum": minimum}
+    most = sizes
+    if rng.random() < 0.3:
+        most = np.minimum(sizes, np.maximum(minimum, rng.integers(1, 7, size=count)))
+        fields["maximum"] = np.maximum(most, minimum).tolist()
+    return fields, list(allocations(np.minimum(minimum, sizes), most))
 
 
-def allocations(sizes: Array, minimum: int) -> Iterator[Array]:
-    """All whole sizes between the minimum and the strata's sizes."""
-    floors = np.minimum(minimum, sizes)
-    for counts in product(*(range(a, b + 1) for a, b in zip(floors, sizes, strict=True))):
+def allocations(floors: Array, caps: Array) -> Iterator[Array]:
+    """All whole sizes between floors and caps."""
+    for counts in product(*(range(a, b + 1) for a, b in zip(floors, caps, strict=True))):
         yield np.array(counts)
 
 
@@ -38,58 +46,54 @@ def variance(sizes: Array, deviations: Array, counts: Array) -> float:
 
 def stratified(rng: np.random.Generator) -> ProblemCase:
     """Limits at both ends (a census, one unit, fewer than the minimums) are ordinary input."""
-    sizes, deviations, minimum = strata(rng)
-    given = {"sizes": sizes.tolist(), "deviations": deviations.tolist(), "minimum": minimum}
+    fields, tried = strata(rng)
+    sizes, deviations = np.array(fields["sizes"]), np.array(fields["deviations"])
     most = float(rng.integers(1, sizes.sum() + 2))
-    costs = rng.integers(1, 4, size=len(sizes)) if rng.random() < 0.4 else None
-    if costs is None:
-        problem = StratifiedAllocation(**given, sample_size=int(most))
+    price, unit = np.ones(len(sizes)), 1.0
+    if rng.random() < 0.4:
+        price, unit = rng.integers(1, 4, size=len(sizes)), float(rng.choice([1.0, 2.0**-12, 2.0**12]))
+        problem = StratifiedAllocation(**fields, costs=(price * unit).tolist(), budget=most * unit)
     else:
-        problem = StratifiedAllocation(**given, costs=costs.tolist(), budget=most)
-    price = np.ones(len(sizes)) if costs is None else costs
-    tried = (variance(sizes, deviations, m) for m in allocations(sizes, minimum) if price @ m <= most)
-    best = min(tried, default=INFINITY)
-    return ProblemCase(problem, "infeasible" if best == INFINITY else "optimal", best)
+        problem = StratifiedAllocation(**fields, sample_size=int(most))
+    best = min((variance(sizes, deviations, m) for m in tried if price @ m <= most), default=INFINITY)
+    return of_variance(problem, best, tried)
+
+
+def of_variance(problem: fo.Problem, best: float, tried: list[Array]) -> ProblemCase:
+    """The least variance, in units of that of the smallest samples."""
+    most = problem.evaluate(tried[0]).objective
+    return ProblemCase(problem, "infeasible" if best == INFINITY else "optimal", best, unit=most or 1.0)
 
 
 def precision(rng: np.random.Generator) -> ProblemCase:
-    """The cheapest sizes for a variance; some targets are attained exactly by an allocation."""
-    sizes, deviations, minimum = strata(rng)
-    tried = list(allocations(sizes, minimum))
-    target = variance(sizes, deviations, tried[int(rng.integers(len(tried)))]) * float(rng.choice([1, 1.3]))
-    target = target or 0.01
+    """The cheapest sizes for a variance; some targets are attained exactly by an allocation, some by none."""
+    fields, tried = strata(rng)
+    sizes, deviations = np.array(fields["sizes"]), np.array(fields["deviations"])
+    at = tried[-1 if rng.random() < 0.1 else int(rng.integers(len(tried)))]
+    target = variance(sizes, deviations, at) * float(rng.choice([1.0, 1.0, 1.3, 0.7])) or 0.01
     costs = rng.integers(1, 4, size=len(sizes))
-    problem = PrecisionAllocation(
-        sizes=sizes.tolist(),
-        deviations=deviations.tolist(),
-        minimum=minimum,
-        targets=target,
-        costs=costs.tolist(),
-    )
+    if rng.random() < 0.3:
+        costs[:] = 1
+    problem = PrecisionAllocation(**fields, targets=target, costs=costs.tolist())
     allowed = [m for m in tried if variance(sizes, deviations, m) <= target * (1 + 1e-9)]
-    return ProblemCase(problem, "optimal", min(float(costs @ m) for m in allowed))
+    best = min((float(costs @ m) for m in allowed), default=INFINITY)
+    return ProblemCase(problem, "infeasible" if best == INFINITY else "optimal", best)
 
 
 def private(rng: np.random.Generator) -> ProblemCase:
     """The least variance with Laplace noise against the substitution of a record."""
-    sizes, deviations, minimum = strata(rng)
+    fields, tried = strata(rng)
+    sizes, deviations = np.array(fields["sizes"]), np.array(fields["deviations"])
     epsilon, bound = float(rng.choice([0.1, 0.5, 1.0, 3.0])), float(rng.choice([1.0, 5.0]))
     most = int(rng.integers(1, sizes.sum() + 2))
-    problem = PrivateAllocation(
-        sizes=sizes.tolist(),
-        deviations=deviations.tolist(),
-        minimum=minimum,
-        sample_size=most,
-        epsilon=epsilon,
-        value_bound=bound,
-    )
+    problem = PrivateAllocation(**fields, sample_size=most, epsilon=epsilon, value_bound=bound)
     best = INFINITY
-    for m in allocations(sizes, minimum):
+    for m in tried:
         if m.sum() <= most:
             amplified = np.log1p(sizes / m * np.expm1(epsilon))
             scale = float((bound * sizes / (sizes.sum() * m * amplified)).max())
             best = min(best, variance(sizes, deviations, m) + 2 * scale**2)
-    return ProblemCase(problem, "infeasible" if best == INFINITY else "optimal", best)
+    return of_variance(problem, best, tried)
 
 
 def several(rng: np.random.Generator) -> ProblemCase:
@@ -111,7 +115,7 @@ def several(rng: np.random.Generator) -> ProblemCase:
         criterion="leximax" if leximax else "weighted",
     )
     tried = []
-    for m in allocations(sizes, 1):
+    for m in allocations(np.ones_like(sizes), sizes):
         if m.sum() <= most and costs @ m <= budget:
             each = [w * variance(sizes, s, m) for w, s in zip(weights, deviations.T, strict=True)]
             tried.append(tuple(sorted(each, reverse=True)) if leximax else (sum(each),))
@@ -135,7 +139,7 @@ def precise(rng: np.random.Generator) -> ProblemCase:
     deviations[rng.random(deviations.shape) < 0.15] = 0.0
     scale = float(rng.choice([1.0, 1.0, 1e-3, 1e3]))
     deviations *= scale
-    tried = list(allocations(sizes, 1))
+    tried = list(allocations(np.ones_like(sizes), sizes))
     at = tried[int(rng.integers(len(tried)))]
     targets = [variance(sizes, s, at) * float(rng.choice([1, 1.3])) or 0.01 for s in deviations.T]
     costs = rng.integers(1, 4, size=count)

@@ -1,13 +1,16 @@
 """Criteria, classifiers and targets for agents who take their cheapest way to be accepted.
 
 Oracles: all sets of criteria; all faces of the arrangement of lines on which the response of an agent to a
-linear classifier changes; all sets of targets on a line. The library counts costs within 1e-6 as equal; the
-oracles count with and without such an allowance, and the optimum is known where both agree.
+linear classifier changes; all sets of targets on a line; targets on a lattice. The library counts costs
+within 1e-6 as equal; the oracles count with and without such an allowance, and the optimum is known where
+both agree.
 """
 
 from __future__ import annotations
 
-from itertools import combinations
+from collections.abc import Iterator
+from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 
@@ -17,111 +20,101 @@ from forcopt.models.strategic import (
     StrategicClassification,
     StrategicLinearClassifier,
     TargetDesign,
+    TargetDesign2D,
 )
 
 Array = np.ndarray
+Edge = tuple[int, int, float, int]
 ALLOWANCE = 5e-6
 """Within which costs and truth scores may count as equal."""
 
 
-def criteria(rng: np.random.Generator) -> ProblemCase:
-    """Few agents and criteria with equal costs and ties."""
+def graph(rng: np.random.Generator, improving: float) -> tuple[dict[str, Any], list[Edge], Array]:
+    """Few agents and criteria with equal costs and ties: the shared fields, the edges and the weights."""
     agents, count = int(rng.integers(1, 6)), int(rng.integers(1, 6))
     edges = [
-        (a, c, float(rng.choice([0, 0.25, 0.5, 1.0, 1.5])), int(rng.random() < 0.5))
+        (a, c, float(rng.choice([0, 0.25, 0.5, 1.0, 1.5])), int(rng.random() < improving))
         for a in range(agents)
         for c in range(count)
         if rng.random() < 0.6
     ]
     weights = rng.integers(1, 4, size=agents).astype(float)
-    limit = None if rng.random() < 0.3 else float(rng.integers(0, 4))
+    fields = {"agents": agents, "criteria": count, "edges": edges, "weights": weights.tolist()}
+    fields["max_false_positives"] = None if rng.random() < 0.3 else float(rng.integers(0, 4))
+    return fields, edges, weights
+
+
+def outcomes(
+    fields: dict[str, Any], edges: list[Edge], weights: Array, ties: str, zero: str
+) -> Iterator[tuple[float, float, float]]:
+    """True positives, false positives and effort under every set of criteria within the limit."""
+    limit = fields["max_false_positives"]
+    for size in range(fields["criteria"] + 1):
+        for chosen in combinations(range(fields["criteria"]), size):
+            true = false = effort = 0.0
+            for a, weight in enumerate(weights):
+                mine = [e for e in edges if e[0] == a and e[1] in chosen]
+                improves = taken(mine, ties, zero)
+                true += weight * (improves == 1)
+                false += weight * (improves == 0)
+                effort += weight * min(e[2] for e in mine) if improves is not None else 0.0
+            if limit is None or false <= limit:
+                yield true, false, effort
+
+
+def criteria(rng: np.random.Generator) -> ProblemCase:
+    """The most true positives, all ways to break ties."""
+    fields, edges, weights = graph(rng, 0.5)
     penalty = float(rng.choice([0.0, 0.5, 2.0]))
     ties = str(rng.choice(["improvement", "gaming", "listed"]))
     zero = str(rng.choice(["take", "improve", "refuse"]))
-    problem = StrategicClassification(
-        agents=agents,
-        criteria=count,
-        edges=edges,
-        weights=weights.tolist(),
-        max_false_positives=limit,
-        penalty=penalty,
-        ties=ties,
-        zero_utility=zero,
-    )
-    best = -np.inf
-    for size in range(count + 1):
-        for chosen in combinations(range(count), size):
-            true = false = 0.0
-            for a in range(agents):
-                improves = taken([e for e in edges if e[0] == a and e[1] in chosen], ties, zero)
-                true += weights[a] * (improves == 1)
-                false += weights[a] * (improves == 0)
-            if limit is None or false <= limit:
-                best = max(best, true - penalty * false)
-    return ProblemCase(problem, "optimal", best)
-
-
-def taken(mine: list[tuple[int, int, float, int]], ties: str, zero: str) -> int | None:
-    """Whether the edge that an agent takes improves it; None if it takes none."""
-    if not mine:
-        return None
-    least = min(e[2] for e in mine)
-    equal = [e for e in mine if e[2] == least]
-    if ties == "improvement":
-        edge = min(equal, key=lambda e: (-e[3], e[1]))
-    elif ties == "gaming":
-        edge = min(equal, key=lambda e: (e[3], e[1]))
-    else:
-        edge = equal[0]
-    affordable = least < 1 or (least == 1 and (zero == "take" or (zero == "improve" and edge[3] == 1)))
-    return edge[3] if affordable else None
+    problem = StrategicClassification(**fields, penalty=penalty, ties=ties, zero_utility=zero)
+    found = outcomes(fields, edges, weights, ties, zero)
+    return ProblemCase(problem, "optimal", max(true - penalty * false for true, false, _ in found))
 
 
 def least_effort(rng: np.random.Generator) -> ProblemCase:
     """The least total cost of all moves for enough true positives."""
-    agents, count = int(rng.integers(1, 6)), int(rng.integers(1, 6))
-    edges = [
-        (a, c, float(rng.choice([0, 0.25, 0.5, 1.0, 1.5])), int(rng.random() < 0.6))
-        for a in range(agents)
-        for c in range(count)
-        if rng.random() < 0.6
-    ]
-    weights = rng.integers(1, 4, size=agents).astype(float)
-    limit = None if rng.random() < 0.3 else float(rng.integers(0, 4))
+    fields, edges, weights = graph(rng, 0.6)
     wanted = float(rng.integers(0, weights.sum() + 1))
-    problem = LeastEffortClassification(
-        agents=agents,
-        criteria=count,
-        edges=edges,
-        weights=weights.tolist(),
-        max_false_positives=limit,
-        min_true_positives=wanted,
-    )
-    best = np.inf
-    for size in range(count + 1):
-        for chosen in combinations(range(count), size):
-            true = false = effort = 0.0
-            for a in range(agents):
-                mine = [e for e in edges if e[0] == a and e[1] in chosen]
-                improves = taken(mine, "improvement", "take")
-                true += weights[a] * (improves == 1)
-                false += weights[a] * (improves == 0)
-                effort += weights[a] * min(e[2] for e in mine) if improves is not None else 0.0
-            if true >= wanted and (limit is None or false <= limit):
-                best = min(best, effort)
+    problem = LeastEffortClassification(**fields, min_true_positives=wanted)
+    found = outcomes(fields, edges, weights, "improvement", "take")
+    best = min((effort for true, _, effort in found if true >= wanted), default=np.inf)
     return ProblemCase(problem, "infeasible" if best == np.inf else "optimal", best)
 
 
+def taken(mine: list[Edge], ties: str, zero: str) -> int | None:
+    """Whether the edge that an agent takes improves it; None if it takes none."""
+    at_value = {"take": (0, 1), "improve": (1,), "refuse": ()}[zero]
+    worth = [e for e in mine if e[2] < 1 or (e[2] == 1 and e[3] in at_value)]
+    equal = [e for e in worth if e[2] == min(e[2] for e in worth)]
+    if ties == "improvement":
+        equal.sort(key=lambda e: (-e[3], e[1]))
+    elif ties == "gaming":
+        equal.sort(key=lambda e: (e[3], e[1]))
+    return equal[0][3] if equal else None
+
+
 def features(rng: np.random.Generator, agents: int, d: int) -> dict[str, object]:
-    """Agents on a grid; some are equal, on the line of the truth, or 1e-4 from another."""
-    X = rng.integers(0, 13, size=(agents, d)).astype(float)
+    """Agents on a grid; some are equal, on the line of the truth, or 1e-4 from another.
+
+    In most planes the truth weighs the feature that games more, so that it is no good classifier.
+    """
+    hard = d == 2 and rng.random() < 0.6
+    X = rng.integers(0, 5 if hard else 13, size=(agents, d)).astype(float)
     if rng.random() < 0.4:
         X += rng.choice([0.0, 1e-4, -1e-4], size=X.shape)
     improvable = rng.random(d) < 0.6
+    truth, threshold = rng.integers(0 if d > 1 else 1, 3, size=d), float(rng.integers(4, 16))
+    costs = rng.choice([0.1, 0.2, 0.25, 0.5], size=d)
+    if hard:  # agents prefer the feature that games
+        improvable = rng.permutation([True, False])
+        truth, threshold = np.where(improvable, 1, rng.integers(2, 4)), float(rng.integers(3, 9))
+        costs[:] = rng.choice([0.25, 0.5, 1.0])
     return {
         "X": np.maximum(X, 0.0).tolist(),
-        "truth": (rng.integers(0 if d > 1 else 1, 3, size=d).tolist(), float(rng.integers(4, 16))),
-        "costs": rng.choice([0.1, 0.2, 0.25, 0.5], size=d).tolist(),
+        "truth": (truth.tolist(), threshold),
+        "costs": costs.tolist(),
         "improvable": improvable.tolist(),
         "weights": rng.integers(1, 4, size=agents).astype(float).tolist(),
     }
@@ -129,7 +122,7 @@ def features(rng: np.random.Generator, agents: int, d: int) -> dict[str, object]
 
 def classifier(rng: np.random.Generator) -> ProblemCase:
     """A linear classifier of agents with one or two features."""
-    d, agents = int(rng.integers(1, 3)), int(rng.integers(1, 7))
+    d, agents = int(rng.choice([1, 2, 2])), int(rng.integers(1, 9))
     fields = features(rng, agents, d)
     limit = None if rng.random() < 0.25 else float(rng.choice([0, 0, 1, 2, 4]))
     penalty = float(rng.choice([0.0, 0.5, 2.0]))
@@ -217,6 +210,54 @@ def line_of_targets(rng: np.random.Generator) -> ProblemCase:
     return ProblemCase(TargetDesign(**fields), "optimal" if found[0] == found[1] else "unknown", found[0])
 
 
+def targets_in_space(rng: np.random.Generator, d: int, density: int) -> tuple[dict[str, Any], float]:
+    """Agents on a lattice, and the best gaming-free targets among the points of a lattice.
+
+    Measured in effort, positions and the threshold are multiples of 1/4, and the truth weighs the improvable
+    features by 0 or 1. The lattice has `density` points a unit. A point at which an agent games is in no
+    gaming-free set: such points are deleted until nobody games.
+    """
+    n = int(rng.integers(1, 5))
+    Y = rng.integers(0, 6, size=(n, d)) / 4
+    improvable = rng.permutation(np.arange(d) < (1 if d == 2 else rng.integers(0, d + 1)))
+    t = np.where(improvable, rng.random(d) < 0.85, rng.integers(0, 3, size=d)).astype(float)
+    s = float(rng.integers(1, 12)) / 4
+    costs, weights = rng.choice([0.125, 0.25, 0.5, 1.0], size=d), rng.integers(0, 4, size=n)
+    fields = {
+        "X": (Y / costs).tolist(),
+        "truth": ((t * costs).tolist(), s),
+        "costs": costs.tolist(),
+        "improvable": improvable.tolist(),
+        "weights": weights.tolist(),
+    }
+    Y, weights = Y[weights > 0], weights[weights > 0]
+    if not len(Y):
+        return fields, 0.0
+    ends = [np.arange(y.min() * density, (y.max() + 1) * density + 1) for y in Y.T]
+    points = np.array(list(product(*ends))) / density
+    cost = np.maximum(points - Y[:, None], 0.0).sum(axis=2)
+    improves = np.where(improvable, points, Y[:, None]) @ t >= s - 1e-9
+    while True:
+        worth = np.minimum(np.where(improves, cost, np.inf).min(axis=1, initial=np.inf), 1.0)
+        kept = ~(~improves & (cost < worth[:, None] - 1e-9)).any(axis=0)
+        if kept.all():
+            honest = np.where(improves, cost, np.inf).min(axis=1, initial=np.inf)
+            return fields, float(weights[honest <= 1 + 1e-9].sum())
+        cost, improves = cost[:, kept], improves[:, kept]
+
+
+def targets_in_the_plane(rng: np.random.Generator) -> ProblemCase:
+    """Two features, one of them improvable: the optimum has its targets on the lattice of the data."""
+    fields, best = targets_in_space(rng, 2, 4)
+    return ProblemCase(TargetDesign2D(**fields), "optimal", best)
+
+
+def targets(rng: np.random.Generator) -> ProblemCase:
+    """Up to three features, any of them improvable, and a lattice of half the step."""
+    fields, best = targets_in_space(rng, int(rng.integers(1, 4)), 8)
+    return ProblemCase(TargetDesign(**fields), "optimal", best)
+
+
 def subsets(count: int) -> list[list[int]]:
     """All sets of at most four: no more than one for each agent is taken."""
     return [list(c) for size in range(min(count, 4) + 1) for c in combinations(range(count), size)]
@@ -227,4 +268,6 @@ CAMPAIGNS = {
     "least-effort-criteria": least_effort,
     "strategic-classifier": classifier,
     "targets-on-a-line": line_of_targets,
+    "targets-in-the-plane": targets_in_the_plane,
+    "targets-in-space": targets,
 }

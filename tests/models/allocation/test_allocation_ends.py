@@ -101,3 +101,62 @@ def test_targets_near_a_census(seed):
         q = PrecisionAllocation(sizes=sizes, deviations=deviations, targets=targets, integer=False)
         s = q.solve("misocp", backend="clarabel")
         assert not s.evaluation.violations and s.objective <= min(feasible) + 1e-5
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_largest_samples_bind_in_every_method(seed):
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(1, 5))
+    sizes, minimum = rng.integers(1, 8, k).tolist(), int(rng.integers(1, 3))
+    maximum = np.maximum(minimum, rng.integers(1, 8, k))
+    deviations = (rng.random(k) * rng.choice([0, 1, 5], k)).tolist()
+    ends = [(min(minimum, n), min(int(most), n)) for n, most in zip(sizes, maximum, strict=True)]
+    every = list(product(*[range(low, high + 1) for low, high in ends]))
+    fields = {"sizes": sizes, "deviations": deviations, "minimum": minimum, "maximum": maximum}
+    total = int(rng.integers(sum(low for low, _ in ends), sum(sizes) + 2))
+    p = StratifiedAllocation(**fields, sample_size=total)
+    best = min(variance(sizes, deviations, m) for m in every if sum(m) <= total)
+    for method in p.methods:
+        s = p.solve(method, time_limit=30)
+        assert s.evaluation.feasible and s.bound <= best + 1e-7 <= s.objective + 2e-7
+        if s.status == fo.Status.OPTIMAL:
+            assert s.objective == pytest.approx(best, abs=1e-7)
+    private = PrivateAllocation(**fields, sample_size=total, epsilon=1, value_bound=3)
+    values = [private.solve(m, time_limit=30).objective for m in ("sweep", "enumeration", "milp")]
+    np.testing.assert_allclose(values, values[0], rtol=1e-6, atol=1e-12)
+
+    least = variance(sizes, deviations, [high for _, high in ends])
+    target = max(least, 1e-3) * float(rng.choice([0.5, 1.0, 1.5]))
+    q = PrecisionAllocation(**fields, targets=target)
+    sums = [sum(m) for m in every if variance(sizes, deviations, m) <= target * (1 + 1e-9)]
+    for method in q.methods:
+        s = q.solve(method, time_limit=30)
+        if not sums:
+            assert s.status == fo.Status.INFEASIBLE and "the largest samples leave variable 0" in s.reason
+        else:
+            assert s.evaluation.feasible and s.bound <= min(sums) + 1e-5 <= s.objective + 2e-5
+            assert s.status != fo.Status.OPTIMAL or s.objective == pytest.approx(min(sums))
+
+
+def test_bad_maximum():
+    fields = {"sizes": [3, 5], "deviations": [1, 1], "minimum": 2, "sample_size": 6}
+    for maximum in (1, [2, 1], [2, 2, 2]):
+        with pytest.raises(fo.DeclarationError, match="maximum is"):
+            StratifiedAllocation(**fields, maximum=maximum)
+    p = StratifiedAllocation(**fields, maximum=[2, 4])
+    assert p.evaluate([3, 3]).violations == {"maximum": 1.0}
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_deviations_of_all_magnitudes_near_a_census(seed):
+    """The variance is far below its terms, which the program must not subtract from each other."""
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(2, 7))
+    sizes = rng.integers(1, 30, k)
+    deviations = rng.random(k) * 10.0 ** rng.integers(-6, 7, k)
+    spare = int(rng.integers(0, 3))
+    p = StratifiedAllocation(sizes=sizes, deviations=deviations, sample_size=max(int(sizes.sum()) - spare, k))
+    best = p.solve("greedy")
+    s = p.solve("milp")
+    assert best.status == s.status == fo.Status.OPTIMAL
+    assert s.objective == pytest.approx(best.objective, rel=1e-9) and s.bound <= s.objective * (1 + 1e-9)
