@@ -367,7 +367,7 @@ def _bound(program: Program, raw: Any, optimum: float) -> float:
 
 
 class _Tee:
-    """A stand-in for standard output: it keeps the output of one thread and passes on that of the others."""
+    """A stand-in for standard output: it keeps the output of one thread and passes on the other threads'."""
 
     def __init__(self, stream: TextIO, show: bool) -> None:
         self.stream, self.show, self.thread = stream, show, get_ident()

@@ -189,7 +189,7 @@ class _Run:
     # -- reading -------------------------------------------------------------------------------------------
 
     def point(self, solution: Any) -> Array:
-        """The columns' values in a solution of SCIP; None for that of the current relaxation."""
+        """The columns' values in a solution of SCIP; None stands for the current relaxation's solution."""
         return np.array([self.scip.getSolVal(solution, x) for x in self.columns])
 
     def bound(self) -> float:

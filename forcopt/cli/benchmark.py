@@ -128,7 +128,7 @@ def readme(folder: Path) -> str:
         parts += [
             f"## {headline['title']}\n",
             f"{headline['conditions']} Details: [{name}/{headline['table']}]({name}/{headline['table']}).\n",
-            "| what | ours | peers | ratio |\n|---|---|---|---|",
+            "| measurement | ours | peers | ratio |\n|---|---|---|---|",
             *(f"| {r['what']} | {r['ours']} | {r['peers']} | {r['ratio']} |" for r in headline["rows"]),
             "",
         ]

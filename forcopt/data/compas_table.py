@@ -48,7 +48,7 @@ COMPAS_DECILES: Mapping[str, Deciles] = MappingProxyType(
 """``COMPAS_DECILES["filtered"][race]``: for deciles 1 to 10 how many had that score, how many recidivated.
 
 Filtered means with ProPublica's filter, see `forcopt.data.load_compas`; the error rates that ProPublica
-published are those of ``COMPAS_DECILES["all"]``.
+published counts are ``COMPAS_DECILES["all"]``.
 """
 
 

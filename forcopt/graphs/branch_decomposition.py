@@ -107,7 +107,7 @@ class BranchDecomposition:
         graph : WeightedGraph
             Any.
         extra : Iterable[tuple[int, int]], optional
-            Pairs of vertices that some cluster must hold as well; those that are no edges become phantoms.
+            Pairs of vertices that some cluster must hold as well; pairs without an edge become phantoms.
         """
         plain: nx.Graph[int] = nx.Graph()
         plain.add_nodes_from(graph)

@@ -281,7 +281,7 @@ class ConnectedSets:
 
     @property
     def done(self) -> bool:
-        """Whether nothing is left to look at."""
+        """Whether the search is complete."""
         return int(self._state[-1][0]) == len(self._state[0])
 
     def step(self, budget: int = 1_000_000, most: int = 100_000) -> tuple[Array, Array]:

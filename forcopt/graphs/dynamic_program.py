@@ -246,7 +246,7 @@ class Program(ABC):
         mode : int
             COUNT or LEAST.
         most : int, optional
-            States that cost more (with the bound on what is left) are dropped.
+            States that cost more (with the bound on the remaining cost) are dropped.
         bound : Bound, optional
             Of a relaxation of this program.
         track : bool, default False
@@ -372,7 +372,7 @@ class Program(ABC):
     def cheapest(
         self, most: int | None = None, bound: Bound | None = None, stop: Callable[[], bool] | None = None
     ) -> tuple[int, list[list[int]]] | None:
-        """The least cost and the parts of a partition that has it; None if there is none of at most `most`.
+        """The least cost and a partition that attains it; None if every partition costs more than `most`.
 
         Of several the first in the order of the tables is given.
 

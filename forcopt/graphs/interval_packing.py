@@ -93,7 +93,7 @@ def heaviest_packing(
     Returns
     -------
     IntervalPacking
-        The gains of the paths never rise, so that the last one bounds those that are missing. O(Q log Q) for
+        The gains of the paths never rise, so the last gain bounds the later ones. O(Q log Q) for
         each unit of the capacity.
 
     References

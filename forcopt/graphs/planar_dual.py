@@ -118,7 +118,7 @@ class PlanarDual:
         Parameters
         ----------
         edges : array_like of int
-            Positions of edges, such as those that a dual cycle crosses.
+            Positions of edges, such as the edges that a dual cycle crosses.
 
         Returns
         -------

@@ -111,7 +111,7 @@ class Atom:
         return reduce(np.maximum, below, np.zeros(()))
 
     def bounds(self, ends: Sequence[tuple[Array, Array]], parameter: Any) -> tuple[Array, Array]:
-        """Bounds on the value for arguments between `ends`; infinite where monotonicity tells nothing."""
+        """Bounds on the value for arguments between `ends`; infinite where monotonicity gives no bound."""
         if self.span is not None:
             return self.span(*ends[0], parameter)
         least, most = [], []

@@ -294,7 +294,7 @@ class ModelSolution:
         return {v.name: self[v] for v in self._variables()}
 
     def _variables(self) -> list[Variable]:
-        """The model's variables, without those that were added after this solution was found."""
+        """The model's variables that existed when this solution was found."""
         end = np.inf if self.point is None else len(self.point)
         return [v for v in self.model.variables if v.start + v.size <= end]
 

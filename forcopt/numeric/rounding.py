@@ -28,7 +28,7 @@ def dependent_rounding(marginals: Any, rng: np.random.Generator) -> Array:
     Returns
     -------
     Array
-        0 or 1, shape ``(n,)``. Its sum is that of the marginals, rounded down or up.
+        0 or 1, shape ``(n,)``. Its sum is the marginals' sum, rounded down or up.
 
     Raises
     ------

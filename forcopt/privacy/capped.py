@@ -117,7 +117,7 @@ def capped_contour(loss: NoiseLoss | AtomLoss, count: int, epsilon: float) -> fl
     --------
     >>> from forcopt.privacy import BoundedNoise
     >>> round(capped_contour(BoundedNoise(power=4, radius=700).loss(1.0), 1000, 1.0), 3)
-    -18.167
+    -18.175
     """
     cap = epsilon + ROOM
     if isinstance(loss, NoiseLoss):  # the loss is not resolved next to the point where it becomes infinite

@@ -17,6 +17,12 @@ __all__ = ["contour"]
 MOST_NODES = 4096
 """Of the trapezoidal rule: a handful of compositions of noises with a kinked loss would need many more."""
 
+MOST_HALVED = 2**17
+"""Nodes after the step was halved."""
+
+SETTLED = 1e-8
+"""The relative change that ends the halving; the error after a halving is about the square of the change."""
+
 Parts = Sequence[tuple[Loss, int]]
 
 
@@ -45,8 +51,9 @@ def contour(parts: Parts, epsilon: float) -> float:
     For c > 0, delta is the integral over the line Re z = c of
     ``prod_i E[e^(z L_i)]^(k_i) e^(-z epsilon) / (2 pi i z (z + 1))``, since
     ``(1 - e^(epsilon - l))_+`` is the inverse Laplace transform of ``e^(-z epsilon) / (z (z + 1))``. The line
-    goes through the integrand's saddle point, where the trapezoidal rule converges exponentially. The cost
-    does not depend on the k_i.
+    goes through the integrand's saddle point, where the trapezoidal rule converges exponentially. With the
+    step h, the rule adds ``delta(epsilon + 2 pi n / h) e^(2 pi n c / h)`` for every whole n other than 0. The
+    step is halved until the sum no longer changes. The cost does not depend on the k_i.
 
     Examples
     --------
@@ -86,16 +93,24 @@ def contour(parts: Parts, epsilon: float) -> float:
     step = 1e-2 * c
     near = exponent(np.array([c - step, c, c + step], dtype=complex)).real
     curvature = max(float(near[0] - 2 * near[1] + near[2]) / step**2, 1e-300)
-    width = min(curvature**-0.5 / 2, c / 6)
+    width = min(curvature**-0.5, c / 3)
     total, start = 0.5, 1
     while True:
-        y = width * np.arange(start, start + 64)
-        terms = np.exp(exponent(c + 1j * y) - top).real
+        terms = np.exp(exponent(c + 1j * width * np.arange(start, start + 64)) - top).real
         total += float(terms.sum())
         start += 64
         if np.abs(terms[-16:]).max() < 1e-14 * abs(total):
             break
         if start > MOST_NODES:
             raise DeclarationError('contour: the integrand does not fall off; use method="fft"')
-    value = total * width / np.pi
+    value, change = total * width, inf
+    while change > SETTLED * abs(value):
+        if start > MOST_HALVED:
+            raise DeclarationError('contour: the trapezoidal rule does not converge; use method="fft"')
+        middle = width * (np.arange(start) + 0.5)
+        total += float(np.exp(exponent(c + 1j * middle) - top).real.sum())
+        width, start, before = width / 2, 2 * start, value
+        value = total * width
+        change = abs(value - before)
+    value /= np.pi
     return top + log(value) if value > 0 else -inf

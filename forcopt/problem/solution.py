@@ -59,7 +59,7 @@ class Evaluation:
 
     @property
     def violation(self) -> float:
-        """The largest violation; 0 if there is none."""
+        """The largest violation, or 0."""
         return max(self.violations.values(), default=0.0)
 
     @property

@@ -91,19 +91,19 @@ def contradiction(a: Run, b: Run) -> str:
     """
     if a.exact and a.status is Status.UNBOUNDED:
         if b.exact and b.status is Status.INFEASIBLE:
-            return f"{a.label} says unbounded, but {b.label} says infeasible"
+            return f"{a.label} claims unbounded, but {b.label} claims infeasible"
         if np.isfinite(limit := _proved(b)):
-            return f"{a.label} says unbounded, but {b.label} says that nothing beats {limit:.8g}"
+            return f"{a.label} claims unbounded, but {b.label} claims the bound {limit:.8g}"
         return ""
     if not (b.solved and b.violation <= TOLERANCE):
         return ""
     if a.exact and a.status is Status.INFEASIBLE:
-        return f"{a.label} says infeasible, but {b.label} found {b.objective:.8g}"
+        return f"{a.label} claims infeasible, but {b.label} found {b.objective:.8g}"
     proved = _proved(a)
     if not np.isfinite(proved):
         return ""
     if _signed(a, proved) - _signed(a, b.objective) > TOLERANCE * max(1.0, abs(proved)):
-        return f"{a.label} says that nothing beats {proved:.8g}, but {b.label} found {b.objective:.8g}"
+        return f"{a.label} claims the bound {proved:.8g}, but {b.label} found {b.objective:.8g}"
     return ""
 
 

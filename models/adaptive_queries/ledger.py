@@ -190,7 +190,7 @@ def fitted(problem: QuerySchedule, order: Array) -> Array:
 def by_arrival(problem: QuerySchedule, *, time_limit: float | None = None) -> Outcome:
     """Answer each query as it comes, if its windows have budget and the stream has not passed it.
 
-    An adaptive analyst, whose later queries nobody knows, gets these answers.
+    An adaptive analyst, whose later queries are not known beforehand, gets these answers.
     """
     deadline = Deadline(time_limit)
     model, pairs = problem.data_model, problem.intervals

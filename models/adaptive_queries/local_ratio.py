@@ -40,7 +40,7 @@ def local_ratio(problem: QuerySchedule, *, time_limit: float | None = None) -> O
     intervals are two sets of disjoint ones, each at most as heavy as the best set. A query of share s <= 1/2
     that local ratio charges w charges others ``w / (1 - s)`` for each unit of share: at most
     ``max(2 w / (1 - s), w (1 + (2 - s) / (1 - s))) <= 4 w`` to all queries that answer together, and at least
-    w to those that it finds, for where a query does not fit, one of its budgets lacks room.
+    w to the queries that it finds. If a query does not fit, one of its budgets lacks room.
 
     Of queries that exclude each other in the stream's order
     (`QuerySchedule.groups`), the cheaper are charged first, and charge the others in full: both shares of the

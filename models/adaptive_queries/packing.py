@@ -31,8 +31,8 @@ def milp(problem: QuerySchedule, model: Model) -> Handles:
 def lp(problem: QuerySchedule, model: Model) -> Handles:
     """A fraction of each query; whole at a vertex if all queries cost the same.
 
-    Fractions are rounded down to the queries that fit, in the order of their fractions. The bound is that of
-    the fractions.
+    Fractions are rounded down to the queries that fit, in the order of their fractions. The bound is the
+    optimum over fractions.
 
     Returns
     -------

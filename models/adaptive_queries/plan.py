@@ -75,8 +75,8 @@ class AccuracyPlan(Problem):
     Notes
     -----
     Queries are means over the sample of values in [0, 1]: one record changes an answer by at most ``1 / n``.
-    Noise guards against overfitting; privacy of the records is not claimed. An error of 1 or more says
-    nothing: then the metric ``"vacuous"`` is 1.
+    Noise guards against overfitting; privacy of the records is not claimed. An error of 1 or more is no
+    guarantee: then the metric ``"vacuous"`` is 1.
 
     References
     ----------

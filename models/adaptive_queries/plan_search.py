@@ -21,7 +21,7 @@ from forcopt.status import Status
 __all__ = ["half_target", "naive", "search", "split_sample"]
 
 Curve = Callable[[Array], Any]
-"""From logarithms of the free parameters, one row each, to the error; NaN or infinite where there is none."""
+"""From logarithms of the free parameters, one row each, to the error; NaN or infinite outside the domain."""
 
 
 class _Answers:
@@ -185,7 +185,7 @@ def naive(problem: AccuracyPlan, *, time_limit: float | None = None) -> Outcome:
 def split_sample(problem: AccuracyPlan, *, time_limit: float | None = None) -> Outcome:
     """A fresh fold of the sample for each query of a block, without noise.
 
-    Independent blocks use the same folds. `DataModel.folds` says how many folds a data model needs.
+    Independent blocks use the same folds. `DataModel.folds` gives the number of folds of a data model.
     """
     if hoeffding_error(problem) == inf:
         folds = problem.data_model.folds(problem.queries)

@@ -293,7 +293,7 @@ class AdaptiveSession:
     population : Population or BitPopulation
         The source of the records. It gives the true values, and takes no part in the answers.
     plan : Solution, Thresholdout or None
-        A solution of an `AccuracyPlan`, which says how queries are answered; None for plain sample means.
+        A solution of an `AccuracyPlan`, by which queries are answered; None for plain sample means.
     analyst : Analyst
         Chooses the queries.
     seed : int or Generator, optional

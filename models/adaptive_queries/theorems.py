@@ -30,7 +30,7 @@ class Guarantee:
 
     @property
     def vacuous(self) -> bool:
-        """Whether it says nothing: the error or the probability is at least 1."""
+        """Whether it holds trivially: the error or the probability is at least 1."""
         return self.alpha >= 1 or self.beta >= 1
 
 
@@ -80,7 +80,7 @@ def guarantee(
     d: float,
     records: int = 1,
 ) -> Guarantee:
-    """The guarantee of a data model, whose windows are each answered as `transfer` says.
+    """The guarantee of a data model, each of whose windows is answered as in `transfer`.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def label_split(
 
 
 def combine_labels(answers: Any, counts: Any, *, share: float | None = None) -> float:
-    """The answer for the whole sample from those of its two classes, weighted by their numbers of records.
+    """Combine the answers of a sample's two classes, weighted by their numbers of records.
 
     Parameters
     ----------

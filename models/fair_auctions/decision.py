@@ -84,13 +84,13 @@ class Allocation:
         Raises
         ------
         DeclarationError
-            For an optimized allocation: one point tells nothing of other bids.
+            For an optimized allocation: it does not define the allocation at other bids.
         """
         if self.charges is not None:
             return self.charges
         if self.rule is None:
             raise DeclarationError(
-                "an optimized allocation says nothing about other bids, so that it has no truthful payments; "
+                "an optimized allocation is not defined at other bids, so it has no truthful payments; "
                 "use a rule, or FairMechanism"
             )
         return payments(self.rule, self.values, self.slots, self.ad_factors, ell=self.ell)

@@ -162,6 +162,6 @@ def qp(
         decision=lambda result: problem.allocation(
             np.diff(np.asarray(result[A]), axis=2, prepend=0.0), rule, ell
         ),
-        restricts=True,  # the quadratic objective is that of the rule, so that its bound says nothing here
+        restricts=True,  # the rule minimizes another objective, whose bound does not bound the welfare
         cumulative=A,
     )

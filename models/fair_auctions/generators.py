@@ -52,7 +52,7 @@ def random_segments(
     seed: int | np.random.Generator | None = None,
     **fields: Any,
 ) -> FairAuction:
-    """Draw segments with log-normal values, and users whose values are near those of their segment.
+    """Draw segments with log-normal values, and users whose values are near their segment's.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def random_segments(
     segments : int, default 10
         At least 1; users are spread over them evenly.
     spread : float, default 0.2
-        Users' values are those of the segment times ``exp(spread * N(0, 1))``.
+        A user's values are the segment's times ``exp(spread * N(0, 1))``.
     seed : int or numpy.random.Generator, optional
         An int or a generator.
     fields : Any

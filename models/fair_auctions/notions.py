@@ -82,13 +82,13 @@ class Users:
 
 
 class Family(Protocol):
-    """Constraints on all pairs: all rows, those that a point breaks, and the worst place of numbers."""
+    """Constraints on all pairs: all rows, the rows that a point violates, and the largest excess."""
 
     def rows(self) -> list[Constraint]:
         """All."""
 
     def separate(self, value: Callable[[Expression], Array]) -> Iterator[Constraint]:
-        """Those that a point breaks most."""
+        """Yield the rows that a point violates most."""
 
     def worst(self) -> Excess:
         """For numbers: the largest excess."""
@@ -141,16 +141,16 @@ class AllNotions(StabilityNotion):
 
     @property
     def parts(self) -> tuple[StabilityNotion, ...]:
-        """The notions, those of joined ones too."""
+        """The single notions, of joined notions too."""
         return tuple(part for notion in self.notions for part in notion.parts)
 
     def family(self, users: Users, cumulative: Any) -> Family:
         """Each part has its own."""
-        raise DeclarationError("joined notions have no family of their own; take those of their parts")
+        raise DeclarationError("joined notions have no family; take the families of their parts")
 
     def place(self, excess: Excess, slots: int) -> Place:
         """Each part has its own."""
-        raise DeclarationError("joined notions have no place of their own; take those of their parts")
+        raise DeclarationError("joined notions have no place; take the places of their parts")
 
 
 def entries(cumulative: Any) -> Any:
@@ -300,7 +300,7 @@ class PreferenceAligned(StabilityNotion):
 class _PreferenceFamily:
     """``sum over r in R of (A_sr - A_tr + D_st) >= 0`` for all sets R of ads that some order begins with.
 
-    With tie blocks, R is all blocks before one, and any part of it: the worst part is that of the negative
+    With tie blocks, R is all blocks before one, and any part of that block. The worst part holds the negative
     terms.
     """
 

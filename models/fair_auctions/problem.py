@@ -31,8 +31,8 @@ class FairAuction(Problem):
     """Allot ranked slots to ads, by lot, so that users whom advertisers value alike see nearly the same ads.
 
     For each user a matrix M holds the probability that an ad has a slot. A user's welfare is
-    ``sum_ij alpha_i v_i M_ij beta_j``. All users are known beforehand: the optimum is what any mechanism
-    could reach for them at most, whatever it does at other values.
+    ``sum_ij alpha_i v_i M_ij beta_j``. All users are known beforehand, so the optimum bounds the welfare that
+    any mechanism gives them, whatever it does at other values.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class FairAuction(Problem):
     constraint : StabilityNotion, optional
         Notions of stability joined by ``&``; None for none.
     objective : {"welfare", "ratio", "leximin"}, default "welfare"
-        The total welfare; the smallest ratio of a user's welfare to what it could be without fairness; or the
+        The total welfare; the smallest ratio of a user's welfare to its largest without fairness; or the
         smallest, then the second smallest, and so on.
     fill : bool, default True
         Every slot has an ad with certainty. False: slots may stay empty.
@@ -204,7 +204,7 @@ class FairAuction(Problem):
             The objective; violations of ``"probability"``, ``"slots"`` (column sums), ``"ads"`` (row sums)
             and of each notion by its name; as metrics welfare, efficiency (over the largest welfare), the
             worst ratio, the largest welfare, the largest excess of each notion, the largest total variation
-            of a pair, and revenue if a rule gave the decision. `places` says which users, ad and slot.
+            of a pair, and revenue if a rule gave the decision. `places` names the users, ad and slot.
         """
         M = self.read(decision)
         made = decision if isinstance(decision, Allocation) else self.allocation(M)

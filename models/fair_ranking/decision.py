@@ -33,8 +33,8 @@ class Ranking:
     order : Array
         The candidates by position, shape ``(k,)``.
     tied_at_cut : tuple[int, int]
-        Of the candidates whose score equals that of the last one ranked: how many are ranked, and how many
-        there are. (1, 1) if there was no tie.
+        Of the candidates with the score of the last ranked candidate: the number of ranked ones, and the
+        number of all. (1, 1) if there was no tie.
     """
 
     order: Array

@@ -29,8 +29,8 @@ def dynamic_programme(
     Parameters
     ----------
     beam : int, optional
-        Keep only so many states of each prefix, those of the greatest value: a heuristic. Its bound is that
-        of the linear program of `prefix-counts`.
+        The number of states kept for each prefix, in order of their values. The method is then a heuristic,
+        and its bound comes from the linear program of `prefix-counts`.
 
     Notes
     -----

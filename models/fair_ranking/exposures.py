@@ -32,8 +32,8 @@ def exposures(problem: FairRanking, model: Model, reduce: bool = True) -> Handle
     Parameters
     ----------
     reduce : bool, default True
-        Only the k best of those whom the demands treat alike have a column, in order of their scores. Demands
-        that are added and tell candidates apart need False.
+        Candidates whom the demands treat alike form a cell. Only the k best of a cell have a column, in order
+        of their scores. Use False if you add demands that distinguish members of a cell.
 
     Returns
     -------

@@ -178,7 +178,7 @@ def ranking_of(cells: Cells, counts: Array) -> Ranking:
 
 
 def infeasible_prefix(problem: FairRanking) -> int | None:
-    """The first prefix whose demands no choice of members meets by itself; None if there is none."""
+    """The first prefix whose own demands no choice of members meets; None if each can be met."""
     if not problem.groupwise or not problem.limits:
         return None
     cells = Cells(problem)

@@ -25,6 +25,7 @@ from forcopt.privacy import (
     Staircase,
     TabulatedNoise,
 )
+from forcopt.privacy.capped import CappedLoss
 from forcopt.privacy.contour import contour
 from forcopt.privacy.fft import bracket, upper_bound
 
@@ -418,3 +419,17 @@ def test_one_release_keeps_its_logarithm_far_out():
     """The crossing lies where the noise has a mass of 1e-105; by 40 digits of mpmath."""
     profile = GeneralizedGaussian(shape=1.5, scale=239.54613626850852).profile(2.7479379748886195)
     assert profile.log_delta(0.10513691099290878) == pytest.approx(-239.6473827314316, rel=1e-9)
+
+
+def test_the_contour_integral_does_not_depend_on_its_line():
+    """A step that is too wide adds other values of delta, and more of them on some lines than on others."""
+    loss = BoundedNoise(power=4, radius=700).loss(1.0)
+    rest = CappedLoss(loss, 16.0)
+    y = np.linspace(-60, 60, 2**14 + 1)
+    for c in (0.5, 1.0):
+        z = c + 1j * y
+        integrand = np.exp(1000 * rest.log_moment(z) - z - np.log(z) - np.log(z + 1))
+        delta = float(integrand.real.sum()) * (y[1] - y[0]) / (2 * np.pi)  # the terms cancel to 1e-5
+        assert contour([(rest, 1000)], 1.0) == pytest.approx(
+            np.log(delta), abs=1e-6
+        )  # the terms cancel to 1e-5

@@ -66,19 +66,19 @@ def test_each_instance_has_a_best_of_its_own():
 @pytest.mark.parametrize(
     ("a", "b", "words"),
     [
-        (run("a", objective=10.0, bound=10.0), run("b", objective=11.0, bound=11.0), "beats 11"),
-        (run("a", objective=10.0), run("b", objective=11.0), "beats 11"),
-        (run("a", "infeasible"), run("b", "approximate", 3.0), "a says infeasible, but b found 3"),
-        (run("a", "limit", bound=5.0), run("b", "feasible", 4.0, 1.0), "nothing beats 5, but b found 4"),
+        (run("a", objective=10.0, bound=10.0), run("b", objective=11.0, bound=11.0), "the bound 11"),
+        (run("a", objective=10.0), run("b", objective=11.0), "the bound 11"),
+        (run("a", "infeasible"), run("b", "approximate", 3.0), "a claims infeasible, but b found 3"),
+        (run("a", "limit", bound=5.0), run("b", "feasible", 4.0, 1.0), "claims the bound 5, but b found 4"),
         (
             run("a", objective=10.0, bound=10.0, sense="max"),
             run("b", "approximate", 10.1, sense="max"),
-            "nothing beats 10, but b found 10.1",
+            "claims the bound 10, but b found 10.1",
         ),
-        (run("a", "unbounded"), run("b", objective=3.0), "a says unbounded, but b says that nothing beats 3"),
-        (run("a", "unbounded"), run("b", "limit", bound=2.0), "but b says that nothing beats 2"),
-        (run("a", "unbounded"), run("b", "infeasible"), "a says unbounded, but b says infeasible"),
-        (run("a", "feasible", 4.0, 5.0), run("b", "limit"), "a says that nothing beats 5, but a found 4"),
+        (run("a", "unbounded"), run("b", objective=3.0), "a claims unbounded, but b claims the bound 3"),
+        (run("a", "unbounded"), run("b", "limit", bound=2.0), "but b claims the bound 2"),
+        (run("a", "unbounded"), run("b", "infeasible"), "a claims unbounded, but b claims infeasible"),
+        (run("a", "feasible", 4.0, 5.0), run("b", "limit"), "a claims the bound 5, but a found 4"),
     ],
 )
 def test_contradictions_are_told(a, b, words):

@@ -1,6 +1,6 @@
 """``t <= log det M`` by a triangular factor: ``[[M, Z], [Z', diag Z]]`` semidefinite, ``t <= sum log Z_ii``.
 
-Z is lower triangular; the greatest sum is that of ``Z = L D`` for ``M = L D L'`` (Ben-Tal and Nemirovski,
+Z is lower triangular; ``Z = L D`` for ``M = L D L'`` gives the greatest sum (Ben-Tal and Nemirovski,
 2001, section 4.2). Takes ``log_det``, gives ``semidefinite_cone``, ``exponential`` and rows: for each element
 of order n one cone of order 2 n, n exponential cones and one row, with n (n + 3) / 2 new columns. Exact.
 """

@@ -88,7 +88,7 @@ def _certified(solution: ModelSolution, rounding: float | None) -> Certificate:
     if conic is not None:
         return certify_conic(conic, own, tolerance)
     if program is None or (program.stages[-1].quadratic is not None and len(program.stages) > 1):
-        words = "nothing is proved of the optimum: the model is neither linear nor conic, or it is too large"
+        words = "the optimum is not proved: the model is neither linear nor conic, or it is too large"
         return certificate_of(own, own, None, None, words)
     if model.lazies:
         program = _with_cuts(model, program)

@@ -206,7 +206,7 @@ def _repaired(program: Program, own: ExactPoint, tolerance: Rational, deadline: 
 
 
 def _inside(program: Program, deadline: Deadline) -> Array | None:
-    """A point of the rows that is as far inside the cones as 1, or as can be; None if there is none."""
+    """A point of the rows at depth 1 inside the cones, or at the largest depth; None if no point exists."""
     count = program.columns
     wide = replace(
         program,

@@ -77,7 +77,7 @@ def _first_gain(better: ExactPoint, point: ExactPoint) -> str:
 
 
 def repaired(near: LinearProgram, own: ExactPoint, tolerance: Rational) -> ExactPoint:
-    """The point next to `own` that satisfies everything, or `own` if there is none within the tolerance."""
+    """A point within the tolerance of `own` that satisfies everything; `own` if no such point is found."""
     nearest = nearest_point(near, own.x)
     if nearest is None:
         return own

@@ -1,4 +1,4 @@
-"""Leximin of convex models: raise all utilities together, fix those that are stuck, repeat with the others.
+"""Leximin of convex models: raise all utilities together, fix the stuck ones, repeat with the others.
 
 A utility whose row has a positive multiplier is as high in every optimum, so that it can be fixed. The
 multipliers add up to 1: every solve fixes at least one. At most n linear programs of n rows. A backend that

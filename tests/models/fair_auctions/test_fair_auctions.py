@@ -227,7 +227,7 @@ def test_evaluation_says_where():
 def test_payments_need_a_rule():
     p = FairAuction([[2, 1], [1, 2]], [1], constraint=OrderedValueStability(f=0.1))
     assert p.solve("highest-bid").decision.payments().payments.tolist() == [[1, 0], [0, 1]]
-    with pytest.raises(DeclarationError, match="says nothing about other bids"):
+    with pytest.raises(DeclarationError, match="is not defined at other bids"):
         p.solve().decision.payments()
 
 
