@@ -11,7 +11,7 @@ from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.models.counting_queries.calibration import gaussian_shift, least_size
 from forcopt.models.counting_queries.classical import needs_delta
-from forcopt.models.counting_queries.problem import CountingQueries, expected_max
+from forcopt.models.counting_queries.problem import CountingQueries
 from forcopt.privacy.noises import BoundedNoise, Noise
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -43,7 +43,7 @@ def bounded(
 
     def limit(log_power: float) -> float:
         m = float(np.exp(log_power))
-        return expected_max(BoundedNoise(power=m, radius=1.0), k) * float(np.exp(guess(m)))
+        return BoundedNoise(power=m, radius=1.0).expected_max(k) * float(np.exp(guess(m)))
 
     def at(m: float, tolerance: float) -> tuple[float, Noise]:
         nonlocal correction, count
@@ -51,7 +51,7 @@ def bounded(
         radius = least_size(real, lambda r: BoundedNoise(power=m, radius=r), start, deadline, tolerance)
         correction, count = log(radius) - guess(m), count + 1
         noise = BoundedNoise(power=m, radius=radius)
-        return expected_max(noise, k), noise
+        return noise.expected_max(k), noise
 
     def objective(log_power: float) -> float:
         nonlocal best

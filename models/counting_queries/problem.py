@@ -14,7 +14,7 @@ from forcopt.privacy.noises import KNorm, Noise, Staircase, TabulatedNoise
 from forcopt.privacy.randomness import Randomness, Release
 from forcopt.problem import Evaluation, Problem
 
-__all__ = ["CountingQueries", "expected_max"]
+__all__ = ["CountingQueries"]
 
 SLACK = 1e-9
 """By how much, relatively, delta may be missed: the accuracy of profiles."""
@@ -91,7 +91,7 @@ class CountingQueries(Problem):
         self._check(law)
         if isinstance(law, KNorm):
             return law.expected_max(self.queries) if self.error == "max" else law.expected_abs(self.queries)
-        return expected_max(law, self.queries if self.error == "max" else 1)
+        return law.expected_max(self.queries if self.error == "max" else 1)
 
     def evaluate(self, decision: Noise | KNorm) -> Evaluation:
         """Evaluate a law of noise.
@@ -178,40 +178,3 @@ class CountingQueries(Problem):
                 )
             if values[0] != -values[-1] or not np.allclose(p, p[::-1], rtol=1e-9, atol=1e-300):
                 raise DeclarationError("the table is not even, so that all ones need not be the worst change")
-
-
-def expected_max(noise: Noise, count: int) -> float:
-    """The mean of the largest ``|X|`` among `count` independent draws of an even noise.
-
-    Parameters
-    ----------
-    noise : Noise
-        Even.
-    count : int
-        At least 1.
-
-    Returns
-    -------
-    float
-        By Gauss-Legendre quadrature between quantiles, relative error about 1e-12; a sum for whole noise.
-
-    Examples
-    --------
-    >>> from forcopt.privacy import Laplace
-    >>> round(expected_max(Laplace(scale=1.0), 4), 10)  # 1 + 1/2 + 1/3 + 1/4
-    2.0833333333
-    """
-    if noise.whole:
-        reach = int(-float(noise.quantile(min(0.25, 1e-18 / count)))) + 2
-        x = np.arange(reach, dtype=float) + 1
-        weight, tail = np.ones(reach), 2 * np.asarray(noise.cdf(-x))
-    else:
-        levels = 10.0 ** -np.linspace(np.log10(2.0), 19 + np.log10(count), 90)
-        extra = 0.5 - 10.0 ** -np.linspace(0.5, 14, 28)[::-1]
-        cuts = np.unique(np.maximum(-noise.quantile(np.concatenate([levels, extra])), 0.0))
-        nodes, w = np.polynomial.legendre.leggauss(12)
-        half = np.diff(cuts)[:, None] / 2
-        x = ((cuts[1:] + cuts[:-1])[:, None] / 2 + half * nodes).ravel()
-        weight, tail = (half * w).ravel(), 2 * noise.cdf(-x)
-    with np.errstate(divide="ignore"):
-        return float(weight @ -np.expm1(count * np.log1p(-np.minimum(tail, 1.0))))

@@ -12,7 +12,7 @@ from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.models.counting_queries.calibration import gaussian_shift, least_size
 from forcopt.models.counting_queries.classical import laplace
-from forcopt.models.counting_queries.problem import CountingQueries, expected_max
+from forcopt.models.counting_queries.problem import CountingQueries
 from forcopt.privacy.noises import GeneralizedGaussian, Noise
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -72,7 +72,7 @@ def shape_search(
 
     def limit(log_shape: float) -> float:
         p = float(np.exp(log_shape))
-        return expected_max(GeneralizedGaussian(shape=p, scale=1.0), k) * sqrt(fisher_information(p))
+        return GeneralizedGaussian(shape=p, scale=1.0).expected_max(k) * sqrt(fisher_information(p))
 
     def at(p: float, tolerance: float) -> tuple[float, float, float]:
         nonlocal correction, count
@@ -81,7 +81,7 @@ def shape_search(
             searched, lambda s: law(p, s, whole), float(np.exp(guess + correction)), deadline, tolerance
         )
         correction, count = log(scale) - guess, count + 1
-        return expected_max(law(p, scale, whole), k), p, scale
+        return law(p, scale, whole).expected_max(k), p, scale
 
     def objective(log_shape: float) -> float:
         nonlocal best

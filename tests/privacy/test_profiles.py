@@ -21,6 +21,7 @@ from forcopt.privacy import (
     Profile,
     RandomizedResponse,
     SimpleRandomSample,
+    Simulated,
     Staircase,
     TabulatedNoise,
 )
@@ -385,6 +386,39 @@ def test_sampled_tables_and_their_compositions_agree_with_enumeration(seed):
         assert sampled.delta(epsilon) <= true * (1 + 1e-8 if single else 1.1) + 1e-9
         bracket = sampled.bracket(epsilon)
         assert bracket.upper >= true * (1 - 1e-9) - 1e-12
+
+
+@pytest.mark.parametrize("shape", [64.0, 200.0, 1000.0])
+@pytest.mark.parametrize("shift", [1e-3, 0.3, 1.4, 2.3])
+def test_steep_shapes_are_nearly_uniform(shape, shift):
+    """The density is flat where ``|x|^shape`` underflows; moved by 2 it hardly overlaps itself.
+
+    The integral of the density is by Simpson's rule, on a grid that is fine where the density falls.
+    """
+    noise = GeneralizedGaussian(shape=shape, scale=1.0)
+    grid = np.concatenate([np.linspace(0, 0.8, 2001), np.linspace(0.8, 1.3, 40_001)[1:]])
+    middle, width = (grid[1:] + grid[:-1]) / 2, np.diff(grid)
+    f = noise.density
+    cumulative = np.append(0.0, np.cumsum(width * (f(grid[1:]) + 4 * f(middle) + f(grid[:-1])) / 6))
+
+    def cdf(x):
+        return 0.5 + np.sign(x) * np.interp(abs(x), grid, cumulative, right=0.5)
+
+    assert cumulative[-1] == pytest.approx(0.5, abs=1e-12)
+    assert float(noise.cdf(-1.01)) == pytest.approx(cdf(-1.01), abs=1e-8)
+    for x in (-0.99, -0.4, 1e-3, 0.7):
+        assert float(noise.cdf(x)) == pytest.approx(cdf(x), abs=1e-8)
+        assert float(noise.quantile(noise.cdf(x))) == pytest.approx(x, abs=1e-9)
+    delta = cdf(shift / 2) - cdf(-shift / 2)
+    assert noise.profile(shift).delta(0.0) == pytest.approx(delta, abs=1e-8)
+    x = noise.sample(20_000, Simulated(0))
+    assert np.mean(np.abs(x) < 0.4) == pytest.approx(2 * cdf(0.4) - 1, abs=0.02)
+
+
+def test_one_release_keeps_its_logarithm_far_out():
+    """The crossing lies where the noise has a mass of 1e-105; by 40 digits of mpmath."""
+    profile = GeneralizedGaussian(shape=1.5, scale=239.54613626850852).profile(2.7479379748886195)
+    assert profile.log_delta(0.10513691099290878) == pytest.approx(-239.6473827314316, rel=1e-9)
 
 
 def test_the_contour_integral_does_not_depend_on_its_line():

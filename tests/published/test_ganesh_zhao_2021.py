@@ -11,7 +11,6 @@ from forcopt.clock import Deadline
 from forcopt.models import CountingQueries, PrivateMechanism
 from forcopt.models.counting_queries.calibration import gaussian_shift, least_size
 from forcopt.models.counting_queries.ganesh_zhao import out_of_range, theorem17_error, theorem17_scale
-from forcopt.models.counting_queries.problem import expected_max
 from forcopt.models.counting_queries.shape_search import fisher_information
 from forcopt.models.counting_queries.sparse_vector import SparseVector
 from forcopt.privacy import GeneralizedGaussian, Laplace
@@ -51,8 +50,8 @@ def test_moments():
     assert GeneralizedGaussian(shape=1, scale=1).moment(1) == pytest.approx(1, abs=1e-12)
     assert GeneralizedGaussian(shape=2, scale=1).moment(1) == pytest.approx(0.5641895835, abs=1e-10)
     assert GeneralizedGaussian(shape=4, scale=1).moment(1) == pytest.approx(0.4888705337, abs=1e-10)
-    assert expected_max(GeneralizedGaussian(shape=1, scale=1), 2) == pytest.approx(1.5, abs=1e-11)
-    assert expected_max(GeneralizedGaussian(shape=2, scale=1), 2) == pytest.approx(
+    assert GeneralizedGaussian(shape=1, scale=1).expected_max(2) == pytest.approx(1.5, abs=1e-11)
+    assert GeneralizedGaussian(shape=2, scale=1).expected_max(2) == pytest.approx(
         math.sqrt(2 / math.pi), abs=1e-11
     )
 
@@ -61,10 +60,9 @@ def test_moments():
 def test_mean_of_the_largest(shape):
     noise = GeneralizedGaussian(shape=shape, scale=1.0)
     for count, value in zip((1, 10, 64, 100, 1000, 10**6), MAXIMA[shape], strict=True):
-        assert expected_max(noise, count) == pytest.approx(value, abs=6e-6)
-        assert expected_max(noise, count) == pytest.approx(noise.expected_max(count), rel=1e-9)
+        assert noise.expected_max(count) == pytest.approx(value, abs=6e-6)
         harmonic = sum(1 / i for i in range(1, count + 1))
-        assert expected_max(Laplace(scale=1.0), count) == pytest.approx(harmonic, rel=1e-11)
+        assert Laplace(scale=1.0).expected_max(count) == pytest.approx(harmonic, rel=1e-11)
 
 
 def test_one_query():
@@ -92,10 +90,10 @@ def test_exact_scales(queries, delta):
         found = scale(p, shape)
         tolerance = {"rel": 1e-6} if shape == 2 else {"rel": 1e-4}
         assert found == pytest.approx(s, **tolerance)
-        assert expected_max(GeneralizedGaussian(shape=shape, scale=found), queries) == pytest.approx(
+        assert GeneralizedGaussian(shape=shape, scale=found).expected_max(queries) == pytest.approx(
             error, rel=1e-4
         )
-    pure = expected_max(Laplace(scale=queries), queries)
+    pure = Laplace(scale=queries).expected_max(queries)
     assert pure == pytest.approx({64: 303.609, 100: 518.738, 1000: 7485.471}[queries], rel=1e-5)
 
 

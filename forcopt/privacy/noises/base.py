@@ -75,6 +75,40 @@ class Noise(Declared):
         """The density at x; the probability of x for a whole noise."""
         return np.exp(self.log_density(x))
 
+    def expected_max(self, count: int) -> float:
+        """The mean of the largest ``|X|`` among independent draws of an even noise.
+
+        Parameters
+        ----------
+        count : int
+            Of draws, at least 1.
+
+        Returns
+        -------
+        float
+            By Gauss-Legendre quadrature between quantiles, relative error about 1e-12; a sum for whole noise.
+
+        Examples
+        --------
+        >>> from forcopt.privacy import Laplace
+        >>> round(Laplace(scale=1.0).expected_max(4), 10)  # 1 + 1/2 + 1/3 + 1/4
+        2.0833333333
+        """
+        if self.whole:
+            reach = int(-float(self.quantile(min(0.25, 1e-18 / count)))) + 2
+            x = np.arange(reach, dtype=float) + 1
+            weight, tail = np.ones(reach), 2 * np.asarray(self.cdf(-x))
+        else:
+            levels = 10.0 ** -np.linspace(np.log10(2.0), 19 + np.log10(count), 90)
+            extra = 0.5 - 10.0 ** -np.linspace(0.5, 14, 28)[::-1]
+            cuts = np.unique(np.maximum(-self.quantile(np.concatenate([levels, extra])), 0.0))
+            nodes, w = np.polynomial.legendre.leggauss(12)
+            half = np.diff(cuts)[:, None] / 2
+            x = ((cuts[1:] + cuts[:-1])[:, None] / 2 + half * nodes).ravel()
+            weight, tail = (half * w).ravel(), 2 * self.cdf(-x)
+        with np.errstate(divide="ignore"):
+            return float(weight @ -np.expm1(count * np.log1p(-np.minimum(tail, 1.0))))
+
     # -- draws -----------------------------------------------------------------------------------------------
 
     def sample(self, size: Any = (), rng: Randomness | None = None) -> Array:

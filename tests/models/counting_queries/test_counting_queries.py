@@ -11,7 +11,6 @@ from forcopt.errors import DeclarationError
 from forcopt.models import CountingQueries
 from forcopt.models.counting_queries.calibration import gaussian_shift, least_size
 from forcopt.models.counting_queries.fisher import fisher_shape
-from forcopt.models.counting_queries.problem import expected_max
 from forcopt.models.counting_queries.shape_search import fisher_information
 from forcopt.models.counting_queries.sparse_vector import SparseVector
 from forcopt.privacy import (
@@ -70,7 +69,7 @@ def test_all_ones_are_the_worst_change():
         law = p
         for _ in range(k - 1):
             law = np.multiply.outer(law, p)
-        assert expected_max(TabulatedNoise(p), k) == pytest.approx(float((grid * law).sum()), abs=1e-12)
+        assert TabulatedNoise(p).expected_max(k) == pytest.approx(float((grid * law).sum()), abs=1e-12)
 
 
 @pytest.mark.parametrize("queries, delta", [(1, 0.01), (2, 0.01), (500, 1e-8)])
