@@ -21,6 +21,9 @@ from forcopt.problem import Handles
 
 __all__ = ["milp", "misocp"]
 
+_BESIDE = 200
+"""Random points beside a solver's point at which a change of label is looked for, at each distance."""
+
 
 @RobustnessRadius.formulation("milp", exact=True, cites="Tjeng, Xiao, Tedrake (2019), equations (2) to (9)")
 def milp(problem: RobustnessRadius, model: Model) -> Handles:
@@ -56,6 +59,8 @@ def misocp(problem: RobustnessRadius, model: Model) -> Handles:
 def _write(problem: RobustnessRadius, model: Model) -> Handles:
     net, x, d = problem.classifier, problem.point, len(problem.point)
     assert isinstance(net, ReLUNetwork)
+    if problem.is_misclassified:
+        return _unmoved(problem, model)
     sign = 1.0 if problem.label == 1 else -1.0
     low, high = problem.limits
     known = attack(problem, 5, 20, np.random.default_rng(0), Trace(Deadline(5.0)))
@@ -104,10 +109,7 @@ def _write(problem: RobustnessRadius, model: Model) -> Handles:
         values, bottom, top = after, np.maximum(least, 0), np.maximum(largest, 0)
     output = (values @ net.weights[-1] + net.biases[-1])[0]
     scale = float(np.abs(net.weights[-1]).max() or 1.0)
-    if problem.is_misclassified:
-        model.subject_to(radius <= 0)
-    else:
-        model.subject_to(sign * output / scale <= 0)
+    model.subject_to(sign * output / scale <= 0)
 
     def decision(result: ModelSolution) -> Array:
         return _confirmed(problem, np.clip(x + unit * result[move], *problem.limits))
@@ -118,6 +120,20 @@ def _write(problem: RobustnessRadius, model: Model) -> Handles:
 
     return Handles(
         radius * 1.0, decision, start, unit=unit, moved=move * unit + x, radius=radius * unit, output=output
+    )
+
+
+def _unmoved(problem: RobustnessRadius, model: Model) -> Handles:
+    """The radius 0 of a point with another label, without the network."""
+    assert isinstance(problem.classifier, ReLUNetwork)
+    radius = model.variable(model.unused_name("radius"), lower=0)
+    return Handles(
+        radius * 1.0,
+        lambda result: problem.point.copy(),
+        lambda decision: {radius: np.zeros(())},
+        moved=0.0 * radius + problem.point,
+        radius=radius * 1.0,
+        output=0.0 * radius + float(problem.classifier.outputs(problem.point[None])[0]),
     )
 
 
@@ -140,21 +156,29 @@ def _first_layer(
 
 
 def _confirmed(problem: RobustnessRadius, moved: Array) -> Array:
-    """A point beside a solver's, at which the network itself changes its label, if one is near."""
+    """A point beside a solver's at which the network itself changes its label, if one is near.
+
+    A solver keeps rows up to its tolerance. Steps of Newton's method lead to the output 0, from the point
+    and, as gradients mislead at kinks, from points beside it, the nearest first.
+    """
     net = problem.classifier
     assert isinstance(net, ReLUNetwork)
-    if problem.changed(moved[None])[0]:
-        return moved
-    sign = 1.0 if problem.label == 1 else -1.0
-    _, slopes = net.gradients(moved[None])
-    direction = sign * slopes[0]
-    size = float(np.linalg.norm(direction))
-    if size == 0:
-        return moved
-    direction = np.sign(direction) if problem.norm == "linf" else direction / size
+    sign, d = (1.0 if problem.label == 1 else -1.0), len(moved)
     reach = max(float(problem.lengths(moved)), 1e-9)
-    for step in reach * np.geomspace(1e-12, 1e-4, 33):
-        nearby = np.clip(moved - step * direction, *problem.limits)
-        if problem.changed(nearby[None])[0]:
-            return np.asarray(nearby)
+    rng, outward = np.random.default_rng(0), (moved - problem.point) / reach
+    for step in (0.0, *reach * np.geomspace(1e-15, 1e-3, 25)):
+        beside = np.concatenate([np.zeros((1, d)), outward[None], rng.uniform(-1, 1, (_BESIDE, d))])
+        near = moved + step * beside[: None if step else 1]
+        for _ in range(4):
+            near = np.clip(near, *problem.limits)
+            changed = near[problem.changed(near)]
+            for k in problem.lengths(changed).argsort():  # alone: many at once may round otherwise
+                if problem.changed(changed[k][None])[0]:
+                    return np.asarray(changed[k])
+            outputs, slopes = net.gradients(near)
+            direction = np.sign(slopes) if problem.norm == "linf" else slopes
+            gain = (direction * slopes).sum(axis=1)
+            size = np.divide(sign * outputs, gain, out=np.zeros_like(gain), where=gain > 0)
+            size += step / np.maximum(problem.lengths(problem.point + direction), 1e-300)
+            near = near - sign * size[:, None] * direction
     return moved

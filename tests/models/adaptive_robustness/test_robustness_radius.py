@@ -221,6 +221,55 @@ def test_the_milp_on_every_backend(seed):
         assert answers[0].objective - 1e-6 <= l2.objective <= 2 * answers[0].objective + 1e-6
 
 
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("inputs", [1e-3, 1.0, 1e3])
+def test_changes_are_confirmed_at_any_scale(seed, inputs):
+    """Of inputs and outputs; the solvers' tolerances are absolute."""
+    rng = np.random.default_rng([seed, round(inputs * 1000)])
+    d, outputs = int(rng.integers(1, 5)), float(rng.choice([1e-4, 1.0, 1e4]))
+    plain = random_network(rng, d, 6, 6, 1)
+    net = ReLUNetwork(
+        [plain.weights[0] / inputs, plain.weights[1], plain.weights[2] * outputs],
+        [plain.biases[0], plain.biases[1], plain.biases[2] * outputs],
+    )
+    x = rng.normal(size=d)
+    label = int(plain.predict(x[None])[0])
+    for norm, method in (("linf", "milp@highs"), ("linf", "milp@scip"), ("l2", "misocp@scip")):
+        unit = RobustnessRadius(plain, x, label, norm, box=(x - 4, x + 4)).solve(method)
+        p = RobustnessRadius(net, x * inputs, label, norm, box=(inputs * (x - 4), inputs * (x + 4)))
+        s = p.solve(method)
+        assert s.status == unit.status
+        if s.status == "optimal":
+            assert s.evaluation.feasible and s.evaluation.metrics["confirmed"] == 1
+            assert s.objective / inputs == pytest.approx(unit.objective, rel=1e-4, abs=1e-7)
+
+
+def test_a_change_at_a_kink_is_confirmed():
+    """The label changes in a narrow cone behind the nearest point, where the gradient leads elsewhere."""
+    first = [[1.0, 0.0, 1.0, -1.0], [0.0, 1.0, -1.0, 1.0]]
+    net = ReLUNetwork([first, [[1.0], [1.0], [-40.0], [-40.0]]], [[0.0] * 4, [-2.0]])
+    p = RobustnessRadius(net, [0.0, 0.0], 0, "linf", box=(-3, 3))  # x + y - 40 |x - y| > 2
+    for method in ("milp@highs", "milp@scip"):
+        s = p.solve(method)
+        assert s.status == "optimal" and s.objective == pytest.approx(1.0, abs=1e-6)
+        assert s.evaluation.metrics["confirmed"] == 1
+    s = p.replace(norm="l2").solve()
+    assert s.objective == pytest.approx(2**0.5, abs=1e-5) and s.evaluation.metrics["confirmed"] == 1
+
+
+def test_misclassified_points_need_no_network():
+    """Weights of 1e-25, as training with a penalty leaves them, and balls of radius 0."""
+    rng = np.random.default_rng(0)
+    net = random_network(rng, 20, 10, 10, 1)
+    weights = [np.where(rng.random(w.shape) < 0.5, w, 1e-25 * w) for w in net.weights]
+    net = ReLUNetwork(weights, net.biases)
+    for x in rng.normal(size=(5, 20)):
+        for norm, backend in (("linf", "highs"), ("linf", "scip"), ("l2", "scip")):
+            s = RobustnessRadius(net, x, 1 - int(net.predict(x[None])[0]), norm).solve(backend=backend)
+            assert s.status == "optimal" and s.objective == 0 == s.bound
+            assert (s.decision == x).all() and s.model_solution.model.column_count == 1
+
+
 def test_no_attack_is_better_than_the_milp_on_200_points():
     rng = np.random.default_rng(7)
     net = random_network(rng, 3, 6, 1)
