@@ -1,6 +1,7 @@
 """Groups, their rates, and fairness constraints on them, shared by every learning problem."""
 
 from forcopt.fairness.calibration import calibration_gaps
+from forcopt.fairness.merged import Merged
 from forcopt.fairness.notions import (
     AllOf,
     BoundedGroupLoss,
@@ -67,6 +68,7 @@ __all__ = [
     "FalsePositiveParity",
     "GroupRates",
     "InGroupFairness",
+    "Merged",
     "Notion",
     "PairwiseFairness",
     "PairwiseStability",

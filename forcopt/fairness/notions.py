@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -62,6 +62,16 @@ class Notion(Declared):
         needs. By default the same as `rows`.
         """
         return self.rows(rates)
+
+    def demands(self, rates: GroupRates) -> Iterator[tuple[Rate, GroupRates]]:
+        """Each linear rate of the notion, with the rates of the groups that it compares."""
+        yield from ((rate, rates) for rate in self.rates if rate.is_linear)
+
+    def by(self, column: str, values: Mapping[str, str]) -> Notion:
+        """The same notion over unions of groups, see `Merged`."""
+        from forcopt.fairness.merged import Merged
+
+        return Merged(notion=self, column=column, values=dict(values))
 
     @property
     def records(self) -> Array:
@@ -336,6 +346,11 @@ class AllOf(Notion):
     def inequalities(self, rates: GroupRates) -> list[Constraint]:
         """The inequalities of all of them."""
         return [row for notion in self.notions for row in notion.inequalities(rates)]
+
+    def demands(self, rates: GroupRates) -> Iterator[tuple[Rate, GroupRates]]:
+        """The demands of all of them."""
+        for notion in self.notions:
+            yield from notion.demands(rates)
 
     @property
     def records(self) -> Array:

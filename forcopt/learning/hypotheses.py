@@ -37,7 +37,7 @@ class Constant:
 
     def predict(self, X: Any) -> Array:
         """The label, once for each row of X."""
-        return np.full(len(X), self.label, dtype=np.int64)
+        return np.full(np.shape(X)[0], self.label, dtype=np.int64)
 
     def __repr__(self) -> str:
         return f"always {self.label}"

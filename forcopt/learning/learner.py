@@ -190,4 +190,4 @@ class LearnerOracle(Oracle):
 
     def constants(self) -> list[Hypothesis]:
         """Both constants: the oracle's results if all costs have one sign."""
-        return constants(len(self.features))
+        return constants(self.features.shape[0])

@@ -134,9 +134,7 @@ def generate(
             reason = "the learner finds no classifier that improves the mixture"
         return nearby
 
-    def explore(
-        dual: Duals, costs: Array, multipliers: Array, multiples: tuple[float, ...]
-    ) -> list[Column]:
+    def explore(dual: Duals, costs: Array, multipliers: Array, multiples: tuple[float, ...]) -> list[Column]:
         """The answers of a heuristic oracle to other prices may suit these prices."""
         nonlocal lower
         for multiple in multiples:

@@ -13,6 +13,7 @@ from forcopt.errors import DeclarationError
 from forcopt.fairness import GroupRates
 from forcopt.learning import Classifier, Hypothesis, RandomizedPolicy
 from forcopt.learning.files import PolicyFile, classifier_from_dict, classifier_to_dict
+from forcopt.models.fair_classification.features import as_table
 
 __all__ = ["RandomizedClassifier", "SeesGroups"]
 
@@ -97,7 +98,7 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
 
     def votes(self, X: Any) -> Array:
         """The prediction of each classifier for each row of X, shape ``(len(classifiers), n)``."""
-        features = np.asarray(X, dtype=float)  # as they were learnt from: a frame's names say nothing
+        features = as_table(X)  # without the names of a frame's columns, as in training
         return np.array([np.asarray(c.predict(features), dtype=float) for c in self.classifiers])
 
     def probability(self, records: Any) -> Array:

@@ -17,8 +17,9 @@ from forcopt.errors import DeclarationError
 from forcopt.fairness import DemographicParity, Notion
 from forcopt.learning import Hypotheses, Learner
 from forcopt.models.fair_classification.decision import RandomizedClassifier, SeesGroups
-from forcopt.models.fair_classification.group_aware import GroupAware, check_seed, draw, subset
+from forcopt.models.fair_classification.group_aware import GroupAware, accepted, draw, subset
 from forcopt.models.fair_classification.problem import FairClassification
+from forcopt.privacy import PrivacyBudget
 from forcopt.problem import Solution
 from forcopt.status import Status
 
@@ -36,7 +37,7 @@ class TrainingReport:
     status : Status
         How far the policy can be trusted.
     error : float
-        The training error.
+        The training error; NaN for a private policy.
     bound : float
         On the least training error of a fair policy; infinite if none is known.
     violations : dict[str, float]
@@ -63,14 +64,15 @@ class TrainingReport:
 
     @classmethod
     def of(cls, solution: Solution) -> TrainingReport:
-        """The report of a solution."""
+        """The report of a solution; of a private one without error, violations and rates."""
         assert solution.evaluation is not None
+        private = solution.private
         return cls(
             status=solution.status,
-            error=solution.objective,
-            bound=solution.bound,
-            violations=dict(solution.evaluation.violations),
-            metrics=dict(solution.evaluation.metrics),
+            error=np.nan if private else solution.objective,
+            bound=-np.inf if private else solution.bound,
+            violations={} if private else dict(solution.evaluation.violations),
+            metrics={} if private else dict(solution.evaluation.metrics),
             method=solution.method,
             message=solution.message,
             iterations=solution.iterations,
@@ -89,14 +91,18 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
     learner : estimator or Hypotheses, optional
         A scikit-learn classifier that takes ``sample_weight``, or a class of hypotheses; logistic regression
         on standardised features by default.
-    method : str, default "column-generation"
-        Of `FairClassification`.
+    method : str, optional
+        Of `FairClassification`; by default ``column-generation``, with `privacy` ``dp-oracle-learner``.
     options : Mapping[str, Any], optional
         Of the method, such as ``{"accuracy": 1e-4, "time_limit": 60}``.
     sensitive : str, int, sequence of these, or callable, optional
         Where the group of a record is found if ``sensitive_features`` is not given to `fit`: columns of X by
         name (of a frame) or position, which are then no features; or a function of X that returns the groups.
-        Several columns are crossed.
+    combine : {"cross", "each"}, default "cross"
+        With several sensitive columns, whether the constraint holds over the groups that they form together,
+        or over the values of each column for itself.
+    privacy : PrivacyBudget, optional
+        Let the policy be private in the groups of the records, see `FairClassification`.
     draws : {"record", "row"}, default "record"
         Whether `predict` draws for each record, or once for all records with the same features; see Notes.
     random_state : int or numpy.random.Generator, optional
@@ -114,7 +120,8 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
         them itself (nearest neighbours do), and for the classes `AllFunctions` and `Finite`, which are
         tables of records.
     report_ : TrainingReport
-        Training error, bound, violations, and why the method ended.
+        Training error, bound, violations, and why the method ended; with `privacy` the message alone, as all
+        else is of the true groups.
     solution_ : Solution
         Only with ``keep_solution=True``.
     n_features_in_ : int
@@ -152,10 +159,12 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
         self,
         constraint: Notion | None = None,
         learner: Any = None,
-        method: str = "column-generation",
+        method: str | None = None,
         options: Mapping[str, Any] | None = None,
         *,
         sensitive: Any = None,
+        combine: Literal["cross", "each"] = "cross",
+        privacy: PrivacyBudget | None = None,
         draws: Literal["record", "row"] = "record",
         random_state: Any = None,
         keep_solution: bool = False,
@@ -165,6 +174,8 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
         self.method = method
         self.options = options
         self.sensitive = sensitive
+        self.combine = combine
+        self.privacy = privacy
         self.draws = draws
         self.random_state = random_state
         self.keep_solution = keep_solution
@@ -182,8 +193,8 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
             One of two labels for each record.
         sensitive_features : array_like, optional
             The group of each record, missing or observed through a channel as `FairClassification` allows; a
-            table of several columns is crossed. Needed, here or by `sensitive`, if the constraint looks at
-            groups.
+            table of several columns is combined by `combine`. Needed, here or by `sensitive`, if the
+            constraint looks at groups.
         sample_weight : array_like, optional
             The weight of each record in the error and in the rates, shape ``(n,)``.
 
@@ -200,17 +211,18 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
         self._check_parameters()
         constraint = UNCONSTRAINED if self.constraint is None else self.constraint
         given, X_given = sensitive_features, X
-        X, y = validate_data(self, self._features(X), y)
+        X, y = validate_data(self, self._features(X), y, **self._accepted())
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         if len(self.classes_) != 2:
             raise DeclarationError(
                 f"y has {len(self.classes_)} classes; Only binary classification is supported, with 2 classes"
             )
-        groups = self._groups(X_given, given, constraint)
+        groups, constraint = self._groups(X_given, given, constraint)
         labels = np.searchsorted(self.classes_, y)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
-        if weights is not None and (weights == 0).any():  # as if these records were left out
+        # as if these records were left out; pairs name records by position, so that all stay
+        if weights is not None and (weights == 0).any() and not len(constraint.records):
             kept = weights > 0
             X, labels, weights = X[kept], labels[kept], weights[kept]
             groups = None if groups is None else subset(groups, kept)
@@ -223,6 +235,7 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
             constraint=constraint,
             weights=weights,
             hypotheses=hypotheses,
+            privacy=self.privacy,
         )
         options = dict(self.options or {})
         if "accountant" in options:
@@ -247,12 +260,13 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
             del self.solution_
         return self
 
+    def _accepted(self) -> dict[str, Any]:
+        """The tables that the learner takes, for ``validate_data``."""
+        return accepted(self.learner.estimator if isinstance(self.learner, Learner) else self.learner)
+
     def _check_parameters(self) -> None:
-        if self.constraint is not None and not isinstance(self.constraint, Notion):
-            raise DeclarationError(f"constraint is {self.constraint!r}; it must be a fairness notion or None")
-        if self.draws not in ("record", "row"):
-            raise DeclarationError(f"draws is {self.draws!r}; it must be 'record' or 'row'")
-        seed = check_seed(self.random_state)
+        self._check_front()
+        seed = self.random_state
         if self.draws == "row" and not (seed is None or isinstance(seed, Integral)):
             raise DeclarationError(
                 f"random_state is {seed!r}; draws='row' needs an int of at least 0 or None"
@@ -263,7 +277,11 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
     def probability(self, X: Any) -> Array:
         """The probability of the second class for each row, shape ``(n,)``."""
         check_is_fitted(self)
-        return self.policy_.probability(validate_data(self, self._features(X), reset=False))
+        return self.policy_.probability(self._table(X))
+
+    def _table(self, X: Any) -> Any:
+        """The features of records to predict, checked."""
+        return validate_data(self, self._features(X), reset=False, **self._accepted())
 
     def predict_proba(self, X: Any) -> Array:
         """The probabilities of both classes, shape ``(n, 2)``."""
@@ -284,7 +302,7 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
             Members of ``classes_``, shape ``(n,)``.
         """
         check_is_fitted(self)
-        X = validate_data(self, self._features(X), reset=False)
+        X = self._table(X)
         positive = self.policy_.probability(X)
         ones = draw(positive, X, self.draws, self.random_state)
         return np.asarray(self.classes_[ones.astype(np.int64)])
@@ -292,5 +310,8 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
+        taken = self._accepted()
+        tags.input_tags.sparse = bool(taken.get("accept_sparse"))
+        tags.input_tags.allow_nan = taken.get("ensure_all_finite") == "allow-nan"
         tags.non_deterministic = self.constraint is not None and self.draws == "record"
         return tags

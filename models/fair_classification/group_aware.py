@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
+from itertools import pairwise
 from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
+from sklearn.utils import get_tags
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.fairness import Notion
+from forcopt.fairness import AllOf, Notion
 from forcopt.fairness.records import is_missing
 from forcopt.learning import systematic_draw
-from forcopt.learning.lookup import distinct_rows
 from forcopt.models.fair_classification.options import is_whole
 from forcopt.privacy import ObservedGroups
 
-__all__ = ["GroupAware", "check_seed", "crossed", "draw", "subset"]
+__all__ = ["GroupAware", "accepted", "check_seed", "combined", "draw", "subset"]
 
 
 class GroupAware:
-    """A mixin for estimators with the parameters `constraint` and `sensitive`."""
+    """A mixin for estimators with the parameters `constraint`, `sensitive`, `combine` and `draws`."""
 
     constraint: Notion | None
     sensitive: Any
+    combine: Literal["cross", "each"]
+    draws: Literal["record", "row"]
+    random_state: Any
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters; with `deep` those of the learner and the fields of the constraint, too."""
@@ -47,18 +53,23 @@ class GroupAware:
             self.constraint = type(self.constraint)(**{**fields, **changed})
         return self
 
-    def _groups(self, X: Any, given: Any, constraint: Notion) -> Any:
-        """The group of each record; None if no constraint looks at groups."""
+    def _groups(self, X: Any, given: Any, constraint: Notion) -> tuple[Any, Notion]:
+        """The group of each record and the constraint over these groups; no groups if none are looked at."""
+        names: list[str] | None = None
         if given is None and self.sensitive is not None:
-            by_function = callable(self.sensitive)
-            given = self.sensitive(X) if by_function else _columns(X, self._positions(X))
+            if callable(self.sensitive):
+                given = self.sensitive(X)
+            else:
+                given, names = _columns(X, self._positions(X))
         if given is None:
             if self.constraint is not None and constraint.rates:
                 raise DeclarationError(
                     f"sensitive_features is None; {self.constraint!r} looks at the groups of records"
                 )
-            return None
-        return crossed(given)
+            return None, constraint
+        if not (hasattr(given, "columns") or np.ndim(given) == 2):
+            return given, constraint
+        return combined(given, constraint, self.combine, names)
 
     def _positions(self, X: Any) -> list[int]:
         """The positions of the sensitive columns."""
@@ -83,7 +94,29 @@ class GroupAware:
         if not positions:
             return X
         kept = [j for j in range(np.shape(X)[1]) if j not in positions]
-        return X.iloc[:, kept] if hasattr(X, "iloc") else np.asarray(X)[:, kept]
+        return X.iloc[:, kept] if hasattr(X, "iloc") else _array(X)[:, kept]
+
+    def _check_front(self) -> None:
+        """Refuse parameters that both fronts share."""
+        if self.constraint is not None and not isinstance(self.constraint, Notion):
+            raise DeclarationError(f"constraint is {self.constraint!r}; it must be a fairness notion or None")
+        for name, allowed in (("draws", ("record", "row")), ("combine", ("cross", "each"))):
+            if getattr(self, name) not in allowed:
+                raise DeclarationError(
+                    f"{name} is {getattr(self, name)!r}; it must be {' or '.join(map(repr, allowed))}"
+                )
+        check_seed(self.random_state)
+
+
+def accepted(estimator: Any) -> dict[str, Any]:
+    """The tables that an estimator of scikit-learn takes, as arguments of ``validate_data``."""
+    if not hasattr(estimator, "__sklearn_tags__") or isinstance(estimator, type):
+        return {}
+    tags = get_tags(estimator).input_tags
+    return {
+        "accept_sparse": "csr" if tags.sparse else False,
+        "ensure_all_finite": "allow-nan" if tags.allow_nan else True,
+    }
 
 
 def check_seed(seed: Any) -> Any:
@@ -109,20 +142,20 @@ def draw(probability: Array, rows: Any, draws: Literal["record", "row"], seed: A
     ----------
     probability : Array
         Of true, shape ``(n,)``.
-    rows : array_like
+    rows : ndarray or sparse array
         Features that distinguish records, shape ``(n, d)``.
     draws : {"record", "row"}
         Whether equal rows are sampled systematically, or share one number.
     seed : int, numpy.random.Generator or numpy.random.RandomState, optional
         The source of randomness.
     """
-    table = np.asarray(rows, dtype=np.float64)
     if draws == "row":
-        return _row_numbers(table, 0 if seed is None else int(seed)) < probability
+        return _row_numbers(rows, 0 if seed is None else int(seed)) < probability
     ones = np.asarray(probability >= 1.0)
     mixed = np.flatnonzero((probability > 0.0) & (probability < 1.0))
     if len(mixed):
-        strata = distinct_rows(table[mixed])[1]
+        # two rows with one number would share a stratum, which changes no probability
+        strata = np.unique(_row_numbers(rows[mixed], 0), return_inverse=True)[1]
         ones[mixed] = systematic_draw(probability[mixed], strata, _generator(seed))
     return ones
 
@@ -133,19 +166,71 @@ def _generator(seed: Any) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def _columns(X: Any, positions: list[int]) -> Any:
-    table = X.iloc[:, positions].to_numpy() if hasattr(X, "iloc") else np.asarray(X)[:, positions]
-    return table[:, 0] if len(positions) == 1 else table
+def _array(X: Any) -> Any:
+    return csr_array(X) if issparse(X) else np.asarray(X)
 
 
-def crossed(given: Any) -> Any:
-    """One column of groups; several columns are crossed, and a record that misses one of them misses all."""
-    if hasattr(given, "columns") or np.ndim(given) == 2:
-        table = np.asarray(given, dtype=object)
-        if table.shape[1] == 1:
-            return table[:, 0].tolist()
-        return [None if any(map(is_missing, row)) else " & ".join(map(str, row)) for row in table.tolist()]
-    return given
+def _columns(X: Any, positions: list[int]) -> tuple[Any, list[str]]:
+    """Columns of a table and their names; a single one as a vector."""
+    if hasattr(X, "iloc"):
+        table, names = X.iloc[:, positions].to_numpy(), [str(X.columns[j]) for j in positions]
+    else:
+        table, names = _array(X)[:, positions], [f"column {j}" for j in positions]
+        table = table.toarray() if issparse(table) else table
+    return (table[:, 0] if len(positions) == 1 else table), names
+
+
+def combined(
+    given: Any, constraint: Notion, combine: Literal["cross", "each"], names: list[str] | None = None
+) -> tuple[list[str | None], Notion]:
+    """One column of groups for several sensitive columns, and the constraint over these groups.
+
+    Parameters
+    ----------
+    given : array_like
+        Shape ``(n, c)``; an array or a frame.
+    constraint : Notion
+        The notion to demand.
+    combine : {"cross", "each"}
+        Whether it holds over the groups that the columns form together, or over the values of each column for
+        itself.
+    names : list[str], optional
+        Of the columns; those of a frame, else ``column 0``, ...
+
+    Returns
+    -------
+    tuple[list[str or None], Notion]
+        The group of each record, such as ``sex=f & race=u``. If columns are crossed, a record that misses a
+        value has no group; else it counts in the other columns.
+
+    Raises
+    ------
+    DeclarationError
+        For values that cannot be distinguished as text.
+    """
+    if names is None:
+        frame = hasattr(given, "columns")
+        names = list(map(str, given.columns)) if frame else [f"column {j}" for j in range(np.shape(given)[1])]
+    table = np.asarray(given, dtype=object)
+    if table.shape[1] == 1:
+        return table[:, 0].tolist(), constraint
+    rows = [tuple(None if is_missing(v) else str(v) for v in row) for row in table.tolist()]
+    titles: dict[str, tuple[str | None, ...]] = {}
+    for row in dict.fromkeys(rows):
+        title = " & ".join(f"{name}={'?' if v is None else v}" for name, v in zip(names, row, strict=True))
+        if title in titles:
+            raise DeclarationError(f"sensitive_features: two groups have the name {title!r}; rename values")
+        titles[title] = row
+    title_of = {row: title for title, row in titles.items()}
+    if combine == "cross":
+        return [None if None in row else title_of[row] for row in rows], constraint
+    parts = constraint.notions if isinstance(constraint, AllOf) else (constraint,)
+    demands = [part for part in parts if len(part.records)]
+    for j, name in enumerate(names):
+        values = {title: row[j] for title, row in titles.items()}
+        known = {title: value for title, value in values.items() if value is not None}
+        demands += [part.by(name, known) for part in parts if not len(part.records)]
+    return [title_of[row] for row in rows], AllOf(notions=tuple(demands))
 
 
 def subset(groups: Any, kept: Array) -> Any:
@@ -158,9 +243,22 @@ def subset(groups: Any, kept: Array) -> Any:
     return [value for value, keep in zip(column, kept.tolist(), strict=True) if keep]
 
 
-def _row_numbers(X: Array, seed: int) -> Array:
-    """A number in [0, 1) for each row that looks random but depends on row and seed only (splitmix64)."""
-    words = np.ascontiguousarray(X + 0.0).view(np.uint64)
+def _row_numbers(X: Any, seed: int) -> Array:
+    """A number in [0, 1) for each row that looks random but depends on row and seed only.
+
+    Splitmix64 for arrays, BLAKE2 of the entries for sparse ones.
+    """
+    if issparse(X):
+        table = csr_array(X)
+        key = seed.to_bytes(16, "little")
+        words = []
+        for start, end in pairwise(table.indptr.tolist()):
+            kept = start + np.flatnonzero(table.data[start:end] != 0)
+            entries = table.indices[kept].astype(np.int64).tobytes() + table.data[kept].tobytes()
+            words.append(int.from_bytes(blake2b(entries, digest_size=8, key=key).digest(), "little"))
+        return np.asarray((np.array(words, dtype=np.uint64) >> np.uint64(11)).astype(np.float64) * 2.0**-53)
+    numbers = np.ascontiguousarray(np.asarray(X, dtype=np.float64) + 0.0)
+    words = np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64)
     state = np.full(len(words), seed, dtype=np.uint64)
     with np.errstate(over="ignore"):
         for word in words.T:

@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.fairness import GroupRates, Notion, Rate
+from forcopt.fairness import AllOf, GroupRates, Merged, Notion, Rate
 from forcopt.language.model import Model
 from forcopt.learning.halfspaces import RegressionOracle
 from forcopt.models.fair_classification.options import check_options
@@ -112,20 +112,23 @@ def rate_rows(constraint: Notion, groups: tuple[str, ...]) -> tuple[Array, Array
     Raises
     ------
     DeclarationError
-        For a notion that looks at records one by one.
+        For a notion that looks at records one by one, or at unions of groups.
     """
     if len(constraint.records):
         raise DeclarationError("dp-oracle-learner takes demands on rates of groups, not on single records")
+    parts = constraint.notions if isinstance(constraint, AllOf) else (constraint,)
+    if any(isinstance(part, Merged) for part in parts):
+        raise DeclarationError("dp-oracle-learner takes demands on rates of groups, not of their unions")
     model = Model("rates")
     rows = constraint.inequalities(_Free(model, constraint.rates, groups))
     model.subject_to(rows)
-    parts, ends = [np.zeros((0, model.column_count))], [np.zeros(0)]
+    matrices, ends = [np.zeros((0, model.column_count))], [np.zeros(0)]
     for row in rows:
         matrix = row.expression.linear_rows().matrix(model.column_count).toarray()
         low, high = row.row_bounds()
-        parts += [matrix[np.isfinite(high)], -matrix[np.isfinite(low)]]
+        matrices += [matrix[np.isfinite(high)], -matrix[np.isfinite(low)]]
         ends += [high[np.isfinite(high)], -low[np.isfinite(low)]]
-    return np.vstack(parts), np.concatenate(ends)
+    return np.vstack(matrices), np.concatenate(ends)
 
 
 def sensitivity(constraint: Notion, groups: tuple[str, ...], floor: float) -> Sensitivity:

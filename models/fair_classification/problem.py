@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from pydantic import BeforeValidator, ValidationInfo, field_validator, model_validator
+from scipy.sparse import issparse
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers, Numbers
@@ -25,6 +26,7 @@ from forcopt.fairness import (
 )
 from forcopt.learning import Hypotheses, Learner, Oracle
 from forcopt.models.fair_classification.decision import RandomizedClassifier, SeesGroups
+from forcopt.models.fair_classification.features import Features, has_missing
 from forcopt.models.fair_classification.groups import Groups
 from forcopt.models.fair_classification.lagrangian import Lagrangian, SaddleGaps
 from forcopt.models.fair_classification.moments import Moments
@@ -45,8 +47,9 @@ class FairClassification(Problem):
 
     Attributes
     ----------
-    features : Numbers
-        Of the n records, shape ``(n, d)``; arrays or a pandas frame of numbers.
+    features : Features
+        Of the n records, shape ``(n, d)``; arrays or a pandas frame of numbers. With a `Learner` also a
+        sparse array of scipy, and NaN where a value is missing, if its estimator takes them.
     labels : Integers
         0 or 1 for each record.
     groups : Groups
@@ -93,7 +96,7 @@ class FairClassification(Problem):
     family: ClassVar[str] = "learning"
     default_method: ClassVar[str] = "column-generation"
 
-    features: Numbers
+    features: Features
     labels: Annotated[Integers, BeforeValidator(lambda v: read_binary(v, "the array"))]
     groups: Groups
     constraint: Notion
@@ -114,7 +117,7 @@ class FairClassification(Problem):
     @classmethod
     def _fits(cls, column: Array | None, info: ValidationInfo) -> Array | None:
         if column is not None and "features" in info.data:
-            n = len(info.data["features"])
+            n = info.data["features"].shape[0]
             if column.shape != (n,):
                 raise DeclarationError(
                     f"the shape is {column.shape}; it must be ({n},), as features has {n} rows"
@@ -134,6 +137,14 @@ class FairClassification(Problem):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         n = len(self.labels)
+        if not isinstance(self.hypotheses, Learner):
+            kind = "the default learner" if self.hypotheses is None else type(self.hypotheses).__name__
+            if has_missing(self.features):
+                raise DeclarationError(f"features holds NaN; {kind} takes no missing values, a Learner may")
+            if issparse(self.features):
+                raise DeclarationError(
+                    f"features is sparse; {kind} takes dense features only, a Learner both"
+                )
         if len(self.groups.codes) != n:
             raise DeclarationError(f"groups has {len(self.groups.codes)} entries for {n} records")
         records = self.constraint.records
@@ -150,13 +161,13 @@ class FairClassification(Problem):
                         f"records are missing; {type(notion).__name__} compares two groups or more"
                     )
         given = self.moments.mass
-        for rate in (r for r in self.constraint.rates if r.is_linear):
-            rates = GroupRates(np.zeros_like(given), given, self.groups.names)
+        nobody = GroupRates(np.zeros_like(given), given, self.groups.names)
+        for rate, rates in self.constraint.demands(nobody):
             if self.groups.channel is not None and not rates.defines(rate):
                 a = int(np.argmin(rates.total(rate.given)))
                 raise DeclarationError(
                     f"groups: seen through the channel, the estimated number of records of group "
-                    f"{self.groups.names[a]!r} over which the {rate.name} is taken is "
+                    f"{rates.groups[a]!r} over which the {rate.name} is taken is "
                     f"{rates.total(rate.given)[a]:.4g}; it must be positive: too few records for this epsilon"
                 )
             rates.rate(rate)

@@ -144,9 +144,8 @@ class FairPostprocessing(Problem):
             raise DeclarationError(
                 f"constraint: {type(self.constraint).__name__} looks at single records; counts tell of groups"
             )
-        for rate in self.constraint.rates:
-            if rate.is_linear:
-                self.base.rate(rate)
+        for rate, base in self.constraint.demands(self.base):
+            base.rate(rate)
         if self.privacy is not None and self.privacy.delta:
             raise DeclarationError("privacy.delta is positive; Laplace noise needs none")
         floor = None if self.privacy is None else self.privacy.floor

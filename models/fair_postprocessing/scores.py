@@ -117,9 +117,8 @@ class ScorePostprocessing(Problem):
         if self.privacy is not None and (self.privacy.delta or self.privacy.floor is not None):
             raise DeclarationError("privacy: Laplace noise on a histogram needs no delta and no floor")
         nobody = GroupRates(np.zeros_like(self.mass), self.mass, self.group_names)
-        for rate in self.constraint.rates:
-            if rate.is_linear:
-                nobody.rate(rate)
+        for rate, rates in self.constraint.demands(nobody):
+            rates.rate(rate)
         return self
 
     def method(self, name: str | None = None) -> Method:

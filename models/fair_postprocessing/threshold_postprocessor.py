@@ -9,17 +9,24 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    has_fit_parameter,
+    validate_data,
+)
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.fairness import DemographicParity, Notion
 from forcopt.fairness.records import read_groups
 from forcopt.models.fair_classification.estimator import TrainingReport
-from forcopt.models.fair_classification.group_aware import GroupAware, check_seed, draw, subset
+from forcopt.models.fair_classification.group_aware import GroupAware, accepted, draw, subset
 from forcopt.models.fair_postprocessing.scores import ScorePostprocessing
 from forcopt.models.fair_postprocessing.thresholds import RandomizedThresholds
+from forcopt.privacy import PrivacyBudget
 
 __all__ = ["ThresholdPostprocessor"]
 
@@ -35,7 +42,8 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
     Parameters
     ----------
     estimator : estimator, optional
-        A classifier with ``predict_proba`` or ``decision_function``; logistic regression by default.
+        A classifier; logistic regression by default. Its score is ``predict_proba``, else
+        ``decision_function``, else its label.
     constraint : Notion, optional
         The fairness notion, over groups; None for the least error of each group. Its fields are parameters,
         too, such as ``constraint__tolerance``.
@@ -43,6 +51,15 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
         Take the estimator as it is, already fitted. Fit thresholds on other records than it was fitted on.
     sensitive : str, int, sequence of these, or callable, optional
         Where the group of a record is found if ``sensitive_features`` is not given; see `FairClassifier`.
+    combine : {"cross", "each"}, default "cross"
+        The constraint for several sensitive columns, see `FairClassifier`. Thresholds differ by the groups
+        that the columns form together.
+    privacy : PrivacyBudget, optional
+        Let the thresholds be private in the groups of the records, such as ``PrivacyBudget(epsilon=1.0)``;
+        `ScorePostprocessing` solved by ``dp-thresholds``. Then there are no sample weights.
+    edges : array_like, optional
+        With `privacy`, the public thresholds to choose among; 0.05, 0.1, ..., 0.95 by default, for a
+        classifier with ``predict_proba``.
     draws : {"record", "row"}, default "record"
         Whether `predict` draws for each record, or once for all with the same group and score; see
         `FairClassifier`.
@@ -60,7 +77,7 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
     policy_ : RandomizedThresholds
         The thresholds of each group.
     report_ : TrainingReport
-        Training error, bound and rates.
+        Training error, bound and rates; with `privacy` the message alone, as all else is of the true groups.
 
     References
     ----------
@@ -85,6 +102,9 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
         *,
         prefit: bool = False,
         sensitive: Any = None,
+        combine: Literal["cross", "each"] = "cross",
+        privacy: PrivacyBudget | None = None,
+        edges: Any = None,
         draws: Literal["record", "row"] = "record",
         backend: str = "highs",
         random_state: Any = None,
@@ -93,6 +113,9 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
         self.constraint = constraint
         self.prefit = prefit
         self.sensitive = sensitive
+        self.combine = combine
+        self.privacy = privacy
+        self.edges = edges
         self.draws = draws
         self.backend = backend
         self.random_state = random_state
@@ -121,21 +144,21 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
         DeclarationError
             (a ValueError) for anything else, naming it.
         """
-        if self.constraint is not None and not isinstance(self.constraint, Notion):
-            raise DeclarationError(f"constraint is {self.constraint!r}; it must be a fairness notion or None")
-        if self.draws not in ("record", "row"):
-            raise DeclarationError(f"draws is {self.draws!r}; it must be 'record' or 'row'")
-        check_seed(self.random_state)
+        self._check_front()
+        if self.privacy is None and self.edges is not None:
+            raise DeclarationError(
+                "edges is given without privacy; without it every score may be a threshold"
+            )
         constraint = UNCONSTRAINED if self.constraint is None else self.constraint
         given = X
-        X, y = validate_data(self, self._features(X), y)
+        X, y = validate_data(self, self._features(X), y, **self._accepted())
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         if len(self.classes_) != 2:
             raise DeclarationError(
                 f"y has {len(self.classes_)} classes; Only binary classification is supported, with 2 classes"
             )
-        groups = self._groups(given, sensitive_features, constraint)
+        groups, constraint = self._groups(given, sensitive_features, constraint)
         labels = np.searchsorted(self.classes_, y)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
         if weights is not None and (weights == 0).any():  # as if these records were left out
@@ -150,14 +173,29 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
             groups=("all",) * len(y) if groups is None else groups,
             constraint=constraint,
             weights=weights,
+            privacy=self.privacy,
         )
-        solution = problem.solve("lp", backend=self.backend)
+        options = {} if self.privacy is None else {"edges": self._edges()}
+        solution = problem.solve(backend=self.backend, **options)
         if solution.decision is None:
             ended = f"{solution.status} {solution.message}"
             raise DeclarationError(f"constraint: {self.constraint!r} cannot be met: {ended}")
         self.policy_: RandomizedThresholds = solution.decision
         self.report_ = TrainingReport.of(solution)
         return self
+
+    def _edges(self) -> Any:
+        if self.edges is not None:
+            return self.edges
+        if not hasattr(self.estimator_, "predict_proba"):
+            raise DeclarationError(
+                "edges is None; with privacy and an estimator without predict_proba, give public thresholds"
+            )
+        return np.arange(1, 20) / 20
+
+    def _accepted(self) -> dict[str, Any]:
+        """The tables that the estimator takes, for ``validate_data``."""
+        return accepted(self.estimator)
 
     def _fit_estimator(self, X: Array, y: Array, weights: Array | None) -> None:
         if self.prefit:
@@ -171,28 +209,30 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
             self.estimator_ = clone(self.estimator_)
             steps = getattr(self.estimator_, "steps", None)
             name = f"{steps[-1][0]}__sample_weight" if steps else "sample_weight"
+            if weights is not None and not has_fit_parameter(
+                (steps or [("", self.estimator_)])[-1][1], "sample_weight"
+            ):
+                raise DeclarationError(f"estimator is {self.estimator_!r}; its fit takes no sample_weight")
             with config_context(enable_metadata_routing=False):
                 self.estimator_.fit(X, y, **({} if weights is None else {name: weights}))
-        if not (hasattr(self.estimator_, "predict_proba") or hasattr(self.estimator_, "decision_function")):
-            raise DeclarationError(
-                f"estimator is {self.estimator_!r}; it must have predict_proba or decision_function"
-            )
 
-    def _score(self, X: Array) -> Array:
+    def _score(self, X: Any) -> Array:
         if hasattr(self.estimator_, "predict_proba"):
             return np.asarray(self.estimator_.predict_proba(X), dtype=float)[:, 1]
-        return np.asarray(self.estimator_.decision_function(X), dtype=float)
+        if hasattr(self.estimator_, "decision_function"):
+            return np.asarray(self.estimator_.decision_function(X), dtype=float)
+        return np.asarray(np.asarray(self.estimator_.predict(X)) == self.classes_[1], dtype=float)
 
     def _scored(self, X: Any, sensitive_features: Any) -> tuple[Array, Array, Array]:
         """Scores, the number of each group, and the probability of the second class."""
         check_is_fitted(self)
         given = X
-        X = validate_data(self, self._features(X), reset=False)
+        X = validate_data(self, self._features(X), reset=False, **self._accepted())
         score = self._score(X)
         if self._blind:
             groups = ["all"] * len(score)
         else:
-            groups = self._groups(given, sensitive_features, self.constraint or UNCONSTRAINED)
+            groups, _ = self._groups(given, sensitive_features, self.constraint or UNCONSTRAINED)
             if groups is None:
                 raise DeclarationError("sensitive_features is None; the thresholds differ by group")
         codes, _ = read_groups(groups, self.policy_.groups)
@@ -209,8 +249,16 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
         ones = draw(positive, np.column_stack([score, codes]), self.draws, self.random_state)
         return np.asarray(self.classes_[ones.astype(np.int64)])
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
+        """The accuracy of drawn predictions; groups as in `fit`."""
+        drawn = self.predict(X, sensitive_features=sensitive_features)
+        return float(accuracy_score(y, drawn, sample_weight=sample_weight))
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
+        taken = self._accepted()
+        tags.input_tags.sparse = bool(taken.get("accept_sparse"))
+        tags.input_tags.allow_nan = taken.get("ensure_all_finite") == "allow-nan"
         tags.non_deterministic = self.constraint is not None and self.draws == "record"
         return tags

@@ -1,20 +1,24 @@
+import json
 import pickle
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
+from scipy.optimize import linprog
 
 pytest.importorskip("sklearn")
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
 import forcopt as fo
 from forcopt.fairness import DemographicParity, EqualizedOdds, PairwiseFairness
-from forcopt.models.fair_classification import FairClassification, FairClassifier, Thresholds
-from forcopt.privacy import RandomizedResponse
+from forcopt.models.fair_classification import FairClassification, FairClassifier, Learner, Thresholds
+from forcopt.privacy import PrivacyBudget, RandomizedResponse
 
 
 def people(n=600, seed=0):
@@ -239,7 +243,8 @@ def test_sensitive_columns_are_named_and_crossed():
     assert by_name.report_.error == pytest.approx(given.report_.error)
     assert by_name.predict_proba(frame).shape == (400, 2)
     crossed = FairClassifier(DemographicParity(0.05), Thresholds(), sensitive=["group", "half"]).fit(frame, y)
-    assert {"selection rate of u & 0", "selection rate of v & 1"} <= set(crossed.report_.metrics)
+    named = {"selection rate of group=u & half=0", "selection rate of group=v & half=1"}
+    assert named <= set(crossed.report_.metrics)
     with pytest.raises(fo.DeclarationError, match="sensitive is 'sex'; X has no such column"):
         FairClassifier(DemographicParity(0.05), Thresholds(), sensitive="sex").fit(frame, y)
 
@@ -272,3 +277,112 @@ def test_one_named_group_and_missing_ones_cannot_be_compared():
     groups = [None if i % 2 else "a" for i in range(60)]
     with pytest.raises(fo.DeclarationError, match="'a' is the only named group"):
         FairClassifier(EqualizedOdds(0.1), Thresholds()).fit(X, y, sensitive_features=groups)
+
+
+def test_crossed_groups_never_merge():
+    """Values that hold the separator keep their groups apart: else one group would satisfy any parity."""
+    X, y, a = people(200)
+    values = {"u": ("a & b", "c"), "v": ("a", "b & c")}
+    table = np.array([values[g] for g in a], dtype=object)
+    two = FairClassifier(DemographicParity(0.05), Thresholds()).fit(X, y, sensitive_features=table)
+    one = FairClassifier(DemographicParity(0.05), Thresholds()).fit(X, y, sensitive_features=a)
+    assert two.report_.error == pytest.approx(one.report_.error)
+    twins = np.array([["0 & column 1=1", "2"], ["0", "1 & column 1=2"]], dtype=object)[[0, 1] * 100]
+    with pytest.raises(fo.DeclarationError, match="two groups have the name"):
+        FairClassifier(DemographicParity(0.05), Thresholds()).fit(X, y, sensitive_features=twins)
+
+
+@pytest.mark.parametrize("kind", [DemographicParity, EqualizedOdds])
+def test_each_sensitive_column_for_itself(kind):
+    """The least error over all mixtures, by a linear program with the rates of either column."""
+    rng = np.random.default_rng(4)
+    X, y, a = people(300, 4)
+    table = pd.DataFrame({"sex": a, "race": rng.choice(["p", "q", "r"], 300)})
+    table.loc[::50, "race"] = None  # such records count for sex and for the error
+    clf = FairClassifier(kind(0.03), Thresholds(column=0), combine="each")
+    clf.fit(X, y, sensitive_features=table)
+    cuts = np.unique(X[:, 0])
+    up = np.array([X[:, 0] >= c for c in [*cuts, np.inf]])
+    votes, truth = np.vstack([up, ~up]).astype(float), y == "yes"
+    rows = []
+    for given in (np.ones(300, bool),) if kind is DemographicParity else (truth, ~truth):
+        for name in table:
+            known = table[name].dropna().unique()
+            rates = [votes[:, given & (table[name] == v)].mean(axis=1) for v in known]
+            rows += [p - q for p in rates for q in rates if p is not q]
+    error = np.abs(votes - truth).mean(axis=1)
+    best = linprog(error, rows, [0.03] * len(rows), np.ones((1, len(votes))), [1])
+    assert clf.report_.status == "optimal" and not clf.report_.violations
+    assert clf.report_.error == pytest.approx(best.fun, abs=1e-7)
+    assert any(name.endswith("by race") for name in clf.report_.metrics)
+    crossed = FairClassifier(kind(0.03), Thresholds(column=0)).fit(X, y, sensitive_features=table)
+    assert crossed.report_.error >= 0 and not any("by race" in name for name in crossed.report_.metrics)
+    with pytest.raises(fo.DeclarationError, match="combine is 'both'; it must be 'cross' or 'each'"):
+        FairClassifier(kind(0.03), Thresholds(), combine="both").fit(X, y, sensitive_features=table)
+
+
+def test_pairs_name_records_by_position_also_with_weights_of_zero():
+    X, y = np.arange(5.0)[:, None], [0, 1, 0, 1, 1]
+    pairs = PairwiseFairness([(4, 1)])  # the second is treated at least as well as the last
+    share = (
+        FairClassifier(pairs, Thresholds()).fit(X, y, sample_weight=[0, 1, 1, 1, 1]).predict_proba(X)[:, 1]
+    )
+    assert share[1] >= share[4] - 1e-9
+
+
+@pytest.mark.parametrize("learner", [LogisticRegression(), DecisionTreeClassifier(max_depth=3)])
+@pytest.mark.parametrize("draws", ["record", "row"])
+def test_sparse_features_are_learnt_like_dense_ones(learner, draws):
+    X, y, a = people(300)
+    rng = np.random.default_rng(1)
+    dense = np.where(rng.random((300, 8)) < 0.3, rng.normal(size=(300, 8)), 0.0)
+    dense[:, :3] += X
+    table = sparse.csr_matrix(dense)
+    front = FairClassifier(EqualizedOdds(0.05), learner, draws=draws, random_state=0, sensitive=7)
+    dense[:, 7] = a == "u"
+    table = sparse.csr_matrix(dense)
+    share = front.fit(table, y).predict_proba(table)[:, 1]
+    drawn = front.predict(table)
+    assert (drawn == front.predict(table)).all() and abs((drawn == "yes").mean() - share.mean()) < 0.2
+    assert front.fit(dense, y).predict_proba(dense)[:, 1] == pytest.approx(share)
+    p = FairClassification(table, y == "yes", a, EqualizedOdds(0.05), None, Learner(learner))
+    again = fo.Problem.from_dict(json.loads(json.dumps(p.to_dict())))
+    assert again == p and hash(again) == hash(p)
+    with pytest.raises(fo.DeclarationError, match="features is sparse; Thresholds takes dense features"):
+        FairClassification(table, y == "yes", a, EqualizedOdds(0.05), None, Thresholds())
+
+
+def test_missing_values_go_to_a_learner_that_takes_them():
+    X, y, a = people(300)
+    X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
+    tree = DecisionTreeClassifier(max_depth=4)
+    for draws in ("record", "row"):
+        clf = FairClassifier(EqualizedOdds(0.05), tree, draws=draws, random_state=0)
+        clf.fit(X, y, sensitive_features=a)
+        assert not clf.report_.violations and (clf.predict(X) == clf.predict(X)).all()
+    p = FairClassification(X, y == "yes", a, EqualizedOdds(0.05), None, Learner(tree))
+    assert fo.Problem.from_dict(json.loads(json.dumps(p.to_dict()))) == p
+    with pytest.raises(ValueError, match="contains NaN"):
+        FairClassifier(EqualizedOdds(0.05), LogisticRegression()).fit(X, y, sensitive_features=a)
+    with pytest.raises(fo.DeclarationError, match="features holds NaN; Thresholds takes no missing values"):
+        FairClassification(X, y == "yes", a, EqualizedOdds(0.05), None, Thresholds())
+
+
+def test_a_private_front_reports_released_numbers_only():
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 2, 40_000)
+    X = rng.integers(0, 5, 40_000)[:, None].astype(float)
+    y = X[:, 0] + rng.normal(size=40_000) > 2
+    clf = FairClassifier(
+        EqualizedOdds(0.1),
+        Thresholds(direction="above"),
+        privacy=PrivacyBudget(epsilon=8.0, delta=1e-6, floor=5000),
+        options={"bound": 2.0, "seed": 0},
+    ).fit(X, y, sensitive_features=a)
+    assert clf.report_.status == "approximate" and clf.report_.method == "dp-oracle-learner"
+    assert np.isnan(clf.report_.error) and clf.report_.metrics == {} == clf.report_.violations
+    assert clf.predict_proba(X).shape == (40_000, 2)
+    true = FairClassifier(EqualizedOdds(0.1), Thresholds(direction="above")).fit(X, y, sensitive_features=a)
+    data = pickle.dumps(clf).decode("latin-1") + repr(clf.report_)
+    for name, value in true.report_.metrics.items():
+        assert name not in data and np.float64(value).tobytes().decode("latin-1") not in data

@@ -1,4 +1,5 @@
 import json
+import pickle
 from itertools import product
 
 import numpy as np
@@ -14,10 +15,12 @@ from forcopt.fairness import (
     PairwiseFairness,
     PredictiveValues,
 )
-from forcopt.models import ScorePostprocessing
+from forcopt.models import FairPostprocessing, ScorePostprocessing
 from forcopt.models.fair_postprocessing import RandomizedThresholds
+from forcopt.privacy import PrivacyBudget
 
 pytest.importorskip("sklearn")
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -216,3 +219,87 @@ def test_a_declaration_is_a_file():
 
 def test_a_solution_is_certified():
     assert instance(0, EqualizedOdds(0.1)).solve().certify().optimal
+
+
+def test_private_thresholds_by_the_front():
+    """The thresholds are those of dp-thresholds on the same scores; no number of the true groups is kept."""
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 2, 20_000)
+    X = rng.normal(size=(20_000, 2)) + 0.5 * a[:, None]
+    y = X.sum(axis=1) + rng.normal(size=20_000) > 1
+    front = ThresholdPostprocessor(constraint=EqualizedOdds(0.02), privacy=PrivacyBudget(1e6))
+    front.fit(X, y, sensitive_features=a)
+    cuts = np.concatenate([cut[np.isfinite(cut)] for cut in front.policy_.thresholds])
+    assert np.isin(cuts, np.arange(1, 20) / 20).all()
+    score = front.estimator_.predict_proba(X)[:, 1]
+    own = ScorePostprocessing(score, y, a, EqualizedOdds(0.02), privacy=PrivacyBudget(1e6))
+    other = own.solve(edges=np.arange(1, 20) / 20, seed=0)
+    judged = own.evaluate(front.policy_)
+    assert judged.objective == pytest.approx(other.objective, abs=1e-4)
+    assert front.report_.method == "dp-thresholds" and np.isnan(front.report_.error)
+    assert front.report_.metrics == {} == front.report_.violations
+    data = pickle.dumps(front)
+    for value in (*judged.metrics.values(), judged.objective):
+        assert np.float64(value).tobytes() not in data and repr(float(value)).encode() not in data
+    with pytest.raises(fo.DeclarationError, match="it takes none"):
+        front.fit(X, y, sensitive_features=a, sample_weight=np.ones(len(y)))
+    with pytest.raises(fo.DeclarationError, match="edges is None; with privacy"):
+        ThresholdPostprocessor(Perceptron(), EqualizedOdds(0.1), privacy=PrivacyBudget(1.0)).fit(
+            X, y, sensitive_features=a
+        )
+    with pytest.raises(fo.DeclarationError, match="edges is given without privacy"):
+        ThresholdPostprocessor(constraint=EqualizedOdds(0.1), edges=[0.5]).fit(X, y, sensitive_features=a)
+
+
+def test_labels_sparse_tables_and_several_columns():
+    import pandas as pd
+    from scipy.sparse import csr_array
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.tree import DecisionTreeClassifier
+
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(400, 3))
+    table = pd.DataFrame({"sex": rng.choice(["f", "m"], 400), "race": rng.choice(["p", "q"], 400)})
+    y = X[:, 0] + (table["sex"] == "m") + rng.normal(size=400) > 0.5
+    fronts = {}
+    for combine in ("cross", "each"):
+        clf = ThresholdPostprocessor(constraint=DemographicParity(0.01), combine=combine, random_state=0)
+        fronts[combine] = clf.fit(X, y, sensitive_features=table)
+        assert clf.policy_.groups == tuple(f"sex={s} & race={r}" for s in "fm" for r in "pq")
+        share = clf.predict_proba(X, sensitive_features=table)[:, 1]
+        by = [share[table["sex"] == s].mean() for s in "fm"], [share[table["race"] == r].mean() for r in "pq"]
+        assert max(map(np.ptp, by)) <= 0.01 + 1e-6
+        assert clf.score(X, y, sensitive_features=table) == pytest.approx(1 - clf.report_.error, abs=0.05)
+    assert fronts["each"].report_.error <= fronts["cross"].report_.error + 1e-9
+    tree = DecisionTreeClassifier(max_depth=3)
+    dense, sparse = (
+        ThresholdPostprocessor(tree, DemographicParity(0.05)).fit(Z, y, sensitive_features=table["sex"])
+        for Z in (X, csr_array(X))
+    )
+    assert dense.report_.error == pytest.approx(sparse.report_.error)
+    missing = np.where(X > 1, np.nan, X)
+    assert ThresholdPostprocessor(tree).fit(missing, y).predict(missing).shape == (400,)
+    with pytest.raises(fo.DeclarationError, match="its fit takes no sample_weight"):
+        ThresholdPostprocessor(KNeighborsClassifier()).fit(X, y, sample_weight=np.ones(400))
+
+
+class Labels(ClassifierMixin, BaseEstimator):
+    """A classifier without a score."""
+
+    def fit(self, X, y):
+        self.classes_, self.cut_ = np.unique(y), np.median(X[:, 0])
+        return self
+
+    def predict(self, X):
+        return self.classes_[(X[:, 0] > self.cut_).astype(int)]
+
+
+def test_a_classifier_without_a_score_is_postprocessed_by_its_labels():
+    rng = np.random.default_rng(3)
+    a = rng.integers(0, 2, 600)
+    X = rng.normal(size=(600, 1)) + a[:, None]
+    y = X[:, 0] + rng.normal(size=600) > 0.8
+    clf = ThresholdPostprocessor(Labels(), EqualizedOdds(0.05)).fit(X, y, sensitive_features=a)
+    guess = clf.estimator_.predict(X)
+    by_count = FairPostprocessing.from_predictions(guess, a, y, EqualizedOdds(0.05)).solve()
+    assert clf.report_.error == pytest.approx(by_count.objective, abs=1e-8)
