@@ -121,11 +121,16 @@ def planar(rows: Rows, folder: Path) -> str:
                             value = f"{float(r['objective']):g}"
                         elif r["status"] != "infeasible":
                             value = f"[{float(r['bound']):g}, {float(r['objective']):g}]"
-                        cells.append(f"{value} in {float(r['seconds']):.2g} s")
+                        cells.append(f"{value} in {float(r['cpu s']):.2g} s")
             lines.append(cells)
     tolerances = dict.fromkeys(r["tolerance"] for r in rows)
     head = ["nodes", "districts", *(f"within {float(t):.0%}" for t in tolerances)]
-    return "The optimum, or the bound and the best plan, of `portfolio` within 10 s.\n\n" + table(head, lines)
+    shares = [float(r["bound"]) / float(r["objective"]) for r in rows if r["status"] != "infeasible"]
+    return (
+        "The optimum, or the bound and the best plan, of `portfolio`, with CPU seconds; the limit is "
+        f"{rows[0]['limit']} s of wall time. {shares.count(1.0)} of {len(shares)} optima are proved; the "
+        f"other bounds are at least {min(shares):.2f} of the best plan.\n\n{table(head, lines)}"
+    )
 
 
 def counting(rows: Rows, folder: Path) -> str:

@@ -17,11 +17,11 @@ __all__ = ["ModelCase", "ProblemCase", "answers", "model_answers"]
 BACKENDS = ("highs", "glop", "clarabel", "scip", "cp-sat")
 """The backends on which every formulation is tried; one that refuses the model is left out."""
 
-DRAWN = 2
-"""Methods that run if they are drawn."""
-
 BRIEF = 1e-3
 """Seconds of the limit that few runs keep with an optimum: bounds and incumbents are judged, too."""
+
+BRIEFLY = 0.25
+"""The share of drawn runs that are repeated with this limit."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,7 @@ def answers(
     case : ProblemCase
         The problem and the truth.
     rng : numpy.random.Generator, optional
-        Draws two methods, each formulation with one backend, and another run with a limit of a
-        millisecond.
+        Draws one method and backend, which may run again with a limit of a millisecond.
     limit : float, default 10.0
         Seconds for each run that takes a limit.
 
@@ -82,21 +81,17 @@ def answers(
     methods = [name for name in case.problem.methods if name not in case.skip]
     if rng is not None:
         methods = [methods[i] for i in rng.permutation(len(methods))]
-    answered = 0
     for name in methods:
         for backend in _backends(case.problem, name, rng):
             found = _answer(case, name, backend, limit)
-            if found is not None:
-                yield f"{name}@{backend}" if backend else name, *found
-            if found is not None and rng is not None:
-                answered += 1
-                break
-        if answered == DRAWN:
-            break
-    if rng is not None and methods:
-        found = _answer(case, methods[-1], _backends(case.problem, methods[-1], rng)[0], BRIEF)
-        if found is not None:
-            yield "any (1 ms)", found[0], f"{methods[-1]}: {found[1]}"
+            if found is None:
+                continue
+            yield f"{name}@{backend}" if backend else name, *found
+            if rng is not None:
+                if rng.random() < BRIEFLY:
+                    answer, words = _answer(case, name, backend, BRIEF) or ("no answer", "")
+                    yield "any (1 ms)", answer, f"{name}: {words}"
+                return
 
 
 def _backends(problem: fo.Problem, name: str, rng: np.random.Generator | None) -> tuple[str | None, ...]:

@@ -14,8 +14,8 @@ printed with its seed: ``--only CAMPAIGN:SEED`` repeats it. ``--jobs`` processes
     python benchmarks/fuzz/run.py --out benchmarks/fuzz/results.md --models 5000 --campaigns districting
 
 ``--models`` counts instead of timing: each campaign goes on after the seeds counted in ``counts.csv``
-beside the page, until it has that many. Of each problem two methods run, each on one backend, both drawn at
-random, and another with a limit of a millisecond. To count a campaign anew, delete its rows.
+beside the page, until it has that many. Each problem is solved by one method on one backend, both drawn at
+random; a quarter is solved again with a limit of a millisecond. To count a campaign anew, delete its rows.
 """
 
 from __future__ import annotations
@@ -161,8 +161,8 @@ def main() -> None:
     before = read_counts(file)
     if before:
         body += (
-            "\n## Counts\n\nOf runs with `--models`, in counts.csv. Two or three methods of a problem were "
-            f"drawn, each on one backend, and another with a limit of 1 ms. {report(before)}"
+            "\n## Counts\n\nOf runs with `--models`, in counts.csv: methods and backends are drawn for each "
+            f"problem. {report(before)}"
         )
     page.write(body)
     page.headline([headline(counts, "this run"), *([headline(before, "counts.csv")] if before else [])])

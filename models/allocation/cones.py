@@ -13,7 +13,7 @@ from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
 from forcopt.language.objective import leximax
 from forcopt.models.allocation.precision import PrecisionAllocation
-from forcopt.models.allocation.problem import Strata, StratifiedAllocation
+from forcopt.models.allocation.problem import ROUNDING, Strata, StratifiedAllocation
 from forcopt.models.allocation.rounding import (
     precise_enough,
     rounded,
@@ -60,7 +60,7 @@ def _least_variance(problem: StratifiedAllocation, model: Model, relaxed: bool) 
     ]
     typical = np.maximum(np.min(about, axis=0), problem.floors)
     sizes, sums, start = _write(problem, model, typical, relaxed)
-    model.subject_to(*((sizes * (costs / limit)).sum() <= 1 for costs, limit in limits))
+    model.subject_to(*((sizes * (costs / limit)).sum() <= 1 + ROUNDING for costs, limit in limits))
     weights = problem.variable_weights
     losses = (sums - problem.constant) * weights
     # relative to the sum, not to the variance: this nearly cancels where almost all records are sampled
@@ -132,7 +132,7 @@ def _least_cost(problem: PrecisionAllocation, model: Model, relaxed: bool) -> Ha
     room = problem.targets + problem.constant
     typical = np.clip(problem.sizes / 2, problem.floors, problem.caps)
     sizes, sums, start = _write(problem, model, typical, relaxed)
-    model.subject_to(sums * (1 / room) <= 1)
+    model.subject_to(sums * (1 / room) <= 1 + ROUNDING)  # a target may be attained exactly
     unit = float(problem.unit_costs @ typical)
 
     def decision(result: Any) -> Any:

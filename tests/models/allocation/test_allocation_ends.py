@@ -160,3 +160,16 @@ def test_deviations_of_all_magnitudes_near_a_census(seed):
     s = p.solve("milp")
     assert best.status == s.status == fo.Status.OPTIMAL
     assert s.objective == pytest.approx(best.objective, rel=1e-9) and s.bound <= s.objective * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("backend", [name for name in CONIC if name != "clarabel"])
+def test_a_target_that_an_allocation_attains_exactly(backend):
+    p = PrecisionAllocation(
+        sizes=[6, 4],
+        deviations=[[0.0, 2.953], [4.66, 2.649]],
+        targets=[1.1292112, 0.8039005799999999],
+        costs=[2, 1],
+    )
+    s = p.solve("misocp", backend=backend)
+    assert s.status == fo.Status.OPTIMAL and s.objective == s.bound == 8
+    assert s.decision.sizes.tolist() == [3, 2] == p.solve("enumeration").decision.sizes.tolist()
