@@ -155,9 +155,17 @@ def test_calibration_is_tight(family, budget, fixed):
     assert not budget.holds(found.model_copy(update={"noise": less}).profile())
 
 
+def test_whole_noise_may_be_large():
+    """epsilon-private noise is epsilon tanh(epsilon / 2)-zCDP."""
+    found = calibrate(DiscreteLaplace, ZCDP(1e-10)).noise.scale
+    assert np.tanh(0.5 / found) / found == pytest.approx(1e-10, rel=1e-9)
+
+
 def test_calibration_that_cannot_be():
     with pytest.raises(DeclarationError, match="no Gaussian noise keeps PureDP"):
         calibrate(Gaussian, PureDP(1.0))
+    with pytest.raises(DeclarationError, match="up to a scale of 100000 its loss is not that small"):
+        calibrate(DiscreteGaussian, ApproximateDP(1e-6, 1e-6))
     with pytest.raises(DeclarationError, match="scale is found by calibrate"):
         calibrate(Gaussian, ZCDP(1.0), scale=2.0)
 
