@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from forcopt.errors import DeclarationError
-from forcopt.privacy.budget import GDP, ZCDP, ApproximateDP, Budget, PureDP
+from forcopt.privacy.budget import GDP, ApproximateDP, Budget, PureDP
 from forcopt.privacy.mechanism import AdditiveMechanism
 from forcopt.privacy.noises import Noise
 
@@ -49,7 +49,8 @@ def calibrate(
     Raises
     ------
     DeclarationError
-        If no scale keeps the budget, such as pure privacy with Gaussian noise.
+        If no scale keeps the budget, such as pure privacy with Gaussian noise, or only one that
+        is above the family's limit.
 
     Notes
     -----
@@ -70,8 +71,12 @@ def calibrate(
     if family.size in fixed:
         raise DeclarationError(f"{family.size} is found by calibrate; leave it out")
 
+    largest = next(
+        (rule.le for rule in family.model_fields[family.size].metadata if hasattr(rule, "le")), inf
+    )
+
     def mechanism(size: float) -> AdditiveMechanism:
-        noise = family(**{family.size: size}, **fixed)
+        noise = family(**{family.size: min(size, largest)}, **fixed)
         return AdditiveMechanism(noise=noise, sensitivity=sensitivity, norm=norm, dimension=dimension)
 
     def over(log_size: float) -> float:
@@ -86,11 +91,12 @@ def calibrate(
 
     start = log(sensitivity * dimension ** {"l1": 0.0, "l2": 0.0, "linf": 0.5}[norm])
     limit = 40.0
-    low = high = start
+    most = min(start + limit, log(largest))
+    low = high = min(start, most)
     while over(high) > 0:
-        low, high = high, high + 1.0
-        if high > start + limit or (family.whole and high > 11.5):
-            raise DeclarationError(_why(family, budget))
+        if high >= most:
+            raise DeclarationError(_why(family, budget, exp(most)))
+        low, high = high, min(high + 1.0, most)
     while over(low) <= 0:
         low, high = low - 1.0, low
         if low < start - limit:
@@ -113,10 +119,8 @@ def _rounded(size: float, holds: Any) -> float:
     return near if near > 0 and abs(near / size - 1) < 4 * TOLERANCE and holds(near) else size
 
 
-def _why(family: type[Noise], budget: Budget) -> str:
-    kinds = {PureDP: "bounded", ZCDP: "zero-concentrated", GDP: "Gaussian"}
-    if isinstance(budget, ApproximateDP) and budget.delta == 0:
-        kind = "bounded"
-    else:
-        kind = kinds.get(type(budget), "so small a")
-    return f"no {family.__name__} noise keeps {budget!r}: its loss is not {kind} at any scale tried"
+def _why(family: type[Noise], budget: Budget, most: float) -> str:
+    pure = isinstance(budget, ApproximateDP) and budget.delta == 0
+    kind = "bounded" if pure else {PureDP: "bounded", GDP: "Gaussian"}.get(type(budget), "that small")
+    size = f"up to a {family.size} of {most:g}"
+    return f"no {family.__name__} noise keeps {budget!r}: {size} its loss is not {kind}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import exp, expm1, log, log1p
+from math import expm1, inf, log, log1p
 
 import numpy as np
 
@@ -17,8 +17,11 @@ __all__ = ["CappedLoss", "can_cap", "capped_contour"]
 MANY = 1000
 """Atoms, from which on a table is smooth enough for a contour integral."""
 
-ROOM = 15.0
-"""The distance above epsilon from which a loss counts as infinite; this adds e^-15 of its mass at most."""
+ROOMS = 4.0, 15.0
+"""The least and the largest distance above epsilon from which a loss counts as infinite."""
+
+OVERSTATED = 1e-9
+"""The part of delta that this may add, up to the largest distance."""
 
 RESOLUTION = 1e-12
 """Of an outcome, in units of the largest; nearer outcomes to an infinite loss count as of one."""
@@ -66,8 +69,8 @@ class CappedLoss(Loss):
         right = -float(noise.quantile(0.0))
         pole = shift - right  # where the loss becomes infinite
         reach = right - left
-        ends = pole + (left - pole) * (reach / (left - pole)) ** np.linspace(0, 1, 60)
-        ends = np.concatenate([ends[ends < left + 0.5 * reach], right - reach * 2.0 ** -np.arange(1.0, 60)])
+        ends = pole + (left - pole) * (reach / (left - pole)) ** np.linspace(0, 1, 30)
+        ends = np.concatenate([ends[ends < left + 0.5 * reach], right - reach * 4.0 ** -np.arange(0.5, 30)])
         cuts = np.unique(np.concatenate([ends, np.linspace(left, right, 17)]))
         cuts = cuts[np.append(True, np.diff(cuts) > 1e-15 * reach)]
         x, w = np.polynomial.legendre.leggauss(16)
@@ -96,8 +99,8 @@ def can_cap(loss: Loss) -> bool:
 def capped_contour(loss: NoiseLoss | AtomLoss, count: int, epsilon: float) -> float:
     """The logarithm of delta(epsilon) of `count` draws of a noise whose loss has no moments.
 
-    Losses above ``epsilon + 15`` count as infinite: their mass is added to delta, which overstates it by at
-    most ``e^-15`` of that mass, but for the other draws' losses; the contour integral is over the rest.
+    Losses above a cap count as infinite. This adds at most ``count P(L > cap) e^(epsilon - cap)`` to delta,
+    since the other draws have ``E[e^-L] <= 1``. The contour integral is over the rest.
 
     Parameters
     ----------
@@ -119,14 +122,22 @@ def capped_contour(loss: NoiseLoss | AtomLoss, count: int, epsilon: float) -> fl
     >>> round(capped_contour(BoundedNoise(power=4, radius=700).loss(1.0), 1000, 1.0), 3)
     -18.175
     """
-    cap = epsilon + ROOM
+    most = inf
     if isinstance(loss, NoiseLoss):  # the loss is not resolved next to the point where it becomes infinite
         right = -float(loss.noise.quantile(0.0))
         at = np.array(loss.shift - right + RESOLUTION * right)
         if at >= right:
             return 0.0
-        cap = min(cap, float(loss.noise.log_density(at) - loss.noise.log_density(at - loss.shift)))
-    rest = CappedLoss(loss, cap)
-    value = contour([(rest, count)], epsilon)
-    lost = log(-expm1(count * log1p(-min(rest.beyond, 1 - 1e-16)))) if rest.beyond > 0 else -np.inf
-    return min(0.0, float(np.logaddexp(value, lost))) if exp(value) < 1 else 0.0
+        most = float(loss.noise.log_density(at) - loss.noise.log_density(at - loss.shift))
+    room = ROOMS[0]
+    while True:
+        rest = CappedLoss(loss, min(epsilon + room, most))
+        value = contour([(rest, count)], epsilon)
+        if rest.beyond > 0:
+            value = float(np.logaddexp(value, log(-expm1(count * log1p(-min(rest.beyond, 1 - 1e-16))))))
+        if rest.cap == most or room == ROOMS[1] or rest.beyond == 0:
+            return min(0.0, value)
+        needed = log(count * rest.beyond / OVERSTATED) - value
+        if needed <= room:
+            return min(0.0, value)
+        room = min(needed, ROOMS[1])

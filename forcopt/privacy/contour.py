@@ -23,6 +23,9 @@ MOST_HALVED = 2**17
 SETTLED = 1e-8
 """The relative change that ends the halving; the error after a halving is about the square of the change."""
 
+NOISE = 1e-6
+"""The relative change below which changes that no longer fall are rounding, of 10^6 losses for instance."""
+
 Parts = Sequence[tuple[Loss, int]]
 
 
@@ -80,15 +83,12 @@ def contour(parts: Parts, epsilon: float) -> float:
             value = float(exponent(np.array([exp(log_c) + 0j]))[0].real)
         return value if np.isfinite(value) else 1e300
 
-    grid = np.linspace(log(1e-3), log(1e6), 22)
-    heights = [height(g) for g in grid]
-    at = int(np.argmin(heights))
-    found = minimize_scalar(
-        height,
-        bounds=(grid[max(at - 1, 0)], grid[min(at + 1, len(grid) - 1)]),
-        method="bounded",
-        options={"xatol": 1e-4},
-    )
+    grid = np.linspace(log(1e-3), log(1e6), 22)  # the exponent is convex in c: it falls, then rises
+    low, high = 0, len(grid) - 1
+    while high - low > 2:
+        middle = (low + high) // 2
+        low, high = (low, middle + 1) if height(grid[middle]) <= height(grid[middle + 1]) else (middle, high)
+    found = minimize_scalar(height, bounds=(grid[low], grid[high]), method="bounded", options={"xatol": 0.01})
     c, top = exp(float(found.x)), float(found.fun)
     step = 1e-2 * c
     near = exponent(np.array([c - step, c, c + step], dtype=complex)).real
@@ -103,14 +103,14 @@ def contour(parts: Parts, epsilon: float) -> float:
             break
         if start > MOST_NODES:
             raise DeclarationError('contour: the integrand does not fall off; use method="fft"')
-    value, change = total * width, inf
-    while change > SETTLED * abs(value):
+    value, change, last = total * width, inf, inf
+    while change > SETTLED * abs(value) and not NOISE * abs(value) > change > last / 4:
         if start > MOST_HALVED:
             raise DeclarationError('contour: the trapezoidal rule does not converge; use method="fft"')
         middle = width * (np.arange(start) + 0.5)
         total += float(np.exp(exponent(c + 1j * middle) - top).real.sum())
         width, start, before = width / 2, 2 * start, value
         value = total * width
-        change = abs(value - before)
+        change, last = abs(value - before), change
     value /= np.pi
     return top + log(value) if value > 0 else -inf

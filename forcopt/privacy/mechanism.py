@@ -303,6 +303,10 @@ class Sampled(Mechanism):
             raise DeclarationError(f"distance is {distance}; a sampled mechanism has a profile for 1")
         return self.design.amplify(self.mechanism.profile(), self.population)
 
+    def total_variation(self, values: Any) -> float:
+        """See `Channel`: also that of the choice of each record, which has 53 bits."""
+        return self.mechanism.total_variation(values) + len(values) * 2.0**-53
+
     def send(self, values: Any, rng: Randomness) -> Any:
         """See `Channel`: `values` is a table, or an array whose rows are records; the mechanism gets rows."""
         rows, _ = self.design.take(values, rng.generator())

@@ -12,6 +12,7 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.privacy.losses import AtomLoss, pure_loss
 from forcopt.privacy.mechanism import Mechanism
+from forcopt.privacy.noises import TabulatedNoise
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.randomness import Randomness, randomness
 from forcopt.privacy.relations import Neighbours
@@ -57,7 +58,11 @@ class RandomizedResponse(Mechanism):
         """See `Channel`: the reports of people whose groups are coded 0 to ``groups - 1``."""
         if self.groups is None:
             raise DeclarationError("RandomizedResponse: give groups, their number, to release")
-        return self._reports(values, self.groups, rng.generator())
+        return self._reports(values, self.groups, rng)
+
+    def total_variation(self, values: Any) -> float:
+        """See `Channel`: that of the table of 63 bits, once for each report."""
+        return self._turns(self.groups or 2).total_variation * int(np.size(values))
 
     def transition(self, groups: int) -> Array:
         """The probability of each report (row) given each group (column); symmetric, shape ``(K, K)``."""
@@ -99,15 +104,22 @@ class RandomizedResponse(Mechanism):
         >>> RandomizedResponse(1.0).privatize([0, 0, 1, 1, 2, 2], 3, seed=0).tolist()
         [0, 2, 0, 2, 0, 2]
         """
-        return self._reports(codes, groups, randomness(seed=seed).generator())
+        return self._reports(codes, groups, randomness(seed=seed))
 
-    def _reports(self, codes: Any, groups: int, rng: np.random.Generator) -> Array:
+    def _turns(self, groups: int) -> TabulatedNoise:
+        """By how many groups, in a circle, a report is off."""
+        truth, lie = self._probabilities(groups)
+        return TabulatedNoise(np.array([truth, *[lie] * (groups - 1)]), first=0)
+
+    def _reports(self, codes: Any, groups: int, rng: Randomness) -> Array:
         true = np.asarray(codes)
         if true.size and (true.dtype.kind not in "iu" or true.min() < 0 or true.max() >= groups):
             raise DeclarationError(f"codes must be integers from 0 to {groups - 1}")
-        truth, _ = self._probabilities(groups)
-        others = (true + rng.integers(1, groups, size=true.shape)) % groups
-        return np.where(rng.random(true.shape) < truth, true, others)
+        if not rng.simulated:
+            return np.asarray((true + self._turns(groups).sample(true.shape, rng)) % groups)
+        generator, truth = rng.generator(), self._probabilities(groups)[0]
+        others = (true + generator.integers(1, groups, size=true.shape)) % groups
+        return np.where(generator.random(true.shape) < truth, true, others)
 
     def debias(self, table: Any, axis: int = 0) -> Array:
         """Estimate a table by true group from one by reported group: the channel inverted along `axis`.

@@ -155,9 +155,17 @@ def test_calibration_is_tight(family, budget, fixed):
     assert not budget.holds(found.model_copy(update={"noise": less}).profile())
 
 
+def test_whole_noise_may_be_large():
+    """epsilon-private noise is epsilon tanh(epsilon / 2)-zCDP."""
+    found = calibrate(DiscreteLaplace, ZCDP(1e-10)).noise.scale
+    assert np.tanh(0.5 / found) / found == pytest.approx(1e-10, rel=1e-9)
+
+
 def test_calibration_that_cannot_be():
     with pytest.raises(DeclarationError, match="no Gaussian noise keeps PureDP"):
         calibrate(Gaussian, PureDP(1.0))
+    with pytest.raises(DeclarationError, match="up to a scale of 100000 its loss is not that small"):
+        calibrate(DiscreteGaussian, ApproximateDP(1e-6, 1e-6))
     with pytest.raises(DeclarationError, match="scale is found by calibrate"):
         calibrate(Gaussian, ZCDP(1.0), scale=2.0)
 
@@ -267,3 +275,21 @@ def test_releases_of_a_sample():
     tenth = count.on(PoissonSample(rate=0.1))
     assert tenth.profile().epsilon(0.0) == pytest.approx(np.log1p(0.1 * np.expm1(1.0)))
     assert log(2) > tenth.profile().delta(0.0) > 0
+
+
+def test_secure_reports_have_their_law_and_state_their_deviation():
+    """Chi-square of 20,000 reports from the system's randomness; a false alarm in a million."""
+    channel = RandomizedResponse(1.0, groups=4)
+    release = channel.release(np.full(20_000, 2))
+    expected = channel.transition(4)[:, 2] * 20_000
+    assert chisquare(np.bincount(release.values, minlength=4), expected).pvalue > 1e-6
+    assert 0 < release.total_variation < 1e-10 and not release.simulated
+    certain = RandomizedResponse(800.0, groups=3).release(np.array([0, 1, 2, 1]))
+    assert certain.values.tolist() == [0, 1, 2, 1]
+
+
+def test_a_sampled_release_charges_the_table_of_its_noise():
+    whole = AdditiveMechanism(DiscreteLaplace(scale=2.0))
+    values = np.arange(50)
+    full = whole.release(values).total_variation
+    assert whole.on(PoissonSample(rate=0.5)).release(values).total_variation >= full > 0

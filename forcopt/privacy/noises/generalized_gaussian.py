@@ -150,7 +150,7 @@ class GeneralizedGaussian(Noise):
             reach *= 1.5
         keep = np.flatnonzero((logs >= logs.max() - 60) | (-(np.abs(grid) ** p) > -60))
         left, right = grid[max(keep[0] - 1, 0)], grid[min(keep[-1] + 1, len(grid) - 1)]
-        nodes, weights = _panels(left, right, s, 0 if p == round(p) and p % 2 == 0 else 24)
+        nodes, weights = _panels(left, right, s, 0 if p % 2 == 0 else 12)
         losses = self._loss_at(nodes, s)
         logs = -(np.abs(nodes) ** p) + log(p / 2) - lgamma(1 / p)
         return log_moment(z, losses, logs + np.log(weights))
@@ -162,7 +162,7 @@ def _panels(left: float, right: float, s: float, graded: int) -> tuple[Array, Ar
     if graded:
         for kink in (0.0, s):
             for j in range(graded):
-                reach = 2.0**-j * (right - left) / 8
+                reach = 4.0**-j * (right - left) / 8
                 ends |= {kink - reach, kink + reach}
     cuts = np.array(sorted(e for e in ends if left <= e <= right))
     cuts = cuts[np.append(True, np.diff(cuts) > 1e-13 * (right - left))]
