@@ -1,4 +1,4 @@
-"""Flower's SecAgg+ among 20 clients, by its own client code: bytes and seconds a client."""
+"""Flower's SecAgg+ among 20 clients, by its own client code: bytes and seconds of the processor a client."""
 
 import json
 import sys
@@ -28,7 +28,7 @@ def main() -> None:
     vectors = rng.standard_normal((CLIENTS, dimension))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     states, sent = [], 0
-    start = time.perf_counter()
+    start = time.process_time()
     setup = {
         Key.SAMPLE_NUMBER: CLIENTS,
         Key.SHARE_NUMBER: CLIENTS,
@@ -62,8 +62,8 @@ def main() -> None:
     unmask = {Key.ACTIVE_NODE_ID_LIST: list(range(CLIENTS)), Key.DEAD_NODE_ID_LIST: []}
     for state in states:
         sent += size(client._unmask(state, unmask))
-    seconds = time.perf_counter() - start
-    print(json.dumps({"bytes": sent / CLIENTS, "seconds": seconds / CLIENTS, "clients": CLIENTS}))
+    processor = (time.process_time() - start) / CLIENTS
+    print(json.dumps({"bytes": sent / CLIENTS, "processor": processor, "clients": CLIENTS}))
 
 
 main()

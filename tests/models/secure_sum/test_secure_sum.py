@@ -553,6 +553,17 @@ def test_acceptance_frequencies_and_rotations(projected):
             assert abs(passed / many - expected) <= error, (r, passed / many, expected)
 
 
+def test_the_sum_of_all_clients_fails_more_often_than_that_of_one():
+    """The paper's sum over n clients is whole with probability 1 - n beta, not 1 - beta."""
+    n, beta, runs = 20, 0.02, 800
+    d = declared(dimension=8, epsilon=8.0, completeness=beta, bits=16).solve("enumeration").decision
+    vectors = np.eye(8)[np.arange(n) % 8]
+    rng = np.random.default_rng(2)
+    whole = sum(len(d.run(vectors, seed=rng).accepted) == n for _ in range(runs)) / runs
+    error = 4 * math.sqrt(0.25 / runs)
+    assert 1 - n * beta - error <= whole < 1 - beta - error
+
+
 def test_named_aborts():
     protocol = small().solve().decision
     x = np.eye(6)
