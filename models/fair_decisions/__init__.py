@@ -23,6 +23,7 @@ from forcopt.models.fair_decisions.grants import FormulaGrant, GrantRule
 from forcopt.models.fair_decisions.laplace_sums import laplace_sum_quantile, laplace_sum_tail
 from forcopt.models.fair_decisions.noisy_seats import seat_probabilities
 from forcopt.models.fair_decisions.partition import IntervalPartition, Partition
+from forcopt.models.fair_decisions.rounded_seats import rounded_seat_probabilities
 from forcopt.models.fair_decisions.seats import Seats
 
 __all__ = [
@@ -43,5 +44,6 @@ __all__ = [
     "expected_shares",
     "laplace_sum_quantile",
     "laplace_sum_tail",
+    "rounded_seat_probabilities",
     "seat_probabilities",
 ]

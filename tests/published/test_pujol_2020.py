@@ -10,10 +10,11 @@ from forcopt.models.fair_decisions import (
     audit,
     clipped_mean,
     expected_shares,
+    rounded_seat_probabilities,
     seat_probabilities,
 )
 from forcopt.models.fair_decisions.tables import INDIA_1971
-from forcopt.privacy import AdditiveMechanism, Laplace
+from forcopt.privacy import AdditiveMechanism, DiscreteLaplace, Laplace
 
 # -- seats -------------------------------------------------------------------------------------------------
 
@@ -111,6 +112,19 @@ def test_where_noise_evens_out_rounding_in_india():
     assert found[1e-6] == pytest.approx(0.4544, abs=0.016) and found[1.4e-5] == pytest.approx(
         0.3140, abs=0.016
     )
+
+
+def test_the_exact_law_of_rounded_quotas_crosses_between_the_same_budgets():
+    """Finding A1 without sampling: discrete Laplace noise on whole thousands; 100,000 trials in brackets."""
+    plain = np.abs(INDIA.solve("as-printed").decision.seats - INDIA.quotas).mean()
+    found = {}
+    for epsilon, sampled in ((1.2e-6, 0.3992), (1.4e-6, 0.3608), (1.4e-5, 0.3140), (3.8e-4, 0.38525)):
+        noise = AdditiveMechanism(DiscreteLaplace(scale=1e-3 / epsilon))
+        law = rounded_seat_probabilities(INDIA, noise)
+        assert law.sum(axis=1) == pytest.approx(np.ones(35), abs=1e-12)
+        found[epsilon] = np.abs(law @ np.arange(544) - INDIA.quotas).mean()
+        assert found[epsilon] == pytest.approx(sampled, abs=2e-3)
+    assert found[1.2e-6] > plain > found[1.4e-6] and found[3.8e-4] < plain
 
 
 def test_distances_to_the_thresholds():

@@ -174,8 +174,8 @@ def least_false_positives(cells, guard, least_rate):
 def test_a_promise_for_every_covered_jurisdiction_costs_hundreds_of_false_positives():
     """For the given jurisdictions of some draws 110 (193 at .9) would do; with the promise they never do.
 
-    Already one covered jurisdiction near both thresholds, (1519, 76, 1), and a quarter of the uncovered ones of
-    a draw of 5,180 ask for more.
+    Already one covered jurisdiction near both thresholds, (1519, 76, 1), and a quarter of the uncovered ones
+    of a draw of 5,180 ask for more.
     """
     near = np.array([[1519.0, 76.0, 1.0]])
     assert RULE.decide(near).all()

@@ -7,10 +7,17 @@ import pytest
 
 from forcopt.errors import DeclarationError
 from forcopt.models import Apportionment, CoverageDecision, FormulaGrant
-from forcopt.models.fair_decisions import CoverageRule, Nested, audit, expected_shares, seat_probabilities
+from forcopt.models.fair_decisions import (
+    CoverageRule,
+    Nested,
+    audit,
+    expected_shares,
+    rounded_seat_probabilities,
+    seat_probabilities,
+)
 from forcopt.models.fair_decisions.lattice import LatticeSum
 from forcopt.numeric.apportionment import apportion
-from forcopt.privacy import AdditiveMechanism, DiscreteGaussian, DiscreteLaplace, TabulatedNoise
+from forcopt.privacy import AdditiveMechanism, DiscreteGaussian, DiscreteLaplace, Laplace, TabulatedNoise
 from forcopt.status import Status
 
 NOISES = [
@@ -153,3 +160,36 @@ def test_whole_noise_needs_whole_counts():
         expected_shares([1.5], DiscreteLaplace(scale=1.0))
     with pytest.raises(DeclarationError, match="multiples of a common unit"):
         FormulaGrant([1, 2], noise, weights=[0.1, 0.30000001])
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_rounded_quotas_are_those_of_an_enumeration(noise):
+    """Small populations, whose quotas often are half a seat, and states without people."""
+    rng = np.random.default_rng(3)
+    for _ in range(34):
+        k, seats = int(rng.integers(1, 5)), int(rng.integers(1, 9))
+        x = rng.integers(0, 9, k).astype(float)
+        x[0] += not x.any()
+        p = Apportionment(x, seats, minimum=int(rng.integers(0, 2)), criterion="webster")
+        expected = np.zeros((k, seats + 1))
+        for n, mass in outcomes(noise, k):
+            noisy = np.maximum(0, x + n)
+            found = np.full(k, int(p.minimum))
+            if noisy.any():
+                found = p.replace(populations=noisy).solve("as-printed").decision.seats
+            expected[np.arange(k), found] += mass
+        law = rounded_seat_probabilities(p, AdditiveMechanism(noise))
+        assert law == pytest.approx(expected, abs=1e-12)
+
+
+def test_refusals_of_rounded_quotas():
+    whole = AdditiveMechanism(DiscreteLaplace(scale=2.0))
+    for fields, mechanism, words in (
+        ({"populations": [1.5, 2]}, whole, "must be whole"),
+        ({"minimum": 5}, whole, "minimum is 5"),
+        ({}, AdditiveMechanism(Laplace(scale=2.0)), "whole noise"),
+        ({}, AdditiveMechanism(DiscreteLaplace(scale=1e5)), "at most 4194304"),
+    ):
+        p = Apportionment(**{"populations": [3, 4], "seats": 4, **fields})
+        with pytest.raises(DeclarationError, match=words):
+            rounded_seat_probabilities(p, mechanism)
