@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from forcopt.models.fair_decisions import Apportionment, CoverageDecision, FormulaGrant, IntervalPartition
     from forcopt.models.fair_postprocessing import FairPostprocessing, ScorePostprocessing
     from forcopt.models.fair_ranking import FairRanking
-    from forcopt.models.lexifair import LexifairClassification, LexifairRegression
+    from forcopt.models.lexifair import BoundedLossRegression, LexifairClassification, LexifairRegression
     from forcopt.models.leximax_cohort import LeximaxCohort
     from forcopt.models.secure_sum import SecureSum, ShareDesign
     from forcopt.models.strategic import (
@@ -37,6 +37,7 @@ _LATER = {
     "AccuracyPlan": "forcopt.models.adaptive_queries",
     "AdaptiveRobustClassification": "forcopt.models.adaptive_robustness",
     "Apportionment": "forcopt.models.fair_decisions",
+    "BoundedLossRegression": "forcopt.models.lexifair",
     "BudgetAllocation": "forcopt.models.adaptive_queries",
     "CalibratedEqualErrors": "forcopt.models.calibrated_errors",
     "CalibratedTransport": "forcopt.models.calibrated_errors",
@@ -85,6 +86,7 @@ __all__ = [
     "AccuracyPlan",
     "AdaptiveRobustClassification",
     "Apportionment",
+    "BoundedLossRegression",
     "BudgetAllocation",
     "CalibratedEqualErrors",
     "CalibratedTransport",

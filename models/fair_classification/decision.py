@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self, runtime_checkable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -14,6 +15,10 @@ from forcopt.fairness import GroupRates
 from forcopt.learning import Classifier, Hypothesis, RandomizedPolicy
 from forcopt.learning.files import PolicyFile, classifier_from_dict, classifier_to_dict
 from forcopt.models.fair_classification.features import as_table
+from forcopt.problem.drawing import finished, panel
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["RandomizedClassifier", "SeesGroups"]
 
@@ -122,6 +127,38 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """The policy of plain data."""
         return cls(tuple(map(classifier_from_dict, data["classifiers"])), np.asarray(data["weights"]))
+
+    def plot(self, path: str | Path | None = None, *, ax: Any = None, problem: Any = None) -> Figure:
+        """Draw the probability of each classifier; with the problem, its error against its disparity.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            The file to save the picture to; its ending gives the format.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; a new figure if left out.
+        problem : FairClassification, optional
+            The records on which to measure. Each classifier is a circle whose area grows with its
+            probability, and the mixture a star.
+        """
+        figure, axes = panel(ax, (5.0, 4.0))
+        if problem is None:
+            order = np.argsort(-self.weights, kind="stable")
+            axes.barh([f"{self.classifiers[k]!r:.40}" for k in order], self.weights[order])
+            axes.invert_yaxis()
+            axes.set(xlabel="probability", xlim=(0, 1))
+            return finished(figure, path)
+        judged = [problem.evaluate(column) for column in [*self.votes(problem.features), self]]
+        names = list(problem.constraint.disparity(problem.rates(problem.labels)))
+        if not names:
+            raise DeclarationError(f"problem: {problem.constraint!r} measures no disparity to draw against")
+        spread = np.array([max(e.metrics[name] for name in names) for e in judged])
+        error = np.array([e.objective for e in judged])
+        axes.scatter(spread[:-1], error[:-1], s=20 + 400 * self.weights, alpha=0.6, label="classifiers")
+        axes.scatter(spread[-1:], error[-1:], s=160, marker="*", zorder=3, label="their mixture")
+        axes.set(xlabel="largest disparity", ylabel="error")
+        axes.legend()
+        return finished(figure, path)
 
     def __repr__(self) -> str:
         order = np.argsort(-self.weights, kind="stable")

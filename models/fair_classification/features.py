@@ -12,7 +12,7 @@ from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 
-__all__ = ["Features", "as_table", "has_missing"]
+__all__ = ["Features", "as_table"]
 
 KEYS = ("shape", "rows", "columns", "values")
 
@@ -26,11 +26,6 @@ def as_table(X: Any) -> Any:
         An array, a frame of numbers, or a sparse array or matrix of scipy; shape ``(n, d)``.
     """
     return sp.csr_array(X, dtype=float) if sp.issparse(X) else np.asarray(X, dtype=float)
-
-
-def has_missing(features: Any) -> bool:
-    """Whether an entry of a dense or sparse table is NaN."""
-    return bool(np.isnan(features.data if sp.issparse(features) else features).any())
 
 
 def _read(value: Any) -> Any:
@@ -70,9 +65,8 @@ def _plain(features: Any) -> Any:
         values = np.where(np.isnan(entries.data), None, entries.data).tolist()
         plain = (list(features.shape), row.tolist(), column.tolist(), values)
         return dict(zip(KEYS, plain, strict=True))
-    if has_missing(features):
-        return np.where(np.isnan(features), None, features).tolist()
-    return features.tolist()
+    missing = np.isnan(features)
+    return (np.where(missing, None, features) if missing.any() else features).tolist()
 
 
 Features = Annotated[

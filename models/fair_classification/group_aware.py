@@ -19,15 +19,66 @@ from forcopt.learning import systematic_draw
 from forcopt.models.fair_classification.options import is_whole
 from forcopt.privacy import ObservedGroups
 
-__all__ = ["GroupAware", "accepted", "check_seed", "combined", "draw", "subset"]
+__all__ = [
+    "GroupAware",
+    "SensitiveColumns",
+    "accepted",
+    "check_seed",
+    "column_names",
+    "combined",
+    "draw",
+    "subset",
+]
 
 
-class GroupAware:
-    """A mixin for estimators with the parameters `constraint`, `sensitive`, `combine` and `draws`."""
+class SensitiveColumns:
+    """A mixin for estimators with the parameters `sensitive` and `combine`."""
 
-    constraint: Notion | None
     sensitive: Any
     combine: Literal["cross", "each"]
+
+    def _sensitive(self, X: Any, given: Any) -> tuple[Any, list[str] | None]:
+        """The sensitive columns, given or found by `sensitive`, and their names if these are known."""
+        if given is not None or self.sensitive is None:
+            return given, None
+        if callable(self.sensitive):
+            return self.sensitive(X), None
+        return _columns(X, self._positions(X))
+
+    def _positions(self, X: Any) -> list[int]:
+        """The positions of the sensitive columns."""
+        if self.sensitive is None or callable(self.sensitive):
+            return []
+        single = isinstance(self.sensitive, str | Integral)
+        asked = [self.sensitive] if single else list(self.sensitive)
+        names = list(X.columns) if hasattr(X, "columns") else None
+        found = []
+        for name in asked:
+            if names is not None and name in names:
+                found.append(names.index(name))
+            elif isinstance(name, Integral) and 0 <= int(name) < np.shape(X)[1]:
+                found.append(int(name))
+            else:
+                raise DeclarationError(f"sensitive is {name!r}; X has no such column")
+        return found
+
+    def _features(self, X: Any) -> Any:
+        """X without the sensitive columns."""
+        positions = self._positions(X)
+        if not positions:
+            return X
+        kept = [j for j in range(np.shape(X)[1]) if j not in positions]
+        return X.iloc[:, kept] if hasattr(X, "iloc") else _array(X)[:, kept]
+
+    def _check_combine(self) -> None:
+        if self.combine not in ("cross", "each"):
+            raise DeclarationError(f"combine is {self.combine!r}; it must be 'cross' or 'each'")
+
+
+class GroupAware(SensitiveColumns):
+    """A mixin for classifiers with the parameters `constraint`, `sensitive`, `combine` and `draws`."""
+
+    constraint: Notion | None
     draws: Literal["record", "row"]
     random_state: Any
 
@@ -55,12 +106,7 @@ class GroupAware:
 
     def _groups(self, X: Any, given: Any, constraint: Notion) -> tuple[Any, Notion]:
         """The group of each record and the constraint over these groups; no groups if none are looked at."""
-        names: list[str] | None = None
-        if given is None and self.sensitive is not None:
-            if callable(self.sensitive):
-                given = self.sensitive(X)
-            else:
-                given, names = _columns(X, self._positions(X))
+        given, names = self._sensitive(X, given)
         if given is None:
             if self.constraint is not None and constraint.rates:
                 raise DeclarationError(
@@ -71,40 +117,13 @@ class GroupAware:
             return given, constraint
         return combined(given, constraint, self.combine, names)
 
-    def _positions(self, X: Any) -> list[int]:
-        """The positions of the sensitive columns."""
-        if self.sensitive is None or callable(self.sensitive):
-            return []
-        single = isinstance(self.sensitive, str | Integral)
-        asked = [self.sensitive] if single else list(self.sensitive)
-        names = list(X.columns) if hasattr(X, "columns") else None
-        found = []
-        for name in asked:
-            if names is not None and name in names:
-                found.append(names.index(name))
-            elif isinstance(name, Integral) and 0 <= int(name) < np.shape(X)[1]:
-                found.append(int(name))
-            else:
-                raise DeclarationError(f"sensitive is {name!r}; X has no such column")
-        return found
-
-    def _features(self, X: Any) -> Any:
-        """X without the sensitive columns."""
-        positions = self._positions(X)
-        if not positions:
-            return X
-        kept = [j for j in range(np.shape(X)[1]) if j not in positions]
-        return X.iloc[:, kept] if hasattr(X, "iloc") else _array(X)[:, kept]
-
     def _check_front(self) -> None:
         """Refuse parameters that both fronts share."""
         if self.constraint is not None and not isinstance(self.constraint, Notion):
             raise DeclarationError(f"constraint is {self.constraint!r}; it must be a fairness notion or None")
-        for name, allowed in (("draws", ("record", "row")), ("combine", ("cross", "each"))):
-            if getattr(self, name) not in allowed:
-                raise DeclarationError(
-                    f"{name} is {getattr(self, name)!r}; it must be {' or '.join(map(repr, allowed))}"
-                )
+        if self.draws not in ("record", "row"):
+            raise DeclarationError(f"draws is {self.draws!r}; it must be 'record' or 'row'")
+        self._check_combine()
         check_seed(self.random_state)
 
 
@@ -180,6 +199,13 @@ def _columns(X: Any, positions: list[int]) -> tuple[Any, list[str]]:
     return (table[:, 0] if len(positions) == 1 else table), names
 
 
+def column_names(table: Any) -> list[str]:
+    """The names of the columns of a frame; ``column 0``, ... of an array."""
+    if hasattr(table, "columns"):
+        return list(map(str, table.columns))
+    return [f"column {j}" for j in range(np.shape(table)[1])]
+
+
 def combined(
     given: Any, constraint: Notion, combine: Literal["cross", "each"], names: list[str] | None = None
 ) -> tuple[list[str | None], Notion]:
@@ -208,9 +234,7 @@ def combined(
     DeclarationError
         For values that cannot be distinguished as text.
     """
-    if names is None:
-        frame = hasattr(given, "columns")
-        names = list(map(str, given.columns)) if frame else [f"column {j}" for j in range(np.shape(given)[1])]
+    names = names or column_names(given)
     table = np.asarray(given, dtype=object)
     if table.shape[1] == 1:
         return table[:, 0].tolist(), constraint

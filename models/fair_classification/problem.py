@@ -26,7 +26,7 @@ from forcopt.fairness import (
 )
 from forcopt.learning import Hypotheses, Learner, Oracle
 from forcopt.models.fair_classification.decision import RandomizedClassifier, SeesGroups
-from forcopt.models.fair_classification.features import Features, has_missing
+from forcopt.models.fair_classification.features import Features
 from forcopt.models.fair_classification.groups import Groups
 from forcopt.models.fair_classification.lagrangian import Lagrangian, SaddleGaps
 from forcopt.models.fair_classification.moments import Moments
@@ -139,8 +139,9 @@ class FairClassification(Problem):
         n = len(self.labels)
         if not isinstance(self.hypotheses, Learner):
             kind = "the default learner" if self.hypotheses is None else type(self.hypotheses).__name__
-            if has_missing(self.features):
-                raise DeclarationError(f"features holds NaN; {kind} takes no missing values, a Learner may")
+            if not issparse(self.features) and np.isnan(self.features).any():
+                at = [int(i) for i in np.argwhere(np.isnan(self.features))[0]]
+                raise DeclarationError(f"features{at} is nan; {kind} takes no missing values, a Learner may")
             if issparse(self.features):
                 raise DeclarationError(
                     f"features is sparse; {kind} takes dense features only, a Learner both"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.models.fair_postprocessing import FairPostprocessing, RandomizedPostprocessor
 from forcopt.problem import Outcome
 from forcopt.status import Status
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["TwoStepClassifier", "disparity_bound", "two_step"]
 
@@ -96,6 +100,10 @@ class TwoStepClassifier(PolicyFile):
         return cls(
             RandomizedClassifier.from_dict(data["base"]), RandomizedPostprocessor.from_dict(data["remix"])
         )
+
+    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
+        """Draw the rates of each group before and after the second step, see `RandomizedPostprocessor`."""
+        return self.remix.plot(path, ax=ax)
 
     def __repr__(self) -> str:
         return f"{self.base!r}\nthen {self.remix!r}"

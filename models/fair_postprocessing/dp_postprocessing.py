@@ -9,9 +9,10 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
-from forcopt.fairness import AllOf, GroupRates, Rate, RateParity
+from forcopt.fairness import GroupRates, Rate, RateParity
 from forcopt.language.constraint import Constraint
 from forcopt.language.model import Model
+from forcopt.models.fair_postprocessing.noisy_rates import noisy_slack, parities_of
 from forcopt.models.fair_postprocessing.problem import FairPostprocessing
 from forcopt.privacy import Accountant, AdditiveMechanism, Laplace, PrivacyBudget, randomness
 from forcopt.problem import Outcome
@@ -145,7 +146,7 @@ def dp_postprocessing(
         If the accountant's budget does not allow the run.
     """
     deadline = Deadline(time_limit)
-    parities, noise = _parities(problem), _largest_noise(problem, beta)
+    parities, noise = parities_of(problem.constraint, "dp-postprocessing"), _largest_noise(problem, beta)
     rng, mechanism = randomness(seed=seed), _mechanism(problem)
     if accountant is not None:
         accountant.spend(mechanism, name="dp-postprocessing")
@@ -153,19 +154,9 @@ def dp_postprocessing(
     model = Model("noisy post-processing")
     probabilities = model.variable("probability", shape=(2, len(problem.groups)), lower=0, upper=1)
     rates = GroupRates((noisy * probabilities[:, :, None]).sum(axis=0), noisy.sum(axis=0), problem.groups)
-    slack = {}
-    for rate in problem.constraint.rates:
-        records = rates.total(rate.given)
-        if (records <= 0).any():
-            a = int(np.argmin(records))
-            return Outcome(
-                None,
-                private=True,
-                status=Status.FAILED,
-                message=f"the noise leaves {records[a]:.6g} records of group {problem.groups[a]!r} for its "
-                f"{rate.name}; more than {_cells(rate) * noise:.6g} true ones would have been enough",
-            )
-        slack[rate] = (_cells(rate) - 1) * noise / records
+    slack, emptied = noisy_slack(rates, problem.constraint, noise)
+    if emptied:
+        return Outcome(None, private=True, status=Status.FAILED, message=emptied)
     for notion in parities:
         model.subject_to(_anchored(notion, rates, slack) if as_printed else notion.rows(rates, slack))
     # The number of records is public, and unlike the noisy total it is surely positive.
@@ -190,15 +181,6 @@ def dp_postprocessing(
         guarantee=error,
         message=message,
     )
-
-
-def _parities(problem: FairPostprocessing) -> list[RateParity]:
-    notion = problem.constraint
-    parts = notion.notions if isinstance(notion, AllOf) else (notion,)
-    for part in parts:
-        if not isinstance(part, RateParity):
-            raise DeclarationError(f"dp-postprocessing is for parity of rates, not for {type(part).__name__}")
-    return [part for part in parts if isinstance(part, RateParity)]
 
 
 def _anchored(notion: RateParity, rates: GroupRates, slack: dict[Rate, Array]) -> list[Constraint]:

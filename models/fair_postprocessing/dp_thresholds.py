@@ -9,8 +9,9 @@ import numpy as np
 from forcopt.arrays import Array, as_numbers
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
-from forcopt.fairness import AllOf, GroupRates, Notion, RateParity
+from forcopt.fairness import GroupRates
 from forcopt.language.model import Model
+from forcopt.models.fair_postprocessing.noisy_rates import noisy_slack, parities_of
 from forcopt.models.fair_postprocessing.scores import ScorePostprocessing
 from forcopt.models.fair_postprocessing.thresholds import RandomizedThresholds
 from forcopt.privacy import Accountant, AdditiveMechanism, Laplace, randomness
@@ -82,7 +83,7 @@ def dp_thresholds(
     B values in place of two.
     """
     deadline = Deadline(time_limit)
-    privacy, parities = problem.privacy, _parities(problem.constraint)
+    privacy, parities = problem.privacy, parities_of(problem.constraint, "dp-thresholds")
     if privacy is None:
         raise DeclarationError("dp-thresholds needs privacy, such as PrivacyBudget(epsilon=1.0)")
     if problem.weights is not None:
@@ -107,20 +108,9 @@ def dp_thresholds(
     chance = model.variable("chance", shape=(bins, groups), lower=0, upper=1)
     model.subject_to(chance[1:] - chance[:-1] >= 0, name="rising")
     rates = GroupRates((noisy * chance[:, :, None]).sum(axis=0), noisy.sum(axis=0), problem.group_names)
-    slack = {}
-    for rate in problem.constraint.rates:
-        records = rates.total(rate.given)
-        if (records <= 0).any():
-            a = int(np.argmin(records))
-            return Outcome(
-                None,
-                private=True,
-                status=Status.FAILED,
-                message=f"the noise leaves {records[a]:.6g} records of group {problem.group_names[a]!r} for "
-                f"its {rate.name}",
-            )
-        cells = bins * int(np.sum(rate.given[0]))
-        slack[rate] = (cells - 1) * noise / records
+    slack, emptied = noisy_slack(rates, problem.constraint, noise, values=bins)
+    if emptied:
+        return Outcome(None, private=True, status=Status.FAILED, message=emptied)
     for notion in parities:
         model.subject_to(notion.rows(rates, slack))
     model.minimize(rates.total(((0, 1), (1, 0))).sum() / float(len(problem.scores)))
@@ -138,14 +128,6 @@ def dp_thresholds(
         message=f"{private}; with probability {1 - beta:g} all noises stay within {noise:.6g} and the error "
         f"is at most {excess:.4g} above that of the best fair mixture of these thresholds",
     )
-
-
-def _parities(notion: Notion) -> list[RateParity]:
-    parts = notion.notions if isinstance(notion, AllOf) else (notion,)
-    for part in parts:
-        if not isinstance(part, RateParity):
-            raise DeclarationError(f"dp-thresholds is for parity of rates, not for {type(part).__name__}")
-    return [part for part in parts if isinstance(part, RateParity)]
 
 
 def _histogram(problem: ScorePostprocessing, cuts: Array) -> Array:

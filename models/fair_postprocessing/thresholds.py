@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -11,6 +12,10 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_groups, same_length
 from forcopt.learning.files import PolicyFile
+from forcopt.problem.drawing import COLOURS, MARKERS, finished, panel
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["RandomizedThresholds"]
 
@@ -111,6 +116,32 @@ class RandomizedThresholds(PolicyFile):
         """The policy of plain data."""
         thresholds = tuple(np.array([float(t) for t in cuts]) for cuts in data["thresholds"])
         return cls(tuple(data["groups"]), thresholds, tuple(map(np.asarray, data["weights"])))
+
+    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Figure:
+        """Draw the probability of predicting 1 as the score grows, a line for each group.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            The file to save the picture to; its ending gives the format.
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; a new figure if left out.
+        """
+        figure, axes = panel(ax, (5.0, 3.6))
+        cuts = np.concatenate(self.thresholds)
+        inner = cuts[np.isfinite(cuts)]
+        low, high = (float(inner.min()), float(inner.max())) if len(inner) else (0.0, 1.0)
+        room = 0.1 * (high - low) or 0.5
+        ends = np.array([low - room, high + room])
+        for a, name in enumerate(self.groups):
+            own = self.thresholds[a]
+            at = np.unique(np.concatenate([ends, own[np.isfinite(own)]]))
+            color, marker = COLOURS[a % len(COLOURS)], MARKERS[a % len(MARKERS)]
+            chance = self.probability(at, [name] * len(at))
+            axes.step(at, chance, where="post", color=color, marker=marker, label=name)
+        axes.set(xlabel="score", ylabel="probability of predicting 1", ylim=(-0.05, 1.05))
+        axes.legend()
+        return finished(figure, path)
 
     def __repr__(self) -> str:
         width = max(len("group"), *map(len, self.groups))

@@ -4,6 +4,8 @@ Diana, Gill, Globus-Harris, Kearns, Roth, Sharifi-Malvajerdi: Lexicographically 
 Generalization, FORC 2021.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from forcopt.learning import Finite, ListedHypotheses, Stumps
 from forcopt.models.lexifair import (  # noqa: F401  (register the methods)
     column_generation,
@@ -12,6 +14,7 @@ from forcopt.models.lexifair import (  # noqa: F401  (register the methods)
     ftpl,
     no_regret,
 )
+from forcopt.models.lexifair.bounded import BoundedLossRegression
 from forcopt.models.lexifair.classification import ClassifierMixture, LexifairClassification
 from forcopt.models.lexifair.generalization import records_needed
 from forcopt.models.lexifair.generators import random_regression
@@ -19,8 +22,13 @@ from forcopt.models.lexifair.levels import Level
 from forcopt.models.lexifair.problem import GroupModel, groups_of
 from forcopt.models.lexifair.regression import LexifairRegression, LinearModel
 
+if TYPE_CHECKING:
+    from forcopt.models.lexifair.estimator import FairRegressor
+
 __all__ = [
+    "BoundedLossRegression",
     "ClassifierMixture",
+    "FairRegressor",
     "Finite",
     "GroupModel",
     "Level",
@@ -33,3 +41,11 @@ __all__ = [
     "random_regression",
     "records_needed",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "FairRegressor":  # its module imports scikit-learn
+        from forcopt.models.lexifair.estimator import FairRegressor
+
+        return FairRegressor
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

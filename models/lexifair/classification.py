@@ -223,7 +223,7 @@ class LexifairClassification(Lexifair):
         """The error rate over all records."""
         mixture = self._mixture(decision)
         chance = mixture.probabilities @ self.hypotheses.predictions(mixture.which)
-        return float(abs(chance - self.labels).mean())
+        return float((self.record_weights * abs(chance - self.labels)).mean())
 
     def misfit(self, decision: ClassifierMixture | Any) -> dict[str, float]:
         """How far the probabilities are from being some, or one classifier."""

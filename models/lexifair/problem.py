@@ -30,7 +30,7 @@ from forcopt.status import Status
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["GroupModel", "Lexifair", "groups_of"]
+__all__ = ["GroupModel", "Lexifair", "groups_of", "members_of"]
 
 
 def groups_of(**columns: Any) -> dict[str, Any]:
@@ -135,7 +135,8 @@ class GroupModel(PolicyFile):
         return finished(figure, path)
 
 
-def _members(value: Any) -> Any:
+def members_of(value: Any) -> Any:
+    """The records of each group as nested lists."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     return [np.asarray(v).tolist() for v in value] if isinstance(value, Iterable) else value
@@ -144,7 +145,7 @@ def _members(value: Any) -> Any:
 class Lexifair(Problem):
     """The base of lexicographically fair learning: the largest group loss first, then the next.
 
-    A group's loss is the mean over its records, so that small groups weigh the same as large ones.
+    A group's loss is the (weighted) mean over its records, so that small groups weigh the same as large ones.
 
     Attributes
     ----------
@@ -156,15 +157,18 @@ class Lexifair(Problem):
         Of the groups; ``"0"``, ``"1"``, ... by default.
     levels : int, optional
         How many of the largest losses matter, ℓ; all K by default.
+    weights : Numbers, optional
+        Of the records in the means, at least 0, positive in every group; 1 each by default.
     """
 
     family: ClassVar[str] = "lexifair"
     default_method: ClassVar[str] = "column-generation"
 
     labels: Numbers
-    groups: Annotated[tuple[tuple[int, ...], ...], BeforeValidator(_members)]
+    groups: Annotated[tuple[tuple[int, ...], ...], BeforeValidator(members_of)]
     names: tuple[Annotated[str, BeforeValidator(str)], ...] = Field(default=(), kw_only=True)
     levels: Annotated[int, Field(ge=1)] | None = Field(default=None, kw_only=True)
+    weights: Numbers | None = Field(default=None, kw_only=True)
 
     @model_validator(mode="after")
     def _has_groups(self) -> Self:
@@ -187,6 +191,15 @@ class Lexifair(Problem):
             raise DeclarationError(f"names: {', '.join(self.names)} are not all different")
         if self.levels is not None and self.levels > count:
             raise DeclarationError(f"levels is {self.levels}; there are only {count} groups")
+        if self.weights is not None:
+            if self.weights.shape != (n,) or self.weights.min() < 0:
+                raise DeclarationError(
+                    f"weights has shape {self.weights.shape} and least entry {self.weights.min():g}; it must "
+                    f"have shape ({n},) and not be negative"
+                )
+            for k, members in enumerate(self.groups):
+                if not self.weights[list(members)].any():
+                    raise DeclarationError(f"weights: all records of groups[{k}] have weight 0")
         outside = n - len(set().union(*self.groups))
         if outside:
             warnings.warn(
@@ -208,9 +221,16 @@ class Lexifair(Problem):
     def averages(self) -> sp.csr_array:
         """Turns a value for each record into each group's mean; shape ``(K, n)``."""
         sizes = [len(g) for g in self.groups]
-        entries = np.repeat(1.0 / np.array(sizes), sizes)
         place = (np.repeat(np.arange(len(sizes)), sizes), np.concatenate(self.groups))
-        return sp.csr_array((entries, place), shape=(len(sizes), len(self.labels)))
+        entries = self.record_weights[place[1]]
+        total = np.bincount(place[0], entries)
+        return sp.csr_array((entries / total[place[0]], place), shape=(len(sizes), len(self.labels)))
+
+    @cached_property
+    def record_weights(self) -> Array:
+        """The weight of each record, with mean 1; shape ``(n,)``."""
+        weights = np.ones(len(self.labels)) if self.weights is None else self.weights
+        return np.asarray(weights / weights.mean())
 
     @property
     def is_convex(self) -> bool:

@@ -97,8 +97,17 @@ class LexifairRegression(Lexifair):
     @cached_property
     def factors(self) -> tuple[Array, ...]:
         """For each group a matrix F of at most d + 1 rows: its loss is ``|F (coefficients, -1)|^2``."""
-        rows = np.column_stack([self.features, self.labels])
-        return tuple(np.asarray(np.linalg.qr(rows[list(g)] / np.sqrt(len(g)), mode="r")) for g in self.groups)
+        return tuple(self._factor(list(g)) for g in self.groups)
+
+    def _factor(self, members: Any) -> Array:
+        weights = self.record_weights[members]
+        rows = np.column_stack([self.features[members], self.labels[members]])
+        return np.asarray(np.linalg.qr(rows * np.sqrt(weights / weights.sum())[:, None], mode="r"))
+
+    @cached_property
+    def overall_factor(self) -> Array:
+        """The same for all records together."""
+        return self._factor(slice(None))
 
     def model(self, coefficients: Any) -> LinearModel:
         """The decision with these coefficients, shape ``(d,)``."""
@@ -132,7 +141,8 @@ class LexifairRegression(Lexifair):
 
     def overall_loss(self, decision: LinearModel | Any) -> float:
         """The mean squared error over all records."""
-        return float(np.square(self.features @ self._coefficients(decision) - self.labels).mean())
+        misses = self.features @ self._coefficients(decision) - self.labels
+        return float((self.record_weights * np.square(misses)).mean())
 
     def misfit(self, decision: LinearModel | Any) -> dict[str, float]:
         """By how much the norm is above the radius."""

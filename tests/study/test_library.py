@@ -41,7 +41,7 @@ SMALL = [
 
 
 WITHOUT_ROWS = {
-    *("LexifairRegression", "EcologicalRegression", "StableDistrict"),  # quadratic
+    *("LexifairRegression", "BoundedLossRegression", "EcologicalRegression", "StableDistrict"),  # quadratic
     *("TransferSplit", "LevelBudget", "LinearQueries", "ShareDesign"),  # cones
     *("CountingQueries", "AccuracyPlan", "FormulaGrant"),  # no formulation
 }

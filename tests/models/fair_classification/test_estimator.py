@@ -364,7 +364,7 @@ def test_missing_values_go_to_a_learner_that_takes_them():
     assert fo.Problem.from_dict(json.loads(json.dumps(p.to_dict()))) == p
     with pytest.raises(ValueError, match="contains NaN"):
         FairClassifier(EqualizedOdds(0.05), LogisticRegression()).fit(X, y, sensitive_features=a)
-    with pytest.raises(fo.DeclarationError, match="features holds NaN; Thresholds takes no missing values"):
+    with pytest.raises(fo.DeclarationError, match=r"features\[\d+, \d\] is nan; Thresholds takes"):
         FairClassification(X, y == "yes", a, EqualizedOdds(0.05), None, Thresholds())
 
 
@@ -386,3 +386,18 @@ def test_a_private_front_reports_released_numbers_only():
     data = pickle.dumps(clf).decode("latin-1") + repr(clf.report_)
     for name, value in true.report_.metrics.items():
         assert name not in data and np.float64(value).tobytes().decode("latin-1") not in data
+
+
+def test_the_mixture_is_drawn_with_its_classifiers(tmp_path):
+    X, y, a = people(200)
+    p = FairClassification(X, y == "yes", a, EqualizedOdds(0.02), hypotheses=Thresholds())
+    s = p.solve()
+    bars = s.plot(tmp_path / "weights.png").axes[0]
+    assert sorted(bar.get_width() for bar in bars.patches) == pytest.approx(sorted(s.decision.weights))
+    axes = s.plot(tmp_path / "front.png", problem=p).axes[0]
+    points, star = (part.get_offsets() for part in axes.collections)
+    assert star.tolist()[0] == pytest.approx([0.02, s.objective], abs=1e-6)
+    assert len(points) == len(s.decision.weights) and s.objective <= points[:, 1].max() + 1e-9
+    assert s.decision.weights @ points[:, 1] == pytest.approx(s.objective)
+    pairs = FairClassification(X, y == "yes", a, PairwiseFairness([(0, 1)]), hypotheses=Thresholds())
+    assert pairs.solve().decision.plot().axes[0].patches

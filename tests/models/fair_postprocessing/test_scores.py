@@ -303,3 +303,16 @@ def test_a_classifier_without_a_score_is_postprocessed_by_its_labels():
     guess = clf.estimator_.predict(X)
     by_count = FairPostprocessing.from_predictions(guess, a, y, EqualizedOdds(0.05)).solve()
     assert clf.report_.error == pytest.approx(by_count.objective, abs=1e-8)
+
+
+def test_the_plot_has_a_rising_line_for_each_group(tmp_path):
+    s = instance(1, EqualizedOdds(0.05)).solve()
+    axes = s.plot(tmp_path / "thresholds.png").axes[0]
+    names = [line.get_label() for line in axes.lines]
+    assert names == list(s.decision.groups) and (tmp_path / "thresholds.png").stat().st_size > 1000
+    for line, name in zip(axes.lines, names, strict=True):
+        scores, chance = line.get_xdata(), line.get_ydata()
+        assert (np.diff(chance) >= 0).all()
+        assert chance == pytest.approx(s.decision.probability(scores, [name] * len(scores)))
+    never = RandomizedThresholds(("a",), (np.array([np.inf]),), (np.array([1.0]),))
+    assert never.plot().axes[0].lines[0].get_ydata().max() == 0

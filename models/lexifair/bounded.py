@@ -1,0 +1,126 @@
+"""Least squares with a bound on the loss of every group."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Self
+
+import numpy as np
+from pydantic import BeforeValidator, Field, model_validator
+
+from forcopt.declaration import Numbers
+from forcopt.language.atoms import sum_squares
+from forcopt.language.model import Model
+from forcopt.models.lexifair.problem import members_of
+from forcopt.models.lexifair.regression import LexifairRegression, LinearModel
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
+
+__all__ = ["BoundedLossRegression"]
+
+
+class BoundedLossRegression(Problem):
+    """Fit a linear model of least squared error, if no group's mean squared error may exceed a bound.
+
+    Attributes
+    ----------
+    features, labels, groups, names, weights, radius
+        As in `LexifairRegression`.
+    bound : float
+        On the mean squared error of every group, at least 0.
+
+    Raises
+    ------
+    DeclarationError
+        As `LexifairRegression` does, and for a bound below 0.
+
+    References
+    ----------
+    Agarwal, Dudík and Wu (2019): Fair regression: quantitative definitions and reduction-based algorithms,
+    section 2, bounded group loss.
+
+    Examples
+    --------
+    >>> from forcopt.models import BoundedLossRegression
+    >>> p = BoundedLossRegression([[1], [1], [1]], [0, 0, 3], groups=[[0, 1], [2]], bound=2.25)
+    >>> p.solve().decision
+    group    loss
+    0      2.2500
+    1      2.2500
+    """
+
+    family: ClassVar[str] = "lexifair"
+    default_method: ClassVar[str] = "conic"
+
+    features: Numbers
+    labels: Numbers
+    groups: Annotated[tuple[tuple[int, ...], ...], BeforeValidator(members_of)]
+    bound: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    names: tuple[Annotated[str, BeforeValidator(str)], ...] = Field(default=(), kw_only=True)
+    weights: Numbers | None = Field(default=None, kw_only=True)
+    radius: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(default=None, kw_only=True)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        _ = self.lexifair
+        return self
+
+    @cached_property
+    def lexifair(self) -> LexifairRegression:
+        """The lexicographic problem of the same records; its first level is the least possible bound."""
+        return LexifairRegression(
+            labels=self.labels,
+            groups=self.groups,
+            features=self.features,
+            radius=self.radius,
+            names=self.names,
+            weights=self.weights,
+            levels=1,
+        )
+
+    def infeasibility_reason(self) -> str:
+        """The least bound that some linear model keeps."""
+        least = self.lexifair.solve().objective
+        if least <= self.bound:
+            return ""
+        return f"bound is {self.bound:g}; every linear model has a group loss of at least {least:.6g}"
+
+    def evaluate(self, decision: LinearModel | Any) -> Evaluation:
+        """Evaluate a model: mean squared error, and the excess of each group's loss over the bound.
+
+        Parameters
+        ----------
+        decision : LinearModel or Any
+            A linear model, or its coefficients.
+        """
+        losses = dict(zip(self.lexifair.group_names, self.lexifair.group_losses(decision), strict=True))
+        excess = {f"loss of {g}": float(v) - self.bound for g, v in losses.items()}
+        violations = excess | self.lexifair.misfit(decision)
+        allowed = FEASIBILITY_TOLERANCE * max(1.0, self.bound)
+        return Evaluation(
+            objective=self.lexifair.overall_loss(decision),
+            violations={name: v for name, v in violations.items() if v > allowed},
+            metrics={f"loss of {g}": float(v) for g, v in losses.items()},
+        )
+
+
+@BoundedLossRegression.formulation("conic", exact=True, cites="Agarwal, Dudík and Wu (2019), section 2")
+def conic(problem: BoundedLossRegression, model: Model) -> Handles:
+    """Convex program: a quadratic objective, and a second-order cone for each group.
+
+    Returns
+    -------
+    Handles
+        ``coefficients``, shape ``(d,)``, and ``losses``, shape ``(K,)``.
+    """
+    base = problem.lexifair
+    losses, decision, parts = base.write(model)
+    model.subject_to(losses / base.loss_unit <= problem.bound / base.loss_unit, name="group_loss")
+    factor, theta = base.overall_factor, parts["coefficients"]
+    objective = sum_squares((factor[:, :-1] @ theta - factor[:, -1]) / np.sqrt(base.loss_unit))
+    return Handles(
+        objective=base.loss_unit * objective,
+        decision=decision,
+        start=parts["start"],
+        coefficients=theta,
+        losses=losses,
+    )

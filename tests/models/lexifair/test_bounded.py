@@ -1,0 +1,153 @@
+"""Bounded group loss, weights of records, and the scikit-learn front of fair regression."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import minimize
+
+import forcopt as fo
+from forcopt.learning import Finite
+from forcopt.models import BoundedLossRegression, LexifairClassification, LexifairRegression
+
+pytest.importorskip("sklearn")
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from forcopt.models.lexifair import FairRegressor
+
+
+def records(seed, n=40):
+    rng = np.random.default_rng(seed)
+    a = rng.choice(["u", "v"], n, p=[0.7, 0.3])
+    X = rng.normal(size=(n, 2))
+    return X, X[:, 0] + np.where(a == "u", 1.0, -1.0) * X[:, 1] + 0.3 * rng.normal(size=n), a
+
+
+def members(a):
+    return [np.flatnonzero(a == name).tolist() for name in np.unique(a)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("backend", ["clarabel", "scip"])
+def test_the_least_error_within_the_bound_is_found(seed, backend):
+    X, y, a = records(seed)
+    weights = np.random.default_rng(seed).random(len(y)) if seed % 2 else None
+    least = LexifairRegression(labels=y, groups=members(a), features=X, levels=1, weights=weights).solve()
+    free = BoundedLossRegression(X, y, members(a), 1e6, weights=weights).solve()
+    bound = (least.objective + max(free.evaluation.metrics.values())) / 2
+    s = BoundedLossRegression(X, y, members(a), bound, weights=weights).solve(backend=backend)
+    w = np.ones(len(y)) if weights is None else weights
+
+    def loss(theta, kept=slice(None)):
+        return float((w[kept] * (X[kept] @ theta - y[kept]) ** 2).sum() / w[kept].sum())
+
+    rules = [{"type": "ineq", "fun": lambda t, m=m: bound - loss(t, m)} for m in members(a)]
+    start = least.decision.coefficients
+    own = minimize(loss, start, constraints=rules, method="SLSQP", options={"ftol": 1e-12})
+    assert s.status == "optimal" and s.evaluation.feasible
+    assert s.objective == pytest.approx(own.fun, rel=1e-5)
+    assert least.objective <= bound and s.objective >= free.objective - 1e-9
+
+
+def test_a_bound_that_no_model_keeps_is_infeasible_with_a_reason():
+    X, y, a = records(0)
+    p = BoundedLossRegression(X, y, members(a), 0.01)
+    s = p.solve()
+    assert s.status == "infeasible" and "bound is 0.01; every linear model has a group loss of" in s.reason
+    assert fo.Problem.from_dict(json.loads(json.dumps(p.to_dict()))) == p
+    with pytest.raises(fo.DeclarationError, match="bound"):
+        BoundedLossRegression(X, y, members(a), -1.0)
+    with pytest.raises(fo.DeclarationError, match=r"bound: infeasible; bound is 0\.01"):
+        FairRegressor(bound=0.01).fit(X, y, sensitive_features=a)
+
+
+@pytest.mark.parametrize("method", ["column-generation", "compact", "saturation", "row-generation"])
+def test_weights_count_like_copies(method):
+    X, y, a = records(1, 24)
+    weight = np.random.default_rng(0).integers(1, 4, 24)
+    copies = np.repeat(np.arange(24), weight)
+    one = LexifairRegression(labels=y, groups=members(a), features=X, weights=weight)
+    two = LexifairRegression(labels=y[copies], groups=members(a[copies]), features=X[copies])
+    found, other = one.solve(method), two.solve(method)
+    assert found.decision.sorted_losses == pytest.approx(other.decision.sorted_losses, rel=1e-4)
+    assert found.evaluation.metrics["overall loss"] == pytest.approx(
+        other.evaluation.metrics["overall loss"], rel=1e-4
+    )
+    table = np.random.default_rng(1).integers(0, 2, (6, 24))
+    label = (y > 0).astype(int)
+    one = LexifairClassification(
+        labels=label, groups=members(a), hypotheses=Finite(table), weights=weight
+    ).solve(method)
+    two = LexifairClassification(
+        labels=label[copies], groups=members(a[copies]), hypotheses=Finite(table[:, copies])
+    ).solve(method)
+    assert one.decision.sorted_losses == pytest.approx(two.decision.sorted_losses, abs=1e-6)
+
+
+def test_bad_weights_are_named():
+    X, y, a = records(2, 10)
+    fields = {"labels": y, "groups": members(a), "features": X}
+    for weights, message in (
+        ([1.0] * 9, "must have shape"),
+        ([-1.0] + [1.0] * 9, "not be negative"),
+        ((a != a[0]).astype(float), "all records of groups"),
+    ):
+        with pytest.raises(fo.DeclarationError, match=f"weights.*{message}"):
+            LexifairRegression(**fields, weights=weights)
+
+
+def by_sign(X):
+    return np.sin(50 * np.asarray(X, dtype=float)[:, 0]) > 0
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "front", [FairRegressor(), FairRegressor(sensitive=by_sign, levels=1)], ids=["plain", "minimax"]
+)
+def test_the_front_is_an_estimator(front):
+    check_estimator(front)
+
+
+def test_the_front_gives_the_optima_of_the_problems():
+    X, y, a = records(3)
+    plain = FairRegressor().fit(X, y)
+    ordinary = LinearRegression().fit(X, y)
+    assert plain.predict(X) == pytest.approx(ordinary.predict(X))
+    design = np.column_stack([X, np.ones(len(X))])
+    fair = FairRegressor(levels=1).fit(X, y, sensitive_features=a)
+    own = LexifairRegression(labels=y, groups=members(a), features=design, levels=1).solve()
+    assert fair.report_.error == pytest.approx(own.objective, rel=1e-6)
+    losses = [np.square(fair.predict(X[m]) - y[m]).mean() for m in members(a)]
+    assert max(losses) == pytest.approx(own.objective, rel=1e-6)
+    bound = 1.2 * own.objective
+    bounded = FairRegressor(bound=bound).fit(X, y, sensitive_features=a)
+    assert bounded.report_.status == "optimal" and not bounded.report_.violations
+    assert fair.report_.metrics["overall loss"] >= bounded.report_.error - 1e-9
+    pipe = make_pipeline(StandardScaler(), FairRegressor(levels=1))
+    pipe.fit(X, y, fairregressor__sensitive_features=a)
+    assert pipe[-1].report_.error == pytest.approx(own.objective, rel=1e-5)
+
+
+def test_several_sensitive_columns_of_the_front():
+    X, y, a = records(4, 80)
+    frame = pd.DataFrame(X, columns=["x", "z"]).assign(sex=a, old=np.arange(80) % 2)
+    cross = FairRegressor(sensitive=["sex", "old"], levels=1).fit(frame, y)
+    each = FairRegressor(sensitive=["sex", "old"], combine="each", levels=1).fit(frame, y)
+    assert set(cross.model_.names) == {f"sex={s} & old={o}" for s in "uv" for o in (0, 1)}
+    assert set(each.model_.names) == {"sex=u", "sex=v", "old=0", "old=1"}
+    assert each.report_.error <= cross.report_.error + 1e-9 and cross.n_features_in_ == 2
+    losses = [np.square(each.predict(frame[m]) - y[m]).mean() for m in (frame["old"] == 0, frame["old"] == 1)]
+    assert max(losses) <= each.report_.error + 1e-6
+    missing = np.where(np.arange(80) < 5, None, a)
+    with pytest.warns(UserWarning, match="5 of 80 records are in no group"):
+        assert FairRegressor().fit(X, y, sensitive_features=missing).model_.names == ("u", "v")
+    with pytest.raises(fo.DeclarationError, match="sensitive_features has 79 entries for 80 records"):
+        FairRegressor().fit(X, y, sensitive_features=a[:79])
+    with pytest.raises(fo.DeclarationError, match="no record has a group"):
+        FairRegressor().fit(X, y, sensitive_features=[None] * 80)
+    with pytest.raises(fo.DeclarationError, match="levels is 1; with bound there are no levels"):
+        FairRegressor(1.0, levels=1).fit(X, y, sensitive_features=a)
