@@ -90,7 +90,10 @@ def _write(
         integer=whole,
     )
     shares = variables * (unit / typical)
-    sums = (problem.coefficients / typical[:, None]).T @ inverse(shares)
+    reciprocals = inverse(shares)
+    # without these bounds the presolving of SCIP finds thousands of strata infeasible
+    model.subject_to(reciprocals <= typical / problem.floors * (1 + ROUNDING))
+    sums = (problem.coefficients / typical[:, None]).T @ reciprocals
     return variables * unit, sums, lambda decision: {variables: problem.read_sizes(decision) / unit}
 
 

@@ -37,9 +37,10 @@ def sweep(
     if short:
         return Outcome(None, status=Status.INFEASIBLE, message=short)
     trace = Trace(Deadline(time_limit), on_improvement)
-    raised, scales = _steps(problem)
-    noise = 2 * scales**2
     gains, caps, limits = problem.coefficients[:, 0], problem.caps, problem.limits()
+    raised, scales, all_known = _steps(problem, trace.deadline)
+    noise = 2 * scales**2
+    ended = "the run ended before all intervals of noise scales were searched"
     best, chosen, solved = np.inf, np.empty(0), 0
     open_intervals: list[tuple[float, int, int]] = []
 
@@ -56,17 +57,17 @@ def sweep(
         return float(problem.variances(sizes)[0])
 
     last = len(raised)
-    open_intervals = [(variance(0) + noise[last], 0, last)]
-    variance(last)
-    least_variance = {0: open_intervals[0][0] - noise[last]}
+    least_variance = {0: variance(0), last: variance(last)}
+    if not all_known:
+        bound = least_variance[0] + 2 * float(problem.scales(caps).max()) ** 2
+        return Outcome(problem.allocation(chosen), bound, Status.FEASIBLE, solved, ended, trace.steps)
+    open_intervals = [(least_variance[0] + noise[last], 0, last)]
     while open_intervals:
         bound, first, end = heappop(open_intervals)
         if bound >= best:
             break
         if end - first > 1 and trace.over:
-            message = "the run ended before all intervals of noise scales were searched"
-            found = problem.allocation(chosen)
-            return Outcome(found, bound, Status.FEASIBLE, solved, message, trace.steps)
+            return Outcome(problem.allocation(chosen), bound, Status.FEASIBLE, solved, ended, trace.steps)
         if end - first > 1:
             middle = (first + end) // 2
             least_variance[middle] = variance(middle)
@@ -75,17 +76,24 @@ def sweep(
     return Outcome(problem.allocation(chosen), iterations=solved, trace=trace.steps)
 
 
-def _steps(problem: PrivateAllocation) -> tuple[Array, Array]:
-    """Return the growing stratum of each step, shape ``(n,)``, and the noise scales, ``(n + 1,)``."""
+def _steps(problem: PrivateAllocation, deadline: Deadline) -> tuple[Array, Array, bool]:
+    """List the steps from one noise scale to the next.
+
+    Returns
+    -------
+    tuple[Array, Array, bool]
+        The growing stratum of each step, shape ``(n,)``; the noise scales, ``(n + 1,)``; False if the
+        deadline ended the list.
+    """
     floors, caps = problem.floors.astype(float), problem.caps
     spare = int(np.floor(problem.sample_size + 1e-9 - floors.sum()))
     needs = [(-float(s), i) for i, s in enumerate(problem.scales(floors))]
     heapify(needs)
     raised: list[int] = []
     scales = [-needs[0][0]]
-    while spare > len(raised) and floors[i := needs[0][1]] < caps[i]:
+    while (more := spare > len(raised) and floors[i := needs[0][1]] < caps[i]) and not deadline.passed:
         floors[i] += 1
         raised.append(i)
         heapreplace(needs, (-float(problem.scales(floors[[i]], np.array([i]))[0]), i))
         scales.append(-needs[0][0])
-    return np.array(raised, dtype=np.int64), np.array(scales)
+    return np.array(raised, dtype=np.int64), np.array(scales), not more

@@ -173,3 +173,23 @@ def test_a_target_that_an_allocation_attains_exactly(backend):
     s = p.solve("misocp", backend=backend)
     assert s.status == fo.Status.OPTIMAL and s.objective == s.bound == 8
     assert s.decision.sizes.tolist() == [3, 2] == p.solve("enumeration").decision.sizes.tolist()
+
+
+@pytest.mark.parametrize("backend", [name for name in CONIC if name != "clarabel"])
+def test_thousands_of_strata_are_not_infeasible(backend):
+    rng = np.random.default_rng(0)
+    sizes, deviations = rng.integers(1, 5000, 3000), rng.random((3000, 4))[:, 0]
+    s = PrecisionAllocation(sizes=sizes, deviations=deviations, targets=1e-5).solve(
+        "misocp", backend=backend, time_limit=2.0
+    )
+    assert s.status in (fo.Status.LIMIT, fo.Status.FEASIBLE, fo.Status.OPTIMAL)
+
+
+def test_the_sweep_lists_noise_scales_within_its_limit():
+    """At least one of 20,000 steps is left when the limit has passed; the bound is valid all the same."""
+    rng = np.random.default_rng(0)
+    fields = {"sizes": rng.integers(1, 500, 200), "deviations": rng.random(200)}
+    p = PrivateAllocation(**fields, sample_size=20_000, epsilon=1, value_bound=5)
+    s, best = p.solve("sweep", time_limit=0), p.solve("sweep")
+    assert s.status == fo.Status.FEASIBLE and s.evaluation.feasible
+    assert 0 < s.bound <= best.objective <= s.objective
