@@ -22,9 +22,7 @@ from forcopt.study.library import instances, known
 from forcopt.study.run import warm_up
 from forcopt.study.store import metadata
 
-KNOWN = {
-    ("Districting.multicommodity", "time limit"),  # building the model takes longer
-}
+KNOWN: set[tuple[str, str]] = set()
 """``(class.method, property)`` for each failure of today."""
 
 SMALL = 100_000

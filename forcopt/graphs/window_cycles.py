@@ -35,11 +35,11 @@ _SORTED = 1_000_000
 _CLASSES = 64
 """Paths are grouped by this number of intervals of their cost."""
 
-_MANY = 200_000
+_MANY = 50_000
 """From more paths of one start on, bounds on reduced costs are computed."""
 
-_BUCKETS = 100
-"""The total weight is divided into this number of buckets for bounds on reduced costs."""
+_FINER = ((1, 250), (20, 1000), (100, 4000))
+"""At these multiples of `many`, the total weight is divided into so many buckets for these bounds."""
 
 _LARGEST = 40_000_000
 """Paths of one start that fit in memory (about 60 bytes each)."""
@@ -617,7 +617,7 @@ class WindowCycles:
         starts, darts, face, _, cost, _ = self._links
         first = last = np.zeros((0, 0))
         width = half = 1
-        bounded = threshold is not None and bool(np.isfinite(threshold).all())
+        finer = _FINER if threshold is not None and bool(np.isfinite(threshold).all()) else ()
         if prize is None or threshold is None:
             prize, threshold = np.zeros(len(face)), np.full(len(self._windows), np.inf)
         if pause is not None:
@@ -626,9 +626,8 @@ class WindowCycles:
         _distances(starts, darts, face, cost, gone, start, back)
         space.begin(start, int(starts[start]))
         while space.now[1] >= 0:
-            if bounded and space.now[0] > self.many:  # bounds pay
-                bounded = False
-                width = max(1, self._total // _BUCKETS)
+            if finer and space.now[0] > finer[0][0] * self.many:  # bounds pay
+                width, finer = max(1, self._total // finer[0][1]), finer[1:]
                 half = bucket_count(self._total, width)
                 first, last = completion_bounds(
                     self._links, prize, gone, start, self._windows, threshold, width, half,

@@ -43,6 +43,9 @@ __all__ = [
 
 _VB = "Validi and Buchanan (2022), Political districting to minimize cut edges"
 
+_MOST_COLUMNS = 5_000_000
+"""`multicommodity` refuses larger models before it builds them; solvers take minutes to read them."""
+
 
 @dataclass(frozen=True)
 class _Base:
@@ -313,7 +316,7 @@ def shirabe(problem: Districting, model: Model, *, canonical: bool = True) -> Ha
 def multicommodity(problem: Districting, model: Model, *, canonical: bool = True) -> Handles:
     """Roots, and a unit of its own commodity from the root to each node: tight, and large.
 
-    2 m columns for every node and root that may go together.
+    2 m columns for every node and root that may go together; at most 5 million are built.
     """
     base = _root_base(problem, model, canonical)
     g = problem.arrays
@@ -325,6 +328,11 @@ def multicommodity(problem: Districting, model: Model, *, canonical: bool = True
         if len(node):
             _rows(model, "connected", base.member[node, root] == 0)
         return base.handles()
+    if len(node) * len(arcs) > _MOST_COLUMNS:
+        raise DeclarationError(
+            f"method 'multicommodity' needs {len(node) * len(arcs)} columns for {n} nodes; it takes at most "
+            f"{_MOST_COLUMNS}; 'shirabe' and 'separators' need fewer"
+        )
     pairs = np.arange(len(node))
     open_ = (arcs[:, 1][None] != root[:, None]).astype(float)
     sent = model.add_columns("flow", (len(node), len(arcs)), 0.0, open_, implied_integer=True)

@@ -110,8 +110,12 @@ def test_paths_beyond_memory_are_an_error(monkeypatch):
         list(WindowCycles(PlanarDual.of(weighted), 98, 98, symmetric=True).search(60, every=True))
 
 
+@pytest.mark.parametrize("buckets", [(), (250,), (3,), (2, 7)])
 @pytest.mark.parametrize("block", range(5))
-def test_sets_of_small_reduced_cost_are_those_of_the_bonds(block):
+def test_sets_of_small_reduced_cost_are_those_of_the_bonds(block, buckets, monkeypatch):
+    from forcopt.graphs import window_cycles
+
+    monkeypatch.setattr(window_cycles, "_FINER", [(0, number) for number in buckets])
     for seed in range(20 * block, 20 * block + 20):
         rng = random.Random(seed)
         graph = planar_graph(rng)

@@ -208,3 +208,10 @@ def test_large_populations_do_not_mislead_the_solver(method):
     )
     assert p.solve("set-partitioning").objective == 144991072.5
     assert p.solve(method, backend="highs").objective == 144991072.5
+
+
+def test_multicommodity_refuses_models_that_no_solver_reads_in_time():
+    with pytest.raises(
+        fo.DeclarationError, match=r"needs \d+ columns for 225 nodes; it takes at most 5000000"
+    ):
+        Districting(grid(15, 15), 8, tolerance=0.05).solve("multicommodity", time_limit=0.25)
