@@ -81,9 +81,10 @@ def _write(problem: Strata, model: Model, low: Array, high: Array, ordered: bool
     limits = problem.limits()
     if limits:
         sizes = increments.sizes
-        for costs, limit in limits:
+        for (costs, limit), name in zip(limits, problem.limit_names, strict=True):
             whole = (costs == np.round(costs)).all()  # sums of these are exact
-            model.subject_to((costs @ sizes).sum() <= (limit if whole else limit * (1 + ROUNDING)))
+            most = limit if whole else limit * (1 + ROUNDING)
+            model.subject_to((costs @ sizes).sum() <= most, name=model.unused_name(name))
     return increments
 
 
@@ -189,7 +190,7 @@ def precise_milp(problem: PrecisionAllocation, model: Model, reduce: bool = True
     # In units of the target, as violations are measured; tolerances are absolute.
     unit = np.maximum(problem.targets, 1e-6 * room)
     exact = room + 1e-12 * problem.targets + 1e-15 * problem.constant  # sums round
-    model.subject_to(sums * (1 / unit) <= exact / unit)
+    model.subject_to(sums * (1 / unit) <= exact / unit, name=model.unused_name("targets"))
     return Handles(
         objective=(increments.sizes * costs).sum(),
         decision=lambda result: problem.allocation(
@@ -221,7 +222,7 @@ def private_milp(problem: PrivateAllocation, model: Model, reduce: bool = True) 
         premise = _WINDOWS
     increments = _write(problem, model, low, high, ordered=int((high - low).sum()) > _FEW)
     sizes = model.variable(model.unused_name("sizes"), len(low), lower=low, upper=high, integer=True)
-    model.subject_to(increments.sizes == sizes)
+    model.subject_to(increments.sizes == sizes, name=model.unused_name("sum_of_increments"))
     needs = problem.scales(increments.rank, increments.stratum) ** 2
     drops = problem.scales(increments.rank - 1, increments.stratum) ** 2 - needs
     first = problem.scales(increments.low) ** 2
@@ -229,7 +230,7 @@ def private_milp(problem: PrivateAllocation, model: Model, reduce: bool = True) 
     squared = model.variable(model.unused_name("squared_scale"), lower=0)
     shape = (len(low), len(increments.stratum))
     rows = sp.csr_array((drops / unit, (increments.stratum, np.arange(shape[1]))), shape=shape)
-    model.subject_to(squared + rows @ increments.takes >= first / unit)
+    model.subject_to(squared + rows @ increments.takes >= first / unit, name=model.unused_name("noise"))
     variance = (increments.inverse(problem.coefficients) - problem.constant).sum()
     return Handles(
         objective=variance * (1 / unit) + 2 * squared,
