@@ -1,7 +1,7 @@
 """The parts of the package's description that need the public address of the repository.
 
-`FORCOPT_REPOSITORY` holds it while a distribution is built. Links of the README then lead there, so that they work on
-a package index, and the metadata name it. Without it the README is taken as it is.
+`FORCOPT_REPOSITORY` holds it while a distribution is built. Links of the README then lead there, so that they
+work on a package index, and the metadata name it. Without it the README is taken as it is.
 """
 
 import os
