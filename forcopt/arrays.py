@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import ceil, floor, log10
 from typing import Any, Literal, NoReturn
 
 import numpy as np
@@ -20,6 +21,7 @@ __all__ = [
     "check_real",
     "describe_entry",
     "refuse_entry",
+    "rounded_up",
 ]
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -76,6 +78,19 @@ def refuse_entry(shape: tuple[int, ...], flat: int, value: float, what: str, rul
         Always; it names the entry, its value and the rule.
     """
     raise DeclarationError(f"{what}{describe_entry(shape, flat)} is {value}; it must be {rule}")
+
+
+def rounded_up(value: float) -> float:
+    """Round a positive number up to six significant digits, so that a printed limit is sufficient.
+
+    Examples
+    --------
+    >>> rounded_up(1 / 3), rounded_up(2.0), rounded_up(0.1 + 0.2)
+    (0.333334, 2.0, 0.3)
+    """
+    digits = 5 - floor(log10(value))
+    rounding = 1e-4  # of the last digit: the noise of floating-point numbers is not rounded up
+    return round(ceil(value * 10.0**digits - rounding) / 10.0**digits, digits)
 
 
 def check_real(dtype: np.dtype[Any], what: str) -> None:

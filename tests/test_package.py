@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -14,24 +15,25 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = "import sys; from setuptools import build_meta as b; print(getattr(b, sys.argv[1])(sys.argv[2]))"
 
 
-def build(kind, source, target):
-    """Build a distribution of the folder `source` into the folder `target`."""
+def build(kind, source, target, repository=""):
+    """Build a distribution, or its metadata, of the folder `source` into the folder `target`."""
     command = [sys.executable, "-c", BUILD, kind, str(target)]
-    ended = subprocess.run(command, cwd=source, text=True, capture_output=True, check=True)
+    environment = {**os.environ, "FORCOPT_REPOSITORY": repository}
+    ended = subprocess.run(command, cwd=source, env=environment, text=True, capture_output=True, check=True)
     return target / ended.stdout.split()[-1]
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
+def copy(tmp_path_factory):
+    """The files of the package as they stand in the checkout."""
     pytest.importorskip("setuptools")
-    folder = tmp_path_factory.mktemp("package")
-    copy = folder / "copy"
+    copy = tmp_path_factory.mktemp("copy")
     files = subprocess.run(["git", "ls-files"], cwd=ROOT, text=True, capture_output=True, check=False)
     if files.returncode:
         pytest.skip("this is no checkout")
     for name in files.stdout.split("\n"):
         if (
-            name.startswith(("forcopt", "models", "pyproject", "README", "LICENSE"))
+            name.startswith(("forcopt", "models", "pyproject", "setup.py", "README", "LICENSE"))
             and (ROOT / name).exists()
         ):
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
@@ -39,11 +41,37 @@ def wheel(tmp_path_factory):
                 (copy / name).symlink_to(os.readlink(ROOT / name))
             else:
                 (copy / name).write_bytes((ROOT / name).read_bytes())
+    return copy
+
+
+@pytest.fixture(scope="module")
+def wheel(copy, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("package")
     source = build("build_sdist", copy, folder)
     with tarfile.open(source) as packed:
         packed.extractall(folder / "unpacked", filter="data")
     (unpacked,) = (folder / "unpacked").iterdir()
     return build("build_wheel", unpacked, folder)
+
+
+def relative_links(text):
+    return {link for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link and link[0] != "#"}
+
+
+def test_links_work_on_a_package_index(copy, tmp_path):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert relative_links(readme) and all((ROOT / link).exists() for link in relative_links(readme))
+    plain = build("prepare_metadata_for_build_wheel", copy, tmp_path) / "METADATA"
+    assert plain.read_text(encoding="utf-8").endswith(readme) and "Project-URL" not in plain.read_text()
+    (tmp_path / "public").mkdir()
+    address = "https://forge.example/group/forcopt"
+    public = build("prepare_metadata_for_build_wheel", copy, tmp_path / "public", address) / "METADATA"
+    text = public.read_text(encoding="utf-8")
+    assert f"Project-URL: Repository, {address}\n" in text
+    assert not relative_links(text)
+    assert {f"{address}/blob/main/{link}" for link in relative_links(readme)} <= set(
+        re.findall(r"\]\(([^)]+)\)", text)
+    )
 
 
 def test_the_wheel_holds_all(wheel):

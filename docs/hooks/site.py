@@ -76,6 +76,8 @@ def on_page_markdown(markdown, page, config, files):
     """Point links to benchmarks/ at their copies on the site; rank the guide before tables in a search."""
     if page.file.src_uri.startswith("benchmarks/"):
         page.meta.setdefault("search", {})["boost"] = 0.2
+        if page.edit_url:  # docs/benchmarks is a symbolic link
+            page.edit_url = page.edit_url.replace("/docs/benchmarks/", "/benchmarks/")
     if "<!-- backends -->" in markdown:
         markdown = markdown.replace("<!-- backends -->", backend_table())
     up = "../" * page.file.src_uri.count("/")

@@ -30,11 +30,9 @@ ModelArgument = Annotated[
 
 def models(as_json: JsonOption = False) -> None:
     """List the models: the classes of problems that can be declared."""
-    from forcopt.problem import registry
-
     rows: list[dict[str, Any]] = [
         {"model": name, "summary": _documentation(cls)[0], "methods": list(cls.methods)}
-        for name, cls in sorted(registry.problem_classes().items())
+        for name, cls in sorted(_classes().items())
     ]
     if as_json:
         return print_json(rows)
@@ -110,10 +108,16 @@ def schema(model: ModelArgument) -> None:
     print(json.dumps({**draft, **_class(model).file_schema()}, indent=1))
 
 
-def _class(name: str) -> type[Problem]:
-    from forcopt.problem import registry
+def _classes() -> dict[str, type[Problem]]:
+    """The registered classes, and those of modules that ``--import`` names."""
+    from forcopt.problem import Problem, problem_classes
 
-    known = registry.problem_classes()
+    imported = [cls for cls in Problem._kinds() if not cls.__module__.startswith("forcopt.")]
+    return problem_classes() | {cls.__name__: cls for cls in imported if issubclass(cls, Problem)}
+
+
+def _class(name: str) -> type[Problem]:
+    known = _classes()
     if name not in known:
         raise unknown("model", name, list(known))
     return known[name]

@@ -207,7 +207,8 @@ class RankingNotion(Declared):
                 continue
             row = ranked.sums(own)[kept].between(own.low[kept], own.high[kept])
             row.name = row.expression.model.unused_name(limit.name.replace(" ", "_"))
-            row.labels = [f"{row.name}[{limit.labels[group]}]" for group in kept]
+            of = "" if limit.prefix is None else f", first {limit.prefix}"
+            row.labels = [f"{row.name}[{limit.labels[group]}{of}]" for group in kept]
             found.append(row)
         return found
 

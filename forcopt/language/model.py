@@ -434,7 +434,7 @@ class Model:
         ('x#2', 'y')
         """
         number, free = 1, name
-        while free in self._names:
+        while free in self._names or f"{free}[0]" in self._names:  # also of numbered constraints
             number += 1
             free = f"{name}#{number}"
         return free

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from forcopt.arrays import rounded_up
 from forcopt.clock import Deadline, Improvement, OnImprovement
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError, unknown
@@ -209,6 +210,56 @@ class Problem(Declared):
     def infeasibility_reason(self) -> str:
         """Give a reason why no decision is feasible, if the data show one at once; else an empty text."""
         return ""
+
+    def least_relaxation(self, time_limit: float = 10.0) -> str:
+        """Propose the least changes of declared limits with which a decision exists.
+
+        A problem with limits that may contradict each other overrides this, mostly by `relaxed_rows`.
+
+        Parameters
+        ----------
+        time_limit : float, default 10.0
+            Seconds.
+
+        Returns
+        -------
+        str
+            In the words of the problem; empty without limits to move, or if no change was found in time.
+        """
+        return ""
+
+    def relaxed_rows(self, method: str, part: str, time_limit: float, **options: Any) -> str:
+        """Find the least changes of some rows of a formulation with which it is feasible.
+
+        Parameters
+        ----------
+        method : str
+            An exact formulation.
+        part : str
+            The name of the handle with the constraints that may change: one, or a list.
+        time_limit : float
+            Seconds.
+        options : Any
+            Options of the formulation.
+
+        Returns
+        -------
+        str
+            The rows with their changes, which have the least sum; empty if the formulation does not take the
+            problem, has no rows of this part, or if no change is enough or none was found in time.
+        """
+        try:
+            model, handles = self.formulate(method, **options)
+        except DeclarationError:
+            return ""
+        rows = getattr(handles, part)
+        rows = rows if isinstance(rows, Sequence) else [rows]
+        found = model.feasibility_relaxation(constraints=rows, time_limit=time_limit)
+        changes = [
+            f"{'raise' if c.side == '<=' else 'lower'} the limit of {c.name} by {rounded_up(c.amount):.6g}"
+            for c in found.changes
+        ]
+        return f"the least relaxation: {'; '.join(changes)}" if changes else ""
 
     def declare(self, model: Model, method: str | None = None, **options: Any) -> Handles:
         """Write the problem into `model` by a formulation, without setting the objective.

@@ -157,19 +157,24 @@ class Solution:
     def reason(self) -> str:
         """The reason why there is no solution; empty if there is one.
 
-        For an infeasible problem this is the own reason of the problem, if it finds one: all methods explain
-        alike (see `Problem.infeasibility_reason`). For a formulation, an irreducible infeasible subset of the
-        model, or the variables of a ray, follows; a few more solves find it. For an algorithm without either,
-        it is the message.
+        For an infeasible problem it is in the words of the problem, the same for all methods: see
+        `Problem.infeasibility_reason` and `Problem.least_relaxation`. If the problem gives neither, it is an
+        irreducible infeasible subset of the model, or the message of the algorithm. For an unbounded model it
+        names the variables of a ray. A few more solves find it; it is kept.
         """
         if self.status.has_solution:
             return ""
-        if "_reason" in self.__dict__:
-            return str(self.__dict__["_reason"])
-        found = self.problem.infeasibility_reason() if self.status is Status.INFEASIBLE else ""
-        if self.model_solution is not None:
-            found = "; ".join(filter(None, [found, self.model_solution.reason]))
-        return found or self.message
+        if "_reason" not in self.__dict__:
+            found = ""
+            if self.status is Status.INFEASIBLE and not self.private:
+                change = self.problem.least_relaxation()
+                own = self.problem.infeasibility_reason()
+                own = own or ("the declared limits contradict each other" if change else "")
+                found = "; ".join(filter(None, [own, change]))
+            if not found and self.model_solution is not None:
+                found = self.model_solution.reason
+            self.__dict__["_reason"] = found or self.message
+        return str(self.__dict__["_reason"])
 
     def __getstate__(self) -> dict[str, Any]:
         reason = {} if self.status.has_solution else {"_reason": self.reason}

@@ -63,7 +63,7 @@ def _write(problem: QuerySchedule, model: Model, relaxed: bool) -> Handles:
     shape = (len(starts), len(first))
     if capacity is not None:  # whole coefficients: the relaxation has whole vertices
         matrix = sp.csr_array((np.ones(len(rows)), (row.ravel(), columns)), shape=shape)
-        model.subject_to(matrix @ z <= max(capacity, 0))
+        model.subject_to(matrix @ z <= max(capacity, 0), name=model.unused_name("budget"))
     else:
         for each, budget in zip(costs, budgets, strict=True):
             common = int(np.gcd.reduce(np.append(each, budget))) or 1
@@ -72,9 +72,9 @@ def _write(problem: QuerySchedule, model: Model, relaxed: bool) -> Handles:
             else:
                 coefficients, room = each / budget, 1.0
             matrix = sp.csr_array((coefficients[columns].astype(float), (row.ravel(), columns)), shape=shape)
-            model.subject_to(matrix @ z <= room)
+            model.subject_to(matrix @ z <= room, name=model.unused_name("budget"))
     for group in problem.groups:
-        model.subject_to(z[group].sum() <= 1)
+        model.subject_to(z[group].sum() <= 1, name=model.unused_name("one_of_a_group"))
 
     def decision(result: ModelSolution) -> Schedule:
         values = result[z]

@@ -126,7 +126,7 @@ def cone(problem: TransferSplit, model: Model) -> Handles:
             parts[name] = x * (root * total / problem.failure / (1 if name == "c" else 2))
             goal.append(x * share)
             rows.append(inverse(x) * share)
-    model.subject_to(sum(rows[1:], rows[0]) <= 1)
+    model.subject_to(sum(rows[1:], rows[0]) <= 1, name=model.unused_name("failure"))
 
     def decision(result: ModelSolution) -> Split:
         c, d = (max(float(result[parts[name]]), 0.0) if name in parts else 0.0 for name in roots)

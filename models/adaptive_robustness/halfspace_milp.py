@@ -75,15 +75,17 @@ def _write(problem: AdaptiveRobustClassification, model: Model) -> Handles:
     b = model.variable(name("b"), lower=-shift_most, upper=shift_most)
     lost = model.variable(name("lost"), n, binary=True)
     if problem.norm == "l2":
-        model.subject_to(norm_of(w) <= 1)
+        model.subject_to(norm_of(w) <= 1, name=model.unused_name("unit_norm"))
     else:
         size = model.variable(name("size"), d, lower=0, upper=1)
-        model.subject_to(w <= size, -w <= size, size.sum() <= 1)
+        model.subject_to(w <= size, -w <= size, size.sum() <= 1, name=model.unused_name("unit_norm"))
     big = asked + _reach(problem, X, asked)
     signs = problem.signs
-    model.subject_to((X * signs[:, None]) @ w + signs * b >= asked - big * lost)
+    model.subject_to(
+        (X * signs[:, None]) @ w + signs * b >= asked - big * lost, name=model.unused_name("margin")
+    )
     for i, j in _overlapping(problem):
-        model.subject_to(lost[i] + lost[j] >= 1)
+        model.subject_to(lost[i] + lost[j] >= 1, name=model.unused_name("lose_one"))
 
     def decision(result: ModelSolution) -> Halfspace:
         found, shift = np.asarray(result[w], dtype=float), float(result[b])

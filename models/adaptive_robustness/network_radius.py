@@ -75,9 +75,9 @@ def _write(problem: RobustnessRadius, model: Model) -> Handles:
     move = model.variable(name("move"), d, lower=(low - x) / unit, upper=(high - x) / unit)
     radius = model.variable(name("radius"), lower=0, upper=most / unit)
     if problem.norm == "linf":
-        model.subject_to(move <= radius, -move <= radius)
+        model.subject_to(move <= radius, -move <= radius, name=model.unused_name("radius"))
     else:
-        model.subject_to(norm_of(move) <= radius)
+        model.subject_to(norm_of(move) <= radius, name=model.unused_name("radius"))
     values: Expression = move * unit + x
     bottom, top = low, high
     layers: list[tuple[Variable, Variable, Array]] = []
@@ -92,7 +92,7 @@ def _write(problem: RobustnessRadius, model: Model) -> Handles:
         )
         always = np.flatnonzero((least >= 0) & (largest > 0))
         if len(always):
-            model.subject_to(after[always] == before[always])
+            model.subject_to(after[always] == before[always], name=model.unused_name(f"layer_{k}_active"))
         if len(open_units):
             on = model.variable(name(f"on{k}"), len(open_units), binary=True)
             # the expression with its own bounds, for a big M as small as intervals give
@@ -104,12 +104,13 @@ def _write(problem: RobustnessRadius, model: Model) -> Handles:
                 after[open_units] >= sum_,
                 after[open_units] <= largest[open_units] * on,
                 implies(on, after[open_units] <= sum_),
+                name=model.unused_name(f"layer_{k}"),
             )
             layers.append((on, after, open_units))
         values, bottom, top = after, np.maximum(least, 0), np.maximum(largest, 0)
     output = (values @ net.weights[-1] + net.biases[-1])[0]
     scale = float(np.abs(net.weights[-1]).max() or 1.0)
-    model.subject_to(sign * output / scale <= 0)
+    model.subject_to(sign * output / scale <= 0, name=model.unused_name("other_label"))
 
     def decision(result: ModelSolution) -> Array:
         return _confirmed(problem, np.clip(x + unit * result[move], *problem.limits))

@@ -60,7 +60,8 @@ def _least_variance(problem: StratifiedAllocation, model: Model, relaxed: bool) 
     ]
     typical = np.maximum(np.min(about, axis=0), problem.floors)
     sizes, sums, start = _write(problem, model, typical, relaxed)
-    model.subject_to(*((sizes * (costs / limit)).sum() <= 1 + ROUNDING for costs, limit in limits))
+    for (costs, limit), name in zip(limits, problem.limit_names, strict=True):
+        model.subject_to((sizes * (costs / limit)).sum() <= 1 + ROUNDING, name=model.unused_name(name))
     weights = problem.variable_weights
     losses = (sums - problem.constant) * weights
     # relative to the sum, not to the variance: this nearly cancels where almost all records are sampled
@@ -135,7 +136,8 @@ def _least_cost(problem: PrecisionAllocation, model: Model, relaxed: bool) -> Ha
     room = problem.targets + problem.constant
     typical = np.clip(problem.sizes / 2, problem.floors, problem.caps)
     sizes, sums, start = _write(problem, model, typical, relaxed)
-    model.subject_to(sums * (1 / room) <= 1 + ROUNDING)  # a target may be attained exactly
+    # a target may be attained exactly
+    model.subject_to(sums * (1 / room) <= 1 + ROUNDING, name=model.unused_name("targets"))
     unit = float(problem.unit_costs @ typical)
 
     def decision(result: Any) -> Any:

@@ -91,9 +91,10 @@ def _write(problem: Strata, model: Model, low: Array, high: Array, ordered: bool
     limits = problem.limits()
     if limits:
         sizes = records.sizes
-        for costs, limit in limits:
+        for (costs, limit), name in zip(limits, problem.limit_names, strict=True):
             whole = (costs == np.round(costs)).all()  # sums of these are exact
-            model.subject_to((costs @ sizes).sum() <= (limit if whole else limit * (1 + ROUNDING)))
+            most = limit if whole else limit * (1 + ROUNDING)
+            model.subject_to((costs @ sizes).sum() <= most, name=model.unused_name(name))
     return records
 
 
@@ -199,7 +200,7 @@ def precise_milp(problem: PrecisionAllocation, model: Model, reduce: bool = True
     # In units of the target, as violations are measured; tolerances are absolute.
     unit = np.maximum(targets, 1e-6 * (targets + constant))
     allowed = targets * (1 + 1e-12) + 1e-15 * constant  # sums round
-    model.subject_to(records.variances * (1 / unit) <= allowed / unit)
+    model.subject_to(records.variances * (1 / unit) <= allowed / unit, name=model.unused_name("targets"))
     return Handles(
         objective=(records.sizes * costs).sum(),
         decision=lambda result: problem.allocation(
@@ -231,12 +232,13 @@ def private_milp(problem: PrivateAllocation, model: Model, reduce: bool = True) 
         premise = _WINDOWS
     records = _write(problem, model, low, high, ordered=int((high - low).sum()) > _FEW)
     sizes = model.variable(model.unused_name("sizes"), len(low), lower=low, upper=high, integer=True)
-    model.subject_to(records.sizes == sizes)
+    model.subject_to(records.sizes == sizes, name=model.unused_name("sum_of_increments"))
     needs = problem.scales(records.rank, records.stratum) ** 2
     rises = problem.scales(records.rank - 1, records.stratum) ** 2 - needs
     unit = float(problem.scales(low.astype(float)).max()) ** 2
     squared = model.variable(model.unused_name("squared_scale"), lower=0)
-    model.subject_to(squared >= problem.scales(records.high) ** 2 / unit + records.by_stratum(rises / unit))
+    least = problem.scales(records.high) ** 2 / unit + records.by_stratum(rises / unit)
+    model.subject_to(squared >= least, name=model.unused_name("noise"))
     variance = records.variances.sum()
     return Handles(
         objective=variance * (1 / unit) + 2 * squared,

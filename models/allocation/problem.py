@@ -229,14 +229,15 @@ class Strata(Problem):
 
     def infeasibility_reason(self) -> str:
         """Name a limit that the minimums break, and the least sufficient one; empty if there is none."""
-        for (costs, limit), what in zip(self.limits(), self._limit_names, strict=True):
+        for (costs, limit), what in zip(self.limits(), self.limit_names, strict=True):
             least = float(costs @ self.floors)
             if least > limit + FEASIBILITY_TOLERANCE:
                 return f"the minimum of all strata needs {least:g}; {what} is {limit:g}"
         return ""
 
     @property
-    def _limit_names(self) -> list[str]:
+    def limit_names(self) -> list[str]:
+        """The field of each limit."""
         return ["sample_size"] * len(self.limits())
 
     def privacy_loss(
@@ -435,7 +436,8 @@ class StratifiedAllocation(Strata):
         return found
 
     @property
-    def _limit_names(self) -> list[str]:
+    def limit_names(self) -> list[str]:
+        """The field of each limit; the budgets are numbered if there are several."""
         names = [] if self.sample_size is None else ["sample_size"]
         if isinstance(self.budget, tuple):
             return names + [f"budget {b}" for b in range(len(self.budget))]
@@ -473,7 +475,7 @@ class StratifiedAllocation(Strata):
         chosen = self.allocation(decision)
         weighted = self.variable_weights * chosen.variances
         violations = self._violations(chosen.sizes)
-        for (costs, limit), what in zip(self.limits(), self._limit_names, strict=True):
+        for (costs, limit), what in zip(self.limits(), self.limit_names, strict=True):
             over = float(costs @ chosen.sizes) - limit
             if over > FEASIBILITY_TOLERANCE * max(1.0, limit):
                 violations[what] = over

@@ -44,6 +44,7 @@ def tight_lp(problem: TightAmplification, model: Model) -> Handles:
     model.subject_to(
         density[:, s] * factor <= density[:, t],
         density[:, t] * factor <= density[:, s],
+        name=model.unused_name("privacy"),
     )
 
     def decision(result: ModelSolution) -> Distinguisher:
@@ -69,6 +70,7 @@ def hypothesis_lp(problem: DPHypothesisTest, model: Model) -> Handles:
         model.subject_to(
             factor * answer[1:] <= answer[:-1],
             factor * answer[:-1] <= answer[1:],
+            name=model.unused_name("privacy"),
         )
     return Handles(
         objective=(h * (problem.first - problem.second)).sum(),

@@ -178,6 +178,10 @@ class CalibratedTransport(Cutoffs, Problem):
         upper = high if 0 < (self.upper - high) * accepted <= MISSED else self.upper
         return lower, upper
 
+    def least_relaxation(self, time_limit: float = 10.0) -> str:
+        """Give the least changes of the target rates; see `Problem.least_relaxation`."""
+        return self.relaxed_rows("lp" if self.outputs is not None else "pools", "rates", time_limit)
+
     def evaluate(self, decision: ScoreKernel) -> Evaluation:
         """Evaluate new scores: their squared change, calibration and rates.
 

@@ -168,7 +168,7 @@ def conic(problem: LevelBudget, model: Model) -> Handles:
     """
     d = problem.hierarchy.depth
     shares = model.variable(model.unused_name("shares"), d, lower=0, upper=1)
-    model.subject_to(shares.sum() == 1)
+    model.subject_to(shares.sum() == 1, name=model.unused_name("whole_budget"))
     if problem.estimator == "top-down":
         effects = np.array([region.effects() for region in problem.members])
         unit = float(problem.noise(np.full(d, 1 / d))[0] * max(effects.max(), 1e-12))
@@ -194,7 +194,7 @@ def conic(problem: LevelBudget, model: Model) -> Handles:
             objective = leximax(losses)
         else:
             top = model.variable(model.unused_name("largest"))
-            model.subject_to(losses <= top)
+            model.subject_to(losses <= top, name=model.unused_name("largest"))
             objective = top
 
     def read(result: ModelSolution) -> Array:
@@ -212,7 +212,7 @@ def _vectors(problem: LevelBudget, model: Model) -> list[list[Any]]:
         total: Any = z[-1]
         for level in range(h.depth - 1):
             total = total + z[level][h.ancestors(level)]
-        model.subject_to(total == region.indicator)
+        model.subject_to(total == region.indicator, name=model.unused_name("region"))
         found.append(z)
     return found
 
@@ -236,7 +236,10 @@ def elfving(problem: LevelBudget, model: Model) -> Handles:
     vectors = _vectors(problem, model)
     norms = model.variable(model.unused_name("norms"), d, lower=0)
     for level in range(d):
-        model.subject_to(norm(concatenate([z[level] for z in vectors])) <= norms[level])
+        model.subject_to(
+            norm(concatenate([z[level] for z in vectors])) <= norms[level],
+            name=model.unused_name("level_norm"),
+        )
 
     def read(result: ModelSolution) -> Array:
         found = np.maximum(result[norms], 0.0)

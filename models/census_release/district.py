@@ -270,11 +270,13 @@ def district_miqp(problem: StableDistrict, model: Model) -> Handles:
     noise = noise_variances(epsilon=problem.budget)
     member = model.variable(model.unused_name("member"), h.leaves, binary=True)
     if problem.size is not None:
-        model.subject_to(member.sum() == problem.size)
+        model.subject_to(member.sum() == problem.size, name=model.unused_name("size"))
     else:
         assert problem.bounds is not None
         total = (member * problem.people.astype(float)).sum()
-        model.subject_to(total >= problem.bounds[0], total <= problem.bounds[1])
+        model.subject_to(
+            total >= problem.bounds[0], total <= problem.bounds[1], name=model.unused_name("bounds")
+        )
     unit = float(np.median(noise))
     return Handles(
         objective=sum_squares(deviation_factor(h, noise / unit) @ member),

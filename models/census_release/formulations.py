@@ -296,7 +296,7 @@ def _steps(model: Model, value: Any, noisy: Array, w: Array, base: Array, reach:
     less = model.variable(model.unused_name("less"), shape, lower=0)
     at = first + np.arange(2 * reach).reshape(-1, *(1,) * len(shape))
     slopes = w * (2 * (at - noisy) + 1)
-    model.subject_to(value == first + up.sum(axis=0) + more - less)
+    model.subject_to(value == first + up.sum(axis=0) + more - less, name=model.unused_name("distance"))
     ends = (w * (2 * (first + 2 * reach - noisy) - 1), w * (2 * (first - noisy) + 1))
     # Beyond the window the slopes must keep the function convex: the last step's, and the first one's.
     return (

@@ -73,9 +73,15 @@ def sdp(problem: LinearQueries, model: Model) -> Handles:
         i, j = np.triu_indices(n, 1)
         sensitivities = diagonal[i] + diagonal[j] - 2 * inner[i, j]
     if q:
-        model.subject_to(semidefinite(block([[symmetric(outer), core], [core.T, inner]])))
-        model.subject_to((squares if problem.error == "max" else squares.sum() / q) <= norm)
-    model.subject_to(sensitivities <= norm)
+        model.subject_to(
+            semidefinite(block([[symmetric(outer), core], [core.T, inner]])),
+            name=model.unused_name("factors"),
+        )
+        model.subject_to(
+            (squares if problem.error == "max" else squares.sum() / q) <= norm,
+            name=model.unused_name("error"),
+        )
+    model.subject_to(sensitivities <= norm, name=model.unused_name("sensitivity"))
     share = 1.0 if problem.error == "max" or not q else sqrt(q / len(w))
 
     def decision(result: ModelSolution) -> Factorization:

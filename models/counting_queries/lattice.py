@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, rounded_up
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
@@ -180,6 +180,24 @@ class LatticeNoise(Problem):
         total = float(self.sizes @ p) + (self.beyond[0] * surface if decay else 0.0)
         return LatticeLaw(self.orbits, p / total, decay)
 
+    def least_relaxation(self, time_limit: float = 10.0) -> str:
+        """Give the least delta with which a law in the box exists; see `Problem.least_relaxation`.
+
+        Examples
+        --------
+        >>> LatticeNoise(queries=1, epsilon=1.0, radius=1, delta=0.01).least_relaxation()
+        'the least relaxation: delta 0.211942'
+        """
+        if self.delta == 0:
+            return ""
+        model = Model("least delta")
+        delta = model.variable("delta", lower=0, upper=1)
+        _write(self, model, outside=False, delta=delta)
+        model.minimize(delta)
+        found = model.solve("highs", time_limit=time_limit)
+        needed = found.status is Status.OPTIMAL and found.objective > self.delta
+        return f"the least relaxation: delta {rounded_up(found.objective):.6g}" if needed else ""
+
     def evaluate(self, decision: LatticeLaw) -> Evaluation:
         """Evaluate a law, point by point on the whole lattice.
 
@@ -242,8 +260,12 @@ def _units(problem: LatticeNoise) -> Array:
     return np.exp(-problem.epsilon * problem.norms) if problem.delta == 0 else 1 / problem.sizes
 
 
-def _write(problem: LatticeNoise, model: Model, outside: bool) -> tuple[Any, Any]:
-    """Write the program; with `outside`, mass may lie beyond the box at cost R + 1, unwatched."""
+def _write(problem: LatticeNoise, model: Model, outside: bool, delta: Any = None) -> tuple[Any, Any]:
+    """Write the program; with `outside`, mass may lie beyond the box at cost R + 1, unwatched.
+
+    A variable `delta` takes the place of the declared number.
+    """
+    delta = problem.delta if delta is None else delta
     n, unit = len(problem.orbits), _units(problem)
     weight = model.variable(model.unused_name("weight"), n, lower=0)
     mass = weight * (unit * problem.sizes)
@@ -254,10 +276,10 @@ def _write(problem: LatticeNoise, model: Model, outside: bool) -> tuple[Any, Any
     elif problem.delta == 0:
         surface = np.flatnonzero(problem.norms == problem.radius)
         level = weight[int(surface[0])]
-        model.subject_to(weight[surface] == level)
+        model.subject_to(weight[surface] == level, name=model.unused_name("surface"))
         here = unit[surface[0]]
         total, cost = total + problem.beyond[0] * here * level, cost + problem.beyond[1] * here * level
-    model.subject_to(total == MASS)
+    model.subject_to(total == MASS, name=model.unused_name("probabilities"))
     factor = exp(-problem.epsilon)
     grow = exp(max(0.0, problem.epsilon - 4) / 2)  # a solver's error in a row counts e^epsilon / grow fold
     for moved in range(1, problem.queries + 1):
@@ -266,7 +288,11 @@ def _write(problem: LatticeNoise, model: Model, outside: bool) -> tuple[Any, Any
         if problem.delta == 0:  # ratios alone: both directions, in units of the smaller probability
             x, y = x[inside], y[inside]
             step = unit[y] / unit[x]
-            model.subject_to(factor * weight[x] <= step * weight[y], factor * step * weight[y] <= weight[x])
+            model.subject_to(
+                factor * weight[x] <= step * weight[y],
+                factor * step * weight[y] <= weight[x],
+                name=model.unused_name(f"ratio_{moved}"),
+            )
             continue
         if outside:
             x, y, many = x[inside], y[inside], many[inside]
@@ -276,7 +302,8 @@ def _write(problem: LatticeNoise, model: Model, outside: bool) -> tuple[Any, Any
         to_y = sp.csr_array(((many * unit[y])[inside], (rows[inside], y[inside])), shape=(len(x), n))
         excess = model.variable(model.unused_name("excess"), len(x), lower=0)
         private = grow * (factor * to_x - to_y) @ weight
-        model.subject_to(private <= grow * factor * excess, excess.sum() <= MASS * problem.delta)
+        model.subject_to(private <= grow * factor * excess, name=model.unused_name(f"excess_{moved}"))
+        model.subject_to(excess.sum() <= MASS * delta, name=model.unused_name(f"delta_{moved}"))
     return weight, cost
 
 
@@ -316,7 +343,10 @@ def bracket(problem: LatticeNoise, *, backend: str = "highs", time_limit: float 
     model, handles = problem.formulate("lp")
     upper: ModelSolution = model.solve(backend, time_limit=deadline.left)
     if not upper.status.has_solution:
-        return Outcome(None, status=upper.status, message=upper.message)
+        message = upper.message
+        if upper.status is Status.INFEASIBLE:
+            message = f"no law in the box of radius {problem.radius} is private"
+        return Outcome(None, status=upper.status, message=message)
     bound, message = -inf, "the relaxation was not solved in time"
     if not deadline.passed:
         relaxed = Model("relaxed")

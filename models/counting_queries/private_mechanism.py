@@ -166,7 +166,7 @@ def lp(problem: PrivateMechanism, model: Model) -> Handles:
         ``matrix``, shape ``(inputs, outputs)``.
     """
     matrix = model.variable(model.unused_name("matrix"), problem.loss.shape, lower=0, upper=1)
-    model.subject_to(matrix.sum(axis=1) == 1)
+    model.subject_to(matrix.sum(axis=1) == 1, name=model.unused_name("probabilities"))
     one, other = problem.ordered.T
     factor = exp(-problem.epsilon)  # below 1: no coefficient overflows
     half = exp(-problem.epsilon / 2)  # excess has a unit between those of the two probabilities
@@ -176,16 +176,17 @@ def lp(problem: PrivateMechanism, model: Model) -> Handles:
         model.subject_to(
             factor * matrix[one] - matrix[other] <= half * excess,
             excess.sum(axis=1) <= problem.delta * half,
+            name=model.unused_name("privacy"),
         )
     elif len(one):
-        model.subject_to(factor * matrix[one] <= matrix[other])
+        model.subject_to(factor * matrix[one] <= matrix[other], name=model.unused_name("privacy"))
     scale = float(np.abs(problem.loss).max()) or 1.0
     loss = problem.loss / scale
     each = (matrix * loss).sum(axis=1)
     worst = None
     if problem.prior is None:
         worst = model.variable(model.unused_name("worst"))
-        model.subject_to(each <= worst)
+        model.subject_to(each <= worst, name=model.unused_name("worst_input"))
 
     def start(decision: Any) -> dict[Any, Any]:
         p = as_numbers(decision, "the matrix")

@@ -12,7 +12,7 @@ import networkx as nx
 import numpy as np
 from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, field_serializer, model_validator
 
-from forcopt.arrays import Array, as_fraction
+from forcopt.arrays import Array, as_fraction, rounded_up
 from forcopt.data.graphs import graph_from_dict, graph_to_dict
 from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
@@ -33,6 +33,7 @@ from forcopt.models.districting.side_constraints import (
     SplitLimit,
 )
 from forcopt.problem import Evaluation, Handles, Problem
+from forcopt.status import Status
 
 if TYPE_CHECKING:
     from forcopt.language.model import Model
@@ -495,6 +496,29 @@ class Districting(Problem):
             if set(self.cannot_link) & {(a, b) for a in group for b in group}:
                 return f"node {self.nodes[group[0]]!r} has both to be with and apart from another"
         return ""
+
+    def least_relaxation(self, time_limit: float = 10.0) -> str:
+        """Give the least deviation from the mean population that a plan can have.
+
+        Examples
+        --------
+        >>> from forcopt.data import grid
+        >>> Districting(grid(1, 4, population=[3, 1, 1, 1]), 2, bounds=(2, 4)).least_relaxation()
+        ''
+        >>> Districting(grid(1, 3, population=[1, 3, 1]), 2, tolerance=0.2).least_relaxation()
+        'the least relaxation: tolerance 0.6, for districts of population 1 to 4'
+        """
+        whole = {"tolerance": None, "bounds": (0, self.arrays.total), "objective": "deviation"}
+        found = self.replace(**whole).solve("portfolio", time_limit=time_limit)
+        if found.decision is None:
+            return ""
+        people = np.bincount(self.labels(found.decision), self.arrays.weights, self.districts).astype(int)
+        if ((self.windows[:, 0] <= people) & (people <= self.windows[:, 1])).all():
+            return ""
+        needed = max(abs(n / m - 1) for n, m in zip(people, self.means, strict=True))
+        best = "the least relaxation" if found.status is Status.OPTIMAL else "a sufficient relaxation"
+        tolerance = f"{rounded_up(needed):.6g}"
+        return f"{best}: tolerance {tolerance}, for districts of population {min(people)} to {max(people)}"
 
     # -- evaluating ----------------------------------------------------------------------------------------
 

@@ -172,8 +172,11 @@ def generate(
     )
     solution = ended.solution
     if not solution.status.has_solution:
-        message = "; ".join(filter(None, [reason, solution.message]))
-        return Outcome(None, status=solution.status, iterations=ended.rounds, message=message)
+        status, message = solution.status, "; ".join(filter(None, [reason, solution.message]))
+        if status is Status.INFEASIBLE and not oracle.exact:
+            status = Status.LIMIT
+            message = "no mixture of the classifiers that the learner finds is fair; this proves nothing"
+        return Outcome(None, status=status, iterations=ended.rounds, message=message)
     if not reason and solution.status is not Status.OPTIMAL:
         reason = TIMED_OUT if deadline.passed else "all rounds were played"
     if reason == TIMED_OUT:

@@ -276,6 +276,13 @@ class FairClassification(Problem):
         """The rates of each group, if record i is predicted 1 with probability ``predicted[i]``."""
         return self.moments.rates(self.moments.matrix @ predicted)
 
+    def least_relaxation(self, time_limit: float = 10.0) -> str:
+        """Give the least changes of the notion's limits, for hypotheses that can be listed.
+
+        See `Problem.least_relaxation`.
+        """
+        return self.relaxed_rows("lp", "fairness", time_limit)
+
     def evaluate(self, decision: Any) -> Evaluation:
         """Evaluate a decision: error, violations, rates of each group, and distance to a saddle point.
 

@@ -267,6 +267,10 @@ class FairPostprocessing(Problem):
             self.probabilities(probabilities), self.groups, np.stack(rates), self.channel
         )
 
+    def least_relaxation(self, time_limit: float = 10.0) -> str:
+        """Give the least changes of the limits of the notion, by `lp`; see `Problem.least_relaxation`."""
+        return self.relaxed_rows("lp", "fairness", time_limit)
+
     def evaluate(self, decision: RandomizedPostprocessor | Any) -> Evaluation:
         """Evaluate a decision: its error rate, its violations and the rates of each group.
 

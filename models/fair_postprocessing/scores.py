@@ -155,6 +155,10 @@ class ScorePostprocessing(Problem):
             for a in range(len(self.group_names))
         )
 
+    def least_relaxation(self, time_limit: float = 10.0) -> str:
+        """Give the least changes of the limits of the notion, by `lp`; see `Problem.least_relaxation`."""
+        return self.relaxed_rows("lp", "fairness", time_limit)
+
     def evaluate(self, decision: RandomizedThresholds) -> Evaluation:
         """Evaluate thresholds on the records.
 

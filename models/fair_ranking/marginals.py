@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.fairness.ranking import Ranked
+from forcopt.language.constraint import Constraint
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
 from forcopt.models.fair_ranking.decision import Ranking
@@ -39,7 +40,8 @@ def assignment(problem: FairRanking, model: Model, reduce: bool = True) -> Handl
     Returns
     -------
     Handles
-        ``marginals``, shape ``(kept, k)``; ``exposures``, shape ``(kept,)``; ``kept``.
+        ``marginals``, shape ``(kept, k)``; ``exposures``, shape ``(kept,)``; ``kept``; ``demands``, the
+        constraints of the notion.
     """
     if problem.integer:
         raise DeclarationError("'assignment' finds lotteries; integer=True asks for one ranking: use 'milp'")
@@ -90,10 +92,12 @@ def _write(problem: FairRanking, model: Model, reduce: bool) -> Handles:
             model.subject_to(c[:, 1:] - c[:, :-1] == member @ x[:, 1:], name=model.unused_name("next"))
         return c + 0.0
 
+    demands: list[Constraint] = []
     if problem.constraint is not None:
         ranked = Ranked(problem.candidates, e, counts, kept, x.sum(axis=1))
-        for row in problem.constraint.rows(ranked):
-            model.subject_to(row)
+        demands = problem.constraint.rows(ranked)
+        if demands:
+            model.subject_to(demands)
     unit = unit_of(problem)
     if problem.scores is not None:
         objective = ((problem.scores[kept] / unit) * e).sum()
@@ -115,6 +119,7 @@ def _write(problem: FairRanking, model: Model, reduce: bool) -> Handles:
         marginals=x,
         exposures=e,
         kept=kept,
+        demands=demands,
     )
 
 

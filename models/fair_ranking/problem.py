@@ -283,6 +283,11 @@ class FairRanking(Problem):
         at = infeasible_prefix(self)
         return "" if at is None else f"no choice of the first {at} meets the quotas together"
 
+    def least_relaxation(self, time_limit: float = 10.0) -> str:
+        """Give the least changes of the demands, with all candidates; see `Problem.least_relaxation`."""
+        method = "milp" if self.integer else "assignment"
+        return self.relaxed_rows(method, "demands", time_limit, reduce=False)
+
     # -- judging ---------------------------------------------------------------------------------------------
 
     def lottery(self, **given: Any) -> RankingLottery:

@@ -103,6 +103,7 @@ def milp(problem: SecureSum, model: Model, slack: float = 0.001) -> Handles:
         # The indicators imply these at whole points; they tighten the relaxation.
         s2 >= (chosen * (least / unit_s)).sum(),
         rho >= (chosen * roots).sum(),
+        name=model.unused_name("design"),
     )
 
     def decision(solution: ModelSolution) -> SumProtocol:
@@ -145,5 +146,5 @@ def milp(problem: SecureSum, model: Model, slack: float = 0.001) -> Handles:
 def _infeasible(model: Model) -> Handles:
     """A program without a solution."""
     nothing = model.variable(model.unused_name("gap"), lower=0, upper=1)
-    model.subject_to(nothing >= 2)
+    model.subject_to(nothing >= 2, name=model.unused_name("no_design"))
     return Handles(objective=nothing * 1.0, decision=lambda solution: None)

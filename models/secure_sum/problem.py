@@ -13,6 +13,7 @@ from scipy.special import ndtr
 from scipy.stats import chi2, ncx2
 
 from forcopt.arrays import Array
+from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.models.secure_sum.accounting import gaussian_delta, gaussian_epsilon, joint_delta
 from forcopt.models.secure_sum.gap import FAR, acceptance, noncentral
@@ -300,6 +301,23 @@ class SecureSum(Problem):
                 f"the protocol is for {decision.servers} servers; the problem has {self.servers}"
             )
         return decision
+
+    def infeasibility_reason(self) -> str:
+        """State that no step leaves room for shares; empty if one does."""
+        from forcopt.models.secure_sum.search import Search
+
+        search = Search(self)
+        return "" if search.candidates else search.reason
+
+    def least_relaxation(self, time_limit: float = 10.0) -> str:
+        """Give the least bits that leave room for shares, up to 64; see `Problem.least_relaxation`."""
+        deadline = Deadline(time_limit)
+        for bits in range(self.word + 1, 65):
+            if deadline.passed:
+                break
+            if not self.replace(bits=bits).infeasibility_reason():
+                return f"the least relaxation: bits {bits}"
+        return ""
 
     def evaluate(self, decision: SumProtocol | Any) -> Evaluation:
         """Evaluate a protocol.

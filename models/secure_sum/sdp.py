@@ -40,14 +40,15 @@ def sdp(problem: ShareDesign, model: Model) -> Handles:
         )
         split = to_all @ fixed + np.eye(s)[-1]
     largest = model.variable(model.unused_name("variance"), lower=0)
-    model.subject_to(semidefinite(core))
+    model.subject_to(semidefinite(core), name=model.unused_name("covariance"))
     for members in problem.groups:
         at = list(members)
         column = split[at].reshape(len(at), 1)
         model.subject_to(
-            semidefinite(block([[covariance[np.ix_(at, at)], column], [column.T, np.ones((1, 1))]]))
+            semidefinite(block([[covariance[np.ix_(at, at)], column], [column.T, np.ones((1, 1))]])),
+            name=model.unused_name("coalition"),
         )
-    model.subject_to([covariance[i, i] <= largest for i in range(s)])
+    model.subject_to([covariance[i, i] <= largest for i in range(s)], name=model.unused_name("largest"))
     return Handles(
         objective=largest * 1.0,
         decision=lambda solution: problem.repaired(solution[split], solution[covariance]),

@@ -299,15 +299,19 @@ def margin_model(problem: StrategicLinearClassifier, model: Model, *, margin: fl
     )
     along = model.variable(name("moves_along"), d, binary=True)
     accepted = model.variable(name("accepted"), n, binary=True)
-    model.subject_to(along.sum() == 1, a >= along)
+    model.subject_to(along.sum() == 1, a >= along, name=model.unused_name("direction"))
     order = problem.preferred_features()
     for place in range(d - 1):  # a feature that would win a tie weighs less than the one moved along
-        model.subject_to(a[order[place]] + margin * along[order[place + 1 :]].sum() <= 1 + slack)
+        model.subject_to(
+            a[order[place]] + margin * along[order[place + 1 :]].sum() <= 1 + slack,
+            name=model.unused_name("ties"),
+        )
 
     score = a @ Y.T
     model.subject_to(
         implies(accepted, score + 1 >= b),
         implies(1 - accepted, score + 1 <= b - margin),
+        name=model.unused_name("accepted_if"),
     )
     # An unqualified agent that is accepted improves along one feature, games along an improvable one by too
     # little to qualify, or games along another.
@@ -328,13 +332,18 @@ def margin_model(problem: StrategicLinearClassifier, model: Model, *, margin: fl
         falls_short <= along[features],
         games_along <= along[np.flatnonzero(~helps)].sum(),
         implies(improves, gain >= lack - slack),
+        name=model.unused_name("reasons"),
     )
     if games:
-        model.subject_to(implies(falls_short, gain <= lack - margin))
+        model.subject_to(
+            implies(falls_short, gain <= lack - margin), name=model.unused_name("falls_short_if")
+        )
     true_weight = (weight * qualified * accepted).sum() + (weight[u] * improves.sum(axis=1)).sum()
     false_weight = (weight[u] * false).sum()
     if games and problem.max_false_positives is not None:
-        model.subject_to(false_weight <= problem.max_false_positives)
+        model.subject_to(
+            false_weight <= problem.max_false_positives, name=model.unused_name("max_false_positives")
+        )
 
     def decision(result: ModelSolution) -> LinearClassifier:
         scaled = np.where(result[along] > 0.5, 1.0, np.clip(result[a], 0.0, 1.0))

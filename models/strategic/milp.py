@@ -68,18 +68,21 @@ def least_effort(problem: LeastEffortClassification, model: Model) -> Handles:
     Returns
     -------
     Handles
-        ``is_open``, shape ``(m,)``; ``true_positives``.
+        ``is_open``, shape ``(m,)``; ``true_positives``; ``enough``, the constraint on them.
     """
     responses = write_responses(problem, model, integer=True, all_rows=True)
     graph, weight = problem.graph, problem.agent_weights[problem.graph.agent[responses.edge]]
     true = (responses.takes * (weight * graph.improves[responses.edge])).sum()
-    model.subject_to(true >= problem.min_true_positives, name=model.unused_name("enough"))
+    enough = model.subject_to(
+        true >= problem.min_true_positives, name=model.unused_name("min_true_positives")
+    )
     return Handles(
         objective=(responses.takes * (weight * graph.cost[responses.edge])).sum(),
         decision=lambda result: OpenCriteria(np.flatnonzero(result[responses.is_open] > 0.5).tolist()),
         start=lambda decision: {responses.is_open: problem.read_open(decision)},
         is_open=responses.is_open,
         true_positives=true,
+        enough=enough,
     )
 
 

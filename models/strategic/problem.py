@@ -494,6 +494,10 @@ class LeastEffortClassification(StrategicGraph):
 
     min_true_positives: Limit = Field(default=...)
 
+    def least_relaxation(self, time_limit: float = 10.0) -> str:
+        """Give the largest demand of true positives that can be met; see `Problem.least_relaxation`."""
+        return self.relaxed_rows("milp", "enough", time_limit)
+
     def evaluate(self, decision: Iterable[int]) -> Evaluation:
         """Evaluate a set of criteria by the agents' best responses."""
         responses = self.simulate(decision)

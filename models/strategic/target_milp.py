@@ -56,6 +56,7 @@ def milp(problem: TargetDesign, model: Model) -> Handles:
         implies(served, adds >= lack),
         implies(served, pays >= cost),
         pays >= 1 - served,
+        name=model.unused_name("served_if"),
     )
     i, k = np.nonzero(~np.eye(n, dtype=bool))
     gap = targets[k] - Y[i]  # how far i is below the target of k
@@ -71,6 +72,7 @@ def milp(problem: TargetDesign, model: Model) -> Handles:
         implies(qualifies, adds[k] >= lack[i]),
         implies(deterred, climbs.sum(axis=1) >= pays[i]),
         qualifies + deterred >= served[k],
+        name=model.unused_name("deterred_if"),
     )
 
     def decision(result: ModelSolution) -> Targets:

@@ -432,6 +432,19 @@ def test_import_of_a_file(tmp_path):
     assert said.returncode == 2 and "--import is 'no_such_module'" in said.stderr
 
 
+def test_a_problem_of_an_imported_file_is_listed_and_described(tmp_path):
+    (tmp_path / "own.py").write_text(
+        "import forcopt as fo\n\n\nclass Own(fo.Problem):\n"
+        '    """A problem of my own."""\n\n    size: int\n\n'
+        "    def evaluate(self, decision):\n        return fo.Evaluation(1.0)\n\n\n"
+        '@Own.algorithm("one", exact=False)\ndef one(problem):\n    """Take one."""\n    return fo.Outcome(1)\n'
+    )
+    said = real("--import", str(tmp_path / "own.py"), "describe", "Own")
+    assert said.returncode == 0 and "A problem of my own." in said.stdout and "one" in said.stdout
+    listed = json.loads(real("--import", str(tmp_path / "own.py"), "models", "--json").stdout)
+    assert {"model": "Own", "summary": "A problem of my own.", "methods": ["one"]} in listed
+
+
 def test_piped_tables_are_not_folded_and_have_no_style():
     said = real("backends")
     assert "\x1b[" not in said.stdout

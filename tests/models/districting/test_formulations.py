@@ -178,7 +178,8 @@ def test_reasons_name_rows_in_the_words_of_the_problem(method):
     path = grid(1, 4, population=[2, 1, 2, 1])
     s = Districting(path, 2, bounds=(3, 3), side_constraints=[CannotLink([0, 1])]).solve(method)
     assert s.status == "infeasible"
-    assert "cannot_link" in s.reason and "every_node_in_one_district" in s.reason
+    rows = s.model_solution.reason
+    assert "cannot_link" in rows and "every_node_in_one_district" in rows
 
 
 @pytest.mark.parametrize("method", ["flow", "flow-per-district", "shirabe"])

@@ -1,0 +1,23 @@
+"""The parts of the package's description that need the public address of the repository.
+
+`FORCOPT_REPOSITORY` holds it while a distribution is built. Links of the README then lead there, so that they
+work on a package index, and the metadata name it. Without it the README is taken as it is.
+"""
+
+import os
+import re
+from pathlib import Path
+
+from setuptools import setup
+
+address = os.environ.get("FORCOPT_REPOSITORY", "").rstrip("/")
+readme = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
+urls = {}
+if address:
+    readme = re.sub(r"\]\((?![a-z]+:|#)", f"]({address}/blob/main/", readme)
+    urls = {
+        "Repository": address,
+        "Changelog": f"{address}/blob/main/CHANGELOG.md",
+        "Documentation": f"{address}/blob/main/docs/index.md",
+    }
+setup(long_description=readme, long_description_content_type="text/markdown", project_urls=urls)
