@@ -11,8 +11,9 @@ from pydantic import model_validator
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
+from forcopt.models.adaptive_robustness.adaptive_radii import check_labels
 from forcopt.models.adaptive_robustness.classifiers import Classifier, NearestNeighbour, ReLUNetwork, Tree
-from forcopt.models.adaptive_robustness.geometry import Norm, length
+from forcopt.models.adaptive_robustness.geometry import Norm, check_points, length
 from forcopt.problem import Evaluation, Method, Problem, Solution
 
 __all__ = ["RobustnessRadius", "exact_radii"]
@@ -213,8 +214,9 @@ def exact_radii(
     >>> exact_radii(Halfspace([1.0], -1.0), [[0.0], [3.0]], [0, 1])[1].tolist()
     [1.0, 2.0]
     """
+    X = check_points(points, "points")
     lower, upper = [], []
-    for x, y in zip(np.asarray(points, dtype=float), np.asarray(labels), strict=True):
+    for x, y in zip(X, check_labels(labels, len(X)), strict=True):
         p = RobustnessRadius(classifier, x, int(y), norm, box)
         s = p.solve(method, **options)
         no_move = s.status == "infeasible"

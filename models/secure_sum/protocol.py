@@ -183,7 +183,13 @@ class SumProtocol:
         rng = randomness(seed=seed)
         generator = rng.generator()
         for fault in faults:
+            if not isinstance(fault, Fault | ServerFault):
+                raise DeclarationError(f"faults: {fault!r} is no fault")
             fault.check(self.servers)
+        if isinstance(least_accepted, bool) or not least_accepted >= 0 or least_accepted % 1:
+            raise DeclarationError(
+                f"least_accepted is {least_accepted!r}; it must be a whole number, at least 0"
+            )
         if any(isinstance(f, WrongProjection) for f in faults):
             return self._aborted(
                 "the projection is not from the shared seed: privacy is void", simulated=rng.simulated
@@ -230,7 +236,10 @@ class SumProtocol:
         dimension : int
             Of the sum.
         """
-        share = np.asarray(number)
+        try:
+            share = np.asarray(number)
+        except ValueError:
+            return "the share is no array of numbers"
         if share.shape != (dimension,):
             return f"the share has shape {share.shape}, not ({dimension},)"
         if share.dtype.kind not in "iuf":
@@ -278,7 +287,7 @@ class SumProtocol:
         DeclarationError
             For all servers, who know the vector.
         """
-        return coalition_view(self.shares, self.check_noise, coalition, np.asarray(projection, dtype=float))
+        return coalition_view(self.shares, self.check_noise, coalition, as_numbers(projection, "projection"))
 
     def simulate_view(self, coalition: Iterable[int], projection: Any) -> View:
         """The same without the vector: Algorithms 2 and 4. Its law is that of `view` for the vector 0."""

@@ -70,7 +70,12 @@ class ShareDesign(Problem):
     def _are_sets(cls, coalitions: Any) -> Any:
         if isinstance(coalitions, int | np.integer):
             return int(coalitions)
-        return tuple(tuple(sorted(set(c))) for c in coalitions)
+        try:
+            return tuple(tuple(sorted(set(c))) for c in coalitions)
+        except TypeError:
+            raise DeclarationError(
+                f"coalitions is {coalitions!r}; it must be a whole number or tuples of servers"
+            ) from None
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
