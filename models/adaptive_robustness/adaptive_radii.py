@@ -53,7 +53,7 @@ def adaptive_radii(
     Returns
     -------
     array, shape (n,)
-        Infinite where there is no point with another label; then a `UserWarning` says so.
+        Infinite where there is no point with another label; then there is a `UserWarning`.
 
     Raises
     ------

@@ -145,7 +145,7 @@ def meeting_pairs(
     Notes
     -----
     KD-trees over balls of similar radii, so that the search radius of a pair of trees is little more than
-    what is needed.
+    necessary.
     """
     order, slack = order_of(norm), TOUCH * float(np.abs(points).max(initial=0.0))
     found: list[tuple[Array, Array]] = []

@@ -20,7 +20,7 @@ __all__ = ["RobustnessRadius", "exact_radii"]
 
 
 class _FittingMethods:
-    """The registered methods; of an instance, those that take its classifier."""
+    """The registered methods; of an instance, the methods for its classifier."""
 
     def __get__(
         self, problem: RobustnessRadius | None, owner: type[RobustnessRadius]
@@ -60,7 +60,7 @@ class RobustnessRadius(Problem):
     Notes
     -----
     The region of another label may be open, so the least move ends on its border: a border point counts as
-    moved enough (violation 0), and the metric ``"confirmed"`` says whether the classifier itself gives
+    moved enough (violation 0), and the metric ``"confirmed"`` tells whether the classifier itself gives
     another label there.
 
     References
@@ -158,8 +158,8 @@ class RobustnessRadius(Problem):
         Returns
         -------
         Evaluation
-            The length of the move; violations ``"label"``, the margin by which the classifier still says the
-            label, and ``"box"``; as metric whether the classifier itself confirms the change.
+            The length of the move; violations ``"label"``, the margin by which the classifier still prefers
+            the label, and ``"box"``; as metric whether the classifier itself confirms the change.
         """
         moved = as_numbers(decision, "the decision")
         if moved.shape != self.point.shape:
@@ -222,7 +222,7 @@ def exact_radii(
         no_move = s.status == "infeasible"
         runs = [s]
         if s.status not in ("optimal", "infeasible") and "gradient" in classifier.methods:
-            runs.append(p.solve("gradient"))  # a solver that stopped early may know less than an attack
+            runs.append(p.solve("gradient"))  # an attack may find more than a solver that stopped early
         found = [r.objective for r in runs if r.evaluation is not None and r.evaluation.feasible]
         upper.append(min(found, default=np.inf))
         lower.append(np.inf if no_move else max(0.0, min(s.bound, upper[-1])))

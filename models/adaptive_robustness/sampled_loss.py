@@ -57,7 +57,7 @@ def sampled_loss(
 
     References
     ----------
-    Chowdhury, Urner, FORC 2022, section 6. The text says "any"; the digits of Tables 1 and 2 are means.
+    Chowdhury, Urner, FORC 2022, section 6. The text has "any"; the digits of Tables 1 and 2 are means.
 
     Examples
     --------

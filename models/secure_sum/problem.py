@@ -136,7 +136,7 @@ class SecureSum(Problem):
 
     @property
     def honest(self) -> int:
-        """How many servers follow the protocol and tell nothing."""
+        """The number of servers outside the coalition."""
         return self.servers - self.coalition
 
     @property

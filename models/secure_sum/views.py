@@ -99,7 +99,7 @@ def coalition_view(shares: Shares, check_noise: float, coalition: Iterable[int],
     elif members:
         parts = [checked(i) for i in range(servers)]
         noise = np.sum([n for _, n in parts], axis=0)
-        for i in members:  # a member knows its own noise
+        for i in members:  # a member subtracts its own noise
             noise[:, servers * d + i * k : servers * d + (i + 1) * k] = 0.0
         add("check", np.sum([m for m, _ in parts], axis=0), noise)
     if not names:
