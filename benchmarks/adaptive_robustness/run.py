@@ -493,7 +493,7 @@ def tables(quick: bool) -> tuple[str, list[Row]]:
         "\nMeans over seeds with 95 % intervals; the second number is the binary loss. The claim is an order:"
         f" adaptive is at most original in adaptive loss for {sum(r for _, r, _ in ordered)} of "
         f"{len(ordered)} sets, in binary loss for {sum(b for *_, b in ordered)}. On the curves, inputs are "
-        "standardized for the network. It is trained for 150 epochs, as the paper does not say how long.\n"
+        "standardized for the network. It is trained for 150 epochs; the paper gives no number.\n"
     )
     told = [
         row(

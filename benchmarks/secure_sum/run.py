@@ -141,7 +141,7 @@ def designs(quick: bool) -> tuple[str, list[Row]]:
 
 
 def peer(script: str, *words: object) -> dict[str, float]:
-    """What a peer's script measures."""
+    """The measurements of a peer's script."""
     path = Path(__file__).with_name(script)
     command = [environment(__file__, PEERS), str(path), *map(str, words)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)

@@ -21,13 +21,18 @@ def check_labels(labels: Any, count: int) -> Array:
     Raises
     ------
     DeclarationError
-        For another shape, or NaN.
+        For another shape, NaN, or types that cannot be compared.
     """
     y = np.asarray(labels)
     if y.shape != (count,):
         raise DeclarationError(f"labels: the shape is {y.shape}; it must be ({count},), one for each point")
     if y.dtype.kind == "f" and np.isnan(y).any():
         raise DeclarationError(f"labels[{int(np.argmax(np.isnan(y)))}] is nan; it must be a label")
+    if y.dtype.kind == "O":
+        try:
+            np.unique(y)
+        except TypeError:
+            raise DeclarationError("labels: their types have no common order, such as None and 1") from None
     return y
 
 
@@ -48,7 +53,7 @@ def adaptive_radii(
     Returns
     -------
     array, shape (n,)
-        Infinite where there is no point with another label; then a `UserWarning` says so.
+        Infinite where there is no point with another label; then there is a `UserWarning`.
 
     Raises
     ------

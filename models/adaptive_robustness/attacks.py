@@ -62,7 +62,7 @@ def _outcome(problem: RobustnessRadius, moved: Array | None, trace: Trace) -> Ou
 def attack(
     problem: RobustnessRadius, restarts: int, steps: int, rng: np.random.Generator, trace: Trace
 ) -> Array | None:
-    """The best move that projected descent finds, confirmed by the network; None if there is none."""
+    """The best move that projected descent finds, confirmed by the network; None without one."""
     net, x = problem.classifier, problem.point
     assert isinstance(net, ReLUNetwork)
     if problem.is_misclassified:

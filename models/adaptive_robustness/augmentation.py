@@ -10,7 +10,7 @@ import numpy as np
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_robustness.adaptive_radii import adaptive_radii, capped, check_labels
-from forcopt.models.adaptive_robustness.geometry import Norm, check_points, draw_in_ball
+from forcopt.models.adaptive_robustness.geometry import Norm, check_points, check_radii, draw_in_ball
 
 __all__ = ["Augmented", "augment", "check_fraction"]
 
@@ -95,7 +95,8 @@ def augment(
     Raises
     ------
     DeclarationError
-        For ``draws < 1``, ``c <= 0``, shapes that do not fit, and infinite radii without a `cap`.
+        For ``draws < 1``, ``c <= 0``, shapes that do not fit, negative weights, and infinite radii without
+        a `cap`.
 
     References
     ----------
@@ -119,9 +120,7 @@ def augment(
             adaptive = adaptive_radii(X, y, norm)
         size = check_fraction(c) * capped(adaptive, cap)
     else:
-        size = np.broadcast_to(as_numbers(radii, "radii"), (len(X),))
-        if (size < 0).any():
-            raise DeclarationError(f"radii: the least is {size.min():g}; it must be at least 0")
+        size = check_radii(radii, len(X))
     rng, m = np.random.default_rng(seed), int(draws)
     moved = draw_in_ball((len(X) * m, X.shape[1]), norm, rng).reshape(len(X), m, -1)
     moved = X[:, None] + size[:, None, None] * moved
@@ -134,6 +133,8 @@ def augment(
         if column.ndim < 1 or len(column) != len(X):
             raise DeclarationError(f"{name}: the shape is {column.shape}; it must start with {len(X)}")
     weights = as_numbers(given.pop("weights", np.ones(len(X))), "weights")
+    if weights.min() < 0:
+        raise DeclarationError(f"weights: the least is {weights.min():g}; it must be at least 0")
     carried = {name: column[source] for name, column in given.items()}
     carried["weights"] = weights[source] / each
     return Augmented(moved.reshape(-1, X.shape[1]), y[source], carried, source)

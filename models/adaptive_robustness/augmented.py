@@ -161,6 +161,8 @@ class ExpansionNearestNeighbour:
 
     def predict(self, X: Any) -> Array:
         """The label of the nearest ball; the nearest center breaks ties."""
+        if not hasattr(self, "points"):
+            raise DeclarationError("the points are missing: call fit before predict")
         X = check_points(X, "X")
         out = np.empty(len(X), dtype=self.labels.dtype)
         step = max(1, 4_000_000 // self.points.size)

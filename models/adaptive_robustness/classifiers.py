@@ -46,7 +46,7 @@ class Classifier(Declared):
 
 
 class Halfspace(Classifier):
-    """Says 1 where ``w x + b >= 0`` and 0 elsewhere.
+    """Label 1 where ``w x + b >= 0`` and 0 elsewhere.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class Halfspace(Classifier):
 
 
 class NearestNeighbour(Classifier):
-    """Says the label of the nearest point, in the Euclidean norm.
+    """The label of the nearest point, in the Euclidean norm.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ class NearestNeighbour(Classifier):
 
 
 class ReLUNetwork(Classifier):
-    """Says 1 where the output of a network of rectified linear units is positive, and 0 elsewhere.
+    """Label 1 where the output of a network of rectified linear units is positive, and 0 elsewhere.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ def closed_form(problem: RobustnessRadius, *, time_limit: float | None = None) -
     problem : RobustnessRadius
         Which.
     time_limit : float, optional
-        Accepted like that of every method; the closed form never needs it.
+        Of no effect on a closed form.
     """
     if problem.is_misclassified:
         return Outcome(problem.point.copy(), 0.0)

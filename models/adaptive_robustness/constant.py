@@ -27,7 +27,7 @@ def constant(problem: RobustBayes, *, time_limit: float | None = None) -> Outcom
     problem : RobustBayes
         Which.
     time_limit : float, optional
-        Accepted like that of every method; the closed form never needs it.
+        Of no effect on a closed form.
     """
     decision, loss = constant_loss(problem)
     return Outcome(decision, min(problem.bayes_risk, loss))

@@ -1,4 +1,4 @@
-"""The radius of the nearest neighbour: quadratic programs with cells added as they are violated."""
+"""The radius of the nearest neighbour: quadratic programs with violated cells added."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def shortest_vector(
     ----------
     dimension : int
     violated : callable
-        Gives a row of length 1 and its right-hand side that u violates, or None if there is none.
+        Gives a row of length 1 and its right-hand side that u violates, or None.
     limit : float
         Stop when the least length is known to be at least this.
     most : int

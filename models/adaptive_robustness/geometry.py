@@ -15,6 +15,7 @@ from forcopt.errors import DeclarationError
 __all__ = [
     "Norm",
     "check_points",
+    "check_radii",
     "draw_in_ball",
     "dual_length",
     "length",
@@ -70,6 +71,22 @@ def check_points(points: Any, what: str) -> Array:
             f"{what}: the shape is {values.shape}; it must be (n, d), with n and d at least 1"
         )
     return values
+
+
+def check_radii(radii: Any, count: int) -> Array:
+    """Read radii: one number, or one for each point; shape ``(count,)``.
+
+    Raises
+    ------
+    DeclarationError
+        For another shape, or radii that are negative or not finite.
+    """
+    values = as_numbers(radii, "radii")
+    if values.shape not in ((), (count,)):
+        raise DeclarationError(f"radii: the shape is {values.shape}; it must be () or ({count},)")
+    if values.min(initial=0.0) < 0:
+        raise DeclarationError(f"radii: the least is {values.min():g}; it must be at least 0")
+    return np.broadcast_to(values, (count,))
 
 
 def places_of(points: Array) -> Array:
@@ -128,7 +145,7 @@ def meeting_pairs(
     Notes
     -----
     KD-trees over balls of similar radii, so that the search radius of a pair of trees is little more than
-    what is needed.
+    necessary.
     """
     order, slack = order_of(norm), TOUCH * float(np.abs(points).max(initial=0.0))
     found: list[tuple[Array, Array]] = []

@@ -54,7 +54,7 @@ def svm(
     backend: str = "clarabel",
     time_limit: float | None = None,
 ) -> Outcome:
-    """The support vector machine, which knows no balls: `hinge` with radius 0."""
+    """The support vector machine, without balls: `hinge` with radius 0."""
     return _fit(problem, np.zeros(len(problem.labels)), penalty, backend, time_limit)
 
 

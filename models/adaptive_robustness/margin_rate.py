@@ -90,6 +90,10 @@ def margin_rate(
     >>> phi(0.5), phi(0.51), round(phi.inverse(0.1), 9)
     (0.0, 1.0, 0.5)
     """
+    if ties not in ("raise", "drop"):
+        raise DeclarationError(f"ties is {ties!r}; it must be 'raise' or 'drop'")
+    if method not in (None, "cuts", "voronoi"):
+        raise DeclarationError(f"method is {method!r}; it must be 'cuts' or 'voronoi'")
     law = RobustBayes(points=points, masses=masses, radius=np.zeros(()))
     deadline = Deadline(time_limit)
     X, place = np.unique(law.points, axis=0, return_inverse=True)

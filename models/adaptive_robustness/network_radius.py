@@ -29,8 +29,8 @@ _BESIDE = 200
 def milp(problem: RobustnessRadius, model: Model) -> Handles:
     """A binary for each unit whose sign is open in the ball. Networks, norm ``"linf"``.
 
-    The ball is that of a move found by descent, or the box: so intervals of all units are finite, and
-    implications get their big M from them. Units whose sign is fixed need no binary.
+    The ball reaches to a move found by descent; without one there is the box. So intervals of all units are
+    finite, and implications get their big M from them. Units whose sign is fixed need no binary.
 
     Returns
     -------

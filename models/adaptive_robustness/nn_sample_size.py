@@ -62,6 +62,8 @@ def nn_sample_size(d: int, phi_inverse: float, eps: float, delta: float, *, as_p
     if math.isinf(phi_inverse):
         return 1
     side = 3 * math.sqrt(d) / phi_inverse
+    if d * math.log(max(side, 1.0)) > 600:
+        raise DeclarationError(f"d is {d} and phi_inverse {phi_inverse:g}; the sample size is above 10^260")
     if as_printed:
         return math.ceil(side**d / (math.e * eps * delta) - 1e-9)
     # the side of the cells, a share of phi_inverse / sqrt(d), is rounded so that they cover the unit cube

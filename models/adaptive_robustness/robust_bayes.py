@@ -136,7 +136,7 @@ class RobustBayes(Problem):
 
     Notes
     -----
-    For two labels the conflict graph is bipartite: the least loss is that of a vertex cover of least weight,
+    For two labels the conflict graph is bipartite: the least loss is the weight of a least vertex cover,
     a linear program with whole vertices, and equal to the largest flow. Distances equal to the sum of the
     radii are no conflict, as balls are open (up to a relative 1e-12).
 

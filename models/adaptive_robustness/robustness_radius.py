@@ -11,15 +11,16 @@ from pydantic import model_validator
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
+from forcopt.models.adaptive_robustness.adaptive_radii import check_labels
 from forcopt.models.adaptive_robustness.classifiers import Classifier, NearestNeighbour, ReLUNetwork, Tree
-from forcopt.models.adaptive_robustness.geometry import Norm, length
+from forcopt.models.adaptive_robustness.geometry import Norm, check_points, length
 from forcopt.problem import Evaluation, Method, Problem, Solution
 
 __all__ = ["RobustnessRadius", "exact_radii"]
 
 
 class _FittingMethods:
-    """The registered methods; of an instance, those that take its classifier."""
+    """The registered methods; of an instance, the methods for its classifier."""
 
     def __get__(
         self, problem: RobustnessRadius | None, owner: type[RobustnessRadius]
@@ -59,7 +60,7 @@ class RobustnessRadius(Problem):
     Notes
     -----
     The region of another label may be open, so the least move ends on its border: a border point counts as
-    moved enough (violation 0), and the metric ``"confirmed"`` says whether the classifier itself gives
+    moved enough (violation 0), and the metric ``"confirmed"`` tells whether the classifier itself gives
     another label there.
 
     References
@@ -157,8 +158,8 @@ class RobustnessRadius(Problem):
         Returns
         -------
         Evaluation
-            The length of the move; violations ``"label"``, the margin by which the classifier still says the
-            label, and ``"box"``; as metric whether the classifier itself confirms the change.
+            The length of the move; violations ``"label"``, the margin by which the classifier still prefers
+            the label, and ``"box"``; as metric whether the classifier itself confirms the change.
         """
         moved = as_numbers(decision, "the decision")
         if moved.shape != self.point.shape:
@@ -213,14 +214,15 @@ def exact_radii(
     >>> exact_radii(Halfspace([1.0], -1.0), [[0.0], [3.0]], [0, 1])[1].tolist()
     [1.0, 2.0]
     """
+    X = check_points(points, "points")
     lower, upper = [], []
-    for x, y in zip(np.asarray(points, dtype=float), np.asarray(labels), strict=True):
+    for x, y in zip(X, check_labels(labels, len(X)), strict=True):
         p = RobustnessRadius(classifier, x, int(y), norm, box)
         s = p.solve(method, **options)
         no_move = s.status == "infeasible"
         runs = [s]
         if s.status not in ("optimal", "infeasible") and "gradient" in classifier.methods:
-            runs.append(p.solve("gradient"))  # a solver that stopped early may know less than an attack
+            runs.append(p.solve("gradient"))  # an attack may find more than a solver that stopped early
         found = [r.objective for r in runs if r.evaluation is not None and r.evaluation.feasible]
         upper.append(min(found, default=np.inf))
         lower.append(np.inf if no_move else max(0.0, min(s.bound, upper[-1])))

@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_robustness.adaptive_radii import adaptive_radii, capped, check_labels
 from forcopt.models.adaptive_robustness.augmentation import check_fraction
-from forcopt.models.adaptive_robustness.geometry import Norm, check_points, draw_in_ball
+from forcopt.models.adaptive_robustness.geometry import Norm, check_points, check_radii, draw_in_ball
 
 __all__ = ["sampled_loss"]
 
@@ -57,7 +57,7 @@ def sampled_loss(
 
     References
     ----------
-    Chowdhury, Urner, FORC 2022, section 6. The text says "any"; the digits of Tables 1 and 2 are means.
+    Chowdhury, Urner, FORC 2022, section 6. The text has "any"; the digits of Tables 1 and 2 are means.
 
     Examples
     --------
@@ -74,8 +74,10 @@ def sampled_loss(
     if radii is None:
         size = check_fraction(c) * capped(adaptive_radii(X, y, norm), cap)
     else:
-        size = np.broadcast_to(as_numbers(radii, "radii"), (len(X),))
+        size = check_radii(radii, len(X))
     predict = getattr(classifier, "predict", classifier)
+    if not callable(predict):
+        raise DeclarationError(f"classifier is {classifier!r}; it must be callable or have predict")
     rng = np.random.default_rng(seed)
     wrong = np.zeros((int(draws), len(X)), dtype=bool)
     for k in range(int(draws)):

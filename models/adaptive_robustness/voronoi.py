@@ -88,7 +88,7 @@ def voronoi(problem: RobustnessRadius, *, time_limit: float | None = None) -> Ou
     problem : RobustnessRadius
         Which.
     time_limit : float, optional
-        Accepted like that of every method; the diagram of the plane does not check it.
+        Not checked while the diagram is computed.
     """
     nn = problem.classifier
     assert isinstance(nn, NearestNeighbour)

@@ -156,9 +156,9 @@ def joint_delta(epsilon: float, projections: Any, share_loss: float, check_loss:
 
     Notes
     -----
-    The coalition knows W. Given W its view is Gaussian, and equivalent to the vector plus share noise and,
+    The coalition has W. Given W its view is Gaussian, and equivalent to the vector plus share noise and,
     independently, its projection plus check noise; squares of mu add up. The norm of the projection is
-    ``sqrt(Q / k)`` times that of the vector. Corollary 11 and Theorem 16 add two bounds instead.
+    ``sqrt(Q / k)`` times the vector's norm. Corollary 11 and Theorem 16 add two bounds instead.
 
     References
     ----------
@@ -191,7 +191,7 @@ def least_check_noise(
     share_loss : float, default 0.0
         See `joint_delta`.
     honest : int, default 1
-        h, the number of servers whose noise the coalition does not know.
+        h, the number of servers outside the coalition.
 
     Returns
     -------

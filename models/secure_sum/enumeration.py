@@ -1,4 +1,4 @@
-"""All steps and numbers of projections, with a bound on those that are not tried."""
+"""All steps and numbers of projections, with a bound on the rest."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def enumeration(problem: SecureSum, *, time_limit: float | None = None) -> Outco
     Notes
     -----
     For fixed step and k all constraints are tight: the noise is a root of the exact delta, threshold and gap
-    are chi-square quantiles. One integral tells whether k can beat the best gap so far. The search ends at a
-    k from which on a proved bound lies above the best gap, see `Search.beyond`.
+    are chi-square quantiles. One integral decides whether k can beat the best gap so far. The search ends at
+    a k from which on a proved bound lies above the best gap, see `Search.beyond`.
     """
     deadline = Deadline(time_limit)
     search = Search(problem)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 
 __all__ = [
@@ -72,7 +72,8 @@ class Attack(Fault):
         """The stretched vector."""
         length = float(np.linalg.norm(vector))
         direction = vector / length if length > 0 else np.eye(1, len(vector))[0]
-        return np.asarray(self.norm * direction)
+        with np.errstate(invalid="ignore"):  # an infinite norm
+            return np.asarray(self.norm * direction)
 
 
 @dataclass(frozen=True)
@@ -162,6 +163,10 @@ class WrongSums(ServerFault):
 
     def sums(self, sums: Array) -> Array:
         """The spoiled sums."""
-        out = sums.copy()
-        out[self.server] += np.asarray(self.added, dtype=np.int64)
+        added, out = as_numbers(self.added, "WrongSums.added"), sums.copy()
+        if added.shape != sums.shape[1:] or (added != np.rint(added)).any():
+            raise DeclarationError(
+                f"WrongSums.added has shape {added.shape}; it must be whole numbers of shape {sums.shape[1:]}"
+            )
+        out[self.server] += added.astype(np.int64)
         return out

@@ -88,7 +88,7 @@ def printed_gap(
 ) -> Gap:
     """Theorems 13 and 14: the same with the bounds of Laurent and Massart; see `exact_gap`.
 
-    Theorem 14 says nothing for ``k <= 4 ln(1 / soundness)``: the norm then is infinite.
+    Theorem 14 gives no bound for ``k <= 4 ln(1 / soundness)``: the norm then is infinite.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def noncentral(square: float, dimension: int, shift: float) -> float:
 def acceptance(
     norm: float, threshold: float, servers: int, check_noise: float, projections: int | None, dimension: int
 ) -> float:
-    """The probability that a vector of this norm passes; `projections` is None for no projection."""
+    """The probability that a vector of this norm passes; `projections` is None without a projection."""
     noise = servers * check_noise**2
     if projections is None and noise > 0:
         return noncentral(threshold**2 / noise, dimension, norm**2 / noise)

@@ -45,6 +45,8 @@ def milp(problem: SecureSum, model: Model, slack: float = 0.001) -> Handles:
 
     Without any choice the program has no solution: the bits are too few.
     """
+    if not 0 <= slack < inf:
+        raise DeclarationError(f"slack is {slack!r}; it must be at least 0")
     search = Search(problem)
     if not search.candidates:
         return _infeasible(model)

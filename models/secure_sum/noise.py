@@ -51,7 +51,7 @@ def shared_noise(
     Raises
     ------
     DeclarationError
-        For another noise, or without an honest server.
+        For another noise or size, or without an honest server.
 
     Notes
     -----
@@ -71,6 +71,8 @@ def shared_noise(
     (3, 4)
     """
     _check_servers(servers, corrupted)
+    if isinstance(size, bool) or size != int(size) or size < 0:
+        raise DeclarationError(f"size is {size!r}; it must be a whole number, at least 0")
     honest, shape = servers - corrupted, (servers, size)
     generator = randomness(seed=seed).generator()
     if isinstance(noise, Gaussian):

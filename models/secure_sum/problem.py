@@ -137,7 +137,7 @@ class SecureSum(Problem):
 
     @property
     def honest(self) -> int:
-        """How many servers follow the protocol and tell nothing."""
+        """The number of servers outside the coalition."""
         return self.servers - self.coalition
 
     @property
@@ -248,7 +248,9 @@ class SecureSum(Problem):
         return float(joint_delta(self.epsilon, decision.projections, share, check))
 
     def acceptance(self, decision: SumProtocol, norm: float) -> float:
-        """The exact probability that a vector of this norm passes."""
+        """The exact probability that a vector of this norm passes; the norm is at least 0."""
+        if not norm >= 0:
+            raise DeclarationError(f"norm is {norm!r}; it must be at least 0")
         return acceptance(
             norm,
             decision.threshold,

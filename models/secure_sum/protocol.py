@@ -40,7 +40,7 @@ class Transcript:
     messages : dict[str, int]
         Bits that each party sent: ``"clients"`` and ``"server 0"``, ``"server 1"``, ...
     warnings : tuple[str, ...]
-        For instance on honest vectors whose norm is above 1, for which nothing is promised.
+        For instance on honest vectors whose norm is above 1, which no guarantee covers.
     simulated : bool
         Whether a seed drew the noise: then it is a study, and not private.
     """
@@ -162,8 +162,8 @@ class SumProtocol:
         Returns
         -------
         Transcript
-            Honest vectors are rounded to multiples of the step. The sum is that of the accepted clients'
-            shares as whole numbers: exact, and the same in any order.
+            Honest vectors are rounded to multiples of the step. The sum is taken over the accepted clients'
+            shares, as whole numbers: exact, and the same in any order.
 
         Raises
         ------
@@ -174,8 +174,9 @@ class SumProtocol:
         Notes
         -----
         All parties play in one process, to rehearse and to measure. In a deployment every client and server
-        draws its own noise, by a generator for cryptography; numpy's is none. The servers draw the projection
-        after all shares have come: whoever knows it before can send a long vector that it maps to 0.
+        draws its own noise, by a generator for cryptography; numpy's is not made for it. The servers draw the
+        projection after all shares have come: a client that learns it before can send a long vector that
+        it maps to 0.
 
         O(S k d) operations for each client. Robust against clients; a server that does not follow the
         protocol can spoil the sum, and `WrongSums` shows it.
@@ -183,7 +184,13 @@ class SumProtocol:
         rng = randomness(seed=seed)
         generator = rng.generator()
         for fault in faults:
+            if not isinstance(fault, Fault | ServerFault):
+                raise DeclarationError(f"faults: {fault!r} is no fault")
             fault.check(self.servers)
+        if isinstance(least_accepted, bool) or not least_accepted >= 0 or least_accepted % 1:
+            raise DeclarationError(
+                f"least_accepted is {least_accepted!r}; it must be a whole number, at least 0"
+            )
         if any(isinstance(f, WrongProjection) for f in faults):
             return self._aborted(
                 "the projection is not from the shared seed: privacy is void", simulated=rng.simulated
@@ -230,7 +237,10 @@ class SumProtocol:
         dimension : int
             Of the sum.
         """
-        share = np.asarray(number)
+        try:
+            share = np.asarray(number)
+        except ValueError:
+            return "the share is no array of numbers"
         if share.shape != (dimension,):
             return f"the share has shape {share.shape}, not ({dimension},)"
         if share.dtype.kind not in "iuf":
@@ -276,12 +286,12 @@ class SumProtocol:
         Raises
         ------
         DeclarationError
-            For all servers, who know the vector.
+            For all servers: together they hold the vector.
         """
-        return coalition_view(self.shares, self.check_noise, coalition, np.asarray(projection, dtype=float))
+        return coalition_view(self.shares, self.check_noise, coalition, as_numbers(projection, "projection"))
 
     def simulate_view(self, coalition: Iterable[int], projection: Any) -> View:
-        """The same without the vector: Algorithms 2 and 4. Its law is that of `view` for the vector 0."""
+        """The same without the vector: Algorithms 2 and 4. Its law is the law of `view` for the vector 0."""
         view = self.view(coalition, projection)
         return View(view.names, np.zeros_like(view.mean), view.covariance)
 
@@ -403,9 +413,7 @@ class _Run:
             messages[f"server {i}"] = own
         warnings = []
         if self.long:
-            warnings.append(
-                f"{self.long} vectors have a norm above 1: nothing is promised on their acceptance"
-            )
+            warnings.append(f"{self.long} vectors have a norm above 1: no guarantee covers them")
         if n == 0:
             warnings.append("no client was accepted: the sum is empty")
         if aborted:

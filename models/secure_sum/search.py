@@ -202,7 +202,7 @@ class Search:
         def noise(candidate: Candidate) -> float:  # in units of the honest norm
             return 1 / sqrt(p.honest * (self.full * (1 - 1e-12) - candidate.loss))
 
-        def may(candidate: Candidate) -> bool:  # one tail tells, as the gap grows with noise and norm
+        def may(candidate: Candidate) -> bool:  # one tail decides, as the gap grows with noise and norm
             if best == inf:
                 return True
             norm, all_noise = best * (1 - 1e-12) / candidate.norm, p.servers * noise(candidate) ** 2

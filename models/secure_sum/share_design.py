@@ -22,7 +22,7 @@ class ShareDesign(Problem):
     """The Gaussian shares of least variance that keep a vector private against coalitions of servers.
 
     Server i gets ``a_i x`` plus noise, with ``sum(a) = 1`` and noises that sum to 0. The objective is the
-    largest variance of a share, for a vector of norm at most 1: its root says how many bits a share needs.
+    largest variance of a share, for a vector of norm at most 1: its root sets the bits of a share.
 
     Attributes
     ----------
@@ -70,7 +70,12 @@ class ShareDesign(Problem):
     def _are_sets(cls, coalitions: Any) -> Any:
         if isinstance(coalitions, int | np.integer):
             return int(coalitions)
-        return tuple(tuple(sorted(set(c))) for c in coalitions)
+        try:
+            return tuple(tuple(sorted(set(c))) for c in coalitions)
+        except TypeError:
+            raise DeclarationError(
+                f"coalitions is {coalitions!r}; it must be a whole number or tuples of servers"
+            ) from None
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -139,7 +144,7 @@ class ShareDesign(Problem):
         return Evaluation(decision.variance, violations, {"loss": worst})
 
     def repaired(self, split: Any, covariance: Any) -> Shares:
-        """Shares that keep every condition, next to those that a solver got right up to its tolerance.
+        """Shares that keep every condition, near a solver's, which keep them up to its tolerance.
 
         The split is shifted to sum 1, the noises are projected on sum 0 and negative eigenvalues dropped;
         then all noise is scaled up until the worst coalition learns just as much as it may. If servers

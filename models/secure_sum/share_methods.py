@@ -104,6 +104,11 @@ def worst_coalitions(
 def worst_coalition(shares: Shares, coalitions: list[tuple[int, ...]]) -> tuple[tuple[int, ...], float]:
     """The coalition that learns most, and its parameter mu; all are tried.
 
+    Raises
+    ------
+    DeclarationError
+        For no coalition, or servers out of range.
+
     Examples
     --------
     >>> from itertools import combinations
@@ -111,6 +116,8 @@ def worst_coalition(shares: Shares, coalitions: list[tuple[int, ...]]) -> tuple[
     >>> worst_coalition(talwar_shares(3, 7.6), every)[0]
     (0, 1)
     """
+    if not coalitions:
+        raise DeclarationError("coalitions is empty; it must have one coalition at least")
     found = [(c, shares.loss(c)) for c in coalitions]
     most = max(loss for _, loss in found)
     return next((c, loss) for c, loss in found if loss >= most * (1 - 1e-12))

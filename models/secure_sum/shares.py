@@ -154,8 +154,15 @@ def talwar_shares(servers: int, scale: float) -> Shares:
     servers : int
         S.
     scale : float
-        The standard deviation of the noise of servers 1 to S - 1.
+        The standard deviation of the noise of servers 1 to S - 1; above 0.
+
+    Raises
+    ------
+    DeclarationError
+        For fewer than 2 servers, or another scale.
     """
+    if not 0 < scale < np.inf:
+        raise DeclarationError(f"scale is {scale!r}; it must be above 0")
     covariance = np.eye(servers)
     covariance[0, 1:] = covariance[1:, 0] = -1.0
     covariance[0, 0] = servers - 1.0
@@ -173,7 +180,12 @@ def even_shares(servers: int, coalition_size: int, loss: float = 1.0) -> Shares:
     servers, coalition_size : int
         S and t, ``1 <= t < S``.
     loss : float, default 1.0
-        The parameter mu that a coalition may learn.
+        The parameter mu that a coalition may learn; above 0.
+
+    Raises
+    ------
+    DeclarationError
+        For another size or loss.
 
     Notes
     -----
@@ -188,7 +200,9 @@ def even_shares(servers: int, coalition_size: int, loss: float = 1.0) -> Shares:
     <shares (0.5, 0.5) of 2 servers, largest variance 0.25>
     """
     s, t = servers, coalition_size
-    if not 1 <= t < s:
-        raise DeclarationError(f"the coalition's size is {t}; it must be from 1 to {s - 1}")
+    if isinstance(t, bool) or t != int(t) or not 1 <= t < s:
+        raise DeclarationError(f"the coalition's size is {t}; it must be a whole number from 1 to {s - 1}")
+    if not 0 < loss < np.inf:
+        raise DeclarationError(f"loss is {loss!r}; it must be above 0")
     square = t / (s * (s - t) * loss**2)
     return Shares(np.full(s, 1 / s), square * (np.eye(s) - 1 / s))

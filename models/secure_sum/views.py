@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.secure_sum.shares import Shares, coalition_of
 
@@ -35,7 +35,7 @@ class View:
 
     def loss(self, vector: Any) -> float:
         """The parameter mu of Gaussian privacy that separates a vector from 0; infinite if anything shows."""
-        along = self.mean @ np.asarray(vector, dtype=float)
+        along = self.mean @ self._read(vector)
         if not along.any():
             return 0.0
         values, basis = np.linalg.eigh(self.covariance)
@@ -51,7 +51,13 @@ class View:
         values, basis = np.linalg.eigh(self.covariance)
         root = basis * np.sqrt(np.maximum(values, 0.0))
         noise = rng.standard_normal((size, len(values))) @ root.T
-        return np.asarray(noise + self.mean @ np.asarray(vector, dtype=float))
+        return np.asarray(noise + self.mean @ self._read(vector))
+
+    def _read(self, vector: Any) -> Array:
+        x = as_numbers(vector, "vector")
+        if x.shape != self.mean.shape[1:]:
+            raise DeclarationError(f"vector has shape {x.shape}; it must be {self.mean.shape[1:]}")
+        return x
 
 
 def coalition_view(shares: Shares, check_noise: float, coalition: Iterable[int], projection: Array) -> View:
@@ -93,7 +99,7 @@ def coalition_view(shares: Shares, check_noise: float, coalition: Iterable[int],
     elif members:
         parts = [checked(i) for i in range(servers)]
         noise = np.sum([n for _, n in parts], axis=0)
-        for i in members:  # a member knows its own noise
+        for i in members:  # a member subtracts its own noise
             noise[:, servers * d + i * k : servers * d + (i + 1) * k] = 0.0
         add("check", np.sum([m for m, _ in parts], axis=0), noise)
     if not names:

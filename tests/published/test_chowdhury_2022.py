@@ -288,3 +288,13 @@ def test_half_the_balls_of_constancy_are_larger(breast_cancer):
     assert (radii >= rho / 2 * (1 - 1e-9)).all()
     assert 0.45 < (radii > rho / 2 * (1 + 1e-6)).mean() < 0.55
     assert (radii / rho * 2).max() == pytest.approx(1.45, abs=0.01)
+
+
+def test_balls_of_constancy_of_iris():
+    """Virginica against the others, scaled to [0, 1]."""
+    datasets = pytest.importorskip("sklearn.datasets")
+    X, y = datasets.load_iris(return_X_y=True)
+    X, y = (X - X.min(axis=0)) / np.ptp(X, axis=0), (y == 2).astype(int)
+    share = constancy_radii(NearestNeighbour(X, y), X, y) / adaptive_radii(X, y) * 2
+    assert (share > 1 + 1e-6).mean() == pytest.approx(0.80, abs=0.005)
+    assert share.max() == pytest.approx(1.78, abs=0.005)

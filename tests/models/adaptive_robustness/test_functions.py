@@ -8,10 +8,12 @@ from forcopt.fairness import EqualizedOdds, PairwiseFairness
 from forcopt.models import FairClassification, StrategicClassification
 from forcopt.models.adaptive_robustness import (
     AdaptiveRobustClassification,
+    ExpansionNearestNeighbour,
     Halfspace,
     RobustBayes,
     adaptive_radii,
     augment,
+    exact_radii,
     margin_rate,
     nn_sample_size,
     sampled_loss,
@@ -114,6 +116,29 @@ def test_the_margin_rate():
     for bad in ({"d": 0}, {"eps": 0.0}, {"delta": 1.0}, {"phi_inverse": 0.0}):
         with pytest.raises(ValueError, match=next(iter(bad))):
             nn_sample_size(**({"d": 1, "phi_inverse": 0.1, "eps": 0.1, "delta": 0.1} | bad))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda X, y: augment(X, y, radii=[1.0, 2.0, 3.0]), r"radii: the shape is \(3,\)"),
+        (lambda X, y: augment(X, y, radii=np.inf), "radii is inf"),
+        (lambda X, y: augment(X, y, weights=[1.0, -1.0]), "weights: the least is -1"),
+        (lambda X, y: sampled_loss(Halfspace([1.0], 0.0), X, y, radii=[1.0, 2.0, 3.0]), "radii: the shape"),
+        (lambda X, y: sampled_loss(Halfspace([1.0], 0.0), X, y, radii=-1.0), "radii: the least is -1"),
+        (lambda X, y: sampled_loss(3, X, y), "classifier is 3"),
+        (lambda X, y: adaptive_radii(X, [None, 1]), "no common order"),
+        (lambda X, y: nn_sample_size(300, 0.01, 0.1, 0.1), "above 10"),
+        (lambda X, y: margin_rate(X, [[0.5, 0], [0, 0.5]], method="sampled"), "method is 'sampled'"),
+        (lambda X, y: margin_rate(X, [[0.5, 0], [0, 0.5]], ties="keep"), "ties is 'keep'"),
+        (lambda X, y: ExpansionNearestNeighbour(0.5).predict(X), "call fit"),
+        (lambda X, y: exact_radii(Halfspace([1.0], 0.0), X, [0]), "labels: the shape"),
+        (lambda X, y: exact_radii(Halfspace([1.0], 0.0), X[0], y), "points: the shape"),
+    ],
+)
+def test_bad_input(call, words):
+    with pytest.raises(ValueError, match=words):
+        call([[0.0], [1.0]], [0, 1])
 
 
 def test_equalized_odds_of_the_robust_predictor():

@@ -697,6 +697,46 @@ def test_bad_share_designs(fields, word):
         ShareDesign(**{"servers": 3, "coalitions": 1, "loss": 1.0, **fields})
 
 
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda p: even_shares(3, 2, 0.0), "loss is 0"),
+        (lambda p: even_shares(3, 2, -1.0), "loss is -1"),
+        (lambda p: even_shares(3, 2, math.nan), "loss is nan"),
+        (lambda p: even_shares(3, 1.5), "whole number"),
+        (lambda p: talwar_shares(3, 0.0), "scale is 0"),
+        (lambda p: talwar_shares(3, -2.0), "scale is -2"),
+        (lambda p: worst_coalition(even_shares(2, 1), []), "coalitions is empty"),
+        (lambda p: ShareDesign(servers=3, coalitions=1.5, loss=1.0), "coalitions is 1.5"),
+        (lambda p: ShareDesign(servers=3, coalitions=None, loss=1.0), "coalitions is None"),
+        (lambda p: p.solve("milp", slack=-1.0), "slack is -1"),
+        (lambda p: p.acceptance(p.solve().decision, -1.0), "norm is -1"),
+        (lambda p: p.acceptance(p.solve().decision, math.nan), "norm is nan"),
+        (lambda p: p.solve().decision.run(np.eye(6), least_accepted=-1), "least_accepted is -1"),
+        (lambda p: p.solve().decision.run(np.eye(6), least_accepted=math.nan), "least_accepted is nan"),
+        (lambda p: p.solve().decision.run(np.eye(6), least_accepted=1.5), "least_accepted is 1.5"),
+        (lambda p: p.solve().decision.run(np.eye(6), ["lost"]), "'lost' is no fault"),
+        (lambda p: p.solve().decision.run(np.eye(6), [WrongSums(0, [1, 2])]), "WrongSums.added has shape"),
+        (lambda p: p.solve().decision.run(np.eye(6), [WrongSums(0, [math.nan] * 6)]), "WrongSums.added"),
+        (lambda p: p.solve().decision.view([0], [[math.nan] * 6]), "projection"),
+        (lambda p: p.solve().decision.view([0], np.ones((2, 6))).loss([1.0]), "vector has shape"),
+    ],
+)
+def test_bad_input_of_functions(call, words):
+    with pytest.raises(DeclarationError, match=words):
+        call(small())
+
+
+def test_shares_that_are_no_arrays_are_refused():
+    protocol = small().solve().decision
+    odd = [[1.0], [1.0, 2.0]], "abc", None, [1j] * 6, [2**70] * 6, [True] * 6
+    faults = [ReplaceShare(i, 1, share) for i, share in enumerate(odd)] + [Attack(6, math.inf)]
+    run = protocol.run(np.tile(np.eye(6), (2, 1)), faults, seed=1)
+    assert sorted(run.rejected) == list(range(7))
+    assert "no array" in run.rejected[0]
+    assert np.array_equal(run.total, np.tile(np.eye(6), (2, 1))[run.accepted].sum(axis=0))
+
+
 def test_the_worst_coalition_has_server_0_and_all_but_one():
     for servers in (2, 3, 4, 5):
         every = [c for t in range(1, servers) for c in combinations(range(servers), t)]
