@@ -280,6 +280,7 @@ def test_bad_regressions_are_refused():
         ),
         (lambda: Hierarchy.from_geoids(["48001", "48001"], lengths=(2, 5)), "code 48001 is given twice"),
         (lambda: Hierarchy.homogeneous([2, 0]), "branching has 0"),
+        (lambda: Hierarchy(parents=([0, 0],), names=(("r",), ("a", "a"))), "level 1 are called 'a'"),
     ],
 )
 def test_bad_trees_are_refused(make, words):
