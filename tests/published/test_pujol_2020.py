@@ -196,6 +196,28 @@ def test_inflation_of_worked_examples():
     assert five.objective == pytest.approx(1.0917, abs=3e-4)
 
 
+def test_failures_of_a_worked_example():
+    """Five districts, epsilon .1: failures .00095 and .016535, mean factors 1.091713 and 1.056140."""
+    x = np.array([200.0, 500, 800, 1500, 4000])
+    noisy = np.maximum(x + np.random.default_rng(0).laplace(scale=10, size=(200_000, 5)), 0)
+    for delta, first, second, failures, factor in (
+        (0.05, 52.983174, 345.387764, 0.00095, 1.091713),
+        (0.5, 29.957323, 230.258509, 0.016535, 1.056140),
+    ):
+        s = FormulaGrant(x, laplace(0.1), failure=delta).solve("no-penalty")
+        u, v = s.decision.slacks[0], s.decision.total_slack
+        assert (u, v) == pytest.approx((first, second), abs=1e-6)
+        handed = (noisy + u) / (noisy.sum(axis=1, keepdims=True) - v)
+        lost = (handed < x / x.sum()).any(axis=1).mean()
+        assert lost == pytest.approx(failures, abs=5 * np.sqrt(2 * failures / 200_000)) and lost <= delta
+        assert handed.sum(axis=1).mean() == pytest.approx(factor, abs=1e-4)
+        assert s.objective == pytest.approx(factor, abs=5e-4)
+
+
+def test_nothing_to_hand_out_has_a_probability():
+    assert 1 - expected_shares([10, 20, 70], 10.0).sum() == pytest.approx(5.67e-6, abs=1e-8)
+
+
 def test_printed_inflation_of_michigan_cannot_come_from_the_formula():
     """5.715 at epsilon .001: the slack off the total is 15 million, more than there are children."""
     s = FormulaGrant(michigan(), laplace(0.001)).solve("no-penalty")
@@ -239,6 +261,19 @@ def test_exact_rates_of_coverage():
             if rate is not None:
                 assert CoverageRule().rates([counts], 1 / epsilon)[0] == pytest.approx(rate, abs=5e-4)
     assert CoverageRule().rates([[0, 0, 0]], 1.0)[0] == pytest.approx(0.3714207, abs=1e-6)  # the floor
+
+
+def test_the_posterior_on_the_reals():
+    """Under a flat prior it is the rate at the noisy counts themselves; 4,000,000 draws, error .001."""
+    for parts, epsilon, posterior in (
+        ((5, 55, 740), 0.1, 0.6445),
+        ((0.5, 90, 900), 1.0, 0.2502),
+        ((12, 30, 700), 0.1, 0.6026),
+        ((-3, 40, 500), 0.1, 0.3289),
+    ):
+        illiterate, limited, base = np.cumsum(parts)
+        rate = CoverageRule().rates([[base, limited, illiterate]], 1 / epsilon)[0]
+        assert rate == pytest.approx(posterior, abs=1.2e-3)
 
 
 def test_the_rule_is_strict():
