@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import csv
 import gzip
+import json
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -17,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 
-from benchmarks.report import Page, Row, data, parser, row, table
+from benchmarks.report import Page, Row, data, environment, parser, row, table
 from forcopt.arrays import Array
 from forcopt.models import Apportionment, CoverageDecision, FormulaGrant
 from forcopt.models.fair_decisions import (
@@ -30,6 +32,8 @@ from forcopt.models.fair_decisions import (
 )
 from forcopt.models.fair_decisions.generators import random_jurisdictions
 from forcopt.privacy import AdditiveMechanism, DiscreteLaplace, Laplace
+
+PEERS = {"apportionment": "1.0"}
 
 
 def laplace(epsilon: float) -> AdditiveMechanism:
@@ -55,6 +59,20 @@ def michigan() -> Array:
     return np.array([int(x["poor"]) for x in school_districts() if x["state"] == "26"], dtype=float)
 
 
+def apportionment_package(populations: list[int]) -> tuple[list[int], float]:
+    """The seats of 2020 by Huntington and Hill, and the seconds that they take."""
+    code = (
+        "import json, sys, time; from apportionment import methods\n"
+        "before = time.perf_counter()\n"
+        "parties = list(map(str, range(len(sys.argv) - 1)))\n"
+        "found = methods.compute('huntington', list(map(int, sys.argv[1:])), 435, parties=parties)\n"
+        "print(json.dumps([found, time.perf_counter() - before]))"
+    )
+    command = [environment(__file__, PEERS), "-c", code, *map(str, populations)]
+    found, seconds = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    return found, seconds
+
+
 def seats(quick: bool) -> tuple[str, list[Row]]:
     lines = apportionments()
     equal = []
@@ -70,6 +88,11 @@ def seats(quick: bool) -> tuple[str, list[Row]]:
         [f"{parties:,} parties, {9 * parties:,} seats", f"{large.seconds:.2g} s", "< 1 s at 100,000"],
     ]
     mine = census_2020()
+    theirs, slower = apportionment_package([int(x["population"]) for x in mine])
+    ours = Apportionment([int(x["population"]) for x in mine], seats=435).solve()
+    same = "equal" if ours.decision.seats.tolist() == theirs else "different"
+    what = f"2020 by the package apportionment {PEERS['apportionment']} in {slower:.2g} s"
+    rows.append([what, f"{same}, {ours.seconds:.2g} s", "equal"])
     p = Apportionment([int(x["population"]) for x in mine], seats=435)
     york = [x["state"] for x in mine].index("NY")
     for epsilon, sampled in ((0.1, ".0444"), (0.01, ".4053"), (0.001, ".4906")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -26,7 +27,7 @@ class Hierarchy(Declared):
         For each level after the root's, the position of each unit's parent on the level before; level 0 has
         one unit, the root. A tree of d levels has d - 1 arrays.
     names : tuple[tuple[str, ...], ...], optional
-        The units' names by level; positions by default.
+        The units' names by level, different on each; positions by default.
     levels : tuple[str, ...], optional
         The levels' names, root first; ``"level 0"``, ... by default.
     counts : Integers, optional
@@ -37,8 +38,8 @@ class Hierarchy(Declared):
     Raises
     ------
     DeclarationError
-        For a parent that does not exist, an inner unit without children, or counts that do not fit; the unit
-        is named.
+        For a parent that does not exist, an inner unit without children, a name twice on a level, or counts
+        that do not fit; the unit is named.
 
     Examples
     --------
@@ -88,6 +89,10 @@ class Hierarchy(Declared):
             found = tuple(map(len, self.names))
             if found != self.sizes:
                 raise DeclarationError(f"names has {found} units by level; the tree has {self.sizes}")
+            for level, called in enumerate(self.names):
+                if len(set(called)) < len(called):
+                    twice = next(name for name, n in Counter(called).items() if n > 1)
+                    raise DeclarationError(f"names: two units of level {level} are called {twice!r}")
         if self.levels and len(self.levels) != self.depth:
             raise DeclarationError(f"levels names {len(self.levels)} levels; the tree has {self.depth}")
         if self.counts is not None:

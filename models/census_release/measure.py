@@ -57,7 +57,8 @@ def measure(
     Raises
     ------
     DeclarationError
-        For a hierarchy without counts, budgets that do not fit, or shares that do not sum to 1.
+        For a hierarchy without counts, budgets that are not above 0 or do not fit, both budgets, a workload
+        that does not fit, or shares that do not sum to 1.
 
     Examples
     --------
@@ -69,7 +70,9 @@ def measure(
     if hierarchy.counts is None:
         raise DeclarationError("the hierarchy has no counts to measure")
     counts, depth = hierarchy.counts, hierarchy.depth
-    rows = np.eye(counts.shape[1], dtype=np.int64) if workload is None else np.asarray(workload)
+    rows = np.eye(counts.shape[1], dtype=np.int64) if workload is None else as_numbers(workload, "workload")
+    if rows.ndim != 2 or not len(rows) or rows.shape[1] != counts.shape[1]:
+        raise DeclarationError(f"workload has shape {rows.shape}; it must be (queries, {counts.shape[1]})")
     queries = len(rows)
     if shares is None:
         if (rows.sum(axis=0) > 1).any():
@@ -81,9 +84,13 @@ def measure(
             raise DeclarationError(
                 f"shares are {split.tolist()}; they must be {queries} numbers above 0 that sum to 1"
             )
-    budget = as_numbers(epsilon if rho is None else rho, "the budget")
+    noise_variances(epsilon, rho)  # either of them, above 0
+    name, budget = ("epsilon", epsilon) if rho is None else ("rho", rho)
+    budget = as_numbers(budget, name)
     if budget.shape != (depth,):
-        raise DeclarationError(f"the budget has shape {budget.shape}; the tree has {depth} levels")
+        raise DeclarationError(f"{name} has shape {budget.shape}; the tree has {depth} levels")
+    if rho is not None and noise == "laplace":
+        raise DeclarationError("noise is 'laplace'; for rho the noise is discrete Gaussian")
     each = budget[:, None] * split
     source, noisy = randomness(seed=seed), []
     for level, values in enumerate(hierarchy.sums(counts)):

@@ -10,6 +10,7 @@ from forcopt.errors import DeclarationError
 from forcopt.models import ConsistentRelease, EcologicalRegression, LevelBudget, StableDistrict
 from forcopt.models.census_release import Region, noise_variances
 from forcopt.models.census_release.district import square_leaves
+from forcopt.privacy import Gaussian, Simulated
 
 TREE = Hierarchy(parents=([0, 0], [0, 0, 1, 1, 1]))
 
@@ -28,6 +29,16 @@ def test_weights_and_variances_of_a_region_off_the_spine():
     assert everything.fragmentation() == 0 and everything.variance([0.5, 1, 1]) == pytest.approx(32)
     rest = Region(TREE, [1, 4])
     assert rest.fragmentation() == pytest.approx(region.fragmentation())
+
+
+def test_squares_of_sixteen_blocks():
+    """Four quads of four blocks: 2 x 2 squares by their corner, and the variances of three of them."""
+    h = Hierarchy.homogeneous([4, 4])
+    regions = [[Region(h, square_leaves(h, 2, i, j)) for j in range(3)] for i in range(3)]
+    frag = [[0.75, 2.25, 0.75], [2.25, 3, 2.25], [0.75, 2.25, 0.75]]
+    assert [[r.fragmentation() for r in row] for row in regions] == frag
+    for region, variance in ((regions[0][0], 58.5), (regions[0][1], 166.5), (regions[1][1], 220.5)):
+        assert region.variance([1 / 3] * 3) == pytest.approx(variance)
 
 
 def test_the_joint_variance_is_that_of_generalized_least_squares():
@@ -262,6 +273,22 @@ def test_bad_regressions_are_refused():
     )
 
 
+def test_noise_in_the_shares_attenuates_the_line():
+    """The slope shrinks by Var(x) / (Var(x) + s^2) = .480769; 200,000 points."""
+    rng, n = np.random.default_rng(0), 200_000
+    x = rng.uniform(0, 1, n)
+    noisy = x + Gaussian(scale=0.3).sample(n, Simulated(1))
+    fit = EcologicalRegression(noisy, 0.3 + 0.5 * x, np.ones(n)).solve("least-squares").decision
+    assert (fit.group, fit.complement) == pytest.approx((0.670192, 0.429808), abs=3e-3)
+
+
+def test_gaussian_noise_of_a_given_mean_error():
+    """A mean absolute error of 15.957691 people a cell is that of the deviation 20."""
+    cells = 15.957691 * np.sqrt(np.pi / 2)
+    drawn = Gaussian(scale=cells).sample(400_000, Simulated(2))
+    assert cells == pytest.approx(20, abs=1e-6) and np.abs(drawn).mean() == pytest.approx(15.9577, abs=0.1)
+
+
 # -- hierarchies -------------------------------------------------------------------------------------------
 
 
@@ -280,6 +307,7 @@ def test_bad_regressions_are_refused():
         ),
         (lambda: Hierarchy.from_geoids(["48001", "48001"], lengths=(2, 5)), "code 48001 is given twice"),
         (lambda: Hierarchy.homogeneous([2, 0]), "branching has 0"),
+        (lambda: Hierarchy(parents=([0, 0],), names=(("r",), ("a", "a"))), "level 1 are called 'a'"),
     ],
 )
 def test_bad_trees_are_refused(make, words):

@@ -472,6 +472,26 @@ def test_bad_declarations_are_refused(fields, words):
         ConsistentRelease(**given)
 
 
+@pytest.mark.parametrize(
+    ("budget", "words"),
+    [
+        ({"epsilon": [1, 0, 1]}, r"epsilon\[1\] is 0; it must be above 0"),
+        ({"epsilon": [-1, 1, 1]}, r"epsilon\[0\] is -1"),
+        ({"epsilon": [np.nan, 1, 1]}, r"epsilon\[0\] is nan"),
+        ({"rho": [1, 1, 0]}, r"rho\[2\] is 0"),
+        ({"epsilon": [1, 1]}, "epsilon has shape"),
+        ({"epsilon": [1, 1, 1], "rho": [1, 1, 1]}, "either epsilon or rho"),
+        ({}, "either epsilon or rho"),
+        ({"rho": [1, 1, 1], "noise": "laplace"}, "for rho the noise is discrete Gaussian"),
+        ({"epsilon": [1, 1, 1], "workload": np.zeros((0, 1))}, r"workload has shape \(0, 1\)"),
+        ({"epsilon": [1, 1, 1], "workload": [[1, 1]]}, r"workload has shape \(1, 2\)"),
+    ],
+)
+def test_bad_budgets_are_refused(budget, words):
+    with pytest.raises(DeclarationError, match=words):
+        measure(Hierarchy.homogeneous([2, 2], counts=[1, 2, 3, 4]), seed=0, **budget)
+
+
 def test_a_query_twice_is_refused():
     with pytest.raises(DeclarationError, match="queries 0 and 1 of the workload are the same"):
         ConsistentRelease(Hierarchy(), ([[1, 2]],), [1], workload=[[1, 1], [1, 1]])

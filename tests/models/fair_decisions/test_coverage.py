@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+import forcopt as fo
 from forcopt.backends.registry import backends
 from forcopt.errors import DeclarationError
 from forcopt.models import CoverageDecision
@@ -49,9 +50,9 @@ def simulated(counts, scale, trials, seed):
 
 
 def test_rates_are_those_of_simulations():
-    """60 jurisdictions; a difference beyond 5 standard errors has probability below 1e-4 for all together."""
+    """100 jurisdictions; a difference beyond 5 standard errors has probability below 1e-4 in all."""
     rng = np.random.default_rng(2)
-    counts = np.concatenate([random_jurisdictions(20, 30, seed=1), [[0, 0, 0], [5, 5, 5], [9, 0, 0]]])
+    counts = np.concatenate([random_jurisdictions(40, 55, seed=1), [[0, 0, 0], [5, 5, 5], [9, 0, 0]]])
     counts = np.concatenate([counts, np.full((2, 3), 10_000) * [20, 1.0, 0.02]])
     for i, x in enumerate(counts):
         scale, cuts = float(rng.choice([1, 10, 100, 5000])), rng.choice([0.0, -1.0, 0.5], 2)
@@ -242,6 +243,28 @@ def test_the_posterior_keeps_the_least_rate():
     assert s.evaluation.feasible and s.decision.monotone
     assert set(np.unique(s.decision.values)) <= {0.0, 1.0}
     assert p.replace(least_rate=0.95).solve("posterior").objective >= s.objective
+
+
+@pytest.mark.parametrize(
+    "x", [[1000, 100, 10], [800, 60, 5], [3000, 100, 5], [300, 10, 0], [30000, 11000, 600]]
+)
+def test_distances_are_those_of_one_integer_program_with_a_disjunction(x):
+    m = fo.Model()
+    step, side = m.variable("step", 3, lower=-20_000, upper=20_000), m.variable("side", 2, binary=True)
+    m.subject_to(side.sum() == 1)
+    literacy = step[2] - RULE.literacy * step[1] + (x[2] - RULE.literacy * x[1])
+    percent = step[1] - RULE.percent * step[0] + (x[1] - RULE.percent * x[0])
+    absolute = step[1] + (x[1] - RULE.absolute)
+    if RULE.decide(x):
+        m.subject_to(fo.implies(side[0], literacy <= 0))
+        m.subject_to(fo.implies(side[1], percent <= 0), fo.implies(side[1], absolute <= 0))
+    else:
+        m.subject_to(literacy >= 0)
+        m.subject_to(fo.implies(side[0], percent >= 0), fo.implies(side[1], absolute >= 0))
+    m.minimize(fo.sum_squares(step / 100))
+    found = m.solve("scip")
+    assert found.status == "optimal"
+    assert 100 * np.sqrt(found.objective) == pytest.approx(RULE.distance(x)[0], rel=1e-3)
 
 
 def test_distances_are_those_of_a_search():
