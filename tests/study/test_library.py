@@ -46,7 +46,7 @@ WITHOUT_ROWS = {
 }
 """Problems whose models linear rows cannot state."""
 
-WITHOUT_INSTANCES = {"BudgetAllocation", "CoverageDecision"}
+WITHOUT_INSTANCES = {"BudgetAllocation", "CoverageDecision", "MulticlassPostprocessing"}
 """Problems of which the library has no instance yet."""
 
 
