@@ -28,7 +28,8 @@ def rounds_of_theorem_1(records: int, bound: float, accuracy: float) -> int:
     """Rounds after which the error is within 2 accuracy of the best, by Theorem 1 of Jung et al. (2021).
 
     ``((2 bound sqrt(log n) + bound) / accuracy)^2``, with the same bound for both players. Its constant
-    differs from the standard analysis of multiplicative weights for gains of width 3; the duality gap is exact.
+    differs from the standard analysis of multiplicative weights for gains of width 3. The duality gap is
+    exact.
 
     Examples
     --------
