@@ -106,7 +106,8 @@ def results(rows: list[list[str]], ratios: list[list[float]]) -> str:
         "the rates of the notion, of the expected predictions of the mixture. `forcopt` is column "
         "generation at its default accuracy, a quarter of the standard error of the error, as far as the "
         "learner can tell; its fits are warm-started. Times are of the processor, not of the clock. "
-        "fairlearn's gap is its own. Where cuts are left alone, the mixtures are of the very classifiers that the learner gives, as fairlearn's are. "
+        "fairlearn's gap is its own. Where cuts are left alone, the mixtures are of the very classifiers "
+        "that the learner gives, as fairlearn's are. "
         f"Over {len(r)} cases:\n\n"
     )
     return text + table(["", "least", "median", "largest"], summary) + "\n" + table(HEAD, rows)
