@@ -20,7 +20,11 @@ if TYPE_CHECKING:
     from forcopt.models.fair_auctions import CompetitiveRatio, FairAuction, FairMechanism
     from forcopt.models.fair_classification import FairClassification
     from forcopt.models.fair_decisions import Apportionment, CoverageDecision, FormulaGrant, IntervalPartition
-    from forcopt.models.fair_postprocessing import FairPostprocessing, ScorePostprocessing
+    from forcopt.models.fair_postprocessing import (
+        FairPostprocessing,
+        MulticlassPostprocessing,
+        ScorePostprocessing,
+    )
     from forcopt.models.fair_ranking import FairRanking
     from forcopt.models.lexifair import BoundedLossRegression, LexifairClassification, LexifairRegression
     from forcopt.models.leximax_cohort import LeximaxCohort
@@ -62,6 +66,7 @@ _LATER = {
     "LexifairRegression": "forcopt.models.lexifair",
     "LeximaxCohort": "forcopt.models.leximax_cohort",
     "LinearQueries": "forcopt.models.counting_queries",
+    "MulticlassPostprocessing": "forcopt.models.fair_postprocessing",
     "PrecisionAllocation": "forcopt.models.allocation",
     "PrivateAllocation": "forcopt.models.allocation",
     "PrivateMechanism": "forcopt.models.counting_queries",
@@ -111,6 +116,7 @@ __all__ = [
     "LexifairRegression",
     "LeximaxCohort",
     "LinearQueries",
+    "MulticlassPostprocessing",
     "PrecisionAllocation",
     "PrivateAllocation",
     "PrivateMechanism",

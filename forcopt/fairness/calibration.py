@@ -10,7 +10,7 @@ __all__ = ["calibration_gaps"]
 
 
 def calibration_gaps(joint: Any, values: Array, outputs: Array) -> Any:
-    """By how much each output of a score misstates how many of those who get it have label 1.
+    """By how much each output of a score differs from the share of label 1 among the records that get it.
 
     A score is calibrated within a group if all gaps are zero: of the people with output q, a share q has
     label 1.
@@ -21,7 +21,7 @@ def calibration_gaps(joint: Any, values: Array, outputs: Array) -> Any:
         How much of the group has each old score (rows) and each output (columns), shape ``(N, M)``; numbers
         or an expression.
     values : Array
-        The share with label 1 among those of each old score, shape ``(N,)``.
+        The share of label 1 among the records of each old score, shape ``(N,)``.
     outputs : Array
         The outputs, shape ``(M,)``.
 

@@ -56,7 +56,7 @@ class Notion(Declared):
         """The demand as constraints, for rates that are expressions of a model; none for a single group."""
 
     def inequalities(self, rates: GroupRates) -> list[Constraint]:
-        """The same demand for those who price it row by row: auxiliary columns, if any, are bounded.
+        """The same demand for methods that price it row by row: auxiliary columns, if any, are bounded.
 
         Then the best values of the auxiliary columns at given multipliers exist, as the Lagrangian of a game
         needs. By default the same as `rows`.
@@ -100,7 +100,7 @@ class RateParity(Notion):
 
     The rows are ``0 <= rate_a - level <= tolerance`` with one free column `level` for each rate: K rows,
     where the pairs would take K (K - 1) / 2. Each group then has one multiplier, the price of its rate, and
-    those of one rate sum to zero.
+    the multipliers of one rate sum to zero.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class RateParity(Notion):
         rates : GroupRates
             Of the predictor.
         slack : Mapping[Rate, Array], optional
-            For each rate, by how much that of each group may be misjudged, shape ``(K,)``. The rows then are
+            For each rate, by how much it may be misjudged in each group, shape ``(K,)``. The rows then are
             ``-slack_a <= rate_a - level <= tolerance + slack_a``: two groups may differ by the tolerance and
             both their slacks, so that no such error makes a fair predictor look unfair.
         """
@@ -130,7 +130,7 @@ class RateParity(Notion):
         values = rates.rate(rate)
         if not isinstance(values, Expression):
             raise DeclarationError(
-                f"the {rate.name} is made of numbers, so it cannot be constrained; ask for the violation"
+                f"the {rate.name} is made of numbers, so it cannot be constrained; `violation` measures it"
             )
         model = values.model
         level = model.variable(model.unused_name(f"least_{rate.name.replace(' ', '_')}"))
@@ -259,7 +259,7 @@ class PredictiveValues(Notion):
     A calibrated score leads to such predictions, and only to these: some score that is calibrated within
     the group is at least c for all predicted 1 and at most d for all predicted 0 if and only if the
     predictive values are at least c and 1 - d (Reich and Vijaykumar 2021, Proposition 3).
-    Where nobody is predicted 1 (or 0), nothing is demanded of them.
+    A group without a prediction of 1 (or 0) meets the demand.
 
     Attributes
     ----------

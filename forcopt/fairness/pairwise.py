@@ -1,4 +1,4 @@
-"""Fairness that people ask for: of two individuals, one must be treated at least as well as the other."""
+"""Elicited fairness: of two individuals, one must be treated at least as well as the other."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class PairwiseFairness(Notion):
 
     References
     ----------
-    Jung et al. (FORC 2021), equations (1) to (3). (Section 2 there once states the pairs the other way round;
+    Jung et al. (FORC 2021), equations (1) to (3). (Section 2 there once states the pairs in reverse order;
     section 2.1 and equation (2) are as here.).
 
     Examples

@@ -244,7 +244,7 @@ class _OfGroups(RankingNotion):
 
 
 class ExposureParity(_OfGroups):
-    """The mean exposure of each group is that of all candidates, up to a relative tolerance.
+    """The mean exposure of each group equals the mean over all candidates, up to a relative tolerance.
 
     Attributes
     ----------
@@ -351,14 +351,14 @@ class PrefixQuotas(_OfGroups):
     Attributes
     ----------
     least, most : Mapping[str, float], optional
-        The least and the greatest share by group; those of the candidates by default. Groups of several
+        The least and the greatest share by group; the shares of the candidates by default. Groups of several
         attributes are named with a comma, ``"Black, Female"``. A mapping bounds the groups that it names.
     by : tuple[str, ...], optional
         The attributes whose levels, intersected, make the groups; all by default.
 
     References
     ----------
-    Celis, Straszak, Vishnoi (ICALP 2018). The default bounds are those of Geyik, Ambler, Kenthapadi (KDD
+    Celis, Straszak, Vishnoi (ICALP 2018). The default bounds are from Geyik, Ambler, Kenthapadi (KDD
     2019).
     """
 
@@ -519,7 +519,7 @@ class CounterfactualOrder(RankingNotion):
             )
 
     def _ahead(self, kept: Array) -> tuple[Array, Array]:
-        """The candidates by falling score, and for each the number of those who are ahead by the slack."""
+        """The candidates by falling score, and for each the number of candidates ahead of it by the slack."""
         order = np.argsort(-self.scores[kept], kind="stable")
         values = self.scores[kept][order]
         return order, np.searchsorted(-values, -(values + self.slack), side="left")

@@ -41,7 +41,7 @@ class RateRatio(Notion):
         values = rates.rate(rate)
         if not isinstance(values, Expression):
             raise DeclarationError(
-                f"the {rate.name} is made of numbers, so it cannot be constrained; ask for the violation"
+                f"the {rate.name} is made of numbers, so it cannot be constrained; `violation` measures it"
             )
         model = values.model
         level = model.variable(model.unused_name(f"largest_{rate.name.replace(' ', '_')}"))

@@ -71,7 +71,7 @@ def read_binary(values: Any, what: str) -> Array:
     Raises
     ------
     DeclarationError
-        For any other value, naming `what` and the first such entry.
+        For any other value, naming the column and the first such entry.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Exponentiated gradient: a player who spreads a budget over goods, more on those that gained more."""
+"""Exponentiated gradient: a player who spreads a budget over goods, more on goods that gained more."""
 
 from __future__ import annotations
 

@@ -156,13 +156,18 @@ def linear_form(estimator: Any) -> tuple[Any, float]:
     coefficients = getattr(last, "coef_", None)
     scalers = [step for step in before if hasattr(step, "scale_") and hasattr(step, "mean_")]
     linear = (
-        coefficients is not None and hasattr(last, "decision_function") and np.shape(coefficients)[0] == 1
+        coefficients is not None
+        and hasattr(last, "decision_function")
+        and np.atleast_2d(coefficients).shape[0] == 1
     )
     if not linear or len(scalers) != len(before) or len(scalers) > 1:
         raise DeclarationError(
             f"{estimator!r} has no plain form: only linear classifiers are written to a file"
         )
-    normal, offset = np.asarray(coefficients, dtype=float)[0], float(np.ravel(last.intercept_)[0])
+    normal, offset = (
+        np.atleast_2d(np.asarray(coefficients, dtype=float))[0],
+        float(np.ravel(last.intercept_)[0]),
+    )
     for scaler in scalers:
         if scaler.scale_ is not None:
             normal = normal / scaler.scale_
@@ -204,6 +209,13 @@ def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
     if isinstance(classifier, ScoreCut):
         normal, offset = linear_form(classifier.estimator)
         return {"type": "Halfspace", "normal": normal.tolist(), "offset": offset - float(classifier.cut)}
+    if hasattr(classifier, "get_params"):  # an estimator with its own cut: 1 where the score is above 0
+        normal, offset = linear_form(classifier)
+        return {
+            "type": "Halfspace",
+            "normal": normal.tolist(),
+            "offset": float(np.nextafter(offset, -np.inf)),
+        }
     raise DeclarationError(f"{classifier!r} has no plain form, so it cannot be written to a file")
 
 

@@ -60,7 +60,7 @@ class Finite(ListedHypotheses):
         return self.table[which]
 
     def predict(self, which: Array, features: Any) -> Array:
-        """Nothing is known of other records.
+        """The table holds no other records.
 
         Raises
         ------
@@ -141,7 +141,7 @@ class TableRow:
         if (values[place] != self.predictions).any():
             raise DeclarationError(
                 f"hypothesis {self.index} predicts differently for records with the same features, so it "
-                "says nothing about other records"
+                "does not define predictions for other records"
             )
         return Lookup(rows, values)
 

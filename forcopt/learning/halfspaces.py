@@ -103,8 +103,8 @@ def write_halfspace(model: Model, points: Array, margin: float) -> tuple[Variabl
     Returns
     -------
     tuple[Variable, Variable, Variable]
-        Normal and offset, of which the normal has entries from -1 to 1, and for each point the binary that
-        says whether it is inside.
+        Normal and offset, of which the normal has entries from -1 to 1, and for each point a binary:
+        whether it is inside.
     """
     d = points.shape[1]
     normal = model.variable(model.unused_name("normal"), d, lower=-1.0, upper=1.0)

@@ -81,7 +81,7 @@ class Hull:
     mixture : Callable[[ModelSolution], tuple[Array, list[Hypothesis]]]
         Reads weights and hypotheses from a solution.
     start : Callable[[Array, Array], Mapping[Variable, Array]]
-        The other way round: the values of variables for weights and the predictions of hypotheses, shape
+        The inverse: the values of variables for weights and the predictions of hypotheses, shape
         ``(k, n)``; raises `DeclarationError` for others than the class holds.
     """
 
@@ -118,7 +118,7 @@ class Oracle(ABC):
         Parameters
         ----------
         costs : Array
-            The cost of predicting 1, less that of predicting 0, for each record; shape ``(n,)``.
+            The cost of predicting 1 less the cost of predicting 0, for each record; shape ``(n,)``.
 
         Raises
         ------
@@ -147,7 +147,7 @@ class Oracle(ABC):
             If they cannot be listed.
         """
         raise DeclarationError(
-            "these hypotheses cannot be listed; column-generation finds those that are needed"
+            "these hypotheses cannot be listed; column-generation finds the hypotheses that are needed"
         )
 
     def hull(self, model: Model, linear: sp.csr_array, single: bool = False) -> Hull:

@@ -79,7 +79,7 @@ class Learner(Hypotheses):
         from the one before.
     cut : Literal["best", "default"], default "best"
         ``"best"`` moves the cut, and lets methods try all cuts of scores that are already learnt before they
-        ask for another; ``"default"`` leaves it to the estimator, as must be without a score.
+        fit another; ``"default"`` leaves it to the estimator, as is needed without a score.
 
     Examples
     --------

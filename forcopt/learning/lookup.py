@@ -1,4 +1,4 @@
-"""A classifier that knows the answer for each row of a list."""
+"""A classifier that stores the answer for each row of a list."""
 
 from __future__ import annotations
 

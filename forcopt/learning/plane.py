@@ -160,7 +160,7 @@ class Plane:
         if 4 * self.count**3 > MOST_CELLS:
             raise DeclarationError(
                 f"there are too many halfspaces of {self.count} points to list them; column-generation finds "
-                "those that are needed"
+                "the hypotheses that are needed"
             )
         cuts = [
             Cut(pivot, k, *sides)

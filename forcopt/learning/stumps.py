@@ -125,5 +125,5 @@ class Stumps(ListedHypotheses):
             For other features.
         """
         if not np.array_equal(self.features, features):
-            raise DeclarationError("hypotheses: the features of the stumps differ from those of the problem")
+            raise DeclarationError("hypotheses: the stumps and the problem have different features")
         return super().oracle(features)

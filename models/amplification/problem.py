@@ -172,7 +172,7 @@ class TightAmplification(Problem):
         mechanism: SampleRelation | None = None,
         neighbours: Neighbours | None = None,
     ) -> Self:
-        """The samples of a design, with those of a neighbouring population.
+        """The samples of a design, on a population and on a neighbouring one.
 
         Parameters
         ----------

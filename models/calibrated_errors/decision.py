@@ -203,7 +203,7 @@ class CalibratedScores(PolicyFile):
         Raises
         ------
         DeclarationError
-            If kernels and shares are those of different groups.
+            If kernels and shares belong to different groups.
         """
         kernels = {name: ScoreKernel.from_dict(kernel) for name, kernel in data["kernels"].items()}
         shares = {name: float(share) for name, share in data["shares"].items()}

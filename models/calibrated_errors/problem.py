@@ -55,8 +55,8 @@ class CalibratedEqualErrors(Cutoffs, Problem):
     Attributes
     ----------
     scores : Mapping[str, Numbers]
-        For each group by its name: the values of the old score (the share with label 1 among those who have
-        each) and the share of the group with each, shape ``(2, N)``; N may differ.
+        For each group by its name: the values of the old score (the share of label 1 among the records
+        with this value) and the share of the group with each, shape ``(2, N)``; N may differ.
     weights : Mapping[str, float], optional
         The share of each group in the population; equal by default.
     cutoff : float, optional
@@ -82,7 +82,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
     Raises
     ------
     DeclarationError
-        For fewer than two groups, a score that is none (`read_score`), weights that are not positive or do
+        For fewer than two groups, a malformed score (`read_score`), weights that are not positive or do
         not sum to 1, cutoff and cost ratio that contradict each other, a relaxation that is not symmetric and
         semidefinite.
 
@@ -131,7 +131,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         return data
 
     def replace(self, /, **fields: Any) -> Self:
-        """Rebuild with other values; a new cutoff sets the cost_ratio and the other way round."""
+        """Rebuild with other values; a new cutoff sets the cost_ratio, and a new cost_ratio the cutoff."""
         if ("cutoff" in fields) != ("cost_ratio" in fields):
             fields = {"cutoff": None, "cost_ratio": None, **fields}
         return super().replace(**fields)
@@ -194,7 +194,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         self.check_cutoffs()
         if self.parity is not None and len(self.parity.records):
             raise DeclarationError(
-                f"constraint: {type(self.parity).__name__} looks at single records; scores tell of groups"
+                f"constraint: {type(self.parity).__name__} looks at single records; scores are of groups"
             )
         return self
 
@@ -507,7 +507,7 @@ class CalibratedEqualErrors(Cutoffs, Problem):
         """Where the two lines of calibration meet (equation (12)); None if they are parallel.
 
         They bound the rates at which the group of the lowest base rate has the predictive value that the
-        cutoff needs among those predicted 1, and that of the highest among those predicted 0.
+        cutoff needs among the records predicted 1, and of the highest among the records predicted 0.
 
         Parameters
         ----------

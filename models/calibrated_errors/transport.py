@@ -68,8 +68,8 @@ class CalibratedTransport(Cutoffs, Problem):
     Attributes
     ----------
     score : Numbers
-        The old score: its values (the share with label 1 among those who have each), and the share of the
-        group with each; shape ``(2, N)``.
+        The old score: its values (the share of label 1 among the records with this value), and the share of
+        the group with each; shape ``(2, N)``.
     target : Numbers
         The false positive and the true positive rate to meet.
     cutoff : float

@@ -96,7 +96,7 @@ def audit(
 
     Counts by reported group are turned into counts by true group by the inverse of the channel, which is
     unbiased. That needs predictions that depend on the group at most through features, not through the
-    report itself: with those the inversion is wrong, and nothing in the data tells. O(n K^2).
+    report itself: otherwise the inversion is wrong, and the data do not show it. O(n K^2).
 
     Parameters
     ----------

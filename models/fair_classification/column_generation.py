@@ -62,7 +62,7 @@ def generate(
         Stop once the error is at most this far above the Lagrangian bound; 0 goes on until no classifier
         improves the mixture. By default 0 with an exact oracle, and `FairClassification.noise` with a
         `Learner`: a quarter of the standard error of the error itself. A smaller difference of training
-        errors says nothing about other records.
+        errors is within the sampling error.
     rounds : int, optional
         The largest number of masters.
     backend : str, default "highs"

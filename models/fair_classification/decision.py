@@ -88,7 +88,7 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
         multipliers: Array | None = None,
         multiplier_bound: float | None = None,
     ) -> RandomizedClassifier:
-        """A mixture of hypotheses, those that predict the same joined, those of no weight left out.
+        """A mixture of hypotheses; equal ones are joined, and ones without weight left out.
 
         A solver may leave probabilities by its tolerance: weights below 0 are taken for 0.
         """

@@ -53,11 +53,11 @@ def dp_oracle_learner(
     """Play exponentiated gradient with noisy gradients against a learner that chooses privately.
 
     The decision is (epsilon, delta)-differentially private in the groups of the records: in each round the
-    learner chooses by the exponential mechanism, and the auditor learns the rates of what was chosen with
-    Laplace noise. Features and labels are not protected, nor may they tell the group: the hypotheses must
+    learner chooses by the exponential mechanism, and the auditor gets the rates of the chosen one with
+    Laplace noise. Features and labels are not protected, nor may they reveal the group: the hypotheses must
     not depend on it. With probability 1 - beta the error is at most `PrivatePlan.gap` above the optimum, and
-    no inequality is exceeded by more than `PrivatePlan.excess`; see `private_plan.plan`. What `Solution` says
-    of the decision (its error, rates and gaps) is computed from the true groups, so it is not private.
+    no inequality is exceeded by more than `PrivatePlan.excess`; see `private_plan.plan`. The evaluation of
+    the decision (its error, rates and gaps) is computed from the true groups, so it is not private.
 
     The hypotheses must be listed (`Finite`, `Thresholds`, `Halfspaces` of two features), or be
     ``Halfspaces(search="regression")``: then the noise is on the products of features and costs, as in
@@ -74,7 +74,7 @@ def dp_oracle_learner(
     beta : float, default 0.05
         The probability with which the bounds may fail.
     allow_vacuous : bool, default False
-        Play even if the bounds say nothing (the error may be 1 too high, or the rates differ by 1).
+        Play even if the bounds are vacuous (the error may be 1 too high, or the rates differ by 1).
     as_printed : bool, default False
         The paper's own T, step and composition (Lemma A.3), and its noise: on the gradient, by the least
         count of the data where there is no floor, which is **not** private. For two groups.
@@ -187,8 +187,8 @@ def _regression(
 ) -> Choice:
     """Least squares of the costs on the features, with noise on their products.
 
-    Moving one person changes the prices of all records of two cells, in all by at most twice what it changes
-    of the Lagrangian at most: the mover's own price, and the others' by as much.
+    Moving one person changes the prices of all records of two cells, in all by at most twice the largest
+    change of the Lagrangian: the mover's own price, and the others' by as much.
     """
     game, oracle = problem.lagrangian, problem.oracle
     assert isinstance(oracle, RegressionOracle)
@@ -232,10 +232,10 @@ def _refuse_vacuous(problem: FairClassification, planned: PrivatePlan, allowed: 
     tolerance = float(rate_rows(problem.constraint, problem.groups.names)[1].min())
     if not allowed and (planned.gap >= 1 or tolerance + planned.excess >= 1):
         raise DeclarationError(
-            f"the bounds say nothing here: error at most {planned.gap:.3g} above the optimum, rates apart by "
+            f"the bounds are vacuous here: error at most {planned.gap:.3g} above the optimum, rates apart by "
             f"at most {tolerance + planned.excess:.3g}, after {planned.rounds} rounds with bound "
             f"{planned.bound:g}; they need more records, a larger epsilon or floor, fewer hypotheses or "
-            "another bound, or say allow_vacuous=True"
+            "another bound, or set allow_vacuous=True"
         )
 
 

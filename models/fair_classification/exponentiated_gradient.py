@@ -74,9 +74,9 @@ def exponentiated_gradient(
     """Play the Lagrangian game until the duality gap is at most `accuracy`.
 
     In each round the auditor prices the inequalities by exponentiated gradient, and the learner answers with
-    the best classifier for the costs. Now and then (rounds 1, 2, 3, 4, 6, 9, ...) the gap is computed: what
-    an auditor with budget `bound` could charge at most for the mixture, less what the best classifier would
-    pay at the average prices. With `repair` the mixture is the best fair one of all classifiers met,
+    the best classifier for the costs. Now and then (rounds 1, 2, 3, 4, 6, 9, ...) the gap is computed: the
+    largest charge of an auditor with budget `bound` for the mixture, less the charge for the best classifier
+    at the average prices. With `repair` the mixture is the best fair one of all classifiers met,
     by a linear program, whose prices are tried, too.
 
     Parameters

@@ -60,13 +60,14 @@ def _with_missing(value: Any) -> Array:
 
 def _plain(features: Any) -> Any:
     if sp.issparse(features):
-        entries = features.tocoo()
+        entries: Any = features.tocoo()
         row, column = entries.coords
-        values = np.where(np.isnan(entries.data), None, entries.data).tolist()
-        plain = (list(features.shape), row.tolist(), column.tolist(), values)
+        values: Any = np.where(np.isnan(entries.data), None, entries.data)
+        plain = (list(features.shape), row.tolist(), column.tolist(), values.tolist())
         return dict(zip(KEYS, plain, strict=True))
     missing = np.isnan(features)
-    return (np.where(missing, None, features) if missing.any() else features).tolist()
+    plain_or_none: Any = np.where(missing, None, features) if missing.any() else features
+    return plain_or_none.tolist()
 
 
 Features = Annotated[

@@ -64,8 +64,8 @@ def stakeholders(
 ) -> list[tuple[int, int, int, str]]:
     """The answers of simulated stakeholders to random pairs: ``"same"`` or ``"none"``.
 
-    Each has weights of their own for the (standardised) features and, half of them, for the group, and wants
-    two records treated the same if their distance is among the least of the pairs that they are shown: a
+    Each has weights for the (standardised) features and, half of the people, for the group, and demands that
+    two records are treated the same if their distance is among the least of the pairs that they are shown: a
     third on average, but much more or less for some.
 
     Parameters

@@ -88,7 +88,7 @@ class _Listed:
         return self.scale * next(self.points)
 
     def learn(self, gain: Array) -> None:
-        """Nothing is learnt."""
+        """The auditor does not learn."""
 
 
 def _lattice(size: int, steps: int) -> Iterator[Array]:

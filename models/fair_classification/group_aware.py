@@ -83,7 +83,7 @@ class GroupAware(SensitiveColumns):
     random_state: Any
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters; with `deep` those of the learner and the fields of the constraint, too."""
+        """The parameters; with `deep` also the parameters of the learner and the fields of the constraint."""
         params: dict[str, Any] = super().get_params(deep)  # type: ignore[misc]
         if deep and isinstance(self.constraint, Notion):
             fields = type(self.constraint).model_fields
@@ -221,7 +221,7 @@ def combined(
         Whether it holds over the groups that the columns form together, or over the values of each column for
         itself.
     names : list[str], optional
-        Of the columns; those of a frame, else ``column 0``, ...
+        Of the columns; by default the names of a frame, else ``column 0``, ...
 
     Returns
     -------
@@ -275,12 +275,12 @@ def _row_numbers(X: Any, seed: int) -> Array:
     if issparse(X):
         table = csr_array(X)
         key = seed.to_bytes(16, "little")
-        words = []
+        lots = []
         for start, end in pairwise(table.indptr.tolist()):
             kept = start + np.flatnonzero(table.data[start:end] != 0)
             entries = table.indices[kept].astype(np.int64).tobytes() + table.data[kept].tobytes()
-            words.append(int.from_bytes(blake2b(entries, digest_size=8, key=key).digest(), "little"))
-        return np.asarray((np.array(words, dtype=np.uint64) >> np.uint64(11)).astype(np.float64) * 2.0**-53)
+            lots.append(int.from_bytes(blake2b(entries, digest_size=8, key=key).digest(), "little"))
+        return np.asarray((np.array(lots, dtype=np.uint64) >> np.uint64(11)).astype(np.float64) * 2.0**-53)
     numbers = np.ascontiguousarray(np.asarray(X, dtype=np.float64) + 0.0)
     words = np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64)
     state = np.full(len(words), seed, dtype=np.uint64)

@@ -73,10 +73,10 @@ class HypothesisPool:
     ) -> tuple[Array, Array | None]:
         """The fair mixture of least error, and its multipliers.
 
-        If no mixture of these is fair: that of least error plus `bound` times the largest excess. Hypotheses
-        that the oracle remembers join the pool where they improve the mixture. Once the deadline has passed
-        and no mixture was found within half a second, it is the average play (or the first hypothesis, if
-        there were no plays) without multipliers.
+        If no mixture of these is fair: the mixture of least error plus `bound` times the largest excess.
+        Hypotheses that the oracle remembers join the pool where they improve the mixture. Once the deadline
+        has passed and no mixture was found within half a second, it is the average play (or the first
+        hypothesis, if there were no plays) without multipliers.
 
         Raises
         ------

@@ -55,7 +55,7 @@ class LagrangianGame:
     trace : Trace
         The clock of the run.
     lagrangian : Lagrangian, optional
-        The game's payoff; that of the problem by default.
+        The game's payoff; the problem's by default.
 
     Attributes
     ----------

@@ -27,9 +27,9 @@ MOST_ROUNDS = 1000
 def rounds_of_theorem_1(records: int, bound: float, accuracy: float) -> int:
     """Rounds after which the error is within 2 accuracy of the best, by Theorem 1 of Jung et al. (2021).
 
-    ``((2 bound sqrt(log n) + bound) / accuracy)^2``, with the same bound for both players. Its constant is
-    not what the standard analysis of multiplicative weights gives for gains of width 3; the duality gap is
-    what tells.
+    ``((2 bound sqrt(log n) + bound) / accuracy)^2``, with the same bound for both players. Its constant
+    differs from the standard analysis of multiplicative weights for gains of width 3. The duality gap is
+    exact.
 
     Examples
     --------
@@ -89,13 +89,13 @@ def no_regret(
     accuracy : float, default 0.01
         The gap at which to stop; 0 plays all rounds.
     bound : float, optional
-        On the sum of the prices of the pairs, and on that of the budget; `multiplier_bound` by default.
+        On the sum of the prices of the pairs, and of the budget; `multiplier_bound` by default.
     step_pairs : float, optional
         Of the players for the pairs; ``sqrt(log(r + 1) / rounds)`` for r pairs by default.
     step_budget : float, optional
         Of the player for the budget; ``bound / sqrt(rounds)`` by default.
     rounds : int, default MOST_ROUNDS
-        The largest number; the paper plays 1000, Theorem 1 asks for `rounds_of_theorem_1`.
+        The largest number; the paper plays 1000, Theorem 1 needs `rounds_of_theorem_1`.
     repair : bool, default True
         Give the best mixture of the classifiers met, rather than the average of the plays.
     backend : str, default "highs"
@@ -164,7 +164,7 @@ class PairsAndBudgets:
 
 
 def budgets(game: Lagrangian) -> Array:
-    """Which inequalities are budgets: those that charge for the slack columns of others."""
+    """Which inequalities are budgets: they charge for the slack columns of others."""
     charged = game.slack.tocoo()
     out = np.zeros(game.size, dtype=bool)
     out[charged.coords[0][charged.data > 0]] = True

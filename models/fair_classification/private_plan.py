@@ -21,7 +21,7 @@ from forcopt.privacy import PrivacyBudget
 __all__ = ["PrivatePlan", "Sensitivity", "plan", "printed_plan", "rate_rows", "sensitivity"]
 
 MOST_ROUNDS = 20_000
-"""More are not planned, to spare time; a caller may ask for more."""
+"""More are not planned, to spare time; a caller may plan more."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def plan(
     problem : FairClassification
         With `privacy` and its floor.
     rounds : int, optional
-        T; by default those that make the bound on the gap least.
+        T; by default the number that makes the bound on the gap least.
     bound : float, default 10.0
         B, on the sum of the multipliers.
     beta : float, default 0.05

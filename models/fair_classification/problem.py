@@ -54,8 +54,8 @@ class FairClassification(Problem):
         0 or 1 for each record.
     groups : Groups
         The group of each record, of any type; None or NaN where missing (such a record counts in the error
-        alone); or what was seen through a channel, ``RandomizedResponse(epsilon).observe(z)``: then the rates
-        are estimates of those of the true groups, without bias.
+        alone); or reports through a channel, ``RandomizedResponse(epsilon).observe(z)``: then the rates
+        are unbiased estimates of the rates of the true groups.
     constraint : Notion
         The fairness notion, such as ``EqualizedOdds(0.02)``; notions combine with ``&``.
     weights : Numbers, optional
@@ -228,8 +228,8 @@ class FairClassification(Problem):
         -------
         float
             ``sqrt(e (1 - e) / m) / 4`` for e = `error` and the effective number of records m, the inverse of
-            the sum of squared `record_weights`. A difference of two training errors below it says nothing
-            about other records.
+            the sum of squared `record_weights`. A smaller difference of two training errors is within the
+            sampling error.
         """
         rate = min(max(error, 0.0), 1.0)
         return 0.25 * float(np.sqrt(rate * (1.0 - rate) * np.square(self.record_weights).sum()))
@@ -330,7 +330,7 @@ class FairClassification(Problem):
         multipliers : Any
             At least 0, one for each of ``lagrangian.names``.
         bound : float, optional
-            On the sum of the auditor's multipliers; that of the given ones if None.
+            On the sum of the auditor's multipliers; the sum of the given ones if None.
 
         Returns
         -------

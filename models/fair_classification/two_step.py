@@ -56,7 +56,7 @@ class TwoStepClassifier(PolicyFile):
         X : Any
             Features, shape ``(n, d)``.
         groups : Any
-            ``channel.observe(reports)``; or true groups, of what `for_true_groups` gives.
+            ``channel.observe(reports)``; or true groups, for the result of `for_true_groups`.
 
         Raises
         ------
@@ -131,7 +131,7 @@ def two_step(
     The first step uses one part of the records, at random, and needs no channel: a classifier of features
     that is exactly fair by reports is so by true groups, too (Proposition 1), but one that is nearly fair is
     less so. The second step repairs that on the other part: a linear program over the probability of each
-    prediction and report, whose fairness rows are those of the true groups, estimated by inverting the
+    prediction and report, whose fairness rows are over the true groups, estimated by inverting the
     channel. Every report is epsilon-locally private, so whatever is computed from them is.
 
     With probability 1 - beta over the second part, each disparity in the population is at most
@@ -145,7 +145,7 @@ def two_step(
     first : str, default "exponentiated-gradient"
         The method of the first step.
     first_tolerance : float, optional
-        Of the notion in the first step; that of the problem by default.
+        Of the notion in the first step; the problem's by default.
     rounds : int, default 50
         Of the first step.
     split : float, default 0.5
@@ -180,7 +180,7 @@ def two_step(
     bound = disparity_bound(problem, records=remix, beta=beta)
     if bound >= 1 and not allow_vacuous:
         raise DeclarationError(
-            f"the bound says nothing here: rates may differ by {bound:.3g} with {len(remix)} records in the "
+            f"the bound is vacuous here: rates may differ by {bound:.3g} with {len(remix)} records in the "
             f"second step; it needs more, or a larger epsilon than {channel.epsilon:g}, or allow_vacuous=True"
         )
     reports = np.array(problem.groups.names)[problem.groups.codes]
@@ -261,6 +261,6 @@ def _check(problem: FairClassification, split: float) -> None:
     if not isinstance(problem.constraint, RateParity):
         raise DeclarationError(f"two-step takes one parity of rates, not {problem.constraint!r}")
     if isinstance(problem.hypotheses, Finite):
-        raise DeclarationError("two-step learns from a part of the records; tables know no others")
+        raise DeclarationError("two-step learns from a part of the records; tables hold no others")
     if not (isinstance(split, float | int) and 0 < split < 1):
         raise DeclarationError(f"split is {split!r}; it must be strictly between 0 and 1")

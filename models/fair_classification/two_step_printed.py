@@ -27,7 +27,7 @@ class PrintedBounds(NamedTuple):
     second_disparity : float
         After the second (Lemma 9 and Theorem 1).
     error : float
-        Of the second above that of the best fair classifier (Theorem 1).
+        Of the second above the error of the best fair classifier (Theorem 1).
     known_disparity : float
         After the first step alone if all these records report their true group (Lemma 3).
     """

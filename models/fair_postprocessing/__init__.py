@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from forcopt.models.fair_postprocessing import as_predicted, dp_postprocessing, dp_thresholds, formulations  # noqa: F401  (register the methods)
 from forcopt.models.fair_postprocessing.decision import RandomizedPostprocessor
 from forcopt.models.fair_postprocessing.dp_postprocessing import PrivacyCost, privacy_cost
+from forcopt.models.fair_postprocessing.multiclass import MulticlassPostprocessing
 from forcopt.models.fair_postprocessing.problem import FairPostprocessing
+from forcopt.models.fair_postprocessing.remix import RandomizedRemix
 from forcopt.models.fair_postprocessing.scores import ScorePostprocessing
 from forcopt.models.fair_postprocessing.thresholds import RandomizedThresholds
 
@@ -20,8 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FairPostprocessing",
+    "MulticlassPostprocessing",
     "PrivacyCost",
     "RandomizedPostprocessor",
+    "RandomizedRemix",
     "RandomizedThresholds",
     "ScorePostprocessing",
     "ThresholdPostprocessor",

@@ -51,7 +51,7 @@ def dp_thresholds(
         With `privacy`, parity of rates, and no weights.
     edges : array_like
         The thresholds, m different numbers. They must be **public**: quantiles of the scores in a group would
-        tell of the group.
+        reveal the group.
     beta : float, default 0.05
         The probability with which the bounds may fail.
     accountant : Accountant, optional
@@ -126,7 +126,7 @@ def dp_thresholds(
         iterations=result.iterations,
         private=True,
         message=f"{private}; with probability {1 - beta:g} all noises stay within {noise:.6g} and the error "
-        f"is at most {excess:.4g} above that of the best fair mixture of these thresholds",
+        f"is at most {excess:.4g} above the error of the best fair mixture of these thresholds",
     )
 
 

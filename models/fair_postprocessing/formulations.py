@@ -18,7 +18,7 @@ def lp(problem: FairPostprocessing, model: Model) -> Handles:
     """Linear program: 2 K probabilities, and for each rate of the notion one level and K rows.
 
     It is always feasible: a constant prediction has equal rates in all groups. With a channel, the error is
-    that of the reported counts and the rates are those of the true groups, which see the channel's mix of the
+    over the reported counts, and the rates are over the true groups, which see the channel's mix of the
     probabilities (the paper's objective takes the reported counts with that mix, so that the noise is in it
     twice). With privacy, this is the optimum that privacy forgoes: it reads the true counts.
 

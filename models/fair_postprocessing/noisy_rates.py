@@ -38,7 +38,7 @@ def noisy_slack(
     A rate over c cells is a mean of c probabilities, weighted by the counts. It lies between the least and
     the largest of them, so that c noises of at most N move it by at most (c - 1) N / (noisy records).
     """
-    slack = {}
+    slack: dict[Rate, Array] = {}
     for rate in notion.rates:
         cells, records = values * int(np.sum(rate.given[0])), rates.total(rate.given)
         if (records <= 0).any():

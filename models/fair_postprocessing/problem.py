@@ -142,7 +142,7 @@ class FairPostprocessing(Problem):
             raise DeclarationError("privacy is for true groups; reported ones (channel) are private already")
         if len(self.constraint.records):
             raise DeclarationError(
-                f"constraint: {type(self.constraint).__name__} looks at single records; counts tell of groups"
+                f"constraint: {type(self.constraint).__name__} looks at single records; counts are of groups"
             )
         for rate, base in self.constraint.demands(self.base):
             base.rate(rate)

@@ -12,8 +12,8 @@ __all__ = ["most_violated"]
 def most_violated(losses: Array, limits: Array) -> Array:
     """The set of groups whose total loss exceeds the limit for sets of its size by the most.
 
-    Among sets of one size that of the largest losses is the worst, so that prefixes of the sorted losses are
-    all that need be looked at: O(K log K) for exponentially many multipliers, of which at most one is not 0.
+    Among sets of one size the set of the largest losses is the worst, so that the prefixes of the sorted
+    losses suffice: O(K log K) for exponentially many multipliers, of which at most one is not 0.
 
     Parameters
     ----------

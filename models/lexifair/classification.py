@@ -82,7 +82,7 @@ class ClassifierMixture(GroupModel, RandomizedPolicy):
 class LexifairClassification(Lexifair):
     """Choose a mixture of classifiers whose sorted vector of group errors is lexicographically smallest.
 
-    The other fields are those of `Lexifair`; labels are 0 or 1. The loss of a record is the probability of
+    The other fields are as in `Lexifair`; labels are 0 or 1. The loss of a record is the probability of
     predicting it wrong.
 
     Attributes

@@ -48,7 +48,7 @@ def column_generation(
 ) -> Outcome:
     """Mix the known models by a linear program; its multipliers weigh the groups for the next fit.
 
-    The dual of level j asks for weights of the groups that make the least weighted loss as large as possible:
+    The dual of level j seeks weights of the groups that make the least weighted loss as large as possible:
     each round fits one model to the weights at hand, by least squares or cost-sensitive classification, and
     that fit gives a bound for free. A mixture of linear models is replaced by their mean, which is no worse
     in any group. Levels reached are held at the mixture's true values.
@@ -85,7 +85,7 @@ def finish(problem: Lexifair, decision: GroupModel, deadline: Deadline) -> Outco
     Returns
     -------
     Outcome
-        That of ``column-generation``.
+        The outcome of ``column-generation``.
     """
     pool = _Pool(problem, "highs", 1e-7)
     pool.models.insert(0, problem.mix([decision], np.ones(1)))

@@ -28,7 +28,7 @@ class Leader:
     draws : int
         How many classifiers are mixed in each round.
     noise : float
-        The perturbation, relative to that of Theorem 19.
+        The perturbation, relative to Theorem 19.
     seed : int or numpy.random.Generator
         An int or a generator.
     """
@@ -102,7 +102,7 @@ def ftpl(
     draws : int, default 20
         How many classifiers are drawn in each round.
     noise : float, default 0.1
-        The perturbation, relative to that of Theorem 19, which is for the worst case.
+        The perturbation, relative to Theorem 19, which is for the worst case.
     time_limit : float, optional
         Seconds for all levels together, looked at after every round.
     seed : int or numpy.random.Generator, optional

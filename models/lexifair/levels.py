@@ -55,7 +55,7 @@ class Level:
 class Multipliers:
     """A proof that level j cannot be low, by Lagrange multipliers on sets of groups.
 
-    With multipliers ``λ_C >= 0`` on the sets C of up to j groups, those of size j summing to 1, every model
+    With multipliers ``λ_C >= 0`` on the sets C of up to j groups, which sum to 1 over size j, every model
     with sums ``P_1, ..., P_{j-1}`` up to ``η_1, ..., η_{j-1}`` has
     ``P_j >= min_h sum_k w_k L_k(h) - sum_{r<j} Λ_r η_r``, where w_k sums the multipliers of the sets with k
     and Λ_r the sum over sets of size r: equation (4) of the paper with the index of (7) corrected.

@@ -225,7 +225,7 @@ def no_regret(
     as_printed : bool, default False
         The paper's number of rounds, step sizes and penalty, and as limits the learner's averages of ``η_j``.
         Levels below the optimum leave the next level without a solution: then the status is infeasible.
-        Refused if the theorem asks for more than `rounds`.
+        Refused if the theorem needs more than `rounds`.
     time_limit : float, optional
         Seconds for all levels together, looked at after every round.
     on_improvement : OnImprovement, optional

@@ -72,7 +72,7 @@ class GroupModel(PolicyFile):
     names : tuple[str, ...]
         Of the groups.
     levels : tuple[Level, ...], optional
-        The proof of its method; empty if there is none.
+        The proof of its method; empty if the method gives none.
     """
 
     losses: Array

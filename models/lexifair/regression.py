@@ -153,7 +153,7 @@ class LexifairRegression(Lexifair):
     def best_response(self, weights: Array) -> LinearModel:
         """Weighted least squares, within the radius; the shortest solution. One singular value decomposition.
 
-        Beyond the radius the minimum is that of a ridge regression whose penalty makes the norm the radius.
+        Beyond the radius the minimum is a ridge regression's, whose penalty makes the norm the radius.
         """
         from scipy.optimize import brentq
 

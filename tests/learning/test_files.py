@@ -92,6 +92,7 @@ DECISIONS = [
     "recalibration",
     "linear model",
     "mixture of stumps",
+    "remix of classes",
 ]
 
 
@@ -107,6 +108,7 @@ def _decisions():
         FairPostprocessing,
         LexifairClassification,
         LexifairRegression,
+        MulticlassPostprocessing,
     )
     from forcopt.models.calibrated_errors import Recalibration
     from forcopt.privacy import PrivacyBudget, RandomizedResponse
@@ -145,6 +147,9 @@ def _decisions():
     yield "linear model", linear, lambda d: d.predict(X)
     mixed = LexifairClassification(labels=y, groups=members, hypotheses=Stumps(X)).solve().decision
     yield "mixture of stumps", mixed, lambda d: d.probability(X + 0.25)
+    three = np.random.default_rng(0).integers(1, 20, (3, 2, 3))
+    remix = MulticlassPostprocessing(three, DemographicParity(0.01)).solve().decision
+    yield "remix of classes", remix, lambda d: d.probabilities
 
 
 @pytest.mark.parametrize("name", DECISIONS)
@@ -196,3 +201,21 @@ def test_a_private_file_holds_released_numbers_only(tmp_path):
         for label in (0, 1):
             true = float(guess[(a == group) & (y == label)].mean())
             assert repr(true) not in text_path.read_text()
+
+
+@pytest.mark.parametrize("cut", ["best", "default"])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_linear_learners_survive_a_file(cut, scaled, tmp_path):
+    from sklearn.linear_model import LogisticRegression, RidgeClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    rng = np.random.default_rng(0)
+    X, a = rng.normal(size=(200, 3)) * [1.0, 1e4, 1e-4] + [0.0, 1e5, 0.0], rng.integers(0, 2, 200)
+    y = (X[:, 0] + 0.5 * a + rng.normal(size=200) > 0).astype(int)
+    for linear in (LogisticRegression(), RidgeClassifier()):
+        learner = Learner(make_pipeline(StandardScaler(), linear) if scaled else linear, cut=cut)
+        decision = FairClassification(X, y, a, DemographicParity(0.05), None, learner).solve().decision
+        decision.save(tmp_path / "policy.json")
+        again = RandomizedClassifier.load(tmp_path / "policy.json")
+        assert again.probability(X).tolist() == pytest.approx(decision.probability(X).tolist())

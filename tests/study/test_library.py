@@ -47,7 +47,7 @@ WITHOUT_ROWS = {
 }
 """Problems whose models linear rows cannot state."""
 
-WITHOUT_INSTANCES = {"BudgetAllocation"}
+WITHOUT_INSTANCES = {"BudgetAllocation", "MulticlassPostprocessing"}
 """Problems of which the library has no instance yet."""
 
 

@@ -6,7 +6,12 @@ import numpy as np
 
 from benchmarks.fuzz.case import ProblemCase
 from benchmarks.fuzz.notions import declared, defined, least, random_notion, rows_of
-from forcopt.models.fair_postprocessing import FairPostprocessing, ScorePostprocessing
+from forcopt.fairness import AllOf, BoundedGroupLoss, ErrorParity
+from forcopt.models.fair_postprocessing import (
+    FairPostprocessing,
+    MulticlassPostprocessing,
+    ScorePostprocessing,
+)
 
 
 def postprocessing(rng: np.random.Generator) -> ProblemCase:
@@ -74,4 +79,59 @@ def scores(rng: np.random.Generator) -> ProblemCase:
     return ProblemCase(problem, status, value + mass[:, 1].sum() / total)
 
 
-CAMPAIGNS = {"fair-postprocessing": postprocessing, "score-postprocessing": scores}
+def classes(rng: np.random.Generator) -> ProblemCase:
+    """Two or three classes, one to three groups, small counts; any notion, class by class."""
+    while True:
+        c, k = int(rng.integers(2, 4)), int(rng.integers(1, 4))
+        counts = rng.integers(0, 7, size=(c, k, c)) * int(rng.choice([1, 1, 100_000]))
+        if rng.random() < 0.8:
+            counts = counts + 1
+        if not counts.sum():
+            continue
+        notion = random_notion(rng)
+        parts = notion.notions if isinstance(notion, AllOf) else (notion,)
+        size = counts.sum(axis=(0, 2)).astype(float)
+        of_class = counts.sum(axis=0).astype(float)
+        # column (h, a, j): a record of group a that is predicted h gets class j
+        shape, each = (c, k, c), np.arange(c * k * c)
+        at = np.stack(np.unravel_index(each, shape))
+        fair = [
+            (part, None if isinstance(part, ErrorParity | BoundedGroupLoss) else y)
+            for part in parts
+            for y in range(1 if isinstance(part, ErrorParity | BoundedGroupLoss) else c)
+        ]
+        masses = [
+            np.stack([size - of_class[:, y], of_class[:, y]], axis=1)
+            if y is not None
+            else np.stack([size, 0 * size], axis=1)
+            for _, y in fair
+        ]
+        good = all(defined(part, mass) for (part, _), mass in zip(fair, masses, strict=True))
+        problem = declared(
+            lambda n=counts, m=notion: MulticlassPostprocessing(counts=n.tolist(), constraint=m), good
+        )
+        if problem is not None:
+            break
+    rows, sides = [], []
+    for (part, y), mass in zip(fair, masses, strict=True):
+        share = np.zeros((k, 2, len(each)))
+        for e, h, a, j in zip(each, *at, strict=True):
+            if y is None:
+                share[a, 0, e] = counts[h, a].sum() - counts[h, a, j]
+            elif j == y:
+                share[a, :, e] = counts[h, a].sum() - counts[h, a, y], counts[h, a, y]
+        found, ends = rows_of(part, share, mass)
+        rows += found
+        sides += ends
+    one = np.array([(at[0] == h) & (at[1] == a) for h in range(c) for a in range(k)], dtype=float)
+    rows += [*one, *-one]
+    sides += [1.0] * len(one) + [-1.0] * len(one)
+    status, value = least(-counts[at[0], at[1], at[2]] / counts.sum(), (rows, sides))
+    return ProblemCase(problem, status, value + 1.0)
+
+
+CAMPAIGNS = {
+    "fair-postprocessing": postprocessing,
+    "score-postprocessing": scores,
+    "multiclass-postprocessing": classes,
+}

@@ -156,7 +156,7 @@ def test_the_guarantee_is_a_function_of_the_instance():
 
 def test_vacuous_bounds_are_refused():
     problem = twelve(privacy=PrivacyBudget(1.0, 1e-6, floor=3))
-    with pytest.raises(fo.DeclarationError, match=r"the bounds say nothing here: .* allow_vacuous"):
+    with pytest.raises(fo.DeclarationError, match=r"the bounds are vacuous here: .* allow_vacuous"):
         problem.solve()
     assert problem.solve(allow_vacuous=True, seed=1).decision is not None
 

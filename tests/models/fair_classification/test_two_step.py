@@ -158,7 +158,7 @@ A = np.tile(A12, 20)
         ({"groups": RandomizedResponse(4.0).observe([*A[:-1], None])}, {}, "some are missing"),
         ({"weights": np.ones(240)}, {}, "no weights"),
         ({"constraint": EqualizedOdds(0.1) & DemographicParity(0.1)}, {}, "one parity of rates"),
-        ({"hypotheses": Finite(np.tile(TABLE12, (1, 20)))}, {}, "tables know no others"),
+        ({"hypotheses": Finite(np.tile(TABLE12, (1, 20)))}, {}, "tables hold no others"),
         ({}, {"split": 1.0}, "split is 1"),
         ({}, {"beta": 0.0}, "beta is 0"),
         ({}, {"first": "two-stp", "allow_vacuous": True}, "did you mean 'two-step'"),

@@ -1,0 +1,242 @@
+"""Post-processing of the predictions of a classifier with several classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Self
+
+import numpy as np
+from pydantic import BeforeValidator, Field, model_validator
+
+from forcopt.arrays import Array, as_numbers
+from forcopt.declaration import Integers
+from forcopt.errors import DeclarationError
+from forcopt.fairness import ERROR, AllOf, GroupRates, Notion, read_groups
+from forcopt.fairness.records import same_length
+from forcopt.language.model import Model
+from forcopt.models.fair_postprocessing.remix import RandomizedRemix
+from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
+
+__all__ = ["MulticlassPostprocessing"]
+
+
+class MulticlassPostprocessing(Problem):
+    """Remix the predicted classes group by group, for the least error that is fair.
+
+    A record of group `a` with predicted class `h` gets class `c` with probability ``p[h, a, c]``. Error and
+    rates are linear in `p`. A notion over the rates of a binary prediction holds classwise: for each class
+    against all others. A notion over error rates holds once, for the error of all classes.
+
+    Attributes
+    ----------
+    counts : Integers
+        How many records there are, indexed ``[prediction, group, label]``; shape ``(C, K, C)``.
+    constraint : Notion
+        The fairness notion, over groups; notions combine with ``&``.
+    groups : tuple[str, ...], optional
+        Names of the K groups; ``"0"``, ``"1"``, ... by default.
+    classes : tuple[str, ...], optional
+        Names of the C classes; ``"0"``, ``"1"``, ... by default.
+
+    Raises
+    ------
+    DeclarationError
+        For counts that are negative or of another shape, names that do not fit, a group without the records
+        over which a rate of `constraint` is taken, and a constraint on single records.
+
+    References
+    ----------
+    Hardt, Price and Srebro (2016), section 4.1, for two classes; Putzel and Lee (2022): Blackbox
+    post-processing for multiclass fairness, with classwise equalized odds.
+
+    Examples
+    --------
+    >>> from forcopt.fairness import DemographicParity
+    >>> from forcopt.models import MulticlassPostprocessing
+    >>> counts = np.zeros((3, 2, 3), dtype=int)
+    >>> counts[[0, 1, 2], 0, [0, 1, 2]], counts[[0, 1, 2], 1, [0, 1, 2]] = [4, 4, 2], [2, 4, 4]
+    >>> p = MulticlassPostprocessing(counts=counts, constraint=DemographicParity(0.1))
+    >>> round(p.solve().objective, 6)
+    0.05
+    """
+
+    family: ClassVar[str] = "postprocessing"
+    default_method: ClassVar[str] = "lp"
+
+    counts: Integers
+    constraint: Notion
+    groups: tuple[Annotated[str, BeforeValidator(str)], ...] = ()
+    classes: tuple[Annotated[str, BeforeValidator(str)], ...] = Field(default=(), kw_only=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, data: Any) -> Any:
+        shape = np.shape(data.get("counts"))
+        if len(shape) != 3:
+            return data
+        names = {"groups": shape[1], "classes": shape[0]}
+        default = {k: tuple(map(str, range(n))) for k, n in names.items() if not len(data.get(k) or ())}
+        return {**data, **default}
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        shape = self.counts.shape
+        if len(shape) != 3 or shape[0] != shape[2] or shape[0] < 2 or shape[1] < 1:
+            raise DeclarationError(
+                f"counts: the shape is {shape}; it must be (C, K, C): prediction, group, label, with C at "
+                "least 2 and K at least 1"
+            )
+        if self.counts.min() < 0:
+            raise DeclarationError(f"counts: the least is {self.counts.min()}; it must not be negative")
+        for name, count in (("groups", shape[1]), ("classes", shape[0])):
+            names = getattr(self, name)
+            if len(names) != count or len(set(names)) < count:
+                raise DeclarationError(f"{name}: {', '.join(names)} are not {count} different names")
+        if len(self.constraint.records):
+            raise DeclarationError(
+                f"constraint: {type(self.constraint).__name__} looks at single records; counts are of groups"
+            )
+        for _, notion, rates in self.parts(self.as_predicted):
+            for rate, over in notion.demands(rates):
+                over.rate(rate)
+        return self
+
+    @classmethod
+    def from_predictions(
+        cls, predictions: Any, groups: Any, labels: Any, constraint: Notion, **fields: Any
+    ) -> Self:
+        """Count records.
+
+        Parameters
+        ----------
+        predictions, labels : array_like
+            A class for each record, of any type.
+        groups : array_like
+            The group of each record, of any type.
+        constraint : Notion
+            The fairness notion.
+        fields : Any
+            The other fields of the declaration.
+
+        Raises
+        ------
+        DeclarationError
+            For columns of different length, or a missing value.
+        """
+        codes, names = read_groups(groups)
+        same_length(predictions=np.asarray(predictions), groups=codes, labels=np.asarray(labels))
+        both, classes = read_groups(np.concatenate([np.asarray(predictions), np.asarray(labels)]))
+        n, count = len(codes), len(classes)
+        counts = np.zeros((count, len(names), count), dtype=np.int64)
+        np.add.at(counts, (both[:n], codes, both[n:]), 1)
+        return cls(counts=counts, constraint=constraint, groups=names, classes=classes, **fields)
+
+    # -- rates -----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def as_predicted(self) -> Array:
+        """The probabilities that leave every prediction as it is, shape ``(C, K, C)``."""
+        return np.repeat(np.eye(len(self.classes))[:, None, :], len(self.groups), axis=1)
+
+    def class_rates(self, probabilities: Any, c: int) -> GroupRates:
+        """The rates of class c against all others; numbers or expressions."""
+        of_class = self.counts[:, :, c]
+        mass = np.stack([self.counts.sum(axis=(0, 2)) - of_class.sum(axis=0), of_class.sum(axis=0)], axis=1)
+        split = np.stack([self.counts.sum(axis=2) - of_class, of_class], axis=2)
+        positives = (split * probabilities[:, :, c][:, :, None]).sum(axis=0)
+        return GroupRates(positives, mass, self.groups)
+
+    def error_rates(self, probabilities: Any) -> GroupRates:
+        """The error of all classes: whether a prediction is wrong, as a class that nobody has."""
+        kept = (self.counts * probabilities).sum(axis=(0, 2))
+        size = self.counts.sum(axis=(0, 2)).astype(float)
+        weight = np.array([1.0, 0.0])
+        wrong = (size - kept).reshape((len(self.groups), 1)) * weight
+        return GroupRates(wrong, size[:, None] * weight, self.groups)
+
+    def parts(self, probabilities: Any) -> Iterator[tuple[str, Notion, GroupRates]]:
+        """The demands: the name of a class (empty for the error of all), a notion, and rates of groups."""
+        parts = self.constraint.notions if isinstance(self.constraint, AllOf) else (self.constraint,)
+        for notion in parts:
+            if ERROR in notion.rates:
+                if len(notion.rates) > 1:
+                    raise DeclarationError(
+                        "constraint: merge groups for error rates and other rates one by one, and join by &"
+                    )
+                yield "", notion, self.error_rates(probabilities)
+                continue
+            for c, name in enumerate(self.classes):
+                yield f" of class {name}", notion, self.class_rates(probabilities, c)
+
+    def error(self, probabilities: Any) -> Any:
+        """The error rate; a scalar."""
+        return 1.0 - (self.counts * probabilities).sum() / float(self.counts.sum())
+
+    def evaluate(self, decision: RandomizedRemix | Any) -> Evaluation:
+        """Evaluate a decision: its error rate, its violations and its disparities.
+
+        Parameters
+        ----------
+        decision : RandomizedRemix or Any
+            For these groups and classes, or its probabilities, shape ``(C, K, C)``.
+        """
+        p = self.probabilities(decision)
+        violations: dict[str, float] = {}
+        metrics: dict[str, float] = {}
+        for name, notion, rates in self.parts(p):
+            for key, value in notion.violation(rates).items():
+                violations[key + name] = max(value, violations.get(key + name, 0.0))
+            metrics |= {key + name: value for key, value in notion.disparity(rates).items()}
+        return Evaluation(
+            objective=float(self.error(p)),
+            violations={name: v for name, v in violations.items() if v > FEASIBILITY_TOLERANCE},
+            metrics=metrics,
+        )
+
+    def probabilities(self, decision: Any) -> Array:
+        """The probabilities of a decision, shape ``(C, K, C)``.
+
+        Raises
+        ------
+        DeclarationError
+            For other groups or classes, another shape, or numbers that are no probabilities.
+        """
+        if isinstance(decision, RandomizedRemix):
+            if (decision.groups, decision.classes) != (self.groups, self.classes):
+                raise DeclarationError("the decision is for other groups or classes")
+            return decision.probabilities
+        return RandomizedRemix(as_numbers(decision, "the decision"), self.classes, self.groups).probabilities
+
+
+@MulticlassPostprocessing.formulation("lp", exact=True, cites="Putzel and Lee (2022), section 3")
+def lp(problem: MulticlassPostprocessing, model: Model) -> Handles:
+    """Linear program over the law of the new class for each predicted class and group.
+
+    Returns
+    -------
+    Handles
+        ``probabilities``, shape ``(C, K, C)``; ``error``; ``fairness``, the constraints of the notion.
+    """
+    p = model.variable(model.unused_name("probability"), shape=problem.counts.shape, lower=0, upper=1)
+    model.subject_to(p.sum(axis=2) == 1, name=model.unused_name("one_class"))
+    fairness = []
+    for name, notion, rates in problem.parts(p):
+        for row in notion.rows(rates):
+            row.name = model.unused_name(row.name + name.replace(" ", "_"))
+            model.subject_to(row)
+            fairness.append(row)
+    error = problem.error(p)
+
+    def decision(solution: Any) -> RandomizedRemix:
+        found = np.clip(solution[p], 0.0, 1.0)
+        return RandomizedRemix(found / found.sum(axis=2, keepdims=True), problem.classes, problem.groups)
+
+    return Handles(
+        objective=error,
+        decision=decision,
+        start=lambda given: {p: problem.probabilities(given)},
+        probabilities=p,
+        error=error,
+        fairness=fairness,
+    )

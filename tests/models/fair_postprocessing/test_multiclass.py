@@ -1,0 +1,152 @@
+"""Post-processing of several classes: against scipy, two classes, and fairlearn's measures."""
+
+import json
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import forcopt as fo
+from forcopt.fairness import (
+    BoundedGroupLoss,
+    DemographicParity,
+    DemographicParityRatio,
+    EqualizedOdds,
+    ErrorParity,
+    PairwiseFairness,
+)
+from forcopt.models import FairPostprocessing, MulticlassPostprocessing
+from forcopt.models.fair_postprocessing import RandomizedRemix
+
+
+def counts(seed, classes=3, groups=2):
+    return np.random.default_rng(seed).integers(1, 30, size=(classes, groups, classes))
+
+
+def oracle(table, kind, tolerance):
+    """The least error by a linear program that is written from the definitions, class by class."""
+    c, k, _ = table.shape
+    index = np.arange(table.size).reshape(table.shape)
+
+    def rate(a, target, labels):
+        row = np.zeros(table.size)
+        for h in range(c):
+            row[index[h, a, target]] = table[h, a, labels].sum() / table[:, a, labels].sum()
+        return row
+
+    rates = []
+    for target in range(c):
+        others = [y for y in range(c) if y != target]
+        given = [list(range(c))] if kind is DemographicParity else [[target], others]
+        rates += [[rate(a, target, labels) for a in range(k)] for labels in given]
+    rows = [p - q for groups in rates for p, q in product(groups, repeat=2) if p is not q]
+    one = np.array([np.isin(np.arange(table.size), index[h, a]) for h in range(c) for a in range(k)])
+    value = linprog(
+        -(table / table.sum()).ravel(), rows, [tolerance] * len(rows), one, np.ones(len(one)), (0, 1)
+    )
+    return 1.0 + value.fun
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", [DemographicParity, EqualizedOdds])
+@pytest.mark.parametrize("backend", ["highs", "glop", "clarabel"])
+def test_the_optimum_is_that_of_the_definitions(kind, seed, backend):
+    table = counts(seed, classes=3 + seed % 2, groups=2 + seed // 2)
+    p = MulticlassPostprocessing(table, kind(0.05))
+    s = p.solve(backend=backend)
+    assert s.status == "optimal" and s.evaluation.feasible
+    assert s.objective == pytest.approx(oracle(table, kind, 0.05), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "notion",
+    [DemographicParity(0.02), EqualizedOdds(0.05), ErrorParity(0.01), BoundedGroupLoss(0.45)],
+    ids=str,
+)
+def test_two_classes_are_those_of_the_binary_problem(notion):
+    """The rates of class 0 against 1 are those of class 1 against 0, less from 1."""
+    table = counts(7, classes=2, groups=3)
+    one = FairPostprocessing(counts=table, constraint=notion).solve()
+    two = MulticlassPostprocessing(table, notion).solve()
+    assert two.status == one.status
+    assert two.objective == pytest.approx(one.objective, abs=1e-7) or one.status == "infeasible"
+
+
+def test_ratios_error_rates_and_merged_groups():
+    table = counts(3, groups=4)
+    ratio = MulticlassPostprocessing(table, DemographicParityRatio(0.8)).solve()
+    p = ratio.problem
+    for c in range(3):
+        rates = p.class_rates(ratio.decision.probabilities, c)
+        share = rates.positives.sum(axis=1) / rates.mass.sum(axis=1)
+        assert share.min() >= 0.8 * share.max() - 1e-6
+    lost = MulticlassPostprocessing(table, BoundedGroupLoss(0.6) & ErrorParity(0.02)).solve()
+    kept = (table * lost.decision.probabilities).sum(axis=(0, 2)) / table.sum(axis=(0, 2))
+    assert (1 - kept).max() <= 0.6 + 1e-6 and np.ptp(kept) <= 0.02 + 1e-6
+    assert lost.objective == pytest.approx(
+        1 - (table * lost.decision.probabilities).sum() / table.sum(), abs=1e-9
+    )
+    halves = DemographicParity(0.0).by("half", {"0": "x", "1": "x", "2": "y", "3": "y"})
+    by_half = MulticlassPostprocessing(table, halves).solve()
+    joined = np.stack([table[:, :2].sum(axis=1), table[:, 2:].sum(axis=1)], axis=1)
+    same = MulticlassPostprocessing(joined, DemographicParity(0.0)).solve()
+    assert by_half.objective <= same.objective + 1e-7  # four groups can do what two can
+    with pytest.raises(fo.DeclarationError, match="merge groups for error rates and other rates"):
+        both = (ErrorParity() & DemographicParity()).by("half", {"0": "x", "1": "y"})
+        MulticlassPostprocessing(table, both)
+
+
+def test_columns_draws_files_and_fairlearns_measures(tmp_path):
+    from fairlearn.metrics import MetricFrame, selection_rate
+
+    rng = np.random.default_rng(0)
+    group, label = rng.choice(["u", "v"], 6000), rng.choice(["low", "mid", "top"], 6000)
+    shift = rng.random(6000) < np.where(group == "u", 0.4, 0.1)
+    guess = np.where(shift, "top", label)
+    p = MulticlassPostprocessing.from_predictions(guess, group, label, DemographicParity(0.03))
+    assert p.classes == ("low", "mid", "top") and p.groups == ("u", "v")
+    s = p.solve()
+    drawn = np.array(p.classes)[s.decision.predict(guess, group, seed=0)]
+    for name in p.classes:
+        frame = MetricFrame(
+            metrics=selection_rate, y_true=label == name, y_pred=drawn == name, sensitive_features=group
+        )
+        assert frame.difference() <= 0.03 + 0.06  # draws: four standard deviations
+    assert (drawn != label).mean() == pytest.approx(s.objective, abs=0.03)
+    s.decision.save(tmp_path / "remix.json")
+    again = RandomizedRemix.load(tmp_path / "remix.json")
+    assert again.probabilities.tolist() == s.decision.probabilities.tolist()
+    assert again.probability(guess[:5], group[:5]).sum(axis=1) == pytest.approx(np.ones(5))
+    assert fo.Problem.from_dict(json.loads(json.dumps(p.to_dict()))) == p
+    assert p.evaluate(p.as_predicted).objective == pytest.approx((guess != label).mean())
+    assert "probability of low, mid, top" in repr(s.decision)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"counts": [[1, 2], [3, 4]]}, r"the shape is \(2, 2\); it must be \(C, K, C\)"),
+        ({"counts": np.ones((3, 2, 2))}, r"the shape is \(3, 2, 2\)"),
+        ({"counts": -np.ones((2, 2, 2))}, "the least is -1"),
+        ({"groups": ("a",)}, "groups: a are not 2 different names"),
+        ({"classes": ("a", "a", "b")}, "classes: a, a, b are not 3 different names"),
+        ({"constraint": PairwiseFairness([(0, 1)])}, "looks at single records"),
+        ({"counts": np.ones((3, 2, 3)) * [1, 1, 0]}, "has no records with label 1"),
+    ],
+)
+def test_bad_input_is_named(fields, message):
+    good = {"counts": counts(0), "constraint": EqualizedOdds(0.1)}
+    with pytest.raises(fo.DeclarationError, match=message):
+        MulticlassPostprocessing(**{**good, **fields})
+
+
+def test_decisions_that_are_no_laws_are_refused():
+    p = MulticlassPostprocessing(counts(0), DemographicParity())
+    for bad, message in (
+        (np.ones((3, 2, 3)), "no probabilities"),
+        (np.ones((2, 2, 2)) / 2, "has shape"),
+        (RandomizedRemix(np.full((3, 2, 3), 1 / 3), tuple("abc"), p.groups), "other groups or classes"),
+    ):
+        with pytest.raises(fo.DeclarationError, match=message):
+            p.evaluate(bad)
