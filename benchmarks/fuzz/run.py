@@ -11,10 +11,10 @@ accuracy allows, or a false certificate is wrong; a failure that says so is coun
 printed with its seed: ``--only CAMPAIGN:SEED`` repeats it. ``--jobs`` processes take turns of the seeds.
 ``--quick`` runs ten seconds.
 
-    python benchmarks/fuzz/run.py --out benchmarks/fuzz/results.md --models 5000 --campaigns districting
+    python benchmarks/fuzz/run.py --out benchmarks/fuzz/counts.md --models 5000 --campaigns districting
 
-``--models`` counts instead of timing: each campaign goes on after the seeds counted in ``counts.csv``
-beside the page, until it has that many. Each problem is solved by one method on one backend, both drawn at
+``--models`` counts instead of timing: each campaign goes on after the seeds counted in the csv file of the
+page's name, until it has that many. Each problem is solved by one method on one backend, both drawn at
 random; a quarter is solved again with a limit of a millisecond. To count a campaign anew, delete its rows.
 """
 
@@ -40,7 +40,7 @@ import numpy as np
 
 from benchmarks.fuzz import campaigns
 from benchmarks.fuzz.case import ModelCase, ProblemCase, answers, model_answers
-from benchmarks.report import Page, Row, parser, progress, row, table
+from benchmarks.report import Page, parser, progress, row, table
 
 Counts = Counter[tuple[str, str, str]]
 CAMPAIGNS: dict[str, Callable[[np.random.Generator], ModelCase | ProblemCase]] = {
@@ -85,8 +85,9 @@ def job(number: int, jobs: int, names: list[str], seed: int, seconds: float) -> 
     return counts
 
 
-def counted(names: list[str], models: int, path: Path) -> None:
-    """Go on with campaigns in turns until each has so many models; the file has counts of whole batches."""
+def counted(names: list[str], models: int, page: Page) -> None:
+    """Go on with campaigns in turns until each has so many models; page and file have whole batches."""
+    path = page.out.with_suffix(".csv")
     counts = read_counts(path)
     while left := [name for name in names if counts[name, "models", ""] < models]:
         for name in left:
@@ -95,6 +96,10 @@ def counted(names: list[str], models: int, path: Path) -> None:
             with path.with_suffix(".part").open("w", encoding="utf-8", newline="") as file:
                 csv.writer(file, lineterminator="\n").writerows([HEAD, *rows_of(counts)])
             path.with_suffix(".part").replace(path)
+    page.write(
+        "Counts of several runs, of the seeds from 0 on. Methods and backends are drawn for each problem: "
+        f"{report(counts)}"
+    )
 
 
 def read_counts(path: Path) -> Counts:
@@ -117,11 +122,16 @@ def rows_of(counts: Counts) -> list[tuple[object, ...]]:
     ]
 
 
-def report(counts: Counts) -> str:
-    """The number of models and of solves, and the table of all counts."""
+def totals(counts: Counts) -> str:
+    """The number of models and of solves."""
     models = sum(n for (_, run, _), n in counts.items() if run == "models")
     solves = sum(n for (_, run, _), n in counts.items() if run != "models")
-    return f"{models:,} models, {solves:,} solves.\n\n{table(HEAD, rows_of(counts))}"
+    return f"{models:,} random models, {solves:,} solves"
+
+
+def report(counts: Counts) -> str:
+    """The totals, and the table of all counts."""
+    return f"{totals(counts)}.\n\n{table(HEAD, rows_of(counts))}"
 
 
 def main() -> None:
@@ -141,11 +151,10 @@ def main() -> None:
         print(report(counts))
         return
     seconds, names = 10.0 if given.quick else given.seconds, given.campaigns.split(",")
-    file = given.out.with_name("counts.csv")
-    if given.models:
-        counted(names, given.models, file)
-        return
     page = Page("Random models against exact oracles", given.out, "forcopt", "highspy", "ortools", "cvxpy")
+    if given.models:
+        counted(names, given.models, page)
+        return
     if given.jobs == 1:
         counts = job(0, 1, names, given.seed, seconds)
     else:
@@ -157,25 +166,9 @@ def main() -> None:
             for part in parts:
                 counts += part.result()
     jobs = f", {given.jobs} processes" if given.jobs > 1 else ""
-    body = f"Seed {given.seed}, {seconds:.0f} s{jobs}: {report(counts)}"
-    before = read_counts(file)
-    if before:
-        body += (
-            "\n## Counts\n\nOf runs with `--models`, in counts.csv: methods and backends are drawn for each "
-            f"problem. {report(before)}"
-        )
-    page.write(body)
-    page.headline([headline(counts, "this run"), *([headline(before, "counts.csv")] if before else [])])
-
-
-def headline(counts: Counts, what: str) -> Row:
-    """Models, solves and wrong answers of some counts."""
-    models = sum(n for (_, run, _), n in counts.items() if run == "models")
-    solves = sum(n for (_, run, _), n in counts.items() if run != "models")
+    page.write(f"Seed {given.seed}, {seconds:.0f} s{jobs}: {report(counts)}")
     wrong = sum(n for (_, _, answer), n in counts.items() if answer == "wrong")
-    return row(
-        f"{models:,} random models, {solves:,} solves ({what})", f"{wrong} wrong answers", "exact oracles"
-    )
+    page.headline([row(totals(counts), f"{wrong} wrong answers", "exact oracles")])
 
 
 if __name__ == "__main__":
