@@ -75,8 +75,8 @@ class Spared:
         The binaries of a stratum need no order: each costs less than the one before.
         """
         costs = self.problem.coefficients[self.stratum] / (self.rank * (self.rank - 1.0))[:, None]
-        out: Expression = costs.T @ self.spared + self.problem.variances(self.high)
-        return out
+        extra: Expression = sp.csr_array(costs.T) @ self.spared
+        return extra + self.problem.variances(self.high)
 
 
 def _write(problem: Strata, model: Model, low: Array, high: Array, ordered: bool = False) -> Spared:
