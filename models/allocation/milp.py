@@ -66,7 +66,7 @@ class Spared:
     @property
     def sizes(self) -> Expression:
         """The sizes as expressions, shape ``(k,)``."""
-        return self.high - self.by_stratum(np.ones(len(self.stratum)))
+        return self.by_stratum(-np.ones(len(self.stratum))) + self.high
 
     @property
     def variances(self) -> Expression:
@@ -75,8 +75,8 @@ class Spared:
         The binaries of a stratum need no order: each costs less than the one before.
         """
         costs = self.problem.coefficients[self.stratum] / (self.rank * (self.rank - 1.0))[:, None]
-        out: Expression = self.problem.variances(self.high) + costs.T @ self.spared
-        return out
+        extra: Expression = sp.csr_array(costs.T) @ self.spared
+        return extra + self.problem.variances(self.high)
 
 
 def _write(problem: Strata, model: Model, low: Array, high: Array, ordered: bool = False) -> Spared:

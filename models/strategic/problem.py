@@ -96,7 +96,7 @@ class StrategicGraph(Problem):
     zero_utility : Literal["take", "improve", "refuse"], default "take"
         The agent's choice at an edge whose cost equals its value. ``"take"`` it (Definition 15 and the
         reductions need that), ``"refuse"`` it, or take it only if it ``"improve"``s (for free targets, where
-        the optimum would otherwise not be attained).
+        the optimum would otherwise not be attained). An edge that is refused plays no part in ties.
     agent_names, criterion_names : tuple[Name, ...], optional
         For tables; ``"0"``, ``"1"``, ... by default.
 

@@ -150,14 +150,18 @@ def leximax(
         """The largest floor of the free groups; or the largest utility of one, all others at the floor."""
         least = np.array([fixed.get(g, floor) for g in range(groups)])
         rising = np.array([raised is None and g not in fixed for g in range(groups)])
-        below = np.where(rising, 0.0, least) - 1e-9 * scale
         upper = np.vstack([np.c_[-worth.T, rising], np.c_[rows, np.zeros(len(rows))]])
         cost = np.append(
             np.zeros(len(worth)) if raised is None else -worth[:, raised], -float(raised is None)
         )
         bounds = [*ends, (None, None) if raised is None else (0, 0)]
-        limits = np.concatenate([np.where(rising, 0.0, -below), sides])
-        return -float(linprog(cost, upper, limits, np.append(total, 0.0)[None], [amount], bounds).fun)
+        for slack in (1e-9, 1e-8, 1e-7):  # floors are optima of programs before, up to rounding
+            below = np.where(rising, 0.0, least - slack * scale)
+            limits = np.concatenate([np.where(rising, 0.0, -below), sides])
+            found = linprog(cost, upper, limits, np.append(total, 0.0)[None], [amount], bounds)
+            if found.status == 0:
+                return -float(found.fun)
+        raise RuntimeError(f"no slack was enough: {found.message}")
 
     while len(fixed) < groups:
         floor = best(None, 0.0)

@@ -434,3 +434,12 @@ def test_bad_features_are_refused(fields, words):
 def test_enumeration_refuses_what_it_cannot_list():
     with pytest.raises(fo.DeclarationError, match="criteria is 21"):
         StrategicClassification(agents=1, criteria=21, edges=[]).solve("enumeration")
+
+
+@pytest.mark.parametrize("ties", ["improvement", "gaming", "listed"])
+def test_a_refused_edge_plays_no_part_in_ties(ties):
+    """Gaming for all that it brings is refused; improving at the same cost is not."""
+    edges = [(0, 0, 1, False), (0, 1, 1, True)]
+    p = StrategicClassification(agents=1, criteria=2, edges=edges, ties=ties, zero_utility="improve")
+    assert p.simulate([0, 1]).true_positive.all() and p.simulate([0]).false_positives == 0
+    assert all(p.solve(method).objective == 1 for method in p.methods)
