@@ -228,7 +228,7 @@ class Noise(Declared):
         return None
 
     def pure(self, shift: float) -> float:
-        """The largest loss; infinite if there is none."""
+        """The largest loss; infinite if losses are unbounded."""
         return inf
 
     def rho(self, shift: float) -> float:

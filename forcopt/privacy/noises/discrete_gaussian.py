@@ -102,4 +102,4 @@ class DiscreteGaussian(Noise):
     def _check_shift(self, shift: float) -> None:
         super()._check_shift(shift)
         if shift > 1e6 * self.scale:
-            raise DeclarationError(f"shift is {shift}, over a million scales; nothing is private there")
+            raise DeclarationError(f"shift is {shift}, over a million scales; the noise hides nothing there")

@@ -53,7 +53,7 @@ class TabulatedNoise(Noise):
         if self.first is None and len(self.probabilities) % 2 == 0:
             raise DeclarationError(
                 f"TabulatedNoise: probabilities has {len(self.probabilities)} entries, so no middle; "
-                "say first"
+                "give first"
             )
 
     @property
