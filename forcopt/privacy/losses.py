@@ -98,6 +98,7 @@ class Loss(ABC):
 class GaussianLoss(Loss):
     """The loss between N(0, 1) and N(mu, 1), itself Gaussian (Dong, Roth and Su 2022)."""
 
+    has_moments = True
     shift: float
 
     def tails(self, t: Array) -> tuple[Array, Array]:
@@ -125,11 +126,6 @@ class GaussianLoss(Loss):
     def mu(self) -> float | None:
         """The shift."""
         return self.shift
-
-    @property
-    def has_moments(self) -> bool:
-        """It has."""
-        return True
 
     def log_moment(self, z: Array) -> Array:
         """See `Loss`."""

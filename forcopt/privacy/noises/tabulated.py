@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from math import floor, inf
+from math import floor
 from typing import Any, ClassVar
 
 import numpy as np
@@ -130,7 +130,3 @@ class TabulatedNoise(Noise):
     def _pair(self, shift: int) -> tuple[Array, Array]:
         gap = np.zeros(shift)
         return np.concatenate([self.law, gap]), np.concatenate([gap, self.law])
-
-    def pure(self, shift: float) -> float:
-        """Infinite: the ends of the table are possible for one input only."""
-        return inf
