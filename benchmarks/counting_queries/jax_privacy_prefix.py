@@ -1,7 +1,8 @@
-"""The best factorization of N prefix sums by jax-privacy: ``python jax_privacy_prefix.py N``.
+"""The best factorization of N prefix sums by jax-privacy: ``python jax_privacy_prefix.py N mean|max``.
 
-Prints the root of the mean squared error at sensitivity 1, the objective that jax-privacy is tuned for; the
-seconds of the first call, compilation included; and those of a second one.
+Prints the root of the mean or of the largest squared error at sensitivity 1; the seconds of the processor for
+the first call, compilation included; and the seconds of a second one. jax-privacy is tuned for the mean; its
+search for the largest error ends after 2,000 steps, since its own criterion does not hold there.
 """
 
 import sys
@@ -13,11 +14,12 @@ from jax_privacy.matrix_factorization import dense
 
 jax.config.update("jax_enable_x64", True)
 
-n = int(sys.argv[1])
+n, objective = int(sys.argv[1]), {"mean": jnp.mean, "max": jnp.max}[sys.argv[2]]
+steps = 2_000 if objective is jnp.max else 10_000
 seconds = []
 for _ in range(2):
-    began = time.perf_counter()
-    strategy = dense.optimize(n).block_until_ready()
-    seconds.append(time.perf_counter() - began)
+    began = time.process_time()
+    strategy = dense.optimize(n, reduction_fn=objective, max_optimizer_steps=steps).block_until_ready()
+    seconds.append(time.process_time() - began)
 errors = dense.per_query_error(strategy_matrix=strategy) * (strategy**2).sum(axis=0).max()
-print(float(jnp.sqrt(jnp.mean(errors))), *seconds)
+print(float(jnp.sqrt(objective(errors))), *seconds)

@@ -163,38 +163,42 @@ def factorizations(quick: bool) -> tuple[str, list[Row]]:
 
 
 def peers(quick: bool) -> tuple[str, list[Row]]:
-    """The mean squared error of prefix sums, which jax-privacy minimises too."""
+    """Both errors of prefix sums, which jax-privacy minimises too."""
     script = Path(__file__).with_name("jax_privacy_prefix.py")
     rows, headlines = [], []
-    for n in (32,) if quick else (32, 128, 256, 512):
-        p = LinearQueries.prefix(n, 1.0, 1e-6, error="mean")
-        s, seconds = timed(lambda: p.solve())  # noqa: B023
+    for error, n in (
+        (("mean", 32),) if quick else [(e, n) for e in ("mean", "max") for n in (32, 128, 256, 512)]
+    ):
+        p = LinearQueries.prefix(n, 1.0, 1e-6, error=error)
+        began = time.process_time()
+        s = p.solve()
+        seconds = time.process_time() - began
         unit = s.evaluation.metrics["factorization norm"] / s.objective
-        command = [environment(__file__, PEERS), str(script), str(n)]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        command = [environment(__file__, PEERS), str(script), str(n), error]
+        cells = [error, n, f"{s.bound * unit:.6f}", f"{s.objective * unit:.6f}", f"{seconds:.3g} s"]
+        try:
+            done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=1200)
+        except subprocess.TimeoutExpired:
+            rows.append([*cells, "none in 1,200 s", "", ""])
+            continue
         theirs, first, again = (float(word) for word in done.stdout.splitlines()[-1].split())
-        rows.append(
-            [
-                n,
-                f"{s.bound * unit:.6f}",
-                f"{s.objective * unit:.6f}",
-                f"{seconds:.3g} s",
-                f"{theirs:.6f}",
-                f"{first:.3g} s",
-                f"{again:.3g} s",
-            ]
-        )
+        rows.append([*cells, f"{theirs:.6f}", f"{first:.3g} s", f"{again:.3g} s"])
         progress(*rows[-1])
-        headlines = [
-            row(
-                f"mean error of {n} prefix sums",
-                f"{s.objective * unit:.5f} in {seconds:.3g} s, gap 1e-4",
-                f"jax-privacy {theirs:.5f} in {again:.3g} s, no gap",
-                f"{again / seconds:.1f}",
-            )
-        ]
-    head = ["counts", "lower", "fixed point", "time", "jax-privacy", "time, compiled anew", "time"]
-    return table(head, rows), headlines
+        if error == "mean":
+            headlines = [
+                row(
+                    f"mean error of {n} prefix sums",
+                    f"{s.objective * unit:.5f} in {seconds:.3g} s, gap 1e-4",
+                    f"jax-privacy {theirs:.5f} in {again:.3g} s, no gap",
+                    f"{again / seconds:.1f}",
+                )
+            ]
+    note = (
+        "The root of the mean and of the largest squared error over all prefix sums at sensitivity 1. "
+        "jax-privacy is tuned for the mean. Times are of the processor.\n\n"
+    )
+    head = ["error", "counts", "lower", "fixed point", "time", "jax-privacy", "time, compiled anew", "time"]
+    return note + table(head, rows), headlines
 
 
 def real(quick: bool) -> tuple[str, list[Row]]:

@@ -29,10 +29,13 @@ def triangle(order: int) -> Array:
 
 
 def _excess(value: Array, lower: Array, upper: Array) -> Array:
+    over = np.maximum(np.maximum(lower - value, value - upper), 0.0)
+    if not over.any():
+        return np.asarray(over)
     size = np.maximum(
         np.where(np.isfinite(lower), np.abs(lower), 0.0), np.where(np.isfinite(upper), np.abs(upper), 0.0)
     )
-    return np.asarray(np.maximum(np.maximum(lower - value, value - upper), 0.0) / np.maximum(1.0, size))
+    return np.asarray(over / np.maximum(1.0, size))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -269,11 +272,8 @@ class Program:
 
         Relative to the bound's or the cone's size where that is above 1; NaN if the point has one.
         """
-        parts = [
-            _excess(x, self.lower, self.upper),
-            self.rows.excess(x),
-            np.abs(x - np.round(x))[self.integer == 1],
-        ]
+        whole = x[self.integer == 1]
+        parts = [_excess(x, self.lower, self.upper), self.rows.excess(x), np.abs(whole - np.round(whole))]
         parts += [cone.excess(x) for cone in self.cones]
         parts += [i.rows.excess(x)[np.round(x[i.columns]) == i.active] for i in self.indicators]
         return float(np.max(np.concatenate(parts), initial=0.0))

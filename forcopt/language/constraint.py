@@ -104,9 +104,12 @@ class Constraint:
 
     def relative_violation(self, point: Array) -> Array:
         """The violation, divided by the size of the bound and the constant together where that is above 1."""
+        over = self.violation(point)
+        if not over.any():
+            return over
         low, high = (np.where(np.isfinite(b), np.abs(b), 0.0) for b in (self.lower, self.upper))
         size = np.maximum(low, high) + np.abs(self.expression.constant)
-        return np.asarray(self.violation(point) / np.maximum(1.0, size))
+        return np.asarray(over / np.maximum(1.0, size))
 
     def broadcast_to(self, shape: tuple[int, ...]) -> Constraint:
         """The same rows, repeated along new or unit axes."""

@@ -120,7 +120,8 @@ def violations(model: Model, values: Array) -> dict[str, float]:
         else:
             for row in np.flatnonzero(~(over <= 0)).tolist():
                 note(group.members[row].name, over[row])
-    for relation in model.needed_relations():
+    products_only = all(isinstance(relation, Product) for relation in model.relations)
+    for relation in () if products_only else model.needed_relations():
         if isinstance(relation, AtomRelation):
             name = model.block_of(relation.result_columns[0]).name
             outside = relation.atom.outside([a.evaluate(values) for a in relation.arguments])

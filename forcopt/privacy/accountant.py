@@ -103,7 +103,7 @@ class Accountant:
         Raises
         ------
         BudgetSpentError
-            If a window would be overspent; nothing is entered then.
+            If a window would be overspent; the ledger stays as it was.
         DeclarationError
             For a window that does not exist.
         """

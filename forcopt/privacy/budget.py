@@ -19,9 +19,9 @@ __all__ = ["GDP", "ZCDP", "ApproximateDP", "Budget", "PrivacyBudget", "PureDP", 
 class Budget(Declared):
     """The base of all budgets."""
 
-    @abstractmethod
     def holds(self, profile: Profile) -> bool:
-        """Whether a profile is within the budget."""
+        """Whether a profile is within the budget, up to rounding."""
+        return self.spent(profile) <= self.total * (1 + 1e-12)
 
     @abstractmethod
     def profile(self) -> Profile:
@@ -53,10 +53,6 @@ class PureDP(Budget):
     """
 
     epsilon: float = Field(gt=0.0, allow_inf_nan=False)
-
-    def holds(self, profile: Profile) -> bool:
-        """See `Budget`."""
-        return profile.largest_loss <= self.epsilon * (1 + 1e-12)
 
     def profile(self) -> Profile:
         """See `Budget`."""
@@ -124,10 +120,6 @@ class ZCDP(Budget):
 
     rho: float = Field(gt=0.0, allow_inf_nan=False)
 
-    def holds(self, profile: Profile) -> bool:
-        """See `Budget`."""
-        return profile.rho <= self.rho * (1 + 1e-12)
-
     def profile(self) -> Profile:
         """See `Budget`."""
         return Profile.concentrated(self.rho)
@@ -152,10 +144,6 @@ class GDP(Budget):
     """
 
     mu: float = Field(gt=0.0, allow_inf_nan=False)
-
-    def holds(self, profile: Profile) -> bool:
-        """See `Budget`."""
-        return profile.mu is not None and profile.mu <= self.mu * (1 + 1e-12)
 
     def profile(self) -> Profile:
         """See `Budget`."""

@@ -31,6 +31,7 @@ RESOLUTION = 1e-12
 class CappedLoss(Loss):
     """The subprobability law of a loss on the outcomes whose loss is at most `cap`."""
 
+    has_moments = True
     base: NoiseLoss | AtomLoss
     cap: float
 
@@ -53,11 +54,6 @@ class CappedLoss(Loss):
     def beyond(self) -> float:
         """The mass of the losses above the cap."""
         return float(self.base.tails(np.array([self.cap]))[0][0])
-
-    @property
-    def has_moments(self) -> bool:
-        """Losses are bounded above."""
-        return True
 
     @cached_property
     def _nodes(self) -> tuple[Array, Array]:

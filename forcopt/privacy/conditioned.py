@@ -31,7 +31,7 @@ def can_condition(loss: Loss, count: int) -> bool:
 def conditioned(loss: Loss, count: int, epsilon: float) -> float:
     """The logarithm of delta(epsilon) of `count` draws, 2 or 3, of an even log-concave noise.
 
-    Given the first draws, delta is that of the last one at epsilon minus their losses, in closed form; the
+    Given the first draws, delta is the last one's at epsilon minus their losses, in closed form; the
     mean over the first is by Gauss-Legendre quadrature on panels that shrink towards the kinks of the loss.
     O(700^(count - 1)).
 

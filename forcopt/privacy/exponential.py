@@ -29,7 +29,7 @@ class ExponentialMechanism(Mechanism):
     Notes
     -----
     With `Secure`, OpenDP chooses, by report-noisy-min with exponential noise: "permute and flip", whose
-    expected loss is never above that of the exponential mechanism. With ``Simulated(seed)`` numpy draws from
+    expected loss is never above the exponential mechanism's. With ``Simulated(seed)`` numpy draws from
     the exponential mechanism: candidate h with probability proportional to
     ``exp(-epsilon losses[h] / (2 sensitivity))``. Either way, with probability 1 - beta the loss is at most
     ``2 sensitivity / epsilon * ln(h / beta)`` above the least.

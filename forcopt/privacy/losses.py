@@ -1,6 +1,6 @@
 """Privacy losses: the law of log(P(x) / Q(x)) of a pair of laws, as the tails under both.
 
-A loss L of a pair (P, Q) knows ``P(L > t)`` and ``Q(L > t)``. The hockey-stick divergence is their
+A loss L of a pair (P, Q) gives ``P(L > t)`` and ``Q(L > t)``. The hockey-stick divergence is their
 difference, ``delta(epsilon) = P(L > epsilon) - e^epsilon Q(L > epsilon)``, exactly.
 """
 
@@ -98,6 +98,7 @@ class Loss(ABC):
 class GaussianLoss(Loss):
     """The loss between N(0, 1) and N(mu, 1), itself Gaussian (Dong, Roth and Su 2022)."""
 
+    has_moments = True
     shift: float
 
     def tails(self, t: Array) -> tuple[Array, Array]:
@@ -125,11 +126,6 @@ class GaussianLoss(Loss):
     def mu(self) -> float | None:
         """The shift."""
         return self.shift
-
-    @property
-    def has_moments(self) -> bool:
-        """It has."""
-        return True
 
     def log_moment(self, z: Array) -> Array:
         """See `Loss`."""
@@ -226,7 +222,7 @@ class AtomLoss(Loss):
 def symmetric_loss(one: AtomLoss) -> AtomLoss:
     """The loss whose delta, at each epsilon, is the larger one of a pair (P, Q) and of (Q, P).
 
-    It is that of a pair itself, since the maximum of two convex functions of e^epsilon is convex (Zhu, Dong
+    It belongs to a pair itself, since the maximum of two convex functions of e^epsilon is convex (Zhu, Dong
     and Wang 2022, Proposition 8), and it is symmetric. Its compositions dominate all
     compositions of the two pairs, as when one person moves one number up and another number down. O(n log n).
     """
@@ -361,7 +357,7 @@ class NoiseLoss(Loss):
 
     @property
     def spacing(self) -> float | None:  # type: ignore[override]
-        """As the noise knows it."""
+        """See `Noise`."""
         return self.noise.loss_spacing(self.shift)
 
     def tails(self, t: Array) -> tuple[Array, Array]:
@@ -390,7 +386,7 @@ class NoiseLoss(Loss):
 
     @property
     def has_moments(self) -> bool:
-        """As the noise knows it."""
+        """See `Noise`."""
         return self.noise.has_moments
 
     def log_moment(self, z: Array) -> Array:
@@ -399,7 +395,7 @@ class NoiseLoss(Loss):
 
 
 def sampled_loss(base: Loss, rate: float, added: bool = False) -> Loss:
-    """The loss of a sampled mechanism, see `SampledLoss`; that of a table is a table."""
+    """The loss of a sampled mechanism, see `SampledLoss`; a table stays a table."""
     if not isinstance(base, AtomLoss):
         return SampledLoss(base, rate, added)
     p, q = base.pair
@@ -474,8 +470,8 @@ class SampledLoss(Loss):
 class SubstitutedLoss(Loss):
     """The loss of the pair that dominates a mechanism on a simple random sample, under a substitution.
 
-    It has the hockey-stick divergence of (1 - rate) Q + rate P against Q at epsilon >= 0, and that of P
-    against (1 - rate) P + rate Q below (Zhu, Dong and Wang 2022, Proposition 30).
+    At epsilon >= 0 it has the hockey-stick divergence of (1 - rate) Q + rate P against Q, and below 0 the
+    divergence of P against (1 - rate) P + rate Q (Zhu, Dong and Wang 2022, Proposition 30).
     """
 
     base: Loss

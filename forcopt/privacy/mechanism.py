@@ -304,7 +304,7 @@ class Sampled(Mechanism):
         return self.design.amplify(self.mechanism.profile(), self.population)
 
     def total_variation(self, values: Any) -> float:
-        """See `Channel`: also that of the choice of each record, which has 53 bits."""
+        """See `Channel`; the choice of each record has 53 bits."""
         return self.mechanism.total_variation(values) + len(values) * 2.0**-53
 
     def send(self, values: Any, rng: Randomness) -> Any:

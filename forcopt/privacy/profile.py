@@ -161,7 +161,7 @@ class Profile:
 
     @property
     def largest_loss(self) -> float:
-        """The epsilon of pure privacy; infinite if there is none."""
+        """The epsilon of pure privacy; infinite if losses are unbounded."""
         if not self.directions:
             return 0.0 if self.rho == 0 else inf
         return max(sum(k * loss.pure for loss, k in parts) for parts in self.directions)
@@ -213,7 +213,7 @@ class Profile:
         return reduce(Profile.__matmul__, profiles, Profile.nothing())
 
     def single(self) -> tuple[Loss, Loss]:
-        """The loss of the pair (P, Q) and that of (Q, P), if the profile is that of one mechanism.
+        """The losses of the pairs (P, Q) and (Q, P), if the profile belongs to one mechanism.
 
         Raises
         ------
@@ -223,7 +223,7 @@ class Profile:
         found = [_merged(parts) for parts in self.directions]
         if not found or any(len(parts) != 1 or parts[0][1] != 1 for parts in found):
             raise DeclarationError(
-                "the profile is that of a composition; sample each part, and compose afterwards"
+                "the profile belongs to a composition; sample each part, and compose afterwards"
             )
         first = found[0][0][0]
         return first, found[1][0][0] if len(found) > 1 else first.reversed()

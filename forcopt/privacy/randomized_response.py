@@ -46,7 +46,7 @@ class RandomizedResponse(Mechanism):
     groups: int | None = Field(default=None, ge=2)
 
     def profile(self, distance: int = 1) -> Profile:
-        """The profile of one report; without `groups` that of two, which is the worst."""
+        """The profile of one report; without `groups` for two groups, which is the worst case."""
         if self.groups in (None, 2) or self.epsilon > 700:
             return Profile.of(pure_loss(self.epsilon))
         truth, lie = self._probabilities(self.groups or 2)
@@ -61,7 +61,7 @@ class RandomizedResponse(Mechanism):
         return self._reports(values, self.groups, rng)
 
     def total_variation(self, values: Any) -> float:
-        """See `Channel`: that of the table of 63 bits, once for each report."""
+        """See `Channel`: the deviation of the table of 63 bits, once for each report."""
         return self._turns(self.groups or 2).total_variation * int(np.size(values))
 
     def transition(self, groups: int) -> Array:

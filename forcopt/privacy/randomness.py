@@ -43,7 +43,7 @@ class Secure:
 
 
 class Simulated:
-    """Randomness with a seed: a study of privacy, not privacy, since whoever knows the seed undoes it.
+    """Randomness with a seed: a study of privacy, not privacy, since anybody with the seed undoes it.
 
     Parameters
     ----------

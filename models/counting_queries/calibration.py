@@ -23,6 +23,24 @@ LEAST = -1e3
 def gaussian_shift(epsilon: float, delta: float) -> float:
     """The mu of Gaussian differential privacy that gives exactly (epsilon, delta).
 
+    Parameters
+    ----------
+    epsilon : float
+        Above 0.
+    delta : float
+        Above 0 and below 1; the search is on its logarithm.
+
+    Returns
+    -------
+    float
+        The shift of a Gaussian of standard deviation 1; relative error about 1e-14.
+
+    References
+    ----------
+    Balle and Wang (2018), Theorem 8; Dong, Roth and Su (2022), Corollary 2.13.
+
+    Examples
+    --------
     >>> round(gaussian_shift(1.0, 1e-5), 6)
     0.268051
     """
@@ -72,6 +90,15 @@ def least_size(
         Once the time limit has passed.
     DeclarationError
         If no size up to e^40 times the guess is private enough.
+
+    Examples
+    --------
+    >>> from forcopt.models import CountingQueries
+    >>> from forcopt.privacy import Gaussian
+    >>> p = CountingQueries(queries=16, epsilon=1.0, delta=1e-5)
+    >>> scale = least_size(p, lambda s: Gaussian(scale=s), start=10.0, deadline=Deadline())
+    >>> round(scale, 6), round(4 / gaussian_shift(1.0, 1e-5), 6)
+    (14.922527, 14.922527)
     """
     target = log(problem.delta)
     seen: dict[float, float] = {}

@@ -20,7 +20,7 @@ def needs_delta(problem: CountingQueries, law: str) -> None:
     """Refuse pure privacy for a law whose loss is unbounded."""
     if problem.delta == 0:
         raise DeclarationError(
-            f"delta is 0, and the loss of {law} noise is unbounded: say laplace (p = 1) or k-norm"
+            f"delta is 0, and the loss of {law} noise is unbounded: use laplace (p = 1) or k-norm"
         )
 
 

@@ -50,7 +50,7 @@ def sdp(problem: LinearQueries, model: Model) -> Handles:
     w = problem.workload
     if max(w.shape) > LARGE:
         warn(
-            f"sdp has a cone of order {sum(w.shape)}; beyond {LARGE} queries or counts say fixed-point",
+            f"sdp has a cone of order {sum(w.shape)}; beyond {LARGE} queries or counts use fixed-point",
             stacklevel=2,
         )
     moving = problem.neighbours == "substitute"

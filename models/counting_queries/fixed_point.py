@@ -39,8 +39,8 @@ def fixed_point(
     ``sqrt(u) W sqrt(v)`` is a lower bound on gamma_2, and its singular vectors give the factors
     ``B = W sqrt(v) V S^(-1/2)`` and ``A = S^(1/2) V' / sqrt(v)``, hence an upper bound. At the optimum all
     rows of weight have one norm, and so have all columns, so that u is multiplied by the squared norms of
-    the rows of B, and v by those of the columns of A. For the mean error u stays uniform. One step is an
-    eigendecomposition, O(min(queries, changes)^3).
+    the rows of B, and v by the squared norms of the columns of A. For the mean error u stays uniform. One
+    step is an eigendecomposition, O(min(queries, changes)^3).
 
     Stops at the relative `gap` between the two bounds, and is then optimal up to it.
     """

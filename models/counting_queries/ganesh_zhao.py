@@ -64,7 +64,7 @@ def out_of_range(queries: int, epsilon: float, delta: float, shape: float) -> st
 
 
 def even_shape(problem: CountingQueries) -> int:
-    """The even shape from 4 to log k with the least error in Theorem 17; 4 if there is none."""
+    """The even shape from 4 to log k with the least error in Theorem 17; 4 for log k below 4."""
     candidates = range(4, max(5, int(log(problem.queries)) + 1), 2)
     return min(candidates, key=lambda p: sqrt(p) * log(max(problem.queries, 2)) ** (1 / p))
 

@@ -154,7 +154,7 @@ class LatticeNoise(Problem):
         Returns
         -------
         tuple[Array, Array, Array]
-            The orbit of x, that of x - Delta (-1 if outside of the box), and how many such x there are.
+            The orbits of x and of x - Delta (-1 if outside of the box), and the number of such x.
         """
         index = {tuple(o): i for i, o in enumerate(self.orbits.tolist())}
         r, k = self.radius, self.queries
@@ -336,7 +336,7 @@ def lp(problem: LatticeNoise, model: Model) -> Handles:
 def bracket(problem: LatticeNoise, *, backend: str = "highs", time_limit: float | None = None) -> Outcome:
     """The best law in the box, and a bound for all laws on the lattice.
 
-    The bound lets mass lie beyond the box at cost R + 1 and asks for privacy inside only. So it bounds every
+    The bound lets mass lie beyond the box at cost R + 1 and requires privacy inside only. So it bounds every
     mechanism for whole, unbounded counts.
     """
     deadline = Deadline(time_limit)

@@ -61,7 +61,7 @@ class LinearQueries(Problem):
 
     Notes
     -----
-    The noise has standard deviation ``sigma * s``, with sigma that of the analytic Gaussian mechanism and s
+    The noise has standard deviation ``sigma * s``, with sigma from the analytic Gaussian mechanism and s
     the largest norm of a column of A, or of a difference of two. The least product of s and the largest
     norm of a row of B is the factorization norm gamma_2.
 
@@ -170,7 +170,7 @@ class LinearQueries(Problem):
         Returns
         -------
         Evaluation
-            The error; the violation ``"factorization"``, by which B A misses W on what one person changes
+            The error; the violation ``"factorization"``, by which B A misses W on the changes by one person
             (relatively to its largest entry); metrics ``"factorization norm"``, ``"max"``, ``"mean"`` and
             ``"deviation"``, the standard deviation of the noise.
         """

@@ -40,8 +40,8 @@ class PrivateMechanism(Problem):
     delta : float
         From 0 to below 1.
     prior : array_like, optional
-        The probabilities of the inputs, shape ``(inputs,)``: the expected loss is minimized. Without one,
-        that of the worst input.
+        The probabilities of the inputs, shape ``(inputs,)``: the expected loss is minimized. Without it
+        the loss of the worst input is minimized.
 
     Raises
     ------
@@ -158,7 +158,7 @@ def lp(problem: PrivateMechanism, model: Model) -> Handles:
     """One probability for each input and output; for delta above 0 one slack for each neighbour and output.
 
     The worst set of outputs for two neighbours is that where ``P[d] > e^epsilon P[d']``, so that the slacks
-    say exactly that no set breaks privacy. N O + 2 E O variables.
+    express exactly that no set breaks privacy. N O + 2 E O variables.
 
     Returns
     -------
@@ -169,7 +169,7 @@ def lp(problem: PrivateMechanism, model: Model) -> Handles:
     model.subject_to(matrix.sum(axis=1) == 1, name=model.unused_name("probabilities"))
     one, other = problem.ordered.T
     factor = exp(-problem.epsilon)  # below 1: no coefficient overflows
-    half = exp(-problem.epsilon / 2)  # excess has a unit between those of the two probabilities
+    half = exp(-problem.epsilon / 2)  # the unit of excess lies between the units of the two probabilities
     excess = None
     if len(one) and problem.delta > 0:
         excess = model.variable(model.unused_name("excess"), (len(one), problem.loss.shape[1]), lower=0)
@@ -209,8 +209,8 @@ def _repaired(problem: PrivateMechanism, matrix: Array) -> Array:
     """Mix a matrix that breaks privacy by a solver's tolerance with the uniform one.
 
     An error of the solver counts ``e^epsilon`` fold, and the uniform matrix makes up for it ``e^epsilon - 1``
-    fold, so that its share is as small as the tolerance. A matrix that needs more than `SHARE` of it is left
-    as it is.
+    fold, so that its share is as small as the tolerance. A matrix that needs more than `SHARE` of it is not
+    changed.
     """
     uniform = 1 / matrix.shape[1]
 

@@ -48,7 +48,7 @@ class CountingQueries(Problem):
     Notes
     -----
     The loss of an even log-concave law grows with the shift of each coordinate, the others being given, so
-    that the worst change is all ones, and the privacy profile is that of a k-fold composition.
+    that the worst change is all ones, and the privacy profile is the profile of a k-fold composition.
 
     References
     ----------
@@ -144,7 +144,7 @@ class CountingQueries(Problem):
         counts : array_like
             Shape ``(queries,)``.
         rng : Secure or Simulated
-            `Secure` by default; with ``Simulated(seed)`` the release is a simulation, and says so.
+            `Secure` by default; with ``Simulated(seed)`` the release is a simulation, and marked as one.
 
         Raises
         ------
@@ -164,7 +164,7 @@ class CountingQueries(Problem):
         if not isinstance(law, Noise | KNorm):
             raise DeclarationError(f"the decision is {law!r}; it must be a noise of forcopt.privacy")
         if self.whole and (isinstance(law, KNorm) or not law.whole):
-            raise DeclarationError(f"{type(law).__name__} is real noise; whole=True asks for a whole one")
+            raise DeclarationError(f"{type(law).__name__} is real noise; whole=True needs whole noise")
         if isinstance(law, Staircase):
             raise DeclarationError(
                 "Staircase is not log-concave, so that its worst change of several numbers is not known"

@@ -19,7 +19,7 @@ from forcopt.problem import Outcome
 __all__ = ["SparseVector", "sparse_vector"]
 
 INERT = 1e-9
-"""A probability of any correction that is below this is none."""
+"""A smaller probability of any correction counts as 0."""
 
 
 class SparseVector(Declared):
@@ -36,9 +36,20 @@ class SparseVector(Declared):
 
     Notes
     -----
-    An absolute value above the noisy threshold is answered with fresh Laplace noise, others with 0. The
-    constants are those of the book for delta above 0, from memory of its text, checked by their own
-    arithmetic: ``sqrt(32 c log(2 / delta)) / epsilon_i`` with ``epsilon_1 : epsilon_2 = sqrt(512) : 2``.
+    An absolute value above the noisy threshold is answered with fresh Laplace noise, others with 0. For delta
+    above 0 the scales are ``sqrt(32 c log(2 / delta)) / epsilon_i`` with
+    ``epsilon_1 : epsilon_2 = sqrt(512) : 2``.
+
+    References
+    ----------
+    Dwork and Roth (2014), The algorithmic foundations of differential privacy, Algorithm 3 (NumericSparse).
+
+    Examples
+    --------
+    >>> technique = SparseVector(corrections=1, threshold=500.0, epsilon=1.0, delta=0.1)
+    >>> noise = np.array([[0.0, 0.0, 2000.0, 0.0]])
+    >>> np.flatnonzero(technique.estimate(noise, np.random.default_rng(0))).tolist()
+    [2]
     """
 
     corrections: int = Field(ge=0)
@@ -54,7 +65,20 @@ class SparseVector(Declared):
         return base / (sqrt(512) / whole * self.epsilon), base / (2 / whole * self.epsilon)
 
     def estimate(self, noise: Array, generator: np.random.Generator) -> Array:
-        """The answers for rows of realised noise, shape ``(rows, k)``; simulated."""
+        """Simulate the answers.
+
+        Parameters
+        ----------
+        noise : Array
+            Rows of realised noise, shape ``(rows, k)``.
+        generator : numpy.random.Generator
+            Of the technique's own noise.
+
+        Returns
+        -------
+        Array
+            An estimate of each entry, 0 where it is not corrected; shape ``(rows, k)``.
+        """
         out = np.zeros_like(noise)
         if self.corrections == 0:
             return out
@@ -84,10 +108,39 @@ def sparse_vector(
 ) -> Outcome:
     """The composed mechanism of Theorem 20, with half of epsilon and a third of delta for the noise.
 
-    Where no entry reaches the threshold the decision is the noise alone, which is all that the mechanism
-    adds then; the message says so. With the paper's multiplier 12 this is the case for every
-    k up to e^12000. A multiplier at which entries would be corrected is refused: the corrected law
-    is not one of independent noise; simulate it with `SparseVector`. It takes no time worth a limit.
+    It takes no time worth a limit.
+
+    Parameters
+    ----------
+    problem : CountingQueries
+        With at least 16 queries, so that log log k is above 1.
+    t : float
+        The error is above the bound with probability ``exp(-log^t k)`` at most.
+    multiplier : float
+        Of the threshold; 12 in the paper.
+    shape : int, optional
+        Even; by default the one with the least error in Theorem 17.
+    time_limit : float, optional
+        Not needed.
+
+    Returns
+    -------
+    Outcome
+        The noise alone, if no entry reaches the threshold; the message gives the reason. With multiplier 12
+        this holds for every k up to e^12000.
+
+    Raises
+    ------
+    DeclarationError
+        Outside of the theorem's range, naming the condition; and for a multiplier at which entries would be
+        corrected, since the corrected noise is not independent: simulate it with `SparseVector`.
+
+    Examples
+    --------
+    >>> from forcopt.models import CountingQueries
+    >>> s = CountingQueries(queries=10**5, epsilon=1.0, delta=1e-6).solve("sparse-vector")
+    >>> s.message
+    'sparse vector is inert at these constants (chance 0): no entry is corrected'
     """
     k, epsilon, delta = problem.queries, problem.epsilon, problem.delta
     if k < 16:
@@ -118,5 +171,5 @@ def sparse_vector(
     why = f"c = {4 * k / log(k) ** (2 + 2 * t):.3g} < 1" if not corrections else f"chance {chance:.2g}"
     return Outcome(
         law,
-        message=f"sparse vector is inert at these constants ({why}): nothing is corrected",
+        message=f"sparse vector is inert at these constants ({why}): no entry is corrected",
     )

@@ -23,6 +23,7 @@ from forcopt.privacy import (
     Gaussian,
     GeneralizedGaussian,
     Laplace,
+    Mechanism,
     PoissonSample,
     PureDP,
     RandomizedResponse,
@@ -218,6 +219,16 @@ def test_windows_overlap():
         Accountant(PureDP(1.0)).spend(AdditiveMechanism(Gaussian(scale=8.0)))
 
 
+class Count(Mechanism):
+    """The number of records, with Laplace noise."""
+
+    def profile(self, distance=1):
+        return Laplace(scale=0.5).profile(distance)
+
+    def send(self, values, rng):
+        return AdditiveMechanism(Laplace(scale=0.5)).send([float(len(values))], rng)
+
+
 # -- audits ------------------------------------------------------------------------------------------------
 
 
@@ -229,6 +240,15 @@ def test_windows_overlap():
         (calibrate(Gaussian, ApproximateDP(1.0, 0.05)), ([0.0], [1.0]), 1.0, 0.05),
         (calibrate(BoundedNoise, ApproximateDP(1.0, 0.05), power=2.0), ([0.0], [1.0]), 1.0, 0.05),
         (AdditiveMechanism(Staircase(epsilon=1.0)), ([0.0], [1.0]), 1.0, 0.0),
+        (calibrate(DiscreteGaussian, ApproximateDP(1.0, 0.05)), ([0], [1]), 1.0, 0.05),
+        (calibrate(GeneralizedGaussian, ApproximateDP(1.0, 0.05), shape=4.0), ([0.0], [1.0]), 1.0, 0.05),
+        (AdditiveMechanism(TabulatedNoise([0.05, 0.3, 0.3, 0.3, 0.05])), ([0], [1]), 1.8, 0.05),
+        (
+            Count().on(PoissonSample(rate=0.5)),
+            (np.zeros(3), np.zeros(4)),
+            np.log(1 + 0.5 * np.expm1(2.0)),
+            0.0,
+        ),
         (RandomizedResponse(1.0, groups=3), (np.array([0]), np.array([2])), 1.0, 0.0),
         (ExponentialMechanism(epsilon=1.0), ([0.0, 1.0], [1.0, 0.0]), 1.0, 0.0),
         (AdditiveMechanism(Laplace(scale=1.0)) >> np.round, ([0.0], [1.0]), 1.0, 0.0),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from math import floor, inf
+from math import floor, inf, isfinite
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -219,6 +219,8 @@ class Noise(Declared):
 
     def loss_span(self, shift: float) -> tuple[float, float]:
         """The range of the finite losses, but for tails below 1e-60."""
+        if isfinite(most := self.pure(shift)):
+            return -most, most
         ends = np.array([float(self.quantile(TINY)), shift - float(self.quantile(TINY))])
         losses = self.log_density(ends) - self.log_density(ends - shift)
         return float(losses[1]), float(losses[0])
@@ -228,7 +230,7 @@ class Noise(Declared):
         return None
 
     def pure(self, shift: float) -> float:
-        """The largest loss; infinite if there is none."""
+        """The largest loss; infinite if losses are unbounded."""
         return inf
 
     def rho(self, shift: float) -> float:

@@ -85,12 +85,6 @@ class DiscreteGaussian(Noise):
         """See `Noise`: losses are ``shift (shift - 2 x) / (2 scale^2)``."""
         return np.ceil(shift / 2 - t * self.scale**2 / shift) - 1
 
-    def loss_span(self, shift: float) -> tuple[float, float]:
-        """See `Noise`."""
-        reach = len(self._half[0])
-        step = shift / self.scale**2
-        return -step * (reach + shift / 2), step * (reach + shift / 2)
-
     def loss_spacing(self, shift: float) -> float | None:
         """Losses are multiples of ``shift / (2 scale^2)``."""
         return shift / (2 * self.scale**2)
@@ -102,4 +96,4 @@ class DiscreteGaussian(Noise):
     def _check_shift(self, shift: float) -> None:
         super()._check_shift(shift)
         if shift > 1e6 * self.scale:
-            raise DeclarationError(f"shift is {shift}, over a million scales; nothing is private there")
+            raise DeclarationError(f"shift is {shift}, over a million scales; the noise hides nothing there")

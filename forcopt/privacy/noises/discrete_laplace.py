@@ -73,10 +73,6 @@ class DiscreteLaplace(Noise):
         inside = np.ceil((shift - t * self.scale) / 2) - 1
         return np.where(t >= most, -np.inf, np.where(t < -most, np.inf, inside))
 
-    def loss_span(self, shift: float) -> tuple[float, float]:
-        """See `Noise`."""
-        return -shift / self.scale, shift / self.scale
-
     def loss_spacing(self, shift: float) -> float | None:
         """``1 / scale``: losses are ``(shift - 2 x) / scale`` between the two ends."""
         return 1 / self.scale

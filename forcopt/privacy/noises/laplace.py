@@ -89,10 +89,6 @@ class Laplace(Noise):
         most = shift / self.scale
         return np.where(t >= most, -np.inf, np.where(t < -most, np.inf, (shift - t * self.scale) / 2))
 
-    def loss_span(self, shift: float) -> tuple[float, float]:
-        """See `Noise`."""
-        return -shift / self.scale, shift / self.scale
-
     def pure(self, shift: float) -> float:
         """``shift / scale``."""
         return shift / self.scale

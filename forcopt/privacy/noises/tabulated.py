@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from math import floor, inf
+from math import floor
 from typing import Any, ClassVar
 
 import numpy as np
@@ -53,7 +53,7 @@ class TabulatedNoise(Noise):
         if self.first is None and len(self.probabilities) % 2 == 0:
             raise DeclarationError(
                 f"TabulatedNoise: probabilities has {len(self.probabilities)} entries, so no middle; "
-                "say first"
+                "give first"
             )
 
     @property
@@ -130,7 +130,3 @@ class TabulatedNoise(Noise):
     def _pair(self, shift: int) -> tuple[Array, Array]:
         gap = np.zeros(shift)
         return np.concatenate([self.law, gap]), np.concatenate([gap, self.law])
-
-    def pure(self, shift: float) -> float:
-        """Infinite: the ends of the table are possible for one input only."""
-        return inf

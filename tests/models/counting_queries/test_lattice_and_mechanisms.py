@@ -1,8 +1,10 @@
 import math
-from itertools import product
+from fractions import Fraction
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.optimize import linprog
 
 import forcopt as fo
@@ -100,6 +102,47 @@ def test_brackets_hold():
         assert s.bound <= s.objective + 1e-7
         values, mass = s.decision.marginal()
         assert len(values) == 2 * radius + 1 and mass.sum() <= 1 + 1e-9
+
+
+def test_three_counts_are_bracketed_in_exact_arithmetic():
+    """Multipliers of the relaxed program, as rationals, prove a bound for all laws on the lattice.
+
+    For any ``u >= 0`` on the pairs the bound is ``min_i (cost_i + (G' u)_i) - delta sum_j max u_j`` with the
+    rows G of the privacy of changes by j ones; e is a rational number to 50 digits.
+    """
+    p = LatticeNoise(queries=3, epsilon=1.0, delta=0.01, radius=14)
+    e = Fraction("2.71828182845904523536028747135266249775724709369995")
+    n, sizes = len(p.orbits), p.sizes
+    changes = [[part[y >= 0] for part in (x, y, many)] for x, y, many in map(p.changes, (1, 2, 3))]
+    counts = [len(x) for x, _, _ in changes]
+    x, y, many = (np.concatenate(parts) for parts in zip(*changes, strict=True))
+    pairs = np.arange(len(x))
+    place = (np.tile(pairs, 3), np.concatenate([x, y, n + 1 + pairs]))
+    entries = np.concatenate([many / sizes[x], -math.e * many / sizes[y], -np.ones(len(x))])
+    private = sp.csr_array((entries, place), shape=(len(x), n + 1 + len(x)))
+    budgets = sp.csr_array((np.ones(len(x)), (np.repeat(np.arange(3), counts), n + 1 + pairs)))
+    costs = [*map(int, p.norms), p.radius + 1]
+    mass = np.append(np.ones(n + 1), np.zeros(len(x)))[None]
+    right = np.append(np.zeros(len(x)), np.full(3, 10.0))  # a mass of 1000
+    found = linprog(
+        np.append(costs, np.zeros(len(x))),
+        sp.vstack([private, budgets]),
+        right,
+        mass,
+        [1000.0],
+        method="highs",
+    )
+    u = [Fraction(max(0.0, -float(v))) for v in found.ineqlin.marginals[: len(x)]]
+    slopes = [Fraction(c) for c in costs]
+    for i, j, times, v in zip(x.tolist(), y.tolist(), many.tolist(), u, strict=True):
+        slopes[i] += v * int(times) / int(sizes[i])
+        slopes[j] -= v * e * int(times) / int(sizes[j])
+    ends = np.cumsum([0, *counts])
+    worst = sum(max(u[a:b]) for a, b in pairwise(ends))
+    bound = min(slopes) - Fraction(1, 100) * worst
+    assert Fraction("2.746216") < bound < Fraction("2.746217")
+    s = p.solve()
+    assert float(bound) <= s.objective <= float(bound) + 1e-6 and s.evaluation.feasible
 
 
 def test_bad_lattices():
