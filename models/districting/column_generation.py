@@ -34,6 +34,7 @@ from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.only_plan import only_plan
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
+from forcopt.models.districting.short_districts import plan_of_short_districts
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -50,6 +51,15 @@ _ROUND = 3000
 
 _MOST = 300_000
 """The integer program takes at most this number of districts."""
+
+_FEW = 4
+"""Plans of up to this number of districts are made of all their districts but the longest."""
+
+_SHORT = 40_000
+"""The list of these districts holds at most this number."""
+
+_MARGIN = 0.05
+"""Pricing first seeks reduced costs below minus this share of the mean boundary, by a smaller search."""
 
 _FIRST = 1000
 """The first list holds at most this number of districts; before a longer list, the bound is improved."""
@@ -174,6 +184,7 @@ class _Run:
         if plan is not None:
             self.beat = 2 * arrays.cut_cost(plan.labels)
         self.low = self.linear = 0.0
+        self.least = 0  # no district costs less
         self.prizes, self.fee = np.zeros(arrays.size), 0.0
         # How many districts have each window of populations.
         self.windows = Counter(tuple(window) for window in problem.windows.tolist())
@@ -222,7 +233,7 @@ class _Run:
     ) -> Iterator[tuple[Array, Array]]:
         """Districts and the costs of their boundaries, where these exceed the prizes by at most `threshold`.
 
-        With a `cap`, districts that cost more may be missing. `cut_short` tells whether more branches than
+        With a `cap`, districts that cost more are left out. `cut_short` tells whether more branches than
         `branches` were needed.
         """
         self.cut_short = False
@@ -307,6 +318,7 @@ class _Run:
 
             try:
                 for least in self.cycles.least_cost(pause):
+                    self.least = max(self.least, least)
                     self.low = max(self.low, min(float(k * least), self.beat))
                     self.note()
                     if self.settled:
@@ -343,10 +355,13 @@ class _Run:
         def price(dual: Duals) -> Pricing:
             prizes, fee = dual(cover), float(dual(count))
             tiny = 1e-4 * self.beat / k
-            for cap in (self.usual, None) if self.cycles is not None else (None,):
+            rounds = [(None, tiny)]
+            if self.cycles is not None:
+                rounds = [(self.usual, tiny), (None, _MARGIN * self.beat / k), (None, tiny)]
+            for cap, margin in rounds:
                 found: list[Column] = []
-                least, complete = -tiny, cap is None
-                for some, paid in self.districts(fee - tiny, prizes, cap=cap):
+                least, complete = -margin, cap is None
+                for some, paid in self.districts(fee - margin, prizes, cap=cap):
                     self.pause()
                     reduced = paid - some @ prizes - fee
                     least = min(least, float(reduced.min(initial=0.0)))
@@ -358,12 +373,18 @@ class _Run:
                         break
                 if found and cap is not None:
                     return Pricing(found, -np.inf)
-            linear = float(prizes.sum()) + k * (fee + least)
-            if complete and linear > self.linear:
-                self.linear, self.prizes, self.fee = linear, prizes, fee + least
+                if complete:
+                    improve(prizes, fee + least)
+                if found or self.settled:
+                    break
+            return Pricing([] if self.settled else found, least if complete else -np.inf)
+
+        def improve(prizes: Array, fee: float) -> None:
+            linear = float(prizes.sum()) + k * fee
+            if linear > self.linear:
+                self.linear, self.prizes, self.fee = linear, prizes, fee
                 self.low = max(self.low, linear)
                 self.note()
-            return Pricing([] if self.settled else found, least if complete else -np.inf)
 
         self.pause()
         found = generate(model, price, self.backend, total=k, time_limit=self.left()).columns
@@ -378,6 +399,9 @@ class _Run:
     def list_and_choose(self, branches: int) -> None:
         """Seek plans below a target, and raise it, until the bound meets the best plan or it takes long."""
         slack = 1.0  # by how much the target exceeds the linear bound
+        plain = not self.problem.side_constraints and not self.problem.unequal_seats
+        if plain and self.cycles is not None and 3 <= self.problem.districts <= _FEW and self.all_but_one():
+            return
         while not self.settled:
             least = 2 * ceil(self.low / 2 - _ROUNDING)
             target = min(self.beat - 2, max(least, 2 * int((self.linear + slack) / 2)))
@@ -393,6 +417,44 @@ class _Run:
             self.low = max(self.low, min(self.beat, target + 2))
             self.note()
             slack = 1.5 * (target - self.linear)
+
+    def all_but_one(self) -> bool:
+        """Settle all plans that cost less than the best one, if the list of short districts is not too long.
+
+        All districts of a plan cost at least the least cost of a district. So its longest but one costs at
+        most half of the rest of the cost.
+        """
+        target, k = self.beat - 2, self.problem.districts
+        sets, costs = [np.zeros((0, self.graph.size), np.bool_)], [np.zeros(0, np.int64)]
+        cap = (target - (k - 2) * self.least) // 2
+        try:
+            for some, paid in self.districts(self.fee + target - self.linear, self.prizes, cap=cap):
+                sets.append(some)
+                costs.append(paid)
+                if sum(map(len, sets)) > _SHORT:
+                    return False
+        except MemoryError:
+            return False
+        districts, paid = np.concatenate(sets), np.concatenate(costs)
+        low, high = self.problem.population_bounds
+        plan = plan_of_short_districts(
+            self.graph,
+            districts,
+            paid,
+            (paid - districts @ self.prizes - self.fee).clip(min=0),
+            k,
+            low,
+            high,
+            target,
+            target - self.linear,
+            self.pause,
+        )
+        if plan is not None:
+            self.plan = Plan.of(self.problem, [self.order[part].tolist() for part in plan])
+            self.beat = 2 * self.problem.arrays.cut_cost(self.plan.labels)
+        self.low = float(self.beat)
+        self.note()
+        return True
 
     def best_of(self, sets: Array, costs: Array, target: int) -> None:
         """The best plan of at most the target's cost made of these districts, if there is one."""
