@@ -43,6 +43,12 @@ __all__ = ["column_generation"]
 _POOL = 10
 """The first master program holds about this number of districts for each node."""
 
+_LISTED = 40
+"""The list that is priced first holds about this multiple of that number."""
+
+_SOME = 300
+"""So many districts of the list join the master program at a time."""
+
 _ENTRIES = 2_000_000
 """The first master program has at most about this number of coefficients: solvers read it without a clock."""
 
@@ -185,6 +191,7 @@ class _Run:
             self.beat = 2 * arrays.cut_cost(plan.labels)
         self.low = self.linear = 0.0
         self.least = 0  # no district costs less
+        self.listed = np.zeros((0, 0), np.uint8), np.zeros(0, np.int64)  # bits of districts, and costs
         self.prizes, self.fee = np.zeros(arrays.size), 0.0
         # How many districts have each window of populations.
         self.windows = Counter(tuple(window) for window in problem.windows.tolist())
@@ -291,13 +298,27 @@ class _Run:
             for some, paid in self.districts(threshold):
                 sets.append(some)
                 costs.append(paid)
-                if sum(map(len, sets)) > 20 * wanted:
+                if sum(map(len, sets)) > _LISTED * wanted:
                     break
             if sum(map(len, sets)) >= wanted or threshold > self.beat:
                 pool, paid = np.concatenate(sets), np.concatenate(costs)
-                step = 1 + int(pool.sum()) // _ENTRIES
+                self.listed = np.packbits(pool, axis=1), paid
+                step = 1 + max(int(pool.sum()) // _ENTRIES, len(pool) // (2 * wanted))
                 return pool[::step], paid[::step]
             threshold *= 1.2
+
+    def from_list(self, prizes: Array, fee: float, tiny: float) -> tuple[Array, Array]:
+        """Districts of the first list with the least reduced costs, if these are below ``-tiny``."""
+        bits, costs = self.listed
+        by_byte = np.zeros(8 * bits.shape[1])
+        by_byte[: self.graph.size] = prizes
+        sums = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) @ by_byte.reshape(-1, 8).T
+        reduced = costs - fee
+        for i, column in enumerate(bits.T):
+            reduced = reduced - sums[column, i]
+        best = np.argsort(reduced)[:_SOME]
+        best = best[reduced[best] < -tiny]
+        return np.unpackbits(bits[best], axis=1, count=self.graph.size).astype(np.bool_), costs[best]
 
     def solve(self) -> None:
         """Bound and list in turn: a closer bound leaves fewer districts, but costs more to find.
@@ -355,7 +376,17 @@ class _Run:
         def price(dual: Duals) -> Pricing:
             prizes, fee = dual(cover), float(dual(count))
             tiny = 1e-4 * self.beat / k
-            rounds = [(None, tiny)]
+
+            def columns(sets: Array, costs: Array) -> list[Column]:
+                return [
+                    Column(float(cost), {cover: members.astype(float), count: 1.0}, data=members)
+                    for members, cost in zip(sets, costs.tolist(), strict=True)
+                ]
+
+            known = columns(*self.from_list(prizes, fee, tiny))
+            if known:
+                return Pricing(known, -np.inf)
+            rounds: list[tuple[int | None, float]] = [(None, tiny)]
             if self.cycles is not None:
                 rounds = [(self.usual, tiny), (None, _MARGIN * self.beat / k), (None, tiny)]
             for cap, margin in rounds:
@@ -365,9 +396,7 @@ class _Run:
                     self.pause()
                     reduced = paid - some @ prizes - fee
                     least = min(least, float(reduced.min(initial=0.0)))
-                    for members, cost in zip(some, paid.tolist(), strict=True):
-                        ones = {cover: members.astype(float), count: 1.0}
-                        found.append(Column(float(cost), ones, data=members))
+                    found += columns(some, paid)
                     if len(found) > _ROUND:
                         complete = False
                         break
