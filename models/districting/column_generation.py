@@ -34,6 +34,7 @@ from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.only_plan import only_plan
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
+from forcopt.models.districting.short_districts import plan_of_short_districts
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -41,6 +42,12 @@ __all__ = ["column_generation"]
 
 _POOL = 10
 """The first master program holds about this number of districts for each node."""
+
+_LISTED = 40
+"""The list that is priced first holds about this multiple of that number."""
+
+_SOME = 300
+"""So many districts of the list join the master program at a time."""
 
 _ENTRIES = 2_000_000
 """The first master program has at most about this number of coefficients: solvers read it without a clock."""
@@ -50,6 +57,15 @@ _ROUND = 3000
 
 _MOST = 300_000
 """The integer program takes at most this number of districts."""
+
+_FEW = 4
+"""Plans of up to this number of districts are made of all their districts but the longest."""
+
+_SHORT = 40_000
+"""The list of these districts holds at most this number."""
+
+_MARGIN = 0.05
+"""Pricing first seeks reduced costs below minus this share of the mean boundary, by a smaller search."""
 
 _FIRST = 1000
 """The first list holds at most this number of districts; before a longer list, the bound is improved."""
@@ -174,6 +190,8 @@ class _Run:
         if plan is not None:
             self.beat = 2 * arrays.cut_cost(plan.labels)
         self.low = self.linear = 0.0
+        self.least = 0  # no district costs less
+        self.listed = np.zeros((0, 0), np.uint8), np.zeros(0, np.int64)  # bits of districts, and costs
         self.prizes, self.fee = np.zeros(arrays.size), 0.0
         # How many districts have each window of populations.
         self.windows = Counter(tuple(window) for window in problem.windows.tolist())
@@ -222,7 +240,7 @@ class _Run:
     ) -> Iterator[tuple[Array, Array]]:
         """Districts and the costs of their boundaries, where these exceed the prizes by at most `threshold`.
 
-        With a `cap`, districts that cost more may be missing. `cut_short` tells whether more branches than
+        With a `cap`, districts that cost more are left out. `cut_short` tells whether more branches than
         `branches` were needed.
         """
         self.cut_short = False
@@ -280,13 +298,27 @@ class _Run:
             for some, paid in self.districts(threshold):
                 sets.append(some)
                 costs.append(paid)
-                if sum(map(len, sets)) > 20 * wanted:
+                if sum(map(len, sets)) > _LISTED * wanted:
                     break
             if sum(map(len, sets)) >= wanted or threshold > self.beat:
                 pool, paid = np.concatenate(sets), np.concatenate(costs)
-                step = 1 + int(pool.sum()) // _ENTRIES
+                self.listed = np.packbits(pool, axis=1), paid
+                step = 1 + max(int(pool.sum()) // _ENTRIES, len(pool) // (2 * wanted))
                 return pool[::step], paid[::step]
             threshold *= 1.2
+
+    def from_list(self, prizes: Array, fee: float, tiny: float) -> tuple[Array, Array]:
+        """Districts of the first list with the least reduced costs, if these are below ``-tiny``."""
+        bits, costs = self.listed
+        by_byte = np.zeros(8 * bits.shape[1])
+        by_byte[: self.graph.size] = prizes
+        sums = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) @ by_byte.reshape(-1, 8).T
+        reduced = costs - fee
+        for i, column in enumerate(bits.T):
+            reduced = reduced - sums[column, i]
+        best = np.argsort(reduced)[:_SOME]
+        best = best[reduced[best] < -tiny]
+        return np.unpackbits(bits[best], axis=1, count=self.graph.size).astype(np.bool_), costs[best]
 
     def solve(self) -> None:
         """Bound and list in turn: a closer bound leaves fewer districts, but costs more to find.
@@ -307,6 +339,7 @@ class _Run:
 
             try:
                 for least in self.cycles.least_cost(pause):
+                    self.least = max(self.least, least)
                     self.low = max(self.low, min(float(k * least), self.beat))
                     self.note()
                     if self.settled:
@@ -343,27 +376,44 @@ class _Run:
         def price(dual: Duals) -> Pricing:
             prizes, fee = dual(cover), float(dual(count))
             tiny = 1e-4 * self.beat / k
-            for cap in (self.usual, None) if self.cycles is not None else (None,):
+
+            def columns(sets: Array, costs: Array) -> list[Column]:
+                return [
+                    Column(float(cost), {cover: members.astype(float), count: 1.0}, data=members)
+                    for members, cost in zip(sets, costs.tolist(), strict=True)
+                ]
+
+            known = columns(*self.from_list(prizes, fee, tiny))
+            if known:
+                return Pricing(known, -np.inf)
+            rounds: list[tuple[int | None, float]] = [(None, tiny)]
+            if self.cycles is not None:
+                rounds = [(self.usual, tiny), (None, _MARGIN * self.beat / k), (None, tiny)]
+            for cap, margin in rounds:
                 found: list[Column] = []
-                least, complete = -tiny, cap is None
-                for some, paid in self.districts(fee - tiny, prizes, cap=cap):
+                least, complete = -margin, cap is None
+                for some, paid in self.districts(fee - margin, prizes, cap=cap):
                     self.pause()
                     reduced = paid - some @ prizes - fee
                     least = min(least, float(reduced.min(initial=0.0)))
-                    for members, cost in zip(some, paid.tolist(), strict=True):
-                        ones = {cover: members.astype(float), count: 1.0}
-                        found.append(Column(float(cost), ones, data=members))
+                    found += columns(some, paid)
                     if len(found) > _ROUND:
                         complete = False
                         break
                 if found and cap is not None:
                     return Pricing(found, -np.inf)
-            linear = float(prizes.sum()) + k * (fee + least)
-            if complete and linear > self.linear:
-                self.linear, self.prizes, self.fee = linear, prizes, fee + least
+                if complete:
+                    improve(prizes, fee + least)
+                if found or self.settled:
+                    break
+            return Pricing([] if self.settled else found, least if complete else -np.inf)
+
+        def improve(prizes: Array, fee: float) -> None:
+            linear = float(prizes.sum()) + k * fee
+            if linear > self.linear:
+                self.linear, self.prizes, self.fee = linear, prizes, fee
                 self.low = max(self.low, linear)
                 self.note()
-            return Pricing([] if self.settled else found, least if complete else -np.inf)
 
         self.pause()
         found = generate(model, price, self.backend, total=k, time_limit=self.left()).columns
@@ -378,6 +428,9 @@ class _Run:
     def list_and_choose(self, branches: int) -> None:
         """Seek plans below a target, and raise it, until the bound meets the best plan or it takes long."""
         slack = 1.0  # by how much the target exceeds the linear bound
+        plain = not self.problem.side_constraints and not self.problem.unequal_seats
+        if plain and self.cycles is not None and 3 <= self.problem.districts <= _FEW and self.all_but_one():
+            return
         while not self.settled:
             least = 2 * ceil(self.low / 2 - _ROUNDING)
             target = min(self.beat - 2, max(least, 2 * int((self.linear + slack) / 2)))
@@ -393,6 +446,44 @@ class _Run:
             self.low = max(self.low, min(self.beat, target + 2))
             self.note()
             slack = 1.5 * (target - self.linear)
+
+    def all_but_one(self) -> bool:
+        """Settle all plans that cost less than the best one, if the list of short districts is not too long.
+
+        All districts of a plan cost at least the least cost of a district. So its longest but one costs at
+        most half of the rest of the cost.
+        """
+        target, k = self.beat - 2, self.problem.districts
+        sets, costs = [np.zeros((0, self.graph.size), np.bool_)], [np.zeros(0, np.int64)]
+        cap = (target - (k - 2) * self.least) // 2
+        try:
+            for some, paid in self.districts(self.fee + target - self.linear, self.prizes, cap=cap):
+                sets.append(some)
+                costs.append(paid)
+                if sum(map(len, sets)) > _SHORT:
+                    return False
+        except MemoryError:
+            return False
+        districts, paid = np.concatenate(sets), np.concatenate(costs)
+        low, high = self.problem.population_bounds
+        plan = plan_of_short_districts(
+            self.graph,
+            districts,
+            paid,
+            (paid - districts @ self.prizes - self.fee).clip(min=0),
+            k,
+            low,
+            high,
+            target,
+            target - self.linear,
+            self.pause,
+        )
+        if plan is not None:
+            self.plan = Plan.of(self.problem, [self.order[part].tolist() for part in plan])
+            self.beat = 2 * self.problem.arrays.cut_cost(self.plan.labels)
+        self.low = float(self.beat)
+        self.note()
+        return True
 
     def best_of(self, sets: Array, costs: Array, target: int) -> None:
         """The best plan of at most the target's cost made of these districts, if there is one."""

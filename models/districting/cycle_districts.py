@@ -102,6 +102,8 @@ class CycleDistricts:
             One for each vertex.
         pause : callable, optional
             Called many times a second; it may raise an exception.
+        cap : int, optional
+            The greatest cost of a boundary.
 
         Yields
         ------
@@ -111,20 +113,23 @@ class CycleDistricts:
             The costs of their boundaries.
         """
         most = self._most(threshold, prizes)
-        if cap is not None and cap < most:
-            yield from self.simple.sets(cap, prizes, threshold, pause=pause)
-            return
+        most = most if cap is None else min(most, cap)
         if most >= 0:
             yield from self.simple.sets(most, prizes, threshold, pause=pause)
-        yield from self.split(threshold, prizes, pause)
+        yield from self.split(threshold, prizes, pause, cap)
 
     def split(
-        self, threshold: float, prizes: Array, pause: Callable[[], None] | None = None
+        self,
+        threshold: float,
+        prizes: Array,
+        pause: Callable[[], None] | None = None,
+        cap: int | None = None,
     ) -> Iterator[tuple[Array, Array]]:
         """Give the districts among them whose complement is disconnected; as `sets`."""
         if self.unions is None:
             return
         budget, most = threshold + float(prizes.sum()) + 1e-6, self._most(threshold, prizes)
+        most = most if cap is None else min(most, cap)
         # Bonds are disjoint, so the prizes of the others sum to at least the sum of the negative prizes.
         below = float(prizes.clip(max=0).sum())
         # Beside a bond of j districts and S, the other bonds hold the rest of the weight.

@@ -17,6 +17,7 @@ from forcopt.errors import DeclarationError
 from forcopt.models import Districting
 from forcopt.models.districting import CannotLink, CutLimit, Fixed, MustLink, Plan
 from forcopt.models.districting.cycle_districts import CycleDistricts
+from forcopt.models.districting.short_districts import plan_of_short_districts
 
 EXACT = ["set-partitioning", "frontier", "sphere-cut", "column-generation"]
 COUNTING = ["frontier", "sphere-cut"]
@@ -490,3 +491,54 @@ def test_a_cut_limit_with_edge_costs():
             s = p.solve(method)
             assert s.status == ("optimal" if costs else "infeasible"), (seed, method)
             assert not costs or s.objective == min(costs), (seed, method)
+
+
+def random_districting(seed):
+    """Trees and thinned Delaunay graphs: often a district encloses others or falls between them."""
+    rng = random.Random(seed)
+    n = rng.randint(4, 9)
+    graph = nx.convert_node_labels_to_integers(delaunay(n, seed))
+    if rng.random() < 0.5:
+        graph = nx.Graph(list(nx.minimum_spanning_edges(graph, data=False)))
+    if rng.random() < 0.3:
+        graph = nx.star_graph(n - 1)
+    for v in graph:
+        graph.nodes[v]["population"] = rng.randint(0, 4)
+    for edge in graph.edges:
+        graph.edges[edge]["cost"] = rng.choice([1, 1, 1, 2, 5])
+    total = sum(graph.nodes[v]["population"] for v in graph)
+    districts = rng.randint(2, min(5, n))
+    low = rng.randint(0, max(1, total // districts))
+    return Districting(graph, districts, bounds=(low, rng.randint(low, max(low, total))))
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_plans_of_short_districts_agree_with_brute_force(block):
+    for seed in range(25 * block, 25 * block + 25):
+        p = random_districting(seed)
+        g, k, plans = p.arrays, p.districts, list(all_plans(p))
+        u, v = g.edges.T
+        sets = np.array(
+            sorted({tuple(w in part for w in g) for parts in plans for part in parts}), bool
+        ).reshape(-1, g.size)
+        costs = (sets[:, u] != sets[:, v]) @ g.costs
+        optimum = min(brute_histogram(p), default=None)
+        rng = np.random.default_rng(seed)
+        # The fee leaves no reduced cost below 0.
+        prizes = rng.uniform(-1, 1, g.size)
+        fee = (costs - sets @ prizes).min(initial=0.0)
+        reduced, paid = costs - sets @ prizes - fee, prizes.sum() + k * fee
+        for most in (
+            2 * int(g.costs.sum()),
+            *([2 * optimum, 2 * optimum - 1] if optimum is not None else []),
+        ):
+            short = costs <= (most - (k - 2) * costs.min(initial=0)) // 2
+            short &= reduced <= most - paid
+            found = plan_of_short_districts(
+                g, sets[short], costs[short], reduced[short], k, *p.population_bounds, most, most - paid
+            )
+            if optimum is None or most < 2 * optimum:
+                assert found is None, seed
+            else:
+                assert p.evaluate(Plan.of(p, [np.flatnonzero(s).tolist() for s in found])).feasible
+                assert sum(int(g.costs[s[u] != s[v]].sum()) for s in found) == 2 * optimum, seed
