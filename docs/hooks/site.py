@@ -24,7 +24,9 @@ BLOCK = re.compile(r"^[ ]*```python\n(.*?)^[ ]*```", re.MULTILINE | re.DOTALL)
 
 
 def on_config(config):
-    """Show the version in the footer."""
+    """Show the version in the footer; without an address of the repository there is nothing to edit."""
+    if not config.repo_url:
+        config.edit_uri = None
     config.copyright = f"forcopt {forcopt.__version__}, MIT licence"
     return config
 

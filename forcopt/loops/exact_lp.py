@@ -280,10 +280,14 @@ def _shifted(
 
 def exact_optimum(lp: LinearProgram) -> Exact:
     """Solve a linear program exactly, or as nearly as it can be proved."""
-    simplex = _Simplex(lp)
     x, y = [fmpq(0)] * len(lp.cost), [fmpq(0)] * len(lp.rows)
     primal_scale = dual_scale = fmpq(1)
     out = Exact()
+    if not x:  # without columns there is no basis
+        out.offer(lp, x, y)
+        out.status = "infeasible" if out.point is None else "optimal"
+        return out
+    simplex = _Simplex(lp)
     for _ in range(_REFINEMENTS):
         status, step = simplex.run(lp, x, y, primal_scale, dual_scale)
         if out.point is None or status == "optimal":

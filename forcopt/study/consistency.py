@@ -77,6 +77,7 @@ def ranked(rows: Sequence[Run], best_known: Mapping[str, float]) -> list[Run]:
         if row.solved and not np.isnan(top):
             worse = _signed(row, row.objective) >= _signed(row, top)
             gap = relative_gap(top, row.objective) * (1 if worse else -1)
+            gap = 0.0 if abs(row.objective - top) <= 1e-9 else gap  # rounding is no share of a best near 0
         out.append(replace(row, gap_to_best=gap))
     return out
 

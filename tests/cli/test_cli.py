@@ -437,7 +437,8 @@ def test_a_problem_of_an_imported_file_is_listed_and_described(tmp_path):
         "import forcopt as fo\n\n\nclass Own(fo.Problem):\n"
         '    """A problem of my own."""\n\n    size: int\n\n'
         "    def evaluate(self, decision):\n        return fo.Evaluation(1.0)\n\n\n"
-        '@Own.algorithm("one", exact=False)\ndef one(problem):\n    """Take one."""\n    return fo.Outcome(1)\n'
+        '@Own.algorithm("one", exact=False)\ndef one(problem):\n    """Take one."""\n'
+        "    return fo.Outcome(1)\n"
     )
     said = real("--import", str(tmp_path / "own.py"), "describe", "Own")
     assert said.returncode == 0 and "A problem of my own." in said.stdout and "one" in said.stdout

@@ -525,3 +525,17 @@ def test_certificates_do_not_mind_how_many_threads_were_used_before():
     m.minimize(x.sum())
     for threads in (2, 1):  # HiGHS refuses another number than its scheduler has
         assert m.solve(threads=threads).certify().optimal is True
+
+
+@pytest.mark.parametrize("integer", [False, True])
+def test_a_model_without_columns_is_proved(integer):
+    """HiGHS calls it empty and gives no basis."""
+    m = fo.Model()
+    x = m.variable("x", 0, lower=0, integer=integer)
+    row = m.subject_to(x.sum() <= 1, name="row")
+    m.minimize(x.sum() + 3)
+    found = m.solve().certify()
+    assert found.optimal and found.objective == found.bound == 3
+    m.remove(row)
+    m.subject_to(x.sum() >= 1, name="too much")
+    assert m.solve().status == "infeasible" and "Farkas" in m.solve().certify().how

@@ -187,6 +187,14 @@ def test_a_pareto_chart_can_be_drawn(three):
     assert "front" in {text.get_text() for text in figure.legends[0].get_texts()}
 
 
+def test_no_point_hides_another():
+    at = {"objective": 1.0, "seconds": 2.0}
+    rows = [run("below", **at), run("above", **at), run("aside", objective=3.0, seconds=1.0)]
+    (axes,) = Comparison(rows).plot(kind="pareto").axes
+    sizes = {line.get_label(): line.get_markersize() for line in axes.lines if line.get_marker() != "None"}
+    assert sizes["below"] > sizes["above"] == sizes["aside"]
+
+
 def test_the_legend_of_many_methods_stays_in_the_picture_and_off_the_curves():
     rows = [run(f"method-{i}", objective=1.0, seconds=1.0 + i, repeat=k) for i in range(40) for k in range(2)]
     figure = Comparison(rows).plot(kind="profile")

@@ -241,3 +241,9 @@ def test_rounding_is_not_blown_up():
 def test_a_picture_without_any_solution():
     figure = Comparison([run("a", "failed", seconds=NAN)]).plot()
     assert [t.get_text() for t in figure.axes[0].texts] == ["failed"]
+
+
+def test_rounding_is_no_gap_to_a_best_of_zero():
+    rows = [run("a", objective=0.0), run("b", objective=6e-10), run("c", objective=0.5)]
+    gaps = {row.method: row.gap_to_best for row in Comparison(rows).rows}
+    assert gaps["a"] == gaps["b"] == 0 and gaps["c"] > 1

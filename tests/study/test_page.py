@@ -155,6 +155,8 @@ def test_any_two_numbers_of_the_runs_that_are_left(opened):
     opened.locator("select[data-axis=y]").select_option(label="objective")
     points = opened.locator("#chart svg > path.mark")
     assert points.count() == 12  # those that failed have no objective
+    sizes = {mark.get_attribute("transform").rpartition(" ")[2] for mark in points.all()}
+    assert sizes >= {"scale(1)", "scale(1.6)"}  # a point below another one in the same place is larger
     opened.locator("select[data-column=method]").select_option("milp@highs")
     assert points.count() == 6
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,8 +29,8 @@ def draw(chart: Chart) -> Figure:
     names = list(dict.fromkeys(series.name for series in chart.series))
     figure = Figure(figsize=(9.0, max(5.0, 1.2 + 0.21 * len(names))), layout="constrained")
     axes = figure.subplots()
-    for series in chart.series:
-        _draw(axes, series, names.index(series.name))
+    for at, series in enumerate(chart.series):
+        _draw(axes, series, names.index(series.name), _covering(series, chart.series[at + 1 :]))
     if chart.log_x:
         axes.set_xscale("log")
         _plain_ticks(axes.xaxis)
@@ -71,14 +72,23 @@ def _count_whole(axis: Any, values: list[Array]) -> None:
         axis.set_major_locator(MaxNLocator(integer=True))
 
 
-def _draw(axes: Any, series: Series, at: int) -> None:
+def _covering(series: Series, later: Sequence[Series]) -> int:
+    """The number of later series with a point in the place of one of these; they are drawn above it."""
+    places = set(zip(series.x.tolist(), series.y.tolist(), strict=True))
+    others = [
+        zip(other.x.tolist(), other.y.tolist(), strict=True) for other in later if other.kind == "points"
+    ]
+    return sum(not places.isdisjoint(other) for other in others)
+
+
+def _draw(axes: Any, series: Series, at: int, covering: int) -> None:
     colour = "black" if series.name == "front" else COLOURS[at % len(COLOURS)]
     line = "dashed" if series.dashed else _DASHES[at // len(COLOURS) % len(_DASHES)]
     drawn = axes.get_legend_handles_labels()[1]
     label = "_" if series.name in drawn or (series.dashed and series.name != "front") else series.name
     if series.kind == "points":
         mark = MARKERS[at % len(MARKERS)]
-        axes.plot(series.x, series.y, mark, color=colour, label=label, markersize=5, alpha=0.8)
+        axes.plot(series.x, series.y, mark, color=colour, label=label, markersize=5 + 3 * covering, alpha=0.8)
         if series.low is not None and series.high is not None and np.isfinite(series.low).any():
             axes.vlines(series.x, series.low, series.high, color=colour, alpha=0.5)
     else:

@@ -131,8 +131,12 @@ const label = v => Math.abs(v) >= 1e5 || (v !== 0 && Math.abs(v) < 1e-3)
 // One shape for each colour, for readers who see no colours.
 const shapes = ["M0 -4a4 4 0 1 0 .01 0z", "M-4 -4h8v8h-8z", "M0 -5l5 5l-5 5l-5 -5z", "M0 -5l5 9h-10z", "M0 5l5 -9h-10z",
   "M-2 -5h4v3h3v4h-3v3h-4v-3h-3v-4h3z", "M-5 -3l2 -2l3 3l3 -3l2 2l-3 3l3 3l-2 2l-3 -3l-3 3l-2 -2l3 -3z", "M0 -6l2 4l4 0l-3 3l1 4l-4 -2l-4 2l1 -4l-3 -3l4 0z"];
-const mark_ = (at, x, y, colour, parent) =>
-  make("path", {class: "mark", d: shapes[at % shapes.length], transform: `translate(${x} ${y})`, fill: colour, opacity: .85}, parent);
+const mark_ = (at, x, y, colour, parent, size = 1) =>
+  make("path", {class: "mark", d: shapes[at % shapes.length], transform: `translate(${x} ${y}) scale(${size})`, fill: colour, opacity: .85}, parent);
+
+// How many of the later series have a point within four units of this one: a marker below has to be larger.
+const covering = (later, x, y) =>
+  later.filter(places => places.some(([u, v]) => Math.abs(u - x) < 4 && Math.abs(v - y) < 4)).length;
 
 const hiddenNames = new Set();  // switched off by a click on the legend
 
@@ -165,9 +169,11 @@ function draw(chart) {
   make("text", {x: (left + width - right) / 2, y: height - bottom + 42, "text-anchor": "middle"}, svg, chart.x);
   make("text", {transform: `translate(16 ${(height - bottom) / 2}) rotate(-90)`, "text-anchor": "middle"}, svg, chart.y);
   const points = [];
-  for (const series of seen) {
+  const placesOf = series => series.x.map((x, i) => [xs.at(x), ys.at(series.y[i]), i]).filter(p => p.every(Number.isFinite));
+  const marked = seen.map(series => series.kind === "points" ? placesOf(series) : []);
+  for (const [number, series] of seen.entries()) {
     const colour = colourOf(series.name), dash = series.dashed ? "5 4" : dashOf(series.name);
-    const places = series.x.map((x, i) => [xs.at(x), ys.at(series.y[i]), i]).filter(p => p.every(Number.isFinite));
+    const places = placesOf(series);
     if (series.kind !== "points" && places.length) {
       const path = places.map(([x, y], i) => i === 0 ? `M${x} ${y}` : series.kind === "steps" ? `H${x}V${y}` : `L${x} ${y}`);
       make("path", {d: path.join(""), fill: "none", stroke: colour, "stroke-width": 2, "stroke-dasharray": dash}, svg);
@@ -175,7 +181,8 @@ function draw(chart) {
     for (const [x, y, i] of places) {
       if (series.low && series.low[i] !== null && Number.isFinite(series.low[i]))
         make("line", {x1: x, x2: x, y1: ys.at(series.low[i]), y2: ys.at(series.high[i]), stroke: colour, opacity: .5}, svg);
-      if (series.kind === "points") mark_(names.indexOf(series.name), x, y, colour, svg);
+      if (series.kind === "points")
+        mark_(names.indexOf(series.name), x, y, colour, svg, 1 + .6 * covering(marked.slice(number + 1), x, y));
       points.push({x, y, text: series.tips[i] ?? `${series.name}: ${series.x[i]}, ${series.y[i]}`});
     }
   }

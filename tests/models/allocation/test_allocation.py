@@ -464,3 +464,12 @@ def test_a_census_is_within_reach_of_the_cones(backend):
     )
     s = p.solve("socp", backend=backend)
     assert s.status is fo.Status.APPROXIMATE and s.objective == pytest.approx(0, abs=1e-9)
+
+
+def test_every_method_of_the_guides_first_example_is_certified():
+    """The windows of `milp` leave one allocation, so that its model has no columns."""
+    p = StratifiedAllocation(sizes=[100, 50, 50], deviations=[1, 4, 2], sample_size=40)
+    assert p.to_model("milp").column_count == 0
+    for method in ("milp", "greedy", "neyman"):
+        found = p.solve(method).certify()
+        assert found.optimal and float(found.objective) == pytest.approx(0.0725)
