@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 import forcopt as fo
-from forcopt.backends import backends
+from forcopt.backends import backends as known_backends
 
 __all__ = ["ModelCase", "ProblemCase", "answers", "model_answers"]
 
@@ -156,13 +158,19 @@ TOLERANCE = {"scs": 2e-3, "osqp": 1e-3}
 """The least of these backends, relative to the larger of 1 and the optimum."""
 
 
-def model_answers(case: ModelCase) -> Iterator[tuple[str, str, str]]:
-    """Solve a model on every backend that takes it, and again after every change.
+def model_answers(
+    case: ModelCase, rng: np.random.Generator, backends: int = 0
+) -> Iterator[tuple[str, str, str]]:
+    """Solve a model on backends that take it, and again after every change.
 
     Parameters
     ----------
     case : ModelCase
         The model and the truth.
+    rng : numpy.random.Generator
+        Draws the backends.
+    backends : int, default 0
+        How many; 0 for all.
 
     Yields
     ------
@@ -171,8 +179,10 @@ def model_answers(case: ModelCase) -> Iterator[tuple[str, str, str]]:
         in words.
     """
     now: ModelCase | None = case
+    ready = [name for name in case.takers if name in _ready()]
+    drawn = set(rng.permutation(ready)[: backends or len(ready)].tolist())
     while now is not None:
-        for place, backend in enumerate(b for b in now.takers if b in _ready()):
+        for place, backend in enumerate(b for b in now.takers if b in drawn):
             try:
                 s = now.model.solve(backend, time_limit=10)
             except fo.UnsupportedError:
@@ -188,7 +198,7 @@ def model_answers(case: ModelCase) -> Iterator[tuple[str, str, str]]:
 
 @cache
 def _ready() -> frozenset[str]:
-    return frozenset(name for name, b in backends().items() if b.missing() is None)
+    return frozenset(name for name, b in known_backends().items() if b.missing() is None)
 
 
 def _model_verdict(case: ModelCase, backend: str, s: Any) -> tuple[str, str]:

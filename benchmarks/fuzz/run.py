@@ -8,23 +8,28 @@ semidefinite and second-order cones, by closed forms) and ``modelling`` (conditi
 functions and parameters, solved again after changes, by enumeration); and of the problems, by all methods.
 A status OPTIMAL, INFEASIBLE or UNBOUNDED that is not true, an optimum off by more than the backend's
 accuracy allows, or a false certificate is wrong; a failure that says so is counted apart. A wrong answer is
-printed with its seed: ``--only CAMPAIGN:SEED`` repeats it. ``--jobs`` processes take turns of the seeds.
-``--quick`` runs ten seconds.
+printed with its seed: ``--only CAMPAIGN:SEED`` repeats it on every backend. ``--jobs`` processes take turns of
+the seeds. A model of the engine is solved by ``--backends`` of the backends that take it, drawn at random.
+``--add`` adds the counts to those of earlier runs, which ``counts.json`` beside the page holds run by run; it
+refuses campaigns that an earlier run drew from the same seed. ``--quick`` runs ten seconds.
 """
 
 from __future__ import annotations
 
+import datetime
 import importlib
+import json
 import os
 import pkgutil
 import sys
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -36,42 +41,56 @@ from benchmarks.fuzz.case import ModelCase, ProblemCase, answers, model_answers
 from benchmarks.report import Page, parser, progress, row, table
 
 Counts = Counter[tuple[str, str, str]]
-CAMPAIGNS: dict[str, Callable[[np.random.Generator], ModelCase | ProblemCase]] = {
-    name: make
+FILES = {
+    module.name: importlib.import_module(f"{campaigns.__name__}.{module.name}").CAMPAIGNS
     for module in pkgutil.iter_modules(campaigns.__path__)
-    for name, make in importlib.import_module(f"{campaigns.__name__}.{module.name}").CAMPAIGNS.items()
+}
+CAMPAIGNS: dict[str, Callable[[np.random.Generator], ModelCase | ProblemCase]] = {
+    name: make for several in FILES.values() for name, make in several.items()
 }
 BATCH = 5
 """Seeds of a campaign before the next one's turn."""
 
 
-def runs(case: ModelCase | ProblemCase) -> Iterator[tuple[str, str, str]]:
-    """Every run of a case, its verdict and the answers in words."""
-    return answers(case) if isinstance(case, ProblemCase) else model_answers(case)
-
-
-def campaign(name: str, seeds: list[int], counts: Counts) -> None:
-    """Run the models or problems of some seeds by every backend or method that is there."""
+def campaign(name: str, seeds: list[int], counts: Counts, backends: int) -> None:
+    """Run the models or problems of some seeds by the methods that are there, or by backends that are drawn."""
     for seed in seeds:
-        key = zlib.crc32(name.encode())
-        case = CAMPAIGNS[name](np.random.default_rng([key, seed]))
-        for run, answer, words in runs(case):
+        rng = np.random.default_rng([zlib.crc32(name.encode()), seed])
+        case = CAMPAIGNS[name](rng)
+        runs = answers(case) if isinstance(case, ProblemCase) else model_answers(case, rng, backends)
+        for run, answer, words in runs:
             counts[name, run, answer] += 1
             if answer == "wrong":
                 progress(f"WRONG {name}:{seed} by {run}: {words}")
         counts[name, "models", ""] += 1
 
 
-def job(number: int, jobs: int, names: list[str], seed: int, seconds: float) -> Counts:
+def job(number: int, jobs: int, names: list[str], seed: int, seconds: float, backends: int) -> Counts:
     """Run every `jobs`-th batch of seeds, from the one of that number on, until the time is over."""
     counts: Counts = Counter()
     began, turn = time.monotonic(), number
     while time.monotonic() - began < seconds:
         first = 1_000_003 * seed + BATCH * turn
         for name in names:
-            campaign(name, list(range(first, first + BATCH)), counts)
+            campaign(name, list(range(first, first + BATCH)), counts, backends)
         turn += jobs
     return counts
+
+
+def earlier(path: Path, seed: int, names: list[str]) -> list[dict[str, Any]]:
+    """The runs in a file of counts, if there is one.
+
+    Raises
+    ------
+    SystemExit
+        If one of them drew models of these campaigns from this seed: the same models must not count twice.
+    """
+    known: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
+    for run in known:
+        again = {name for name, *_ in run["counts"]} & set(names)
+        if run["seed"] == seed and again:
+            raise SystemExit(f"error: {path} has a run of {sorted(again)[0]} from seed {seed}; take another")
+    return known
 
 
 def report(counts: Counts) -> str:
@@ -84,48 +103,60 @@ def report(counts: Counts) -> str:
     return table(["campaign", "models", "run", "right", "wrong", "no answer", "not decided"], rows)
 
 
+def chosen(text: str) -> list[str]:
+    """The campaigns that a text names, by their own names or by their files', with commas between."""
+    names = []
+    for word in text.split(","):
+        if word not in FILES and word not in CAMPAIGNS:
+            raise SystemExit(f"error: no campaign or file of campaigns is called {word!r}")
+        names += FILES.get(word, [word])
+    return names
+
+
 def main() -> None:
     """Run all campaigns in turns until the time is over."""
     options = parser(__doc__)
     options.add_argument("--seconds", type=float, default=600.0)
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--jobs", type=int, default=1, help="processes")
+    options.add_argument("--backends", type=int, default=2, help="for each model of the engine; 0: all")
     options.add_argument("--only", help="CAMPAIGN:SEED, to repeat one model")
-    options.add_argument("--campaigns", default=",".join(CAMPAIGNS), help="names, with commas between")
+    options.add_argument("--campaigns", default=",".join(CAMPAIGNS), help="names, or files, with commas between")
+    options.add_argument("--add", action="store_true", help="keep the counts of earlier runs")
     given = options.parse_args()
-    counts: Counts = Counter()
     if given.only:
+        counts: Counts = Counter()
         name, _, seed = given.only.partition(":")
-        campaign(name, [int(seed)], counts)
+        campaign(name, [int(seed)], counts, 0)
         print(report(counts))
         return
-    seconds, names = 10.0 if given.quick else given.seconds, given.campaigns.split(",")
+    seconds, names = 10.0 if given.quick else given.seconds, chosen(given.campaigns)
     page = Page("Random models against exact oracles", given.out, "forcopt", "highspy", "ortools", "cvxpy")
+    store = given.out.with_name("counts.json")
+    before = earlier(store, given.seed, names) if given.add else []
+    rest = (names, given.seed, seconds, given.backends)
     if given.jobs == 1:
-        counts = job(0, 1, names, given.seed, seconds)
+        parts = [job(0, 1, *rest)]
     else:
         with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool:
-            parts = [
-                pool.submit(job, number, given.jobs, names, given.seed, seconds)
-                for number in range(given.jobs)
-            ]
-            for part in parts:
-                counts += part.result()
+            parts = [p.result() for p in [pool.submit(job, k, given.jobs, *rest) for k in range(given.jobs)]]
+    found = sorted((*key, count) for key, count in sum(parts, Counter()).items())
+    facts = {"date": str(datetime.date.today()), "seed": given.seed, "seconds": seconds, "jobs": given.jobs}
+    every = [*before, {**facts, "backends": given.backends, "counts": found}]
+    store.write_text("[\n" + ",\n".join(json.dumps(run) for run in every) + "\n]\n", encoding="utf-8")
+    counts = Counter()
+    for run in every:
+        for *key, count in run["counts"]:
+            counts[tuple(key)] += count
     models = sum(n for (_, b, _), n in counts.items() if b == "models")
-    totals = Counter({a: sum(n for (_, b, x), n in counts.items() if x == a) for a in ("right", "wrong")})
+    wrong = sum(n for (_, _, a), n in counts.items() if a == "wrong")
     solves = sum(n for (_, b, _), n in counts.items() if b != "models")
-    jobs = f", {given.jobs} processes" if given.jobs > 1 else ""
-    page.write(
-        f"Seed {given.seed}, {seconds:.0f} s{jobs}: {models:,} models, {solves:,} solves.\n\n{report(counts)}"
-    )
+    total = sum(run["seconds"] * run["jobs"] for run in every)
+    seeds = ", ".join(str(run["seed"]) for run in every)
+    head = f"{models:,} models, {solves:,} solves, in {total:,.0f} s of all processes together; seeds {seeds}."
+    page.write(f"{head}\n\n{report(counts)}")
     page.headline(
-        [
-            row(
-                f"{models:,} random models, {solves:,} solves",
-                f"{totals['wrong']} wrong answers",
-                "exact oracles",
-            )
-        ]
+        [row(f"{models:,} random models, {solves:,} solves", f"{wrong} wrong answers", "exact oracles")]
     )
 
 
