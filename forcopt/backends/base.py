@@ -287,8 +287,10 @@ class Backend(ABC):
     install: str
     capabilities: Capabilities
     accuracy: float = 1e-6
+    scales: bool = False
+    """Whether programs of rows alone are scaled before the solver gets them."""
     careful: Mapping[str, Any] = MappingProxyType({})
-    """Options, by the solver's own names, under which it solves without presolve."""
+    """Options, by the solver's own names, for a solve after one whose claim was not proved."""
 
     @abstractmethod
     def missing(self) -> str | None:

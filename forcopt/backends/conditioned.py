@@ -10,16 +10,25 @@ import scipy.sparse as sp
 from forcopt.arrays import Array
 from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.compile.program import Program, RowBlock, StageCost
-from forcopt.compile.scaling import Scaling, scaling_of, without_dust
+from forcopt.compile.scaling import Scaling, geometric, scaling_of, without_dust
 
 __all__ = ["ScaledSession", "open_session"]
 
 
-def open_session(backend: Backend, program: Program) -> Session:
+def open_session(backend: Backend, program: Program, *, scaled: bool | None = None) -> Session:
     """Translate a program to a solver so that it reads every coefficient.
 
     Rounding dust is dropped, and rows and columns are scaled by powers of two where a coefficient is below
-    the solver's threshold. The results hold for the program as given.
+    the solver's threshold, or where `Backend.scales` tells to. The results hold for the program as given.
+
+    Parameters
+    ----------
+    backend : Backend
+        The solver.
+    program : Program
+        The program.
+    scaled : bool, optional
+        Instead of `Backend.scales`.
 
     Raises
     ------
@@ -28,6 +37,9 @@ def open_session(backend: Backend, program: Program) -> Session:
     """
     clean, _ = without_dust(program)
     scaling = scaling_of(clean, backend.capabilities.smallest)
+    plain = not (clean.cones or clean.indicators or clean.is_staged or clean.stages[0].quadratic is not None)
+    if scaling is None and plain and (backend.scales if scaled is None else scaled):
+        scaling = geometric(clean)
     return backend.session(clean) if scaling is None else ScaledSession(backend, clean, scaling)
 
 

@@ -58,9 +58,14 @@ class _Traits:
         Our options by the solver's own names; ``group.name`` is nested in a dictionary.
     defaults : Mapping[str, Any], optional
         Options that make its answers as accurate as stated.
-    staged : Mapping[str, Any], optional
-        Further ones for programs that are solved in stages: later stages build on the rounding of earlier
-        ones. If they tell of two tolerances, it may end at the second, and says so by `loose`.
+    tight : Mapping[str, Any], optional
+        Further ones for linear programs, whose rows may be larger than the solver's relative
+        tolerance allows for, and for programs in stages, of which later ones build on the rounding of
+        earlier ones. If they name two tolerances, the solver may end at the second; see `loose`.
+    careful : Mapping[str, Any], optional
+        See `Backend`.
+    scales : bool, default False
+        See `Backend`.
     loose : str, default ""
         The solver's message in this case.
     printed : bool, default False
@@ -75,7 +80,9 @@ class _Traits:
     accuracy: float = 1e-6
     own: Mapping[str, str] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    staged: Mapping[str, Any] = field(default_factory=dict)
+    tight: Mapping[str, Any] = field(default_factory=dict)
+    careful: Mapping[str, Any] = field(default_factory=dict)
+    scales: bool = False
     loose: str = ""
     printed: bool = False
     warm: bool = False
@@ -91,10 +98,13 @@ _SOLVERS = {
         defaults={
             "accept_unknown": True
         },  # where it got stuck it still gives its point, which is then checked
-        staged={
-            **dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-11),
+        tight={
+            **dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-12),
+            **dict.fromkeys(("tol_infeas_abs", "tol_infeas_rel"), 1e-12),  # it takes large costs for rays
             **dict.fromkeys(("reduced_tol_gap_abs", "reduced_tol_gap_rel", "reduced_tol_feas"), 1e-8),
         },
+        careful=dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-13),
+        scales=True,  # its own scaling ends at factors of 10,000
         loose="AlmostSolved",
         printed=True,
     ),
@@ -226,6 +236,7 @@ class CvxpySession(Session):
     def __init__(self, program: Program, backend: Cvxpy) -> None:
         super().__init__(program)
         self.backend, self.staged = backend, program.is_staged
+        self.tight = self.staged or not (program.cones or program.stages[0].quadratic is not None)
         self._cache: dict[str, Any] = {}  # cvxpy keeps the solver there, for the next start
 
     def solve(self, options: SolveOptions) -> RawResult:
@@ -235,7 +246,7 @@ class CvxpySession(Session):
         known = without_solver(self.program, backend.accuracy)
         if known is not None:
             return known
-        settings = backend.settings(options, self.staged)
+        settings = backend.settings(options, self.tight)
         try:
             built = _build(self.program)
             warm = backend.traits.warm and bool(self._cache)
@@ -249,19 +260,20 @@ class CvxpySession(Session):
             verbose = options.log or backend.traits.printed
             with _printed(options.log) as lines:
                 raw = chain.solve_via_data(
-                    built.problem, data, warm, verbose, backend.settings(left, self.staged)
+                    built.problem, data, warm, verbose, backend.settings(left, self.tight)
                 )
             solution = chain.invert(raw, inverse)
         except Exception as error:  # whatever a solver throws is its own words
             raise BackendError(f"{solver} through cvxpy: {type(error).__name__}: {error}") from error
         late = options.time_limit is not None and deadline.seconds >= 0.99 * options.time_limit
-        result = _read(self.program, backend, built, raw, solution, late, self.staged)
+        result = _read(self.program, backend, built, raw, solution, late, self.tight)
+        result.loose = result.loose and self.staged
         result.log = "".join(lines)
         return result
 
 
 def _read(
-    program: Program, backend: Cvxpy, built: _Built, raw: Any, solution: Any, late: bool, staged: bool
+    program: Program, backend: Cvxpy, built: _Built, raw: Any, solution: Any, late: bool, tight: bool
 ) -> RawResult:
     """Translate cvxpy's answer.
 
@@ -274,7 +286,7 @@ def _read(
     words = _words(raw) or solution.status
     result = RawResult(Status.FAILED, message=f"{backend.solver}: {words}")
     result.iterations = int(np.max(solution.attr.get(status.NUM_ITERS, 0)))
-    result.loose = staged and words == backend.traits.loose
+    result.loose = tight and words == backend.traits.loose
     optimal = solution.status == status.OPTIMAL or words == "gaplimit" or result.loose
     if solution.status in status.SOLUTION_PRESENT:
         built.problem.unpack(solution)
@@ -412,7 +424,8 @@ class Cvxpy(Backend):
     def __init__(self, name: str, solver: str, capabilities: Capabilities | None = None) -> None:
         self.name, self.solver = name, solver
         self.traits = _SOLVERS.get(solver, _Traits("", 1e-5))
-        self.accuracy = self.traits.accuracy
+        self.accuracy, self.careful = self.traits.accuracy, self.traits.careful
+        self.scales = self.traits.scales
         self.install = f"pip install cvxpy {self.traits.package}".strip()
         self.capabilities = capabilities or _capabilities(solver)
 
@@ -439,8 +452,8 @@ class Cvxpy(Backend):
         """Give a `cvxpy.Problem` over one vector ``x``."""
         return _build(program, natural=True).problem
 
-    def settings(self, options: SolveOptions, staged: bool = False) -> dict[str, Any]:
-        """Give the options under the solver's names, with those for stages if there are several.
+    def settings(self, options: SolveOptions, tight: bool = False) -> dict[str, Any]:
+        """Give the options under the solver's names, with the tight tolerances if asked for.
 
         A gap, a seed or a thread count that changes nothing in a known solver is left out.
 
@@ -449,7 +462,7 @@ class Cvxpy(Backend):
         UnsupportedError
             For a time limit that the solver cannot keep, or any of an unknown solver.
         """
-        out: dict[str, Any] = {**self.traits.defaults, **(self.traits.staged if staged else {})}
+        out: dict[str, Any] = {**self.traits.defaults, **(self.traits.tight if tight else {})}
         for option in ("time_limit", "gap", "seed", "threads"):
             value = getattr(options, option)
             path = self.traits.own.get(option)

@@ -8,6 +8,7 @@ all variables in both directions, and the reductions that would trust the listed
 from __future__ import annotations
 
 import math
+import os
 import tempfile
 from collections.abc import Iterable
 from importlib.metadata import version
@@ -45,8 +46,8 @@ class ScipSession(Session):
     def solve(self, options: SolveOptions) -> RawResult:
         """Run SCIP and read its answer."""
         monitor = SolveMonitor(self.program, options)
-        with tempfile.TemporaryDirectory() as folder:
-            log = Path(folder) / "log"
+        log = _empty_file()
+        try:
             run = _Run(self.program, options, monitor)
             try:
                 run.scip.setLogfile(str(log))
@@ -56,13 +57,22 @@ class ScipSession(Session):
                 raise BackendError(f"SCIP: {error}") from error
             finally:
                 run.scip.setLogfile(None)
-                monitor.log = log.read_text(errors="replace") if log.exists() else ""
+                monitor.log = log.read_text(errors="replace")
+        finally:
+            log.unlink()
         monitor.reraise()
         if run.scip.getStatus() == "userinterrupt" and not monitor.stop:
             catch_interrupt()
         for cuts in run.cuts:  # SCIP's claims rest on these cuts of the oracles
             self.add_rows(cuts)
         return run.read()
+
+
+def _empty_file() -> Path:
+    """A temporary file: a folder for it takes longer to remove than SCIP takes for a small program."""
+    handle, name = tempfile.mkstemp()
+    os.close(handle)
+    return Path(name)
 
 
 class _Run:

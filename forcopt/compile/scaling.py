@@ -16,7 +16,7 @@ from forcopt.arrays import Array
 from forcopt.compile.program import Cone, IndicatorRows, Program, RowBlock, StageCost
 from forcopt.errors import UnsupportedError
 
-__all__ = ["Scaling", "scaling_of", "without_dust"]
+__all__ = ["Scaling", "geometric", "scaling_of", "without_dust"]
 
 _DUST = 2.0**-50
 """An entry is dust if it can move its row by no more than this, relative to the row's largest entry."""
@@ -120,11 +120,33 @@ class Scaling:
         return replace(cone, matrix=sp.csr_array(cone.matrix @ sp.diags_array(self.columns)))
 
 
-def scaling_of(program: Program, smallest: float) -> Scaling | None:
-    """The scaling under which no entry of a row is at or below `smallest` in size; None if none is needed.
+def geometric(program: Program, counts: Array | None = None) -> Scaling:
+    """Geometric scaling: bring the largest and the smallest entry of each row and column around 1.
 
-    Geometric scaling: every column, then every row, is divided by the root of its largest times its smallest
-    entry, again and again. O(entries) for each of 10 passes.
+    Every column, then every row, is divided by the root of its largest times its smallest entry, again and
+    again. O(entries) for each of 10 passes.
+
+    Parameters
+    ----------
+    program : Program
+        The entries of its rows are scaled.
+    counts : Array, optional
+        The entries that decide, shape ``(entries,)``; by default all that are not zero.
+    """
+    rows, fixed = program.rows, program.integer != 0
+    owner = np.repeat(np.arange(rows.count), np.diff(rows.indptr))
+    size = np.abs(rows.data)
+    log = np.log2(size, out=np.full(size.size, np.nan), where=size > 0 if counts is None else counts)
+    by_row, by_column = np.zeros(rows.count), np.zeros(program.columns)
+    for _ in range(_ROUNDS):
+        shift = _middle(log + by_row[owner] + by_column[rows.indices], rows.indices, program.columns)
+        by_column -= np.where(fixed, 0.0, shift)
+        by_row -= _middle(log + by_row[owner] + by_column[rows.indices], owner, rows.count)
+    return Scaling(np.exp2(np.round(by_row)), np.exp2(np.round(by_column)))
+
+
+def scaling_of(program: Program, smallest: float) -> Scaling | None:
+    """The `geometric` scaling, if an entry is at or below `smallest` in size and must be read; else None.
 
     Parameters
     ----------
@@ -147,14 +169,7 @@ def scaling_of(program: Program, smallest: float) -> Scaling | None:
     counts = _counts(program, size, owner, smallest)
     if size[counts].min(initial=np.inf) > smallest:
         return None
-    fixed = program.integer != 0
-    log = np.log2(size, out=np.full(size.size, np.nan), where=counts & (size > 0))
-    by_row, by_column = np.zeros(rows.count), np.zeros(program.columns)
-    for _ in range(_ROUNDS):
-        shift = _middle(log + by_row[owner] + by_column[rows.indices], rows.indices, program.columns)
-        by_column -= np.where(fixed, 0.0, shift)
-        by_row -= _middle(log + by_row[owner] + by_column[rows.indices], owner, rows.count)
-    scaling = Scaling(np.exp2(np.round(by_row)), np.exp2(np.round(by_column)))
+    scaling = geometric(program, counts & (size > 0))
     after = np.where(counts, size * scaling.rows[owner] * scaling.columns[rows.indices], np.inf)
     if after.min() <= smallest:
         at = int(np.argmin(after))

@@ -24,6 +24,7 @@ from forcopt.backends.registry import backends, get_backend
 from forcopt.compile.elastic import elastic, row_scales
 from forcopt.compile.program import Program, StageCost
 from forcopt.errors import BackendError, UnsupportedError
+from forcopt.loops.exact_lp import LinearProgram, farkas
 from forcopt.status import Status
 
 __all__ = [
@@ -123,7 +124,8 @@ def infeasibility_doubt(program: Program, options: SolveOptions, accuracy: float
     """Give the reason why a linear program does not seem infeasible; empty if it is, or if integers decide.
 
     First rows that contradict the column bounds are looked for; then HiGHS minimizes the sum of the rows'
-    violations, and its multipliers must prove that this is positive.
+    violations, and its multipliers must prove that this is positive; if they do so only up to rounding,
+    multipliers are computed in rational arithmetic.
 
     Parameters
     ----------
@@ -153,7 +155,15 @@ def infeasibility_doubt(program: Program, options: SolveOptions, accuracy: float
         x = result.x[: program.columns]
         if relaxed.violation(x) <= accuracy:
             return "" if program.is_integer else "a point satisfies all rows and bounds"
-    return "" if program.is_integer else "no multipliers of the rows prove it"
+    if program.is_integer or (
+        program.rows.data.size <= _LARGEST_EXACT and farkas(LinearProgram.of(relaxed)) is not None
+    ):
+        return ""
+    return "no multipliers of the rows prove it"
+
+
+_LARGEST_EXACT = 200_000
+"""Programs of more entries are not proved infeasible in rational arithmetic: too slow."""
 
 
 def integer_infeasibility_doubt(

@@ -8,7 +8,7 @@ is right.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -23,6 +23,7 @@ __all__ = [
     "Exact",
     "LinearProgram",
     "Rational",
+    "decimal",
     "exact_optimum",
     "farkas",
     "fraction",
@@ -44,8 +45,14 @@ _ZOOM = 2**40
 _SECONDS = 60.0
 """How long floating-point simplex may take in all for one program."""
 
-_HUGE = 1e15
-"""Magnified costs are cut to this, lest HiGHS takes them for infinite."""
+_HUGE = 1e9
+"""Magnified costs are cut to this, lest they spoil the simplex method's arithmetic."""
+
+_FAR = 1e12
+"""Magnified bounds beyond this are left out of a run."""
+
+_RECOGNIZABLE = fmpq(1, 10**30)
+"""Values with smaller errors may be recognized as fractions."""
 
 _LARGEST_KERNEL = 600
 """A basis is not solved exactly if the part of it that is not triangular has more rows: too slow."""
@@ -56,13 +63,28 @@ def rational(value: float) -> Rational:
     return fmpq(*float(value).as_integer_ratio())
 
 
+def decimal(value: float) -> Rational:
+    """The shortest decimal number that rounds to a float, as a rational: 1/10 for 0.1.
+
+    Examples
+    --------
+    >>> decimal(0.1), rational(0.1) == decimal(0.1)
+    (1/10, False)
+    """
+    return _fmpq(Fraction(repr(float(value))))
+
+
 def fraction(value: Rational) -> Fraction:
     """The same number as a `fractions.Fraction`."""
     return Fraction(int(value.p), int(value.q))
 
 
-def _ends(values: Array) -> list[Rational | None]:
-    return [rational(v) if np.isfinite(v) else None for v in values]
+def _fmpq(value: Fraction) -> Rational:
+    return fmpq(value.numerator, value.denominator)
+
+
+def _ends(values: Array, number: Callable[[float], Rational]) -> list[Rational | None]:
+    return [number(v) if np.isfinite(v) else None for v in values]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +97,8 @@ class LinearProgram:
         Rationals; None for an infinite bound.
     rows : list[dict[int, Rational]]
         The coefficients of each row by column.
+    number : Callable[[float], Rational], default rational
+        Reads the floats of a program; `rational` or `decimal`.
     """
 
     cost: list[Rational]
@@ -84,26 +108,29 @@ class LinearProgram:
     rows: list[dict[int, Rational]]
     row_lower: list[Rational | None]
     row_upper: list[Rational | None]
+    number: Callable[[float], Rational] = rational
 
     @classmethod
-    def of(cls, program: Program) -> LinearProgram:
+    def of(cls, program: Program, number: Callable[[float], Rational] = rational) -> LinearProgram:
         """Read the first stage, bounds and rows of a program, without its integrality."""
         block = program.rows
-        known = {value: rational(value) for value in np.unique(block.data).tolist()}
+        known = {value: number(value) for value in np.unique(block.data).tolist()}
         entries = [(int(j), known[v]) for j, v in zip(block.indices, block.data.tolist(), strict=True)]
         return cls(
-            [rational(v) for v in program.stages[0].cost],
-            rational(program.stages[0].offset),
-            _ends(program.lower),
-            _ends(program.upper),
+            [number(v) for v in program.stages[0].cost],
+            number(program.stages[0].offset),
+            _ends(program.lower, number),
+            _ends(program.upper, number),
             [dict(entries[a:b]) for a, b in zip(block.indptr[:-1], block.indptr[1:], strict=True)],
-            _ends(block.lower),
-            _ends(block.upper),
+            _ends(block.lower, number),
+            _ends(block.upper, number),
+            number,
         )
 
     def aiming(self, stage: StageCost) -> LinearProgram:
         """The same with another objective."""
-        return replace(self, cost=[rational(v) for v in stage.cost], offset=rational(stage.offset))
+        cost = [self.number(v) for v in stage.cost]
+        return replace(self, cost=cost, offset=self.number(stage.offset))
 
     def holding(self, value: Rational) -> LinearProgram:
         """The same with a row that keeps the objective at most at `value`."""
@@ -207,8 +234,8 @@ _BASIC, _LOWER, _UPPER, _FREE = range(4)
 class _Step:
     """The proposal of floating-point simplex: values, multipliers, and the place of each column and row."""
 
-    x: list[float]
-    y: list[float]
+    x: list[Rational]
+    y: list[Rational]
     column_place: list[int]
     row_place: list[int]
 
@@ -240,17 +267,25 @@ class _Simplex:
         primal_scale: Rational,
         dual_scale: Rational,
     ) -> tuple[str, _Step | None]:
-        """Solve for the correction of `x` and `y`, magnified by the scales."""
+        """Solve for the correction of `x` and `y`, magnified by the scales.
+
+        A row whose multiplier has the right sign and is large under the magnification is held at its bound.
+        The multiplier of any other inequality is left in the costs: its sign counts.
+        """
         import highspy
 
         highs, kind = self.highs, highspy.HighsModelStatus
         columns, rows = np.arange(len(x), dtype=np.int32), np.arange(len(y), dtype=np.int32)
-        cost = [float(d * dual_scale) for d in lp.reduced_costs(y)]
+        low, high = _shifted(lp.row_lower, lp.row_upper, lp.activity(x), primal_scale)
+        size = np.array([float(v * dual_scale) for v in y])
+        at_low, at_high = (size > _HUGE) & (low == 0), (size < -_HUGE) & (high == 0)
+        kept = (low == high) | at_low | at_high
+        high, low = np.where(at_low, 0.0, high), np.where(at_high, 0.0, low)
+        shift = [v if keep else fmpq(0) for v, keep in zip(y, kept.tolist(), strict=True)]
+        cost = [float(d * dual_scale) for d in lp.reduced_costs(shift)]
         highs.changeColsCost(len(x), columns, np.clip(cost, -_HUGE, _HUGE))
         highs.changeColsBounds(len(x), columns, *_shifted(lp.lower, lp.upper, x, primal_scale))
-        highs.changeRowsBounds(
-            len(y), rows, *_shifted(lp.row_lower, lp.row_upper, lp.activity(x), primal_scale)
-        )
+        highs.changeRowsBounds(len(y), rows, low, high)
         known = {kind.kOptimal: "optimal", kind.kInfeasible: "infeasible", kind.kUnbounded: "unbounded"}
         highs.run()
         if highs.getModelStatus() not in known:
@@ -262,11 +297,14 @@ class _Simplex:
             return status, None
         names = highspy.HighsBasisStatus
         place = {names.kBasic: _BASIC, names.kLower: _LOWER, names.kUpper: _UPPER}
+        row_place = np.array([place.get(s, _FREE) for s in basis.row_status])
+        row_place[at_low & (row_place != _BASIC)] = _LOWER
+        row_place[at_high & (row_place != _BASIC)] = _UPPER
         return status, _Step(
-            solution.col_value,
-            solution.row_dual,
+            [v + rational(s) / primal_scale for v, s in zip(x, solution.col_value, strict=True)],
+            [v + rational(s) / dual_scale for v, s in zip(shift, solution.row_dual, strict=True)],
             [place.get(s, _FREE) for s in basis.col_status],
-            [place.get(s, _FREE) for s in basis.row_status],
+            row_place.tolist(),
         )
 
 
@@ -275,11 +313,18 @@ def _shifted(
 ) -> tuple[Array, Array]:
     low = [-np.inf if b is None else float((b - v) * scale) for b, v in zip(lower, by, strict=True)]
     high = [np.inf if b is None else float((b - v) * scale) for b, v in zip(upper, by, strict=True)]
-    return np.array(low), np.array(high)
+    low, high = np.array(low), np.array(high)
+    return np.where(low < -_FAR, -np.inf, low), np.where(high > _FAR, np.inf, high)
 
 
 def exact_optimum(lp: LinearProgram) -> Exact:
-    """Solve a linear program exactly, or as nearly as it can be proved."""
+    """Solve a linear program exactly, or as nearly as it can be proved.
+
+    Each proposed basis is computed exactly. If it is not optimal, its errors alone are magnified, so that
+    the next run of the simplex method sees them. A basis whose equations are too many is not solved for:
+    there the floating-point errors are scaled up until the values can be recognized as fractions.
+    """
+    simplex = _Simplex(lp)
     x, y = [fmpq(0)] * len(lp.cost), [fmpq(0)] * len(lp.rows)
     primal_scale = dual_scale = fmpq(1)
     out = Exact()
@@ -292,30 +337,48 @@ def exact_optimum(lp: LinearProgram) -> Exact:
         status, step = simplex.run(lp, x, y, primal_scale, dual_scale)
         if out.point is None or status == "optimal":
             out.status = status  # infeasibility may only show under the magnifying glass
+        if step is None and dual_scale > 1:  # perhaps for the rows that were held
+            dual_scale = fmpq(1)
+            continue
         if step is None:
             break
-        x = [v + rational(s) / primal_scale for v, s in zip(x, step.x, strict=True)]
-        y = [v + rational(s) / dual_scale for v, s in zip(y, step.y, strict=True)]
-        out.offer(lp, x, y)
-        if not out.proved:
-            vertex = _vertex(lp, step)
-            if vertex is None:
+        vertex = _vertex(lp, step)
+        if vertex is not None:
+            x, y = vertex
+            out.offer(lp, x, y)
+            if out.proved:
                 break
-            out.offer(lp, *vertex)
+            primal_scale = _inverse(_primal_error(lp, x))
+            dual_scale = _inverse(_dual_error(lp, y, step))
+            continue
+        x, y = step.x, step.y
+        out.offer(lp, x, y)
+        primal_error, dual_error = _primal_error(lp, x), _dual_error(lp, y, step)
+        if not out.proved and max(primal_error, dual_error) < _RECOGNIZABLE:
+            exact_x, exact_y = [_recognized(v, primal_error) for v in x], [_recognized(v, dual_error) for v in y]
+            out.offer(lp, exact_x, exact_y)
         if out.proved:
             break
-        primal_scale = _rescaled(primal_scale, _primal_error(lp, x))
-        dual_scale = _rescaled(dual_scale, _dual_error(lp, y, step))
+        primal_scale = _rescaled(primal_scale, primal_error)
+        dual_scale = _rescaled(dual_scale, dual_error)
     return out
+
+
+def _recognized(value: Rational, error: Rational) -> Rational:
+    """The simplest fraction within an error of a value that is known to twice as many digits."""
+    digits = max(int((1 / error).floor()).bit_length(), 40) if error else 200
+    return _fmpq(fraction(value).limit_denominator(2 ** (digits // 3)))
+
+
+def _inverse(error: Rational) -> Rational:
+    """The power of two that makes an error about one; 1 if there is none."""
+    return fmpq(2) ** max(int((1 / error).floor()).bit_length() - 1, 0) if error else fmpq(1)
 
 
 def _rescaled(scale: Rational, error: Rational) -> Rational:
     """The power of two that makes the largest error about one, not much above the scale before."""
     finest = scale * _ZOOM
-    if not error:
-        return finest
-    power = fmpq(2) ** max(int((1 / error).floor()).bit_length() - 1, 0)
-    return min(max(power, scale), finest)
+    return min(max(_inverse(error), scale), finest) if error else finest
 
 
 def _outside(value: Rational, low: Rational | None, high: Rational | None) -> Rational:
@@ -339,9 +402,12 @@ def _dual_error(lp: LinearProgram, y: list[Rational], step: _Step) -> Rational:
     )
     for weights, places, lower, upper in parts:
         for weight, place, low, high in zip(weights, places, lower, upper, strict=True):
-            if low is not None and low == high and place != _BASIC:
+            if place == _BASIC or (low is None and high is None):
+                error = abs(weight)
+            elif low == high:
                 continue
-            error = -weight if place == _LOWER else weight if place == _UPPER else abs(weight)
+            else:
+                error = weight if high is not None and (place == _UPPER or low is None) else -weight
             worst = max(worst, error)
     return worst
 
@@ -466,15 +532,16 @@ def _solve(matrix: list[dict[int, Rational]], target: list[Rational], order: _Or
 def farkas(lp: LinearProgram) -> list[Rational] | None:
     """Multipliers of the rows that prove that no point satisfies a program, or None if none were found.
 
-    They prove a positive lower bound on the sum of the rows' violations.
+    They prove a positive lower bound on the sum of the rows' violations, relative to their largest entries.
     """
     n, m, zero, one = len(lp.cost), len(lp.rows), fmpq(0), fmpq(1)
+    sizes = [max((abs(a) for a in row.values()), default=one) for row in lp.rows]
     missing = LinearProgram(
         [zero] * n + [one] * (2 * m),
         zero,
         [*lp.lower, *[zero] * (2 * m)],
         [*lp.upper, *[None] * (2 * m)],
-        [{**row, n + i: one, n + m + i: -one} for i, row in enumerate(lp.rows)],
+        [{**row, n + i: s, n + m + i: -s} for i, (row, s) in enumerate(zip(lp.rows, sizes, strict=True))],
         lp.row_lower,
         lp.row_upper,
     )

@@ -298,11 +298,11 @@ class ModelSolution:
         end = np.inf if self.point is None else len(self.point)
         return [v for v in self.model.variables if v.start + v.size <= end]
 
-    def certify(self, rounding: float | None = None) -> Certificate:
+    def certify(self, rounding: float | None = None, *, decimals: bool = False) -> Certificate:
         """Check the solution in exact rational arithmetic; see `forcopt.loops.certify.certify_model`."""
         from forcopt.loops.certify import certify_model
 
-        return certify_model(self, rounding)
+        return certify_model(self, rounding, decimals=decimals)
 
     def _repr_html_(self) -> str:
         facts = {"status": self.status, "objective": f"{self.objective:.8g}", "bound": f"{self.bound:.8g}"}

@@ -162,10 +162,9 @@ def solve_model(
         result.status = Status.FAILED
         result.message += "; without its lazy families the model is unbounded: give the variables bounds"
     if result.status is Status.OPTIMAL and result.x is not None and not program.is_staged:
-        off = program.violation(result.x)
-        if off > _AT_TOLERANCE * chosen.accuracy:
+        if words := _beyond_tolerance(program, result.x, chosen):
             result.status = Status.FAILED
-            result.message += f"; but its point violates a row or bound by {off:.2g} > {chosen.accuracy:g}"
+            result.message += f"; but {words}"
     solution = postsolve(model, chosen, program, result, results, deadline.seconds, gap)
     del solution.points[pool:]
     return solution
@@ -176,8 +175,8 @@ _NO_RAY = "there is no direction in which the objective improves forever"
 _AT_TOLERANCE = 1.01
 """A solver stops at its tolerance; the sums of a row, computed here again, round differently."""
 
-_PROOF = 1e-4
-"""The largest distance, relative, of an optimum from the bound that its multipliers prove."""
+_PROOF, _QUADRATIC_PROOF = 2.0, 100.0
+"""The largest relative distance of an optimum from its multipliers' bound, in multiples of the accuracy."""
 
 _FAR = 1e15
 """Solvers do not compute with values this large: they show a ray, or a numerical failure."""
@@ -193,7 +192,8 @@ def _confirmed(
 ) -> RawResult:
     """Check the status of a linear or quadratic program; if in doubt, solve it again.
 
-    First without presolve, then by other solvers.
+    First with scaling (or without, if the backend scales) and under its careful options, such as without
+    presolve, then by other solvers.
 
     Returns
     -------
@@ -214,12 +214,13 @@ def _confirmed(
     for other, extra in attempts:
         if deadline.passed:
             break
-        how = "without presolve" if other is backend else f"by {other.name}"
+        same = other is backend
+        how = f"{'without' if other.scales else 'with'} scaling" if same else f"by {other.name}"
         rest = replace(options.within(deadline.seconds), extra=extra, start=None)
-        if other is not backend:
+        if not same:
             rest = replace(rest, gap=None, seed=None, threads=None, on_improvement=None)
         try:
-            again = open_session(other, program).solve(rest)
+            again = open_session(other, program, scaled=not other.scales if same else None).solve(rest)
             if again.ambiguous:
                 again.status = _disambiguate(other, program, rest, deadline)
                 again.ambiguous = False
@@ -259,9 +260,12 @@ def _doubt(
         spent = deadline.seconds
         return integer_infeasibility_doubt(program, backend.name, left, spent, backend.accuracy)
     if result.status is Status.OPTIMAL:
-        if not program.is_integer:
-            return optimality_doubt(program, result, max(_PROOF, 100 * backend.accuracy))
         assert result.x is not None
+        if words := _beyond_tolerance(program, result.x, backend):
+            return words
+        if not program.is_integer:
+            factor = _PROOF if program.stages[0].quadratic is None else _QUADRATIC_PROOF
+            return optimality_doubt(program, result, factor * backend.accuracy)
         bounded = np.isfinite(program.lower) & np.isfinite(program.upper)
         if np.abs(result.x).max(initial=0.0, where=~bounded) >= _FAR:
             return "a value is beyond its range of numbers"
@@ -273,6 +277,14 @@ def _doubt(
         ):
             return "no point is feasible"
     return ""
+
+
+def _beyond_tolerance(program: Program, x: Array, backend: Backend) -> str:
+    """Describe a violation beyond the backend's accuracy; empty if there is none."""
+    off = program.violation(x)
+    if off <= _AT_TOLERANCE * backend.accuracy:
+        return ""
+    return f"its point violates a row or bound by {off:.2g} > {backend.accuracy:g}"
 
 
 def default_backend(model: Model) -> str:

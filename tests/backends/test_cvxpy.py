@@ -112,8 +112,8 @@ def test_spelling_of_options() -> None:
         "time_limit": 3,
         "max_threads": 2,
     }  # nothing else would change a thing
-    staged = Cvxpy("clarabel", "CLARABEL").settings(SolveOptions(extra={"tol_feas": 1e-7}), staged=True)
-    assert staged["tol_gap_abs"] == staged["tol_gap_rel"] == 1e-11  # later stages build on earlier ones
+    staged = Cvxpy("clarabel", "CLARABEL").settings(SolveOptions(extra={"tol_feas": 1e-7}), tight=True)
+    assert staged["tol_gap_abs"] == staged["tol_gap_rel"] == 1e-12  # later stages build on earlier ones
     assert staged["reduced_tol_gap_rel"] == 1e-8
     assert staged["tol_feas"] == 1e-7
     with pytest.raises(fo.UnsupportedError, match="time_limit has no translation for ECOS"):

@@ -173,7 +173,7 @@ def test_a_false_infeasible_is_solved_again_without_presolve(lie):
     lie(lambda result: RawResult(fo.Status.INFEASIBLE, message="a lie"))
     s = transport().solve()
     assert (s.status, s.objective) == ("optimal", pytest.approx(best))
-    assert "a lie; but a point satisfies all rows and bounds; solved again without presolve" in s.message
+    assert "a lie; but a point satisfies all rows and bounds; solved again with scaling" in s.message
 
 
 def test_a_false_optimum_is_solved_again(lie):

@@ -151,9 +151,15 @@ def test_without_an_objective():
 
 @pytest.mark.parametrize("integer", [False, True])
 @pytest.mark.parametrize("x", [[0, 4], [4, 4], [-1, 0], [5, 0]])
-def test_a_wrong_point_is_an_error(fake, integer, x):
-    m, _, _ = small(integer)
+def test_a_wrong_point_is_solved_again_or_an_error(fake, integer, x):
+    m, y, _ = small(integer)
     fake(answer("optimal", x))
+    s = m.solve("fake")
+    assert (s.status, s.objective) == ("optimal", m.solve().objective)
+    assert "so I say; but its point violates a row or bound by" in s.message
+    assert "solved again by highs" in s.message
+    m.lexicographic([fo.maximize(y[0] + 4 * y[1]), fo.minimize(y[0])])  # no other solver is asked
+    fake(answer("optimal", x), answer("optimal", x))
     with pytest.raises(fo.BackendError, match=r"fake claims a point that violates .* so I say"):
         m.solve("fake")
 
@@ -161,8 +167,12 @@ def test_a_wrong_point_is_an_error(fake, integer, x):
 def test_a_fractional_point_is_an_error(fake):
     m, _, _ = small(integer=True)
     fake(answer("optimal", [0.5, 2]))
+    assert "violates a row or bound by 0.5" in m.solve("fake").message
+    m.lexicographic([fo.maximize(m["x"][0] + 4 * m["x"][1]), fo.minimize(m["x"][0])])
+    fake(answer("optimal", [0.5, 2]), answer("optimal", [0.5, 2]))
     with pytest.raises(fo.BackendError, match=r"integer off by 0\.5"):
         m.solve("fake")
+    m, _, _ = small(integer=True)
     fake(answer("optimal", [1e-7, 3 - 1e-7], bound=-10.0))
     s = m.solve("fake")
     assert s.point.tolist() == [0, 3]

@@ -40,7 +40,8 @@ class Certificate:
     how : str
         How far things are proved, in words.
     point : tuple[Fraction, ...], optional
-        The values of all columns: the given ones, or an exact point whose rounding they are.
+        The values of all columns: the given ones, or an exact point whose rounding they are (see
+        `certify_model`).
     moved : Fraction, default Fraction(0)
         The largest difference between them, over the variables.
     stages : tuple[Fraction, ...], optional
@@ -119,8 +120,22 @@ def _answer(known: bool | None) -> str:
 
 def as_text(value: Fraction) -> str:
     """A fraction as it is if it is short; else as a decimal."""
-    short = str(value)
-    return short if len(short) <= 24 else f"{float(value):.17g} (a fraction of {len(short) - 1} digits)"
+    digits = sum(_digits(abs(part)) for part in value.as_integer_ratio())
+    if digits <= 24:
+        return str(value)
+    return f"{value.numerator / value.denominator:.17g} (a fraction of {digits} digits)"
+
+
+def _first(names: list[str]) -> str:
+    """The first names of many."""
+    shown = ", ".join(names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} others"
+
+
+def _digits(value: int) -> int:
+    """The number of decimal digits; Python refuses to write integers of more than 4,300."""
+    guess = int(value.bit_length() * 0.30102999566398120) + 1
+    return guess - (10 ** (guess - 1) > value > 0)
 
 
 def certificate_of(
@@ -152,7 +167,7 @@ def certificate_of(
     if point.rough:
         how += f"; evaluated in floating point, to within {ROUGH:g}: {', '.join(point.rough)}"
     if own.violations:
-        how += f"; the point given violates {', '.join(own.violations)}"
+        how += f"; the point given violates {_first(list(own.violations))}"
     moved = max((abs(a - b) for a, b in zip(point.x, own.x, strict=True)), default=fmpq(0))
     stages = tuple(fraction(sign * v) for sign, v in zip(signs, point.values, strict=True))
     return Certificate(

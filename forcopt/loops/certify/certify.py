@@ -23,7 +23,7 @@ from forcopt.loops.certify.premises import premises
 from forcopt.loops.certify.quadratic import certify_quadratic
 from forcopt.loops.certify.without_point import certify_without_point
 from forcopt.loops.cutting_planes import cutting_planes
-from forcopt.loops.exact_lp import rational
+from forcopt.loops.exact_lp import decimal, rational
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status
 
@@ -34,7 +34,9 @@ QUADRATIC = Capabilities(frozenset({"rows", "integer", "quadratic"}))
 CONIC = Capabilities(frozenset({"rows", "second_order", "semidefinite_cone"}))
 
 
-def certify_model(solution: ModelSolution, rounding: float | None = None) -> Certificate:
+def certify_model(
+    solution: ModelSolution, rounding: float | None = None, *, decimals: bool = False
+) -> Certificate:
     """Check a solution in exact rational arithmetic; see `forcopt.loops.certify` for the meaning.
 
     The solver's answer is only a hint: the proof rests on the model, the point and rational arithmetic. The
@@ -46,12 +48,17 @@ def certify_model(solution: ModelSolution, rounding: float | None = None) -> Cer
         Of a model.
     rounding : float, optional
         How far an exact point may be from the one given, relative to values above 1; by default a hundred
-        times the accuracy of the backend.
+        times the accuracy of the backend. For a continuous linear model it is enough if the given point
+        satisfies the model to within `rounding` and its objectives agree to a hundredth of it.
+    decimals : bool, default False
+        Take every number of the model for the shortest decimal that rounds to it, as files write them: 0.1
+        for a tenth, not for the float next to it. For linear models without atoms or conditions.
 
     Raises
     ------
     DeclarationError
-        If the model or a parameter has changed since the solution was found.
+        If the model or a parameter has changed since the solution was found; if `decimals` is asked for a
+        model with atoms, conditions or lazy families.
 
     Examples
     --------
@@ -67,20 +74,26 @@ def certify_model(solution: ModelSolution, rounding: float | None = None) -> Cer
     optimal    yes
     how        multipliers of the rows prove the bound...
     """
-    out = _certified(solution, rounding)
+    out = _certified(solution, rounding, decimals)
     for premise in premises(solution.model) if out.bound is not None or out.dual is not None else ():
         out = out.assuming(premise)
     return out
 
 
-def _certified(solution: ModelSolution, rounding: float | None) -> Certificate:
+def _certified(solution: ModelSolution, rounding: float | None, decimals: bool) -> Certificate:
     _check_unchanged(solution)
+    if decimals and (solution.model.relations or solution.model.lazies):
+        raise DeclarationError(
+            f"decimals=True, but model {solution.model.name!r} has atoms, conditions or lazy families, whose rows "
+            "are computed from floats; it takes linear rows and objectives"
+        )
+    number = decimal if decimals else rational
     model, program = solution.model, _program(solution.model)
     if solution.point is None:
         if program is not None and model.lazies and solution.status in (Status.INFEASIBLE, Status.UNBOUNDED):
             program = _with_cuts(model, program)
-        return certify_without_point(solution, program)
-    own = ExactPoint(model, solution.point)
+        return certify_without_point(solution, program, number)
+    own = ExactPoint(model, solution.point, number)
     if rounding is None:
         rounding = 100 * get_backend(solution.backend).accuracy
     tolerance = rational(rounding)

@@ -39,14 +39,21 @@ class ExactPoint:
         Of all columns; values of atoms and products are computed from the others.
     violations
         For each violated thing by how much.
+    number
+        Reads the model's floats: `rational`, or `decimal` for a model of rows alone.
     values : Sequence[Any] | Array
         The (minimised) objectives of all stages.
     rough
         Names of atoms and families that were evaluated in floating point.
     """
 
-    def __init__(self, model: Model, values: Sequence[Any] | Array) -> None:
-        self.model = model
+    def __init__(
+        self,
+        model: Model,
+        values: Sequence[Any] | Array,
+        number: Callable[[float], Rational] = rational,
+    ) -> None:
+        self.model, self.number = model, number
         self.x: list[Rational] = [fmpq(0)] * model.column_count
         self.violations: dict[str, Rational] = {}
         self.rough: dict[str, None] = {}
@@ -57,7 +64,7 @@ class ExactPoint:
                 raise DeclarationError(
                     f"the value of {model.column_name(j)} is {values[j]}; it must be finite"
                 )
-            self.x[j] = values[j] if isinstance(values[j], fmpq) else rational(values[j])
+            self.x[j] = values[j] if isinstance(values[j], fmpq) else number(values[j])
         self._complete()
         self._check()
         stages = model.objective.stages if model.objective else ()
@@ -70,7 +77,7 @@ class ExactPoint:
         return not self.violations
 
     def _objective(self, stage: Stage) -> list[Rational]:
-        values = exact_values(stage.expression, self.x)
+        values = exact_values(stage.expression, self.x, number=self.number)
         minimised = sorted((-v if stage.maximize else v for v in values), reverse=True)
         return list(accumulate(minimised))  # of a leximin objective the sums of the worst
 
@@ -190,7 +197,7 @@ class ExactPoint:
         if on is not None:
             low, high = np.where(on, low, -np.inf), np.where(on, high, np.inf)
         rows = assemble([(constraint.expression, low, high)])
-        values = exact_values(constraint.expression, self.x, constant=False)
+        values = exact_values(constraint.expression, self.x, False, self.number)
         if self._rough_columns.intersection(rows.indices.tolist()):
             low = low - ROUGH * np.maximum(1.0, np.abs(low))
             high = high + ROUGH * np.maximum(1.0, np.abs(high))
@@ -201,18 +208,23 @@ class ExactPoint:
         ends = (np.broadcast_to(end, len(values)).tolist() for end in (lower, upper))
         for value, low, high in zip(values, *ends, strict=True):
             if low > -np.inf:
-                worst = max(worst, rational(low) - value)
+                worst = max(worst, self.number(low) - value)
             if high < np.inf:
-                worst = max(worst, value - rational(high))
+                worst = max(worst, value - self.number(high))
         if worst > 0:
             self.violations[name] = max(worst, self.violations.get(name, worst))
 
 
-def exact_values(expression: Expression, x: Sequence[Rational], constant: bool = True) -> list[Rational]:
+def exact_values(
+    expression: Expression,
+    x: Sequence[Rational],
+    constant: bool = True,
+    number: Callable[[float], Rational] = rational,
+) -> list[Rational]:
     """The elements of an expression at a point, in C order."""
     rows = expression.linear_rows()
-    data = [rational(a) for a in rows.data.tolist()]
-    starts = [rational(b) if constant else fmpq(0) for b in expression.constant.reshape(-1).tolist()]
+    data = [number(a) for a in rows.data.tolist()]
+    starts = [number(b) if constant else fmpq(0) for b in expression.constant.reshape(-1).tolist()]
     at = rows.indices.tolist()
     return [
         sum((data[k] * x[at[k]] for k in range(a, b)), start)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from flint import fmpq
 
 from forcopt.clock import Deadline
 from forcopt.compile.program import Program, StageCost
@@ -19,6 +20,7 @@ from forcopt.loops.exact_lp import (
     farkas,
     fraction,
     nearest_point,
+    rational,
 )
 from forcopt.loops.exact_milp import Tree, branch_and_bound
 from forcopt.loops.leximin import SaturationLayout
@@ -32,19 +34,19 @@ NODES, SECONDS = 300, 60.0
 def certify_linear(program: Program, own: ExactPoint, tolerance: Rational) -> Certificate:
     """Repair the point if it needs to be, then prove the optimum stage by stage."""
     model, count, stages = own.model, own.model.column_count, program.stages
-    lp, integer = LinearProgram.of(program), np.flatnonzero(program.integer == 1).tolist()
+    lp, integer = LinearProgram.of(program, own.number), np.flatnonzero(program.integer == 1).tolist()
     near = fixed(lp, [j for j in integer if j < count], own.x)
     face, found = _stagewise(near, stages)
     settled = len(found) == len(own.values) and found[-1].proved
     values, dual, better, point = [e.value for e in found], None, None, own
     vertex = found[-1].point
     if settled and vertex is not None and not (own.holds and own.values == values):
-        better = ExactPoint(model, vertex[:count])
+        better = ExactPoint(model, vertex[:count], own.number)
         point = better
         if distance(point, own) > tolerance:
             nearest = nearest_point(face, own.x)
-            point = better if nearest is None else ExactPoint(model, nearest[:count])
-        if not (point.holds and point.values == values and distance(point, own) <= tolerance):
+            point = better if nearest is None else ExactPoint(model, nearest[:count], own.number)
+        if not (point.holds and point.values == values and _agree(point, own, tolerance)):
             point = own
     if not point.holds:
         point = repaired(near, own, tolerance)
@@ -54,7 +56,7 @@ def certify_linear(program: Program, own: ExactPoint, tolerance: Rational) -> Ce
             bounds, dual, how = [None], certificate, "no point is feasible, by a Farkas certificate"
     elif point.holds and (better is None or point.values == better.values):
         bounds, tree = _searched(lp, stages, integer, point.values)
-        better = None if tree.better is None else ExactPoint(model, tree.better[:count])
+        better = None if tree.better is None else ExactPoint(model, tree.better[:count], own.number)
         how = f"branch and bound over {tree.subproblems} subproblems, each bounded in rational arithmetic"
     else:
         bounds, how = [exact_optimum(lp.aiming(stages[0])).bound], "the relaxation is solved exactly"
@@ -66,6 +68,20 @@ def certify_linear(program: Program, own: ExactPoint, tolerance: Rational) -> Ce
     if bounds[0] is None and dual is None:
         how = "no bound could be proved"
     return certificate_of(point, own, bounds[0], None if point.holds else False, how, dual)
+
+
+def _agree(point: ExactPoint, own: ExactPoint, tolerance: Rational) -> bool:
+    """Whether the given point may pass for a rounding of an exact optimum.
+
+    Every column is near, within the tolerance; or the given point satisfies the model within it, and its
+    objectives agree to a hundredth of it: an ill-conditioned vertex moves farther than its rows do.
+    """
+    if distance(point, own) <= tolerance:
+        return True
+    floats = np.array([float(v) for v in own.x])
+    violation = max(own.model.violations(floats).values(), default=0.0)
+    apart = (abs(a - b) / max(fmpq(1), abs(a)) for a, b in zip(point.values, own.values, strict=True))
+    return rational(violation) <= tolerance and 100 * max(apart, default=fmpq(0)) <= tolerance
 
 
 def _first_gain(better: ExactPoint, point: ExactPoint) -> str:
@@ -81,7 +97,7 @@ def repaired(near: LinearProgram, own: ExactPoint, tolerance: Rational) -> Exact
     nearest = nearest_point(near, own.x)
     if nearest is None:
         return own
-    candidate = ExactPoint(own.model, nearest[: len(own.x)])
+    candidate = ExactPoint(own.model, nearest[: len(own.x)], own.number)
     return candidate if candidate.holds and distance(candidate, own) <= tolerance else own
 
 

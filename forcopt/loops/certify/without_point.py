@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from forcopt.compile.program import Program
 from forcopt.loops.certify.certificate import Certificate, certificate_of
 from forcopt.loops.certify.evaluation import ExactPoint
 from forcopt.loops.certify.linear import NODES, SECONDS
-from forcopt.loops.exact_lp import LinearProgram, exact_optimum, farkas, fraction, recession
+from forcopt.loops.exact_lp import LinearProgram, Rational, exact_optimum, farkas, fraction, rational, recession
 from forcopt.loops.exact_milp import branch_and_bound
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status
@@ -19,13 +20,15 @@ from forcopt.status import Status
 __all__ = ["certify_without_point"]
 
 
-def certify_without_point(solution: ModelSolution, program: Program | None) -> Certificate:
+def certify_without_point(
+    solution: ModelSolution, program: Program | None, number: Callable[[float], Rational] = rational
+) -> Certificate:
     """Prove that there is no point, or no optimum."""
     model, status = solution.model, solution.status
     nothing = Certificate(None, None, None, None, None, f"there is no point to check: the status is {status}")
     if program is None or status not in (Status.INFEASIBLE, Status.UNBOUNDED):
         return nothing
-    lp, integer = LinearProgram.of(program), np.flatnonzero(program.integer == 1).tolist()
+    lp, integer = LinearProgram.of(program, number), np.flatnonzero(program.integer == 1).tolist()
     tree = branch_and_bound(replace(lp, cost=[fmpq(0)] * len(lp.cost)), integer, None, NODES, SECONDS)
     if status is Status.INFEASIBLE and tree.exhausted:
         none = replace(nothing, feasible=False)
@@ -35,7 +38,7 @@ def certify_without_point(solution: ModelSolution, program: Program | None) -> C
             )
         dual = tuple(fraction(v) for v in farkas(lp) or ())
         return replace(none, how="infeasibility proved by a Farkas certificate", dual=dual)
-    point = ExactPoint(model, tree.better[: model.column_count]) if tree.better else None
+    point = ExactPoint(model, tree.better[: model.column_count], number) if tree.better else None
     if point is None or not point.holds:
         return nothing
     if status is Status.INFEASIBLE:
