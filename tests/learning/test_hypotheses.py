@@ -57,7 +57,7 @@ def test_classes_that_do_not_fit_are_named():
         Finite([[0, 1]]).oracle(X)
     with pytest.raises(fo.DeclarationError, match=r"table\[0, 1\] is 0.5; it must be 0 or 1"):
         Finite([[0, 0.5, 1]]).oracle(X)
-    with pytest.raises(fo.DeclarationError, match="the features of the stumps differ"):
+    with pytest.raises(fo.DeclarationError, match="the stumps and the problem have different features"):
         Stumps(X + 1).oracle(X)
     with pytest.raises(ValueError, match="hypotheses"):
         LexifairClassification(labels=[0, 1], groups=[[0], [1]], hypotheses=Thresholds())
