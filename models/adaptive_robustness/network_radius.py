@@ -16,6 +16,7 @@ from forcopt.language.model import Model, Variable
 from forcopt.loops.solution import ModelSolution
 from forcopt.models.adaptive_robustness.attacks import attack
 from forcopt.models.adaptive_robustness.classifiers import ReLUNetwork
+from forcopt.models.adaptive_robustness.geometry import length
 from forcopt.models.adaptive_robustness.robustness_radius import RobustnessRadius
 from forcopt.problem import Handles
 
@@ -179,7 +180,9 @@ def _confirmed(problem: RobustnessRadius, moved: Array) -> Array:
             outputs, slopes = net.gradients(near)
             direction = np.sign(slopes) if problem.norm == "linf" else slopes
             gain = (direction * slopes).sum(axis=1)
-            size = np.divide(sign * outputs, gain, out=np.zeros_like(gain), where=gain > 0)
-            size += step / np.maximum(problem.lengths(problem.point + direction), 1e-300)
-            near = near - sign * size[:, None] * direction
+            with np.errstate(all="ignore"):  # flat pieces: such moves are no numbers, or far
+                size = sign * outputs / gain + step / length(direction, problem.norm)
+                move = sign * size[:, None] * direction
+                close = length(move, problem.norm) <= reach / 100
+            near = near - np.where(close[:, None], move, 0.0)
     return moved

@@ -257,6 +257,19 @@ def test_a_change_at_a_kink_is_confirmed():
     assert s.objective == pytest.approx(2**0.5, abs=1e-5) and s.evaluation.metrics["confirmed"] == 1
 
 
+@pytest.mark.parametrize("slope", [0.0, 1e-300, 1.0])
+def test_points_beside_a_solvers_where_the_network_is_flat(slope):
+    """Far from the origin, and where nothing near changes the label: the solver's point stays."""
+    from forcopt.models.adaptive_robustness.network_radius import _confirmed
+
+    net = ReLUNetwork([[[1.0]], [[slope]]], [[-1e12], [-1.0]])  # flat below 1e12
+    p = RobustnessRadius(net, [-1e12], 0, "linf", box=(-2e12, 3e12))
+    moved = np.array([9e11])
+    assert _confirmed(p, moved).tolist() == moved.tolist()
+    edge = _confirmed(p, np.array([1e12 + 1.0]))
+    assert (slope == 1.0) == bool(p.changed(edge[None])[0])
+
+
 def test_misclassified_points_need_no_network():
     """Weights of 1e-25, as training with a penalty leaves them, and balls of radius 0."""
     rng = np.random.default_rng(0)
