@@ -241,7 +241,7 @@ class ConsistentRelease(Problem):
         usual = "qp" if not self.integer else "network-lp" if self.is_network else "miqp"
         return super().method(name or usual)
 
-    # -- what follows ----------------------------------------------------------------------------------------
+    # -- derived from the fields -----------------------------------------------------------------------------
 
     @property
     def types(self) -> int:
