@@ -140,7 +140,7 @@ class LevelBudget(Problem):
 def closed_form(problem: LevelBudget, *, time_limit: float | None = None) -> Outcome:
     """The mean over regions in top-down order: shares in proportion to ``a^(1/3)``; for rho, to ``a^(1/2)``.
 
-    A level with effect 0 should get nothing, which no mechanism allows: the message says so.
+    A level with effect 0 should get nothing, which no mechanism allows; the message names it.
     """
     if problem.estimator != "top-down" or (problem.criterion != "mean" and len(problem.regions) > 1):
         raise DeclarationError("closed-form: estimator must be 'top-down' and criterion 'mean': use conic")

@@ -86,7 +86,7 @@ def least_squares(
 
 @njit(cache=True)
 def project_children(order, begin, targets, points, low, fixed, free):  # type: ignore[no-untyped-def]
-    """Project each unit's children onto those that sum to its count: ``x >= low``, equal weights.
+    """Project each unit's children onto the points whose sum is its count: ``x >= low``, equal weights.
 
     `order` and `begin` give the children of each unit, `targets` the units' counts; `points`, `low` and
     `fixed` belong to the children. A fixed child has the value `low`. With `free`, the others have no lower

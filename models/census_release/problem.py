@@ -118,9 +118,9 @@ class ConsistentRelease(Problem):
     Notes
     -----
     The objective is the sum over units and queries of precision times squared distance, in either order.
-    Problem P1' of the digest of the paper is ``"joint"``, P1 to P3 are ``"top-down"``. In top-down order the
-    lexicographic optimum keeps all descendants feasible; solving level by level may not, since invariants
-    below may contradict a parent that is fixed already.
+    In top-down order the lexicographic optimum keeps all descendants feasible; solving level by level may
+    not, since invariants below may contradict a parent that is fixed already. All lexicographic optima have
+    the same squares on each level, so that the bound of an optimal solution is its objective.
 
     References
     ----------
@@ -241,7 +241,7 @@ class ConsistentRelease(Problem):
         usual = "qp" if not self.integer else "network-lp" if self.is_network else "miqp"
         return super().method(name or usual)
 
-    # -- what follows ----------------------------------------------------------------------------------------
+    # -- derived from the fields -----------------------------------------------------------------------------
 
     @property
     def types(self) -> int:

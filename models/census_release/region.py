@@ -57,7 +57,8 @@ def noise_variances(
     if rho is not None:
         return np.asarray(1 / budget)
     if noise == "geometric":
-        return np.asarray(2 * np.exp(-budget / 2) / np.expm1(-budget / 2) ** 2)
+        beta = np.exp(-budget / 2)
+        return np.asarray(2 * beta / (1 - beta) ** 2)
     return np.asarray(8 / budget**2)
 
 

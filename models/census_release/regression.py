@@ -51,8 +51,8 @@ class EcologicalRegression(Problem):
     missing : Literal["zero", "drop"], default "zero"
         Units without votes have no support: it counts as 0, or they are left out.
     more_than : float, default 10
-        For ``"filtered"``. The authors' code keeps units with more than 10 votes; the paper says that it
-        leaves out those with fewer than 10.
+        For ``"filtered"``. The authors' code keeps units with more than 10 votes; the paper leaves out units
+        with fewer than 10.
     bounded : bool, default False
         Whether both rates must lie between 0 and 1.
 

@@ -109,9 +109,7 @@ def test_the_filter_keeps_more_than_ten_votes(texas):
     )
     black = texas.people(texas.tree.counts, 2)
     assert round(texas.fit(*black, "filtered")[0], 3) == 0.851
-    assert (
-        round(texas.fit(*black, "filtered", more_than=9)[0], 3) == 0.850
-    )  # "fewer than 10", as the text says
+    assert round(texas.fit(*black, "filtered", more_than=9)[0], 3) == 0.850  # "fewer than 10" in the text
 
 
 @needs_data
@@ -246,7 +244,7 @@ def test_dallas_like_districts():
     greedy = p.solve("greedy")
     assert greedy.evaluation.metrics["fragmentation"] == pytest.approx(90.75)
     assert greedy_bound((484, 4, 25), 4, as_printed=True) == pytest.approx(98, abs=0.01)
-    assert square_bound((484, 4, 25), 4) == pytest.approx(348.3333, abs=1e-3)  # the paper says 264
+    assert square_bound((484, 4, 25), 4) == pytest.approx(348.3333, abs=1e-3)  # 264 in the paper
 
 
 def test_squares_are_fragmented():
