@@ -303,7 +303,7 @@ class _Run:
             if sum(map(len, sets)) >= wanted or threshold > self.beat:
                 pool, paid = np.concatenate(sets), np.concatenate(costs)
                 self.listed = np.packbits(pool, axis=1), paid
-                step = 1 + max(int(pool.sum()) // _ENTRIES, len(pool) // (2 * wanted))
+                step = 1 + max(int(pool.sum()) // _ENTRIES, len(pool) // (4 * self.graph.size))
                 return pool[::step], paid[::step]
             threshold *= 1.2
 
