@@ -41,6 +41,9 @@ _MANY = 50_000
 _FINER = ((1, 250), (20, 1000), (100, 4000))
 """At these multiples of `many`, the total weight is divided into so many buckets for these bounds."""
 
+_NARROW = 100
+"""In windows of at most this fraction of the total weight, the prizes are taken less those of the weight."""
+
 _LARGEST = 40_000_000
 """Paths of one start that fit in memory (about 60 bytes each)."""
 
@@ -513,13 +516,24 @@ class WindowCycles:
         ------
         MemoryError
             If the paths of one start do not fit in memory.
+
+        Notes
+        -----
+        In a narrow window, prizes in proportion to weight are nearly a constant, which moves into the
+        threshold. The bounds on reduced costs then do not gain from weights that are rounded.
         """
         graph, factor = self.dual.graph, self._factor
         most = int(most) * factor + (factor - 1)
-        gains = None if prizes is None else flow_sums(self.dual, np.asarray(prizes, float) * factor)
         room = (np.zeros(len(self.bounds)) + threshold + 1e-6) * factor + (factor - 1)
+        gains, rest = None, 0.0
+        if prizes is not None:
+            values = np.asarray(prizes, float) * factor
+            if max(b - a for a, b in self.bounds) <= graph.total // _NARROW:
+                rate = float(values.sum()) / max(graph.total, 1)
+                values = values - rate * graph.weights
+                room = room + [max(rate * a, rate * b) for a, b in self.bounds]
+            gains, rest = flow_sums(self.dual, values), float(values.sum())
         # If the root lies in S, the sum of the prizes' flows lacks the total.
-        rest = 0.0 if prizes is None else float(np.sum(prizes)) * factor
         rooms = np.concatenate([room, room + rest])[: len(self._windows)]
         highest = float(np.max(threshold))
         space = _Space(self.dual.faces)

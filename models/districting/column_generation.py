@@ -303,7 +303,7 @@ class _Run:
             if sum(map(len, sets)) >= wanted or threshold > self.beat:
                 pool, paid = np.concatenate(sets), np.concatenate(costs)
                 self.listed = np.packbits(pool, axis=1), paid
-                step = 1 + max(int(pool.sum()) // _ENTRIES, len(pool) // (2 * wanted))
+                step = 1 + max(int(pool.sum()) // _ENTRIES, len(pool) // (4 * self.graph.size))
                 return pool[::step], paid[::step]
             threshold *= 1.2
 
@@ -356,7 +356,12 @@ class _Run:
         self.prizes = guess * self.graph.weights / max(self.graph.total, 1)
         box, branches = max(guess / n / 4, 1e-3), _BRANCHES
         while not self.settled:
-            sets, costs = self.bound_within(box, sets, costs)
+            try:
+                sets, costs = self.bound_within(box, sets, costs)
+            except MemoryError:
+                self.list_and_choose(branches)
+                if not self.settled:
+                    raise
             self.list_and_choose(branches)
             box, branches = 2 * box, 3 * branches
             self.most = min(4 * self.most, _MOST) if self.most < _MOST else 2 * self.most
@@ -373,9 +378,12 @@ class _Run:
         count = model.subject_to(taken.sum() == k, name="count")
         model.minimize(taken @ costs + missing @ (self.prizes + box) - excess @ (self.prizes - box))
 
+        tiny = 1e-4 * self.beat / k
+        margin = tiny if self.cycles is None else _MARGIN * self.beat / k
+
         def price(dual: Duals) -> Pricing:
+            nonlocal margin
             prizes, fee = dual(cover), float(dual(count))
-            tiny = 1e-4 * self.beat / k
 
             def columns(sets: Array, costs: Array) -> list[Column]:
                 return [
@@ -386,27 +394,25 @@ class _Run:
             known = columns(*self.from_list(prizes, fee, tiny))
             if known:
                 return Pricing(known, -np.inf)
-            rounds: list[tuple[int | None, float]] = [(None, tiny)]
-            if self.cycles is not None:
-                rounds = [(self.usual, tiny), (None, _MARGIN * self.beat / k), (None, tiny)]
-            for cap, margin in rounds:
-                found: list[Column] = []
-                least, complete = -margin, cap is None
-                for some, paid in self.districts(fee - margin, prizes, cap=cap):
-                    self.pause()
-                    reduced = paid - some @ prizes - fee
-                    least = min(least, float(reduced.min(initial=0.0)))
-                    found += columns(some, paid)
-                    if len(found) > _ROUND:
-                        complete = False
-                        break
-                if found and cap is not None:
-                    return Pricing(found, -np.inf)
+            while True:
+                for cap in (self.usual, None) if self.cycles is not None else (None,):
+                    found: list[Column] = []
+                    least, complete = -margin, cap is None
+                    for some, paid in self.districts(fee - margin, prizes, cap=cap):
+                        self.pause()
+                        reduced = paid - some @ prizes - fee
+                        least = min(least, float(reduced.min(initial=0.0)))
+                        found += columns(some, paid)
+                        if len(found) > _ROUND:
+                            complete = False
+                            break
+                    if found and cap is not None:
+                        return Pricing(found, -np.inf)
                 if complete:
                     improve(prizes, fee + least)
-                if found or self.settled:
-                    break
-            return Pricing([] if self.settled else found, least if complete else -np.inf)
+                if found or self.settled or margin == tiny:
+                    return Pricing([] if self.settled else found, least if complete else -np.inf)
+                margin = max(tiny, margin / 5)
 
         def improve(prizes: Array, fee: float) -> None:
             linear = float(prizes.sum()) + k * fee
