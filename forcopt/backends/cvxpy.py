@@ -240,13 +240,24 @@ class CvxpySession(Session):
         self._cache: dict[str, Any] = {}  # cvxpy keeps the solver there, for the next start
 
     def solve(self, options: SolveOptions) -> RawResult:
-        """Translate, solve and read the answer; the time limit covers all three."""
+        """Translate, solve and read the answer; the time limit covers all three.
+
+        A solver that gets stuck before the tight tolerances of a single stage is run again with its own.
+        """
+        deadline = Deadline(options.time_limit)
+        result = self._run(options, self.tight)
+        stuck = result.status in (Status.FEASIBLE, Status.FAILED) and not deadline.passed
+        if stuck and self.tight and not self.staged and self.backend.traits.tight:
+            result = self._run(options.within(deadline.seconds), False)
+        return result
+
+    def _run(self, options: SolveOptions, tight: bool) -> RawResult:
         deadline = Deadline(options.time_limit)
         backend, solver = self.backend, self.backend.solver
         known = without_solver(self.program, backend.accuracy)
         if known is not None:
             return known
-        settings = backend.settings(options, self.tight)
+        settings = backend.settings(options, tight)
         try:
             built = _build(self.program)
             warm = backend.traits.warm and bool(self._cache)
@@ -260,13 +271,13 @@ class CvxpySession(Session):
             verbose = options.log or backend.traits.printed
             with _printed(options.log) as lines:
                 raw = chain.solve_via_data(
-                    built.problem, data, warm, verbose, backend.settings(left, self.tight)
+                    built.problem, data, warm, verbose, backend.settings(left, tight)
                 )
             solution = chain.invert(raw, inverse)
         except Exception as error:  # whatever a solver throws is its own words
             raise BackendError(f"{solver} through cvxpy: {type(error).__name__}: {error}") from error
         late = options.time_limit is not None and deadline.seconds >= 0.99 * options.time_limit
-        result = _read(self.program, backend, built, raw, solution, late, self.tight)
+        result = _read(self.program, backend, built, raw, solution, late, tight)
         result.loose = result.loose and self.staged
         result.log = "".join(lines)
         return result

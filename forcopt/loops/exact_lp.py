@@ -532,21 +532,28 @@ def _solve(matrix: list[dict[int, Rational]], target: list[Rational], order: _Or
 def farkas(lp: LinearProgram) -> list[Rational] | None:
     """Multipliers of the rows that prove that no point satisfies a program, or None if none were found.
 
-    They prove a positive lower bound on the sum of the rows' violations, relative to their largest entries.
+    They prove a positive lower bound on the sum of the rows' violations, in the units of the rows or else
+    relative to their largest entries.
     """
     n, m, zero, one = len(lp.cost), len(lp.rows), fmpq(0), fmpq(1)
-    sizes = [max((abs(a) for a in row.values()), default=one) for row in lp.rows]
-    missing = LinearProgram(
-        [zero] * n + [one] * (2 * m),
-        zero,
-        [*lp.lower, *[zero] * (2 * m)],
-        [*lp.upper, *[None] * (2 * m)],
-        [{**row, n + i: s, n + m + i: -s} for i, (row, s) in enumerate(zip(lp.rows, sizes, strict=True))],
-        lp.row_lower,
-        lp.row_upper,
-    )
-    found = exact_optimum(missing)
-    return found.dual if found.bound is not None and found.bound > 0 else None
+    largest = [max((abs(a) for a in row.values()), default=one) for row in lp.rows]
+    for units in ([one] * m, largest):
+        slacks = ({n + i: unit, n + m + i: -unit} for i, unit in enumerate(units))
+        missing = LinearProgram(
+            [zero] * n + [one] * (2 * m),
+            zero,
+            [*lp.lower, *[zero] * (2 * m)],
+            [*lp.upper, *[None] * (2 * m)],
+            [{**row, **slack} for row, slack in zip(lp.rows, slacks, strict=True)],
+            lp.row_lower,
+            lp.row_upper,
+        )
+        found = exact_optimum(missing)
+        if found.proved and found.value == 0:
+            return None
+        if found.bound is not None and found.bound > 0:
+            return found.dual
+    return None
 
 
 def nearest_point(lp: LinearProgram, x: Sequence[Rational]) -> list[Rational] | None:

@@ -539,3 +539,41 @@ def test_a_model_without_columns_is_proved(integer):
     m.remove(row)
     m.subject_to(x.sum() >= 1, name="too much")
     assert m.solve().status == "infeasible" and "Farkas" in m.solve().certify().how
+
+
+def test_numbers_may_count_as_decimals():
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0)
+    m.subject_to(0.1 * x[0] == 0.3, x[0] == 3, x.sum() >= 3.1)
+    m.minimize(0.1 * x.sum())
+    s = m.solve("highs")
+    assert s.certify().feasible is False  # the float next to 0.1 times 3 is not the one next to 0.3
+    c = s.certify(decimals=True)
+    assert (c.optimal, c.objective, c.bound) == (True, Fraction(31, 100), Fraction(31, 100))
+    m.minimize(fo.abs(x[0] - 0.1))
+    with pytest.raises(fo.DeclarationError, match="decimals=True, but model 'model' has atoms"):
+        m.solve("highs").certify(decimals=True)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_basis_that_is_wrong_by_rounding_is_corrected(seed):
+    # Costs differ by less than simplex sees, on rows and columns whose multipliers are large.
+    rng = np.random.default_rng(seed)
+    grain, n = 2.0**-46, 12
+    steps = rng.permuted(np.tile(np.arange(n), (4, 1)), axis=1)
+    m = fo.Model()
+    x = m.variable("x", (4, n), lower=0, upper=3)
+    m.subject_to(x.sum(axis=1) >= [1, 2, 3, 4], (x * 1e4).sum(axis=0) <= 4e4)
+    m.minimize(((1 + grain * steps) * x).sum())
+    c = m.solve("highs").certify()
+    assert c.optimal is True
+    exact = Fraction(10) + Fraction(grain) * (0 * 1 + 0 * 2 + 0 * 3 + (0 * 3 + 1 * 1))
+    assert c.objective <= exact + 10 * Fraction(grain)
+
+
+def test_a_fraction_of_many_digits_is_shown():
+    from forcopt.loops.certify.certificate import as_text
+
+    assert as_text(Fraction(10**5000 + 1, 3 * 10**5000)) == "0.33333333333333331 (a fraction of 10002 digits)"
+    assert as_text(Fraction(1, 3)) == "1/3"
+    assert as_text(Fraction(10**24, 7)).endswith("(a fraction of 26 digits)")

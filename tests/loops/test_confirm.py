@@ -298,3 +298,34 @@ def test_mixed_integer_quadratic_models_go_to_scip():
     s = m.solve()
     assert (s.status, s.backend) == ("optimal", "scip")
     assert s[x].tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("backend", EXACT)
+@pytest.mark.parametrize("seed", range(3))
+def test_small_rows_hold_beside_large_ones(backend, seed):
+    # A solver whose tolerance is relative to the largest right-hand side neglects the small rows.
+    rng = np.random.default_rng(seed)
+    m = fo.Model()
+    x = m.variable("x", 30, lower=0)
+    matrix = rng.integers(1, 9, size=(12, 30)) * (rng.random((12, 30)) < 0.4)
+    point = rng.integers(0, 4, size=30)
+    far = m.variable("far", lower=0)
+    m.subject_to(matrix @ x == matrix @ point, far >= 3e4, far + x.sum() <= 5e4)
+    cost = rng.integers(1, 9, size=30)
+    m.minimize(cost @ x + 1e-3 * far)
+    s = m.solve(backend)
+    best = linprog(cost, A_eq=matrix, b_eq=matrix @ point).fun + 30
+    assert s.status == "optimal"
+    assert s.violation <= 1e-6
+    assert s.objective == pytest.approx(best, rel=1e-6)
+
+
+def test_an_infeasibility_that_only_exact_multipliers_prove():
+    # Like netlib's vol1: the multipliers of floating-point simplex leave noise on free columns.
+    rng = np.random.default_rng(4)
+    m = fo.Model()
+    x = m.variable("x", 20)
+    rows = rng.normal(size=(20, 20)) * 10.0 ** rng.integers(-4, 5, size=(20, 1))
+    m.subject_to(rows @ x == rng.normal(size=20), (rows[:3].sum(axis=0)) @ x >= 1e3)
+    program = compile_model(m, Capabilities(frozenset({"rows"})))
+    assert infeasibility_doubt(program, SolveOptions(), 1e-6) == ""
