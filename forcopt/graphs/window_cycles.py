@@ -38,7 +38,7 @@ _CLASSES = 64
 _MANY = 50_000
 """From more paths of one start on, bounds on reduced costs are computed."""
 
-_FINER = ((1, 250), (20, 1000), (100, 4000))
+_FINER: tuple[tuple[int, int], ...] = ((1, 250), (20, 1000), (100, 4000))
 """At these multiples of `many`, the total weight is divided into so many buckets for these bounds."""
 
 _NARROW = 100
