@@ -8,8 +8,9 @@ semidefinite and second-order cones, by closed forms) and ``modelling`` (conditi
 functions and parameters, solved again after changes, by enumeration); and of the problems, by all methods.
 A status OPTIMAL, INFEASIBLE or UNBOUNDED that is not true, an optimum off by more than the backend's
 accuracy allows, or a false certificate is wrong; a failure that says so is counted apart. A wrong answer is
-printed with its seed: ``--only CAMPAIGN:SEED`` repeats it on every backend. ``--jobs`` processes take turns of
-the seeds. A model of the engine is solved by ``--backends`` of the backends that take it, drawn at random.
+printed with its seed: ``--only CAMPAIGN:SEED`` repeats it on every backend. ``--jobs`` processes
+take turns of the seeds. A model of the engine is solved by ``--backends`` of the backends that take it, drawn
+at random.
 ``--add`` adds the counts to those of earlier runs, which ``counts.json`` beside the page holds run by run; it
 refuses campaigns that an earlier run drew from the same seed. ``--quick`` runs ten seconds.
 """
@@ -53,7 +54,7 @@ BATCH = 5
 
 
 def campaign(name: str, seeds: list[int], counts: Counts, backends: int) -> None:
-    """Run the models or problems of some seeds by the methods that are there, or by backends that are drawn."""
+    """Run the problems of some seeds by their methods, or the models by backends that are drawn."""
     for seed in seeds:
         rng = np.random.default_rng([zlib.crc32(name.encode()), seed])
         case = CAMPAIGNS[name](rng)
@@ -121,7 +122,9 @@ def main() -> None:
     options.add_argument("--jobs", type=int, default=1, help="processes")
     options.add_argument("--backends", type=int, default=2, help="for each model of the engine; 0: all")
     options.add_argument("--only", help="CAMPAIGN:SEED, to repeat one model")
-    options.add_argument("--campaigns", default=",".join(CAMPAIGNS), help="names, or files, with commas between")
+    options.add_argument(
+        "--campaigns", default=",".join(CAMPAIGNS), help="names, or files, with commas between"
+    )
     options.add_argument("--add", action="store_true", help="keep the counts of earlier runs")
     given = options.parse_args()
     if given.only:
@@ -153,7 +156,9 @@ def main() -> None:
     solves = sum(n for (_, b, _), n in counts.items() if b != "models")
     total = sum(run["seconds"] * run["jobs"] for run in every)
     seeds = ", ".join(str(run["seed"]) for run in every)
-    head = f"{models:,} models, {solves:,} solves, in {total:,.0f} s of all processes together; seeds {seeds}."
+    head = (
+        f"{models:,} models, {solves:,} solves, in {total:,.0f} s of all processes together; seeds {seeds}."
+    )
     page.write(f"{head}\n\n{report(counts)}")
     page.headline(
         [row(f"{models:,} random models, {solves:,} solves", f"{wrong} wrong answers", "exact oracles")]
