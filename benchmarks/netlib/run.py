@@ -3,11 +3,11 @@
     python benchmarks/netlib/run.py --out benchmarks/netlib/results.md --folder ~/netlib
 
 The folder holds ``.mps`` files (netlib's are at https://www.netlib.org/lp, MIPLIB's at
-https://miplib.zib.de), and a ``.solu`` file with lines such as ``=opt= afiro -464.75314286``. Each file is read
-by `fo.read` and solved by every backend; a claim that differs from the published optimum by more than 1e-6,
-relative, is shown with its error. HiGHS's solution is certified with ``decimals=True``: the numbers of a file
-count as the decimals that it prints. Rows that are finished stand in ``rows.json`` beside the page and are not
-run again. Seconds are CPU seconds of one thread. ``--quick`` takes the five smallest files.
+https://miplib.zib.de), and a ``.solu`` file with lines such as ``=opt= afiro -464.75314286``. Each file is
+read by `fo.read` and solved by every backend; the table gives the relative error of each. HiGHS's solution is
+certified with ``decimals=True``: the numbers of a file count as the decimals that it prints. Rows that are
+finished stand in ``rows.json`` beside the page and are not run again. Seconds are CPU seconds of one thread.
+``--quick`` takes the five smallest files.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ def work(path: str, tasks: list[str], limit: float) -> None:
     warnings.simplefilter("ignore")
     model = fo.read(path)
     integer = bool((model.columns().integer == 1).any())
-    print(json.dumps({"rows": model.row_count, "columns": model.column_count, "integer": integer}), flush=True)
+    print(
+        json.dumps({"rows": model.row_count, "columns": model.column_count, "integer": integer}), flush=True
+    )
     last = None
     for task in tasks:
         if task != "certify" and task not in (INTEGER if integer else LINEAR):
@@ -49,14 +51,20 @@ def work(path: str, tasks: list[str], limit: float) -> None:
                 assert last is not None
                 c = last.certify(decimals=True)
                 known = {"value": c.objective, "bound": c.bound}
-                found = {name: None if v is None else v.numerator / v.denominator for name, v in known.items()}
+                found = {
+                    name: None if v is None else v.numerator / v.denominator for name, v in known.items()
+                }
                 found |= {"optimal": c.optimal, "how": c.how}
             else:
                 s = model.solve(task, time_limit=limit)
                 found = {"status": str(s.status), "objective": s.objective, "message": s.message}
                 last = s if task == "highs" else last
         except Exception as error:
-            found = {"status": f"raised {type(error).__name__}", "message": str(error), "objective": float("nan")}
+            found = {
+                "status": f"raised {type(error).__name__}",
+                "message": str(error),
+                "objective": float("nan"),
+            }
         print(json.dumps({task: found | {"seconds": time.process_time() - began}}), flush=True)
 
 
@@ -65,7 +73,16 @@ def run(path: Path, limit: float, wall: float) -> dict[str, Any]:
     out: dict[str, Any] = {"name": path.name.partition(".")[0]}
     # highspy and OR-Tools do not share a process.
     for tasks in (["highs", "clarabel", "scip", "certify"], ["glop"]):
-        command = [sys.executable, __file__, "--out", os.devnull, "--work", str(path), ",".join(tasks), str(limit)]
+        command = [
+            sys.executable,
+            __file__,
+            "--out",
+            os.devnull,
+            "--work",
+            str(path),
+            ",".join(tasks),
+            str(limit),
+        ]
         try:
             lines = subprocess.run(command, capture_output=True, text=True, timeout=wall, check=False).stdout
         except subprocess.TimeoutExpired as late:
@@ -98,7 +115,11 @@ def judged(r: dict[str, Any], known: dict[str, float]) -> tuple[dict[str, str], 
         if s is None:
             cells[backend] = "-" if backend in (INTEGER if r.get("integer") else LINEAR) else ""
             continue
-        by = s["message"].rpartition("solved again by ")[2].partition(":")[0] if "again by" in s["message"] else ""
+        by = (
+            s["message"].rpartition("solved again by ")[2].partition(":")[0]
+            if "again by" in s["message"]
+            else ""
+        )
         off = error(s["objective"], true)
         wrong |= s["status"] == "optimal" and off > TOLERANCE
         words = f"{off:.0e}" if s["status"] == "optimal" else s["status"]
@@ -152,9 +173,11 @@ def write(page: Page, rows: list[dict[str, Any]], known: dict[str, float]) -> No
     proved = sum(bool(r.get("certify", {}).get("optimal")) for r in rows)
     head = (
         f"{len(rows)} programs; {proved} optima proved in rational arithmetic; "
-        f"{len(wrong)} accepted optima off by more than {TOLERANCE:g}{': ' if wrong else ''}{', '.join(wrong)}. "
-        "Each cell of a backend holds the relative error and the CPU seconds; the error counts from the proved "
-        "optimum, or from the published one where none is proved; `by` names the solver that solved again."
+        f"{len(wrong)} accepted optima off by more than {TOLERANCE:g}"
+        f"{': ' if wrong else ''}{', '.join(wrong)}. "
+        "Each cell of a backend holds the relative error and the CPU seconds; the error counts from the "
+        "proved optimum, or from the published one where none is proved; `by` names the solver that "
+        "solved again."
     )
     if misprinted:
         head += f" Published optima off by more than {TOLERANCE:g}: {', '.join(misprinted)}."

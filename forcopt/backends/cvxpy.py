@@ -270,9 +270,7 @@ class CvxpySession(Session):
                 return RawResult(Status.LIMIT, message=f"{solver}: no time was left to call it")
             verbose = options.log or backend.traits.printed
             with _printed(options.log) as lines:
-                raw = chain.solve_via_data(
-                    built.problem, data, warm, verbose, backend.settings(left, tight)
-                )
+                raw = chain.solve_via_data(built.problem, data, warm, verbose, backend.settings(left, tight))
             solution = chain.invert(raw, inverse)
         except Exception as error:  # whatever a solver throws is its own words
             raise BackendError(f"{solver} through cvxpy: {type(error).__name__}: {error}") from error

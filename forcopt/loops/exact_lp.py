@@ -54,7 +54,7 @@ _FAR = 1e12
 _RECOGNIZABLE = fmpq(1, 10**30)
 """Values with smaller errors may be recognized as fractions."""
 
-_LARGEST_KERNEL = 600
+_LARGEST_KERNEL = 1500
 """A basis is not solved exactly if the part of it that is not triangular has more rows: too slow."""
 
 
@@ -313,8 +313,8 @@ def _shifted(
 ) -> tuple[Array, Array]:
     low = [-np.inf if b is None else float((b - v) * scale) for b, v in zip(lower, by, strict=True)]
     high = [np.inf if b is None else float((b - v) * scale) for b, v in zip(upper, by, strict=True)]
-    low, high = np.array(low), np.array(high)
-    return np.where(low < -_FAR, -np.inf, low), np.where(high > _FAR, np.inf, high)
+    lows, highs = np.array(low), np.array(high)
+    return np.where(lows < -_FAR, -np.inf, lows), np.where(highs > _FAR, np.inf, highs)
 
 
 def exact_optimum(lp: LinearProgram) -> Exact:
@@ -355,7 +355,10 @@ def exact_optimum(lp: LinearProgram) -> Exact:
         out.offer(lp, x, y)
         primal_error, dual_error = _primal_error(lp, x), _dual_error(lp, y, step)
         if not out.proved and max(primal_error, dual_error) < _RECOGNIZABLE:
-            exact_x, exact_y = [_recognized(v, primal_error) for v in x], [_recognized(v, dual_error) for v in y]
+            exact_x, exact_y = (
+                [_recognized(v, primal_error) for v in x],
+                [_recognized(v, dual_error) for v in y],
+            )
             out.offer(lp, exact_x, exact_y)
         if out.proved:
             break

@@ -161,10 +161,10 @@ def solve_model(
         # The families may bound it, but an oracle can only be asked about a point.
         result.status = Status.FAILED
         result.message += "; without its lazy families the model is unbounded: give the variables bounds"
-    if result.status is Status.OPTIMAL and result.x is not None and not program.is_staged:
-        if words := _beyond_tolerance(program, result.x, chosen):
-            result.status = Status.FAILED
-            result.message += f"; but {words}"
+    judged = result.status is Status.OPTIMAL and result.x is not None and not program.is_staged
+    if judged and result.x is not None and (words := _beyond_tolerance(program, result.x, chosen)):
+        result.status = Status.FAILED
+        result.message += f"; but {words}"
     solution = postsolve(model, chosen, program, result, results, deadline.seconds, gap)
     del solution.points[pool:]
     return solution

@@ -135,7 +135,7 @@ def _first(names: list[str]) -> str:
 def _digits(value: int) -> int:
     """The number of decimal digits; Python refuses to write integers of more than 4,300."""
     guess = int(value.bit_length() * 0.30102999566398120) + 1
-    return guess - (10 ** (guess - 1) > value > 0)
+    return guess - 1 if 10 ** (guess - 1) > value > 0 else guess
 
 
 def certificate_of(

@@ -84,8 +84,8 @@ def _certified(solution: ModelSolution, rounding: float | None, decimals: bool) 
     _check_unchanged(solution)
     if decimals and (solution.model.relations or solution.model.lazies):
         raise DeclarationError(
-            f"decimals=True, but model {solution.model.name!r} has atoms, conditions or lazy families, whose rows "
-            "are computed from floats; it takes linear rows and objectives"
+            f"decimals=True, but model {solution.model.name!r} has atoms, conditions or lazy families, "
+            "whose rows are computed from floats; it takes linear rows and objectives"
         )
     number = decimal if decimals else rational
     model, program = solution.model, _program(solution.model)

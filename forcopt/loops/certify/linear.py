@@ -81,7 +81,7 @@ def _agree(point: ExactPoint, own: ExactPoint, tolerance: Rational) -> bool:
     floats = np.array([float(v) for v in own.x])
     violation = max(own.model.violations(floats).values(), default=0.0)
     apart = (abs(a - b) / max(fmpq(1), abs(a)) for a, b in zip(point.values, own.values, strict=True))
-    return rational(violation) <= tolerance and 100 * max(apart, default=fmpq(0)) <= tolerance
+    return bool(rational(violation) <= tolerance and 100 * max(apart, default=fmpq(0)) <= tolerance)
 
 
 def _first_gain(better: ExactPoint, point: ExactPoint) -> str:

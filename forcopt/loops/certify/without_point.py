@@ -12,7 +12,15 @@ from forcopt.compile.program import Program
 from forcopt.loops.certify.certificate import Certificate, certificate_of
 from forcopt.loops.certify.evaluation import ExactPoint
 from forcopt.loops.certify.linear import NODES, SECONDS
-from forcopt.loops.exact_lp import LinearProgram, Rational, exact_optimum, farkas, fraction, rational, recession
+from forcopt.loops.exact_lp import (
+    LinearProgram,
+    Rational,
+    exact_optimum,
+    farkas,
+    fraction,
+    rational,
+    recession,
+)
 from forcopt.loops.exact_milp import branch_and_bound
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status
