@@ -199,7 +199,7 @@ INFEASIBLE = {
 OTHER = {
     "BoundedLossRegression": "the reason names the least bound; tested with the class",
     "FormulaGrant": "each rule takes another amount off the total, and names it",
-    "MulticlassPostprocessing": "a bound on group losses may be too small; the rows of the formulation explain it",
+    "MulticlassPostprocessing": "group losses may have too small a bound; rows of the formulation explain it",
     "RobustnessRadius": "a constant classifier has no other label: no limit can move",
 }
 """Classes that may be infeasible for one of their methods, or whatever their limits are."""
