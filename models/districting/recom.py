@@ -95,7 +95,7 @@ def recom(
     if best is None and problem.evaluate(start).feasible:
         best = start
     status = Status.LIMIT if best is None else None
-    return Outcome(best, None, status, count, f"the chain has {count} plans{ended}", trace.steps)
+    return Outcome(best, None, status, count, f"plans of the chain: {count}{ended}", trace.steps)
 
 
 class ChainStuckError(RuntimeError):
@@ -139,10 +139,9 @@ def recom_chain(
     """
     partition = start.to_gerrychain()
     try:
-        from gerrychain import MarkovChain, accept, constraints
+        from gerrychain import MarkovChain, accept, constraints, tree
         from gerrychain.proposals import recom as proposal
         from gerrychain.proposals.tree_proposals import MetagraphError
-        from gerrychain.tree import bipartition_tree
     except ImportError:
         raise NotInstalledError("the package gerrychain is missing: pip install gerrychain") from None
     if problem.total == 0:
@@ -153,7 +152,7 @@ def recom_chain(
         raise ChainStuckError(f"the bounds {low} to {high} leave no room around the mean {problem.mean:g}")
     random.seed(int(rng.integers(2**31)))  # gerrychain draws from Python's generator
     within = constraints.Bounds(lambda p: p["population"].values(), (low, high))
-    split = partial(bipartition_tree, max_attempts=_ATTEMPTS, warn_attempts=10 * _ATTEMPTS)
+    split = partial(tree.bipartition_tree, max_attempts=_ATTEMPTS, warn_attempts=10 * _ATTEMPTS)
     new = "bipartition_tree_fn"  # since gerrychain 1.0
     option = new if new in signature(proposal).parameters else "method"
     chain = MarkovChain(
@@ -169,6 +168,8 @@ def recom_chain(
         partition,
         steps,
     )
+    # since gerrychain 1.0
+    own = [getattr(tree, name) for name in ("BalanceError", "PopulationBalanceError") if hasattr(tree, name)]
     try:
         for state in chain:
             yield Plan.from_labels(problem, [state.assignment[v] for v in _nodes_of(state, problem)])
@@ -176,8 +177,8 @@ def recom_chain(
                 return
     except MetagraphError:
         raise ChainStuckError("no two adjacent districts can be split anew within the bounds") from None
-    except (RuntimeError, IndexError, ZeroDivisionError) as error:  # of gerrychain's tree cuts
-        raise ChainStuckError(f"gerrychain found no cut within the bounds: {error}") from None
+    except (RuntimeError, IndexError, ZeroDivisionError, *own) as error:  # of gerrychain's tree cuts
+        raise ChainStuckError(f"gerrychain found no cut within the bounds: {error or type(error).__name__}") from None
 
 
 def _nodes_of(state: Any, problem: Districting) -> list[Any]:

@@ -2,6 +2,7 @@
 
 import re
 
+import networkx as nx
 import pytest
 
 from forcopt.data import delaunay, grid
@@ -132,6 +133,12 @@ def test_recom_without_gerrychain_says_how_to_install_it(monkeypatch):
         Districting(grid(2, 2), 2, tolerance=0).solve("recom")
 
 
+def path_of_four(population):
+    graph = nx.Graph([(0, 1), (0, 2), (2, 3)])
+    nx.set_node_attributes(graph, dict(enumerate(population)), "population")
+    return graph
+
+
 @pytest.mark.parametrize(
     ("problem", "words"),
     [
@@ -139,7 +146,11 @@ def test_recom_without_gerrychain_says_how_to_install_it(monkeypatch):
         (Districting(grid(2, 4), 2, tolerance=0), "no room around the mean"),
         (
             Districting(grid(1, 6, population=[5, 1, 1, 1, 1, 5]), 2, bounds=(6, 8)),
-            "10 plans|found no cut|split anew",
+            "chain: 10|found no cut|split anew",
+        ),
+        (
+            Districting(path_of_four([3, 7, 4, 5]), 2, tolerance=0.3),
+            "found no cut",
         ),
     ],
 )
