@@ -178,7 +178,9 @@ def recom_chain(
     except MetagraphError:
         raise ChainStuckError("no two adjacent districts can be split anew within the bounds") from None
     except (RuntimeError, IndexError, ZeroDivisionError, *own) as error:  # of gerrychain's tree cuts
-        raise ChainStuckError(f"gerrychain found no cut within the bounds: {error or type(error).__name__}") from None
+        raise ChainStuckError(
+            f"gerrychain found no cut within the bounds: {error or type(error).__name__}"
+        ) from None
 
 
 def _nodes_of(state: Any, problem: Districting) -> list[Any]:
