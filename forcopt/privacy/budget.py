@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from math import inf
+from math import inf, isfinite
+from numbers import Real
 
 from pydantic import Field
 from scipy.optimize import brentq
@@ -223,6 +224,7 @@ def composed_epsilon(epsilon: float, mechanisms: int, delta: float) -> float:
 
 
 def _count(mechanisms: int) -> int:
-    if isinstance(mechanisms, bool) or mechanisms != int(mechanisms) or mechanisms < 1:
-        raise DeclarationError(f"mechanisms is {mechanisms}; it must be a whole number, at least 1")
+    number = isinstance(mechanisms, Real) and not isinstance(mechanisms, bool)
+    if not number or not isfinite(mechanisms) or mechanisms != int(mechanisms) or mechanisms < 1:
+        raise DeclarationError(f"mechanisms is {mechanisms!r}; it must be a whole number, at least 1")
     return int(mechanisms)
