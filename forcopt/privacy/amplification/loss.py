@@ -89,9 +89,10 @@ def log_mean(sizes: Array, probabilities: Array, population: int, tilt: float, e
     return float(logs.max() + np.log(np.exp(logs - logs.max()).sum()))
 
 
-def check_epsilon(epsilon: float) -> None:
+def check_epsilon(epsilon: Any) -> None:
     """Refuse a loss that is not positive and finite."""
-    if not (isinstance(epsilon, Real) and isfinite(epsilon) and epsilon > 0):
+    number = isinstance(epsilon, int | float | np.integer | np.floating)
+    if not (number and isfinite(epsilon) and epsilon > 0):
         raise DeclarationError(f"epsilon is {epsilon!r}; it must be positive and finite")
 
 
