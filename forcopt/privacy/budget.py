@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from math import inf
+from math import inf, isfinite
+from numbers import Real
+from typing import Any
 
 from pydantic import Field
 from scipy.optimize import brentq
@@ -222,7 +224,8 @@ def composed_epsilon(epsilon: float, mechanisms: int, delta: float) -> float:
     return (Profile.pure(epsilon) ** _count(mechanisms)).epsilon(delta)
 
 
-def _count(mechanisms: int) -> int:
-    if isinstance(mechanisms, bool) or mechanisms != int(mechanisms) or mechanisms < 1:
-        raise DeclarationError(f"mechanisms is {mechanisms}; it must be a whole number, at least 1")
+def _count(mechanisms: Any) -> int:
+    number = isinstance(mechanisms, Real) and not isinstance(mechanisms, bool)
+    if not number or not isfinite(mechanisms) or mechanisms != int(mechanisms) or mechanisms < 1:
+        raise DeclarationError(f"mechanisms is {mechanisms!r}; it must be a whole number, at least 1")
     return int(mechanisms)

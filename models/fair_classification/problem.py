@@ -19,6 +19,7 @@ from forcopt.fairness import (
     TRUE_POSITIVE,
     AllOf,
     GroupRates,
+    Merged,
     Notion,
     RateParity,
     RateRatio,
@@ -154,13 +155,8 @@ class FairClassification(Problem):
                 f"constraint: a pair names record {records.max()}; there are {n} records, from 0"
             )
         parts = self.constraint.notions if isinstance(self.constraint, AllOf) else (self.constraint,)
-        if (self.groups.codes < 0).any() and len(self.groups.names) == 1:
-            for notion in parts:
-                if isinstance(notion, RateParity | RateRatio):
-                    raise DeclarationError(
-                        f"groups: {self.groups.names[0]!r} is the only named group, and the groups of other "
-                        f"records are missing; {type(notion).__name__} compares two groups or more"
-                    )
+        for part in parts:
+            self._compares_groups(part)
         given = self.moments.mass
         nobody = GroupRates(np.zeros_like(given), given, self.groups.names)
         for rate, rates in self.constraint.demands(nobody):
@@ -176,6 +172,19 @@ class FairClassification(Problem):
             self._keeps_privacy(self.privacy)
         _ = self.oracle  # does the class fit the features?
         return self
+
+    def _compares_groups(self, notion: Notion) -> None:
+        """Refuse a comparison of one group with missing ones."""
+        names, where = set(self.groups.names), "groups"
+        some_missing = bool((self.groups.codes < 0).any())
+        if isinstance(notion, Merged):
+            some_missing |= not names <= set(notion.values)
+            names, where, notion = set(notion.values.values()), f"groups by {notion.column}", notion.notion
+        if some_missing and len(names) == 1 and isinstance(notion, RateParity | RateRatio):
+            raise DeclarationError(
+                f"{where}: {names.pop()!r} is the only named group, and the groups of other records are "
+                f"missing; {type(notion).__name__} compares two groups or more"
+            )
 
     def _keeps_privacy(self, privacy: PrivacyBudget) -> None:
         if self.groups.channel is not None:

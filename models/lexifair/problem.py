@@ -238,6 +238,11 @@ class Lexifair(Problem):
         return True
 
     @property
+    def is_linear(self) -> bool:
+        """Whether group losses are linear in the model."""
+        return True
+
+    @property
     def loss_unit(self) -> float:
         """The loss that formulations count as 1, since solvers' tolerances are absolute."""
         return 1.0
@@ -282,11 +287,18 @@ class Lexifair(Problem):
     ) -> Solution:
         """Solve a formulation; column generation finishes a proof that the backend leaves open.
 
-        Once a level is held at its optimum, the program of the next one has no interior point, and conic
-        solvers end short of their tolerance.
+        Once a level is held at its optimum, the program of the next one has no interior point. Conic solvers
+        end short of their tolerance, or claim an optimum although a level is off, so that their optima of
+        losses that are not linear are proved as well.
         """
         solution = super()._solve_model(method, own, common, deadline)
-        if solution.status is not Status.FEASIBLE or not self.is_convex or deadline.passed:
+        claimed = solution.status is Status.OPTIMAL and not self.is_linear
+        if not (claimed or solution.status is Status.FEASIBLE) or not self.is_convex:
+            return solution
+        if deadline.passed:
+            if claimed:
+                solution.status = Status.FEASIBLE
+                solution.message += "; the time limit left no time to prove the levels"
             return solution
         from forcopt.models.lexifair.column_generation import finish
 
@@ -298,6 +310,7 @@ class Lexifair(Problem):
             solution.decision, solution.evaluation, solution.status = outcome.decision, found, Status.OPTIMAL
             solution.message += "; column generation on highs finished and proved the levels"
         else:
+            solution.status = Status.FEASIBLE
             solution.message += f"; column generation on highs: {outcome.message}"
         return solution
 

@@ -124,6 +124,11 @@ class LexifairRegression(Lexifair):
             )
         return theta
 
+    @property
+    def is_linear(self) -> bool:
+        """Squared errors are not."""
+        return False
+
     @cached_property
     def loss_unit(self) -> float:
         """The largest group loss of the fit to all groups alike; the mean squared label if that is 0."""

@@ -15,9 +15,11 @@ def test_dust_has_no_predictive_value():
     assert notion.violation(few)["positive predictive value"] == pytest.approx(0.8 - 1 / 11)
 
 
-@pytest.mark.parametrize("backend", ["highs", "clarabel"])
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("backend", ["highs", "clarabel", "glop", "scip"])
+@pytest.mark.parametrize("seed", range(15))
 def test_right_optima_are_accepted(seed, backend):
+    if backend == "scip":
+        pytest.importorskip("pyscipopt")
     rng = np.random.default_rng(seed)
     notion = PredictiveValues(rng.uniform(0.2, 0.9), rng.uniform(0.2, 0.9))
     counts = rng.integers(1, 60, (2, 3, 2))

@@ -1,4 +1,5 @@
 import math
+from decimal import MAX_EMAX, MIN_EMIN, Decimal, localcontext
 from itertools import combinations
 
 import numpy as np
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from forcopt.errors import DeclarationError
+from forcopt.privacy import PrivacyBudget
 from forcopt.privacy.amplification import (
     cluster_sample,
     data_dependent_allocation,
@@ -122,6 +124,39 @@ def test_inverses_meet_the_target_and_no_less(target, rate):
     assert size == 50 or simple_random_sample(2 * target, size + 1, 50).upper > target
 
 
+def exactly(value):
+    """The number without rounding."""
+    return Decimal(float(value))
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 25.0, 40.0, 800.0])
+def test_losses_at_large_epsilon_are_the_formulas(epsilon):
+    """The closed forms, evaluated with 1200 digits."""
+    law, rate, within, own = [0.25, 0.5, 0.25], 0.25, exactly(epsilon), 3
+    with localcontext() as context:
+        context.prec, context.Emax, context.Emin = 1200, MAX_EMAX, MIN_EMIN
+        grown, shrunk = within.exp(), (-within).exp()
+        tilted = [exactly(p) * grown**m for m, p in enumerate(law)]
+        share = sum(m * p for m, p in enumerate(tilted)) / (2 * sum(tilted))
+        printed = -(1 - share + share * shrunk).ln()
+        one = exactly(rate)
+        substituted = ((1 + one * (grown - 1)) / (1 + one * (shrunk - 1))).ln()
+        cluster = (1 + (grown - 1) / (1 + shrunk ** (own + 2))).ln()
+        revealed = (1 + (grown - 1) * one / (one + (1 - one) / grown)).ln()
+    found = random_size(epsilon, law, as_printed=True)
+    assert found.lower == pytest.approx(float(printed), rel=1e-12)
+    assert found.lower <= found.upper <= epsilon * (1 + 1e-12)
+    assert poisson_sample(epsilon, rate, neighbours="substitute").exact == pytest.approx(
+        float(substituted), rel=1e-12
+    )
+    assert poisson_sample(epsilon, 1.0, neighbours="substitute").exact == pytest.approx(2 * epsilon)
+    assert cluster_sample(epsilon, [own, 2], 1, 0).exact == pytest.approx(float(cluster), rel=1e-12)
+    assert cluster_sample(epsilon, [1, 5], 1, 0, neighbours="substitute").upper <= 2 * epsilon * (1 + 1e-12)
+    assert revealed_cluster(epsilon, epsilon, rate) == pytest.approx(float(revealed), rel=1e-12)
+    assert revealed_cluster(epsilon, -epsilon, rate, loses="before") >= 0
+    assert revealed_cluster(epsilon, 1.0, 1.0) == epsilon
+
+
 def test_inverses_where_anything_goes():
     assert largest_rate(lambda r: poisson_sample(0.5, r), target=1.0) == 1.0
     assert largest_epsilon(lambda e: poisson_sample(e, 0.0), target=1.0) == math.inf
@@ -132,6 +167,10 @@ def test_inverses_where_anything_goes():
     [
         (lambda: simple_random_sample(0.0, 1, 2), "epsilon is 0.0; it must be positive"),
         (lambda: simple_random_sample(math.inf, 1, 2), "epsilon is inf"),
+        (lambda: simple_random_sample([1.0], 1, 2), r"epsilon is \[1.0\]; it must be positive"),
+        (lambda: simple_random_sample(1.0, "a", 2), "size is 'a'; it must be a whole number"),
+        (lambda: PrivacyBudget(1.0).split("a"), "mechanisms is 'a'; it must be a whole number"),
+        (lambda: PrivacyBudget(1.0).split(math.nan), "mechanisms is nan; it must be a whole number"),
         (lambda: simple_random_sample(1.0, 3, 2), "size is 3; it must be from 0 to 2"),
         (lambda: simple_random_sample(1.0, 0, 0), "population is 0"),
         (lambda: random_size(1.0, [1.0]), "n >= 1"),

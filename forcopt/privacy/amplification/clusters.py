@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, expm1, inf, isfinite, log, log1p
+from math import inf, isfinite, log
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -13,6 +13,7 @@ from forcopt.errors import DeclarationError
 from forcopt.privacy.amplification.design import Design, Population, groups_of
 from forcopt.privacy.amplification.loss import (
     PrivacyLoss,
+    amplified_by_log,
     check_epsilon,
     check_rate,
     known,
@@ -129,7 +130,7 @@ def cluster_sample(
     own = float(n[changed]) - (steps - 1) * 2
 
     def loss(log_ratio: float) -> float:
-        return log1p(expm1(whole) / (1 + exp(-epsilon * own + log_ratio)))
+        return amplified_by_log(-float(np.logaddexp(0.0, log_ratio - epsilon * own)), whole)
 
     odds = log((k - chosen) / chosen)
     return PrivacyLoss(
@@ -180,8 +181,8 @@ def revealed_cluster(
     check_rate(share)
     if not (isfinite(within) and within >= 0 and isfinite(revealed)):
         raise DeclarationError(f"within is {within}, revealed {revealed}; they must be finite, within >= 0")
-    if share == 0:
-        return 0.0
+    if share in (0, 1):
+        return share * within
     # q / p relative to the smaller of p and p', in logarithms
     other = revealed if loses == "after" else revealed - within
-    return log1p(expm1(within) * share / (share + exp(-other) * (1 - share)))
+    return amplified_by_log(-float(np.logaddexp(0.0, log((1 - share) / share) - other)), within)

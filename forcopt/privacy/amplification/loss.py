@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import expm1, isfinite, log, log1p
+from math import exp, expm1, isfinite, log, log1p
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,10 +15,12 @@ from forcopt.privacy.relations import SampleRelation
 __all__ = [
     "PrivacyLoss",
     "amplified",
+    "amplified_by_log",
     "check_epsilon",
     "check_rate",
     "check_sizes",
     "known",
+    "lessened",
     "log_mean",
     "size_law",
     "swapped",
@@ -54,6 +57,19 @@ def amplified(share: float, epsilon: float) -> float:
     return log1p(share * expm1(epsilon)) if epsilon < 700 else float(np.logaddexp(0, epsilon + log(share)))
 
 
+def amplified_by_log(log_share: float, epsilon: float) -> float:
+    """`amplified` for a share given by its logarithm, also where the share underflows."""
+    if epsilon < 700 and log_share > -700:
+        return log1p(exp(log_share) * expm1(epsilon))
+    return float(np.logaddexp(0.0, epsilon + log_share))
+
+
+def lessened(share: float, epsilon: float) -> float:
+    """``-log(1 - share * (1 - e^-epsilon))``, also where e^-epsilon is lost beside 1."""
+    change = share * expm1(-epsilon)
+    return -log1p(change) if change > -0.5 else epsilon - amplified(1 - share, epsilon)
+
+
 def swapped(epsilon: float, mechanism: SampleRelation) -> float:
     """The mechanism's loss under a substitution."""
     return 2 * epsilon if mechanism == "add_remove" else epsilon
@@ -73,10 +89,11 @@ def log_mean(sizes: Array, probabilities: Array, population: int, tilt: float, e
     return float(logs.max() + np.log(np.exp(logs - logs.max()).sum()))
 
 
-def check_epsilon(epsilon: float) -> None:
+def check_epsilon(epsilon: Any) -> None:
     """Refuse a loss that is not positive and finite."""
-    if not (isfinite(epsilon) and epsilon > 0):
-        raise DeclarationError(f"epsilon is {epsilon}; it must be positive and finite")
+    number = isinstance(epsilon, int | float | np.integer | np.floating)
+    if not (number and isfinite(epsilon) and epsilon > 0):
+        raise DeclarationError(f"epsilon is {epsilon!r}; it must be positive and finite")
 
 
 def check_rate(rate: float) -> None:
@@ -93,8 +110,9 @@ def whole_number(value: Any, name: str) -> int:
     DeclarationError
         For a fraction; the message has the name and the value.
     """
-    if isinstance(value, bool) or not isfinite(value) or value != int(value):
-        raise DeclarationError(f"{name} is {value}; it must be a whole number")
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not number or not isfinite(value) or value != int(value):
+        raise DeclarationError(f"{name} is {value!r}; it must be a whole number")
     return int(value)
 
 

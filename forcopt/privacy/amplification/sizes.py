@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import expm1, log1p
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -20,6 +19,7 @@ from forcopt.privacy.amplification.loss import (
     check_rate,
     check_sizes,
     known,
+    lessened,
     log_mean,
     size_law,
     swapped,
@@ -195,8 +195,9 @@ def random_size(
         return known(amplified(float(np.flatnonzero(t).max()) / n, epsilon), "Theorem 2 for each size")
     share = expected_size(t, epsilon) / n
     if as_printed:
-        lower, upper = -log1p(share * expm1(-epsilon)), amplified(share, epsilon)
-        return PrivacyLoss(lower, upper, None, "Theorem 3 as printed")
+        sizes = np.flatnonzero(t)
+        lower = log_mean(sizes, t[sizes], n, epsilon, 0.0) - log_mean(sizes, t[sizes], n, epsilon, -epsilon)
+        return PrivacyLoss(lower, amplified(share, epsilon), None, "Theorem 3 as printed")
     upper = amplified(share, swapped(epsilon, mechanism))
     if np.count_nonzero(t) == 1:
         return known(upper, "Theorem 2")
@@ -253,5 +254,5 @@ def poisson_sample(
     check_rate(rate)
     loss = amplified(rate, epsilon)
     if neighbours == "substitute" and mechanism == "add_remove":
-        loss -= log1p(rate * expm1(-epsilon))
+        loss += lessened(rate, epsilon)
     return known(loss, "product of the records' laws")

@@ -277,6 +277,9 @@ def test_one_named_group_and_missing_ones_cannot_be_compared():
     groups = [None if i % 2 else "a" for i in range(60)]
     with pytest.raises(fo.DeclarationError, match="'a' is the only named group"):
         FairClassifier(EqualizedOdds(0.1), Thresholds()).fit(X, y, sensitive_features=groups)
+    table = pd.DataFrame({"sex": groups, "race": ["p", "q", "q"] * 20})
+    with pytest.raises(fo.DeclarationError, match="groups by sex: 'a' is the only named group"):
+        FairClassifier(EqualizedOdds(0.1), Thresholds(), combine="each").fit(X, y, sensitive_features=table)
 
 
 def test_crossed_groups_never_merge():

@@ -255,3 +255,20 @@ def test_a_conic_backend_that_ends_short_of_its_tolerance_is_finished_and_proved
         assert s.bound == pytest.approx(s.objective, rel=1e-4)
         best = p.solve("column-generation").decision.sorted_losses
         assert s.decision.sorted_losses == pytest.approx(best, abs=1e-3 * best[0])
+
+
+@pytest.mark.parametrize("backend", [b for b in CONIC if b in ("clarabel", "scs", "scip")])
+@pytest.mark.parametrize("method", FORMULATIONS)
+def test_no_backend_claims_an_optimum_whose_levels_are_off(method, backend):
+    """A first-order solver may stop with a level too high, or hold levels with too much slack."""
+    for seed in (0, 4):
+        rng = np.random.default_rng(seed)
+        X = np.column_stack([np.ones(60), rng.normal(size=(60, 2))])
+        y = X @ rng.normal(size=3) + rng.normal(size=60) * (1 + np.arange(60) % 3)
+        groups = [np.flatnonzero(np.arange(60) % 3 == k).tolist() for k in range(3)]
+        p = LexifairRegression(features=X, labels=y, groups=groups)
+        s = p.solve(method, backend=backend)
+        assert s.status == "optimal" and "proved the levels" in s.message
+        best = p.solve("column-generation").decision.sorted_losses
+        assert s.objective == pytest.approx(best[0], rel=2e-5)
+        assert s.decision.sorted_losses == pytest.approx(best, abs=5e-4 * best[0])
