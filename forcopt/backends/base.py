@@ -66,9 +66,11 @@ class SolveOptions:
     def __post_init__(self) -> None:
         for name, low in (("time_limit", 0.0), ("gap", 0.0), ("threads", 1), ("seed", 0), ("pool", 0)):
             value = getattr(self, name)
+            if value is None:
+                continue
             whole = name in ("threads", "seed", "pool")
             number = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
-            if value is None or (number and float(value) >= low):
+            if number and float(value) >= low:
                 continue
             raise DeclarationError(
                 f"{name} is {value!r}; it must be {'an integer' if whole else 'a number'} >= {low:g}"

@@ -95,6 +95,7 @@ class HighsSession(Session):
         import highspy
 
         super().__init__(program)
+        self._options: tuple[Any, ...] = ()
         self.highs = highspy.Highs()
         self.highs.setOptionValue("output_flag", False)
         if algorithm:
@@ -158,17 +159,16 @@ class HighsSession(Session):
                 owner.tolist(), rows.indices[changed].tolist(), rows.data[changed].tolist(), strict=True
             ):
                 _check(self.highs.changeCoeff(i, j, value), "changing a coefficient")
-        moved = np.flatnonzero((before.lower != rows.lower) | (before.upper != rows.upper)).astype(np.int32)
+        moved = _moved((before.lower, rows.lower), (before.upper, rows.upper))
         if moved.size:
             status = self.highs.changeRowsBounds(len(moved), moved, rows.lower[moved], rows.upper[moved])
             _check(status, "changing rows")
-        priced = np.flatnonzero(old.cost != new.cost).astype(np.int32)
+        priced = _moved((old.cost, new.cost))
         if priced.size:
             _check(self.highs.changeColsCost(len(priced), priced, new.cost[priced]), "changing costs")
         if old.offset != new.offset:
             self.highs.changeObjectiveOffset(new.offset)
-        free = (self.program.lower != program.lower) | (self.program.upper != program.upper)
-        held = np.flatnonzero(free).astype(np.int32)
+        held = _moved((self.program.lower, program.lower), (self.program.upper, program.upper))
         if held.size:
             status = self.highs.changeColsBounds(len(held), held, program.lower[held], program.upper[held])
             _check(status, "changing bounds")
@@ -187,17 +187,32 @@ class HighsSession(Session):
     def solve(self, options: SolveOptions) -> RawResult:
         """Run HiGHS and read its answer."""
         highs, program = self.highs, self.program
-        _set_options(highs, options, program.is_integer)
+        size = (program.columns, program.rows.count)
+        wanted = (options.gap, options.seed, options.log, dict(options.extra), size)
+        if options.time_limit is not None or options.threads is not None or wanted != self._options:
+            self._options = ()  # until all are set
+            _set_options(highs, options, program.is_integer)
+            # A limit counts from the start of the run, and threads are shared by all sessions.
+            self._options = wanted if options.time_limit is None and options.threads is None else ()
         monitor = SolveMonitor(program, options)
-        _attach(highs, monitor)
+        attached = _attach(highs, monitor, program.is_integer)
         try:
             if options.start is not None:
                 known = np.flatnonzero(~np.isnan(options.start)).astype(np.int32)
                 highs.setSolution(len(known), known, options.start[known])
             _check_run(highs)
         finally:
-            highs.clearCallbacks()
+            for callback in attached:
+                callback.clear()
         return _read(highs, program, monitor)
+
+
+def _moved(*pairs: tuple[Array, Array]) -> Array:
+    """The places at which arrays differ from the ones before them; one object holds the same numbers."""
+    apart = [before != after for before, after in pairs if before is not after]
+    if not apart:
+        return np.zeros(0, np.int32)
+    return np.flatnonzero(apart[0] if len(apart) == 1 else np.logical_or(*apart)).astype(np.int32)
 
 
 def _set_options(highs: highspy.Highs, options: SolveOptions, integer: bool) -> None:
@@ -248,7 +263,9 @@ def _check_run(highs: highspy.Highs) -> None:
         raise BackendError(f"HiGHS: {highs.modelStatusToString(status)}")
 
 
-def _attach(highs: highspy.Highs, monitor: SolveMonitor) -> None:
+def _attach(highs: highspy.Highs, monitor: SolveMonitor, integer: bool) -> list[Any]:
+    """Let HiGHS call the monitor back; returns the callbacks, to clear after the run."""
+
     def improved(event: Any) -> None:
         out = event.data_out
         monitor.improved(float(out.objective_function_value), float(out.mip_dual_bound))
@@ -257,17 +274,48 @@ def _attach(highs: highspy.Highs, monitor: SolveMonitor) -> None:
         if monitor.stop:
             event.interrupt()
 
-    highs.cbLogging.subscribe(lambda event: monitor.log_text(event.message))
-    highs.cbMipImprovingSolution.subscribe(improved)
+    def found(event: Any) -> None:
+        monitor.found(lambda: np.array(event.data_out.mip_solution))
+
+    listeners: list[tuple[Any, Any]] = [(highs.cbLogging, lambda event: monitor.log_text(event.message))]
+    if integer:
+        listeners.append((highs.cbMipImprovingSolution, improved))
     if monitor.options.pool:
-        highs.cbMipSolution.subscribe(
-            lambda event: monitor.found(lambda: np.array(event.data_out.mip_solution))
-        )
+        listeners.append((highs.cbMipSolution, found))
     if monitor.options.on_improvement is not None or watches_interrupts():
-        highs.cbMipInterrupt.subscribe(interrupt)
+        listeners.append((highs.cbMipInterrupt, interrupt))
     if watches_interrupts():
-        highs.cbSimplexInterrupt.subscribe(interrupt)
-        highs.cbIpmInterrupt.subscribe(interrupt)
+        listeners += [(highs.cbSimplexInterrupt, interrupt), (highs.cbIpmInterrupt, interrupt)]
+    return [callback.subscribe(listener) for callback, listener in listeners]
+
+
+@cache
+def _settled() -> dict[Any, Status]:
+    """The ends of a run that decide the program."""
+    import highspy
+
+    kind = highspy.HighsModelStatus
+    return {
+        kind.kOptimal: Status.OPTIMAL,
+        kind.kInfeasible: Status.INFEASIBLE,
+        kind.kUnbounded: Status.UNBOUNDED,
+        kind.kUnboundedOrInfeasible: Status.INFEASIBLE,
+    }
+
+
+@cache
+def _stopped() -> frozenset[Any]:
+    """The ends of a run that leave the program open."""
+    import highspy
+
+    kind = highspy.HighsModelStatus
+    limits = (kind.kTimeLimit, kind.kIterationLimit, kind.kSolutionLimit, kind.kObjectiveBound)
+    return frozenset((*limits, kind.kInterrupt))
+
+
+def _numbers(values: list[float]) -> Array:
+    """An array of floats; faster than `numpy.array` on a list."""
+    return np.fromiter(values, float, len(values))
 
 
 def _read(highs: highspy.Highs, program: Program, monitor: SolveMonitor) -> RawResult:
@@ -278,29 +326,13 @@ def _read(highs: highspy.Highs, program: Program, monitor: SolveMonitor) -> RawR
     kind = highspy.HighsModelStatus
     feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
     rows = program.rows
-    holds = bool(
-        (rows.lower <= 0).all() and (rows.upper >= 0).all()
-    )  # HiGHS does not look at rows without columns
-    settled = {
-        kind.kOptimal: Status.OPTIMAL,
-        kind.kModelEmpty: Status.OPTIMAL if holds else Status.INFEASIBLE,
-        kind.kInfeasible: Status.INFEASIBLE,
-        kind.kUnbounded: Status.UNBOUNDED,
-        kind.kUnboundedOrInfeasible: Status.INFEASIBLE,
-    }
-    stopped = (
-        kind.kTimeLimit,
-        kind.kIterationLimit,
-        kind.kSolutionLimit,
-        kind.kInterrupt,
-        kind.kObjectiveBound,
-    )
-    if end in settled:
-        status = settled[end]
-    elif end in stopped:
+    if end == kind.kModelEmpty:  # HiGHS does not look at rows without columns
+        holds = bool((rows.lower <= 0).all() and (rows.upper >= 0).all())
+        status = Status.OPTIMAL if holds else Status.INFEASIBLE
+    elif end in _stopped():
         status = Status.FEASIBLE if feasible else Status.LIMIT
     else:
-        status = Status.FAILED
+        status = _settled().get(end, Status.FAILED)
     result = RawResult(
         status,
         ambiguous=end == kind.kUnboundedOrInfeasible,
@@ -313,15 +345,15 @@ def _read(highs: highspy.Highs, program: Program, monitor: SolveMonitor) -> RawR
     )
     if status.has_solution:
         solution = highs.getSolution()
-        result.x = np.array(solution.col_value)
+        result.x = _numbers(solution.col_value)
         result.objective = program.stages[0].value(result.x)
         if program.is_integer:
             result.bound = float(info.mip_dual_bound)
         elif status is Status.OPTIMAL:
             result.bound = result.objective
             if solution.dual_valid:
-                result.row_dual = np.array(solution.row_dual)
-                result.reduced_cost = np.array(solution.col_dual)
+                result.row_dual = _numbers(solution.row_dual)
+                result.reduced_cost = _numbers(solution.col_dual)
             elif end == kind.kModelEmpty:
                 result.row_dual, result.reduced_cost = np.zeros(rows.count), np.zeros(0)
             if program.stages[0].quadratic is not None and (fall := _fall(program, solution)) > _FLAT:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,6 +22,9 @@ from forcopt.language.model import Model
 from forcopt.language.relations import ParameterProduct
 
 __all__ = ["ParametricProgram"]
+
+_Scaled = tuple[ParameterProduct, sp.csr_array, sp.csr_array, bool]
+"""A product, the rows of its factor, those without the columns that go, and whether it reads others."""
 
 
 class ParametricProgram:
@@ -48,7 +52,7 @@ class ParametricProgram:
         self.gone = np.zeros(width, dtype=bool)
         self.gone[self.columns] = True
         self._made = np.zeros(width, dtype=bool)
-        self._products = []
+        self._products: list[_Scaled] = []
         for product in products:
             factor = product.factor.ravel().linear_rows().matrix(width)
             nested = bool(self._made[factor.indices].any())
@@ -56,11 +60,16 @@ class ParametricProgram:
             kept = _masked(factor, ~(self.gone | self._made))
             self._products.append((product, factor, kept if not nested else factor, nested))
         self.gone |= self._made
-        self._nested = any(nested for *_, nested in self._products)
-        self._pattern = None if self._nested or not self._products else self._placed()
-        self._scale = np.zeros(0)  # of the last substitution, and the values computed from it
-        self._turned: sp.csr_array | None = None
-        self._turned_cost: dict[int, Array] = {}
+        # A factor of columns that stay alone adds nothing to a shift.
+        self._shifts = [
+            bool(self.gone[factor.indices].any() or product.factor.constant.any())
+            for product, factor, _, _ in self._products
+        ]
+        self._bounds = tuple(np.where(self.gone, 0.0, end) for end in (program.lower, program.upper))
+        flat = self._products and not any(nested for *_, nested in self._products)
+        self._pattern = _Pattern(self._products, width) if flat else None
+        self._turned: _Turned | None = None  # the last substitution, and the costs computed from it
+        self._costs: dict[int, tuple[_Turned | _Nested | None, Array]] = {}
         self._staged = any(stage.leximin is not None for stage in program.stages)
         if (self._staged or program.lazies) and self._products:
             raise UnsupportedError(
@@ -80,9 +89,8 @@ class ParametricProgram:
         Arrays that the values do not change are shared with the last program.
         """
         program, width = self.program, self.program.columns
-        columns, values = self.model.parameter_values()
-        lower, upper = program.lower.copy(), program.upper.copy()
-        lower[self.gone] = upper[self.gone] = 0.0
+        columns, values = self.columns, self.model.parameter_numbers()
+        lower, upper = (end.copy() for end in self._bounds)
         lower[columns] = upper[columns] = values
         if self._staged:
             return replace(program, lower=lower, upper=upper)
@@ -104,7 +112,7 @@ class ParametricProgram:
             ),
         )
 
-    def _substitution(self, shift: Array) -> sp.csr_array | None:
+    def _substitution(self, shift: Array) -> _Turned | _Nested | None:
         """The rows of T that belong to products, others empty; completes `shift`.
 
         The same object as last time if the parameters that scale the products have not changed.
@@ -112,16 +120,15 @@ class ParametricProgram:
         width = self.program.columns
         if self._pattern is not None:
             scales = []
-            for product, factor, _, _ in self._products:
+            for (product, factor, _, _), shifts in zip(self._products, self._shifts, strict=True):
                 scale = product.binary.evaluate(shift).reshape(-1)
-                shift[product.result_columns] = scale * (factor @ shift + product.factor.constant.reshape(-1))
+                if shifts:
+                    constant = product.factor.constant.reshape(-1)
+                    shift[product.result_columns] = scale * (factor @ shift + constant)
                 scales.append(scale)
             whole = np.concatenate(scales)
-            if self._turned is None or not np.array_equal(whole, self._scale):
-                data, owner, indices, indptr = self._pattern
-                values = data * whole[owner]
-                self._turned = sp.csr_array((values, indices, indptr), shape=(width, width))
-                self._scale, self._turned_cost = whole, {}
+            if self._turned is None or not np.array_equal(whole, self._turned.scale):
+                self._turned = _Turned(self._pattern, whole)
             return self._turned
         found: sp.csr_array | None = None
         for product, factor, kept, nested in self._products:
@@ -136,47 +143,87 @@ class ParametricProgram:
             at = np.repeat(product.result_columns, np.diff(rows.indptr))
             placed = sp.csr_array((rows.data, (at, rows.indices)), shape=(width, width))
             found = placed if found is None else sp.csr_array(found + placed)
-        return found
+        return None if found is None else _Nested(found)
 
-    def _placed(self) -> tuple[Array, Array, Array, Array]:
-        """The rows of all products at the columns of their results: data, place of the scale, pattern."""
-        width = self.program.columns
-        kept = sp.csr_array(sp.vstack([rows for _, _, rows, _ in self._products], format="csr"))
-        at = np.concatenate([product.result_columns for product, *_ in self._products])
-        owner = np.repeat(np.arange(len(at)), np.diff(kept.indptr))
-        number = np.arange(1, kept.nnz + 1)
-        placed = sp.coo_array((number, (at[owner], kept.indices)), shape=(width, width)).tocsr()
-        order = placed.data - 1
-        return kept.data[order], owner[order], placed.indices, placed.indptr
-
-    def _stage(self, number: int, rows: _Part | None, shift: Array, turned: sp.csr_array | None) -> StageCost:
+    def _stage(
+        self, number: int, rows: _Part | None, shift: Array, turned: _Turned | _Nested | None
+    ) -> StageCost:
         stage = self.program.stages[number]
-        cost, offset, quadratic = stage.cost, stage.offset + float(stage.cost @ shift), stage.quadratic
-        if quadratic is not None:
-            square = quadratic @ shift
-            cost, offset = cost + square, offset + 0.5 * float(shift @ square)
-            if turned is not None or self.gone[quadratic.indices].any():
-                whole = sp.diags_array((~self.gone).astype(float), format="csr")
-                whole = whole if turned is None else whole + turned
-                quadratic = sp.csc_array(whole.T @ quadratic @ whole)
-                quadratic.eliminate_zeros()
-        reduced = np.where(self.gone, 0.0, cost)
-        if turned is not None:
-            if number not in self._turned_cost or self._nested:
-                self._turned_cost[number] = turned.T @ stage.cost
-            reduced += self._turned_cost[number]
-            if cost is not stage.cost:
-                reduced += turned.T @ (cost - stage.cost)
+        offset, quadratic = stage.offset + float(stage.cost @ shift), stage.quadratic
         block = None if rows is None else rows.at(shift, turned)
-        return replace(stage, cost=reduced, offset=offset, quadratic=quadratic, rows=block)
+        if quadratic is None:
+            known = self._costs.get(number)
+            if known is None or known[0] is not turned:
+                known = self._costs[number] = turned, self._reduced(stage.cost, turned)
+            return replace(stage, cost=known[1], offset=offset, rows=block)
+        square = quadratic @ shift
+        cost, offset = stage.cost + square, offset + 0.5 * float(shift @ square)
+        if turned is not None or self.gone[quadratic.indices].any():
+            whole = sp.diags_array((~self.gone).astype(float), format="csr")
+            whole = whole if turned is None else whole + turned.matrix
+            quadratic = sp.csc_array(whole.T @ quadratic @ whole)
+            quadratic.eliminate_zeros()
+        cost = self._reduced(cost, turned)
+        return replace(stage, cost=cost, offset=offset, quadratic=quadratic, rows=block)
 
-    def _cone(self, cone: Cone, shift: Array, turned: sp.csr_array | None) -> Cone:
+    def _reduced(self, cost: Array, turned: _Turned | _Nested | None) -> Array:
+        """The costs of the columns that are left."""
+        left = np.where(self.gone, 0.0, cost)
+        return left if turned is None else left + turned.pulled(cost)
+
+    def _cone(self, cone: Cone, shift: Array, turned: _Turned | _Nested | None) -> Cone:
         if not self.gone[cone.matrix.indices].any():
             return cone
         matrix = _masked(cone.matrix, ~self.gone)
         if turned is not None:
-            matrix = sp.csr_array(matrix + cone.matrix @ turned)
+            matrix = sp.csr_array(matrix + cone.matrix @ turned.matrix)
         return replace(cone, matrix=matrix, offset=cone.offset + cone.matrix @ shift)
+
+
+class _Pattern:
+    """The rows of all products before they are scaled, and where they stand in T."""
+
+    def __init__(self, products: Sequence[_Scaled], width: int) -> None:
+        self.width = width
+        kept = sp.csr_array(sp.vstack([rows for _, _, rows, _ in products], format="csr"))
+        self.at = np.concatenate([product.result_columns for product, *_ in products])
+        self.transposed = kept.T
+        owner = np.repeat(np.arange(len(self.at)), np.diff(kept.indptr))
+        number = np.arange(1, kept.nnz + 1)
+        placed = sp.coo_array((number, (self.at[owner], kept.indices)), shape=(width, width)).tocsr()
+        order = placed.data - 1
+        self.data, self.owner = kept.data[order], owner[order]
+        self.indices, self.indptr = placed.indices, placed.indptr
+
+
+class _Turned:
+    """The rows of T that belong to products, for some values of the parameters."""
+
+    def __init__(self, pattern: _Pattern, scale: Array) -> None:
+        self.pattern, self.scale = pattern, scale
+
+    @cached_property
+    def matrix(self) -> sp.csr_array:
+        """T, with the rows of products only."""
+        p = self.pattern
+        return sp.csr_array((p.data * self.scale[p.owner], p.indices, p.indptr), shape=(p.width, p.width))
+
+    def pulled(self, cost: Array) -> Array:
+        """``matrix.T @ cost``."""
+        out: Array = self.pattern.transposed @ (self.scale * cost[self.pattern.at])
+        return out
+
+
+class _Nested:
+    """The same where factors read other products."""
+
+    def __init__(self, matrix: sp.csr_array) -> None:
+        self.matrix = matrix
+
+    def pulled(self, cost: Array) -> Array:
+        """``matrix.T @ cost``."""
+        out: Array = self.matrix.T @ cost
+        return out
 
 
 class _Part:
@@ -184,7 +231,7 @@ class _Part:
 
     def __init__(self, rows: RowBlock, kept: RowBlock, given: sp.csr_array, made: sp.csr_array) -> None:
         self.rows, self.kept, self.given, self.made = rows, kept, given, made
-        self._last: tuple[sp.csr_array, RowBlock] | None = None
+        self._last: tuple[_Turned | _Nested, RowBlock] | None = None
 
     @classmethod
     def of(cls, rows: RowBlock, width: int, gone: Array, made: Array) -> _Part:
@@ -195,7 +242,7 @@ class _Part:
         )
         return cls(rows, block, _masked(matrix, gone), _masked(matrix, made))
 
-    def at(self, shift: Array, turned: sp.csr_array | None) -> RowBlock:
+    def at(self, shift: Array, turned: _Turned | _Nested | None) -> RowBlock:
         """The rows with values put in; without products their matrix is always the same."""
         if not self.given.nnz:
             return self.kept
@@ -204,7 +251,7 @@ class _Part:
         if turned is None or not self.made.nnz:
             return replace(self.kept, lower=lower, upper=upper)
         if self._last is None or self._last[0] is not turned:
-            whole = sp.csr_array(self.kept.matrix(self.given.shape[1]) + self.made @ turned)
+            whole = sp.csr_array(self.kept.matrix(self.given.shape[1]) + self.made @ turned.matrix)
             whole.sort_indices()
             indptr, indices = whole.indptr.astype(np.int32), whole.indices.astype(np.int32)
             self._last = turned, RowBlock(indptr, indices, whole.data, lower, upper)

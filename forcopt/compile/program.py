@@ -72,9 +72,18 @@ class RowBlock:
         out: Array = found @ y
         return out
 
-    def excess(self, x: Array) -> Array:
-        """By how much each row is violated at a point, relative to its bounds where they are above 1."""
-        return _excess(self.matrix(len(x)) @ x, self.lower, self.upper)
+    def excess(self, x: Array, activity: Array | None = None) -> Array:
+        """By how much each row is violated at a point, relative to its bounds where they are above 1.
+
+        Parameters
+        ----------
+        x : Array
+            The point.
+        activity : Array, optional
+            The rows' values there, if they are known.
+        """
+        value = self.matrix(len(x)) @ x if activity is None else activity
+        return _excess(value, self.lower, self.upper)
 
     def extended(self, other: RowBlock) -> RowBlock:
         """These rows, then the others."""
@@ -267,13 +276,16 @@ class Program:
         """The linear rows as a scipy matrix; shares memory."""
         return self.rows.matrix(self.columns)
 
-    def violation(self, x: Array) -> float:
+    def violation(self, x: Array, activity: Array | None = None) -> float:
         """By how much a point violates bounds, rows, cones, indicators or integrality at most.
 
-        Relative to the bound's or the cone's size where that is above 1; NaN if the point has one.
+        Relative to the bound's or the cone's size where that is above 1; NaN if the point has one. The
+        values of the rows there may be given as `activity`.
         """
-        whole = x[self.integer == 1]
-        parts = [_excess(x, self.lower, self.upper), self.rows.excess(x), np.abs(whole - np.round(whole))]
+        parts = [_excess(x, self.lower, self.upper), self.rows.excess(x, activity)]
+        if self.is_integer:
+            whole = x[self.integer == 1]
+            parts.append(np.abs(whole - np.round(whole)))
         parts += [cone.excess(x) for cone in self.cones]
         parts += [i.rows.excess(x)[np.round(x[i.columns]) == i.active] for i in self.indicators]
         return float(np.max(np.concatenate(parts), initial=0.0))

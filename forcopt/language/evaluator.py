@@ -106,13 +106,15 @@ def violations(model: Model, values: Array) -> dict[str, float]:
             found[name] = max(worst, found.get(name, 0.0))
 
     columns = model.columns()
-    free = columns.curvature == 0  # the others are bounded by their atom
     with np.errstate(invalid="ignore"):
         beyond = np.maximum(columns.lower - values, values - columns.upper)
-        off = np.abs(values - np.round(values))
-    for what, amount, bound in (("bounds", beyond, free), ("integrality", off, columns.integer == 1)):
-        for column in np.flatnonzero(bound & ~(amount <= 0)).tolist():
-            note(f"{what} of {model.block_of(column).name}", amount[column])
+        outside = np.flatnonzero(~(beyond <= 0))
+        for column in outside[columns.curvature[outside] == 0].tolist():  # atoms bound the others
+            note(f"bounds of {model.block_of(column).name}", beyond[column])
+        whole = np.flatnonzero(columns.integer == 1)
+        off = np.abs(values[whole] - np.round(values[whole])) if whole.size else whole
+        for place in np.flatnonzero(~(off <= 0)).tolist():
+            note(f"integrality of {model.block_of(int(whole[place])).name}", off[place])
     for group in gathered(model.constraints):
         over = group.relative_violation(values)
         if len(group.members) == 1:

@@ -327,13 +327,21 @@ class Model:
             Naming a parameter without a value.
         """
         columns = [np.arange(p.start, p.start + p.size) for p in self.parameters]
+        return np.concatenate([np.zeros(0, dtype=np.int64), *columns]), self.parameter_numbers()
+
+    def parameter_numbers(self) -> Array:
+        """Give the values of all parameters, flat.
+
+        Raises
+        ------
+        DeclarationError
+            Naming a parameter without a value.
+        """
         values = [p._value.reshape(-1) for p in self.parameters]
         for p, numbers in zip(self.parameters, values, strict=True):
             if numbers.size and np.isnan(numbers[0]):
                 raise DeclarationError(f"parameter {p.name} has no value: set {p.name}.value")
-        if not columns:
-            return np.zeros(0, dtype=np.int64), np.zeros(0)
-        return np.concatenate(columns), np.concatenate(values)
+        return np.concatenate([np.zeros(0), *values])
 
     def parametric_columns(self) -> Array | None:
         """Give which columns parameters determine; None if there are no parameters."""

@@ -92,7 +92,8 @@ class Gather:
 
     def dot(self, point: Array) -> Array:
         """Evaluate at `point`, the values of all columns; shape ``S``."""
-        return np.asarray((self.values * point[self.columns]).sum(axis=-1))
+        found = self.values * point[self.columns]
+        return np.asarray(found[..., 0] if self.width == 1 else found.sum(axis=-1))
 
 
 @dataclass(frozen=True, slots=True)

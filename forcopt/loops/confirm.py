@@ -86,7 +86,9 @@ def dual_bound(program: Program, y: Array, cost: Array) -> tuple[float, float]:
     return float(terms.sum()), error
 
 
-def optimality_doubt(program: Program, result: RawResult, tolerance: float) -> str:
+def optimality_doubt(
+    program: Program, result: RawResult, tolerance: float, activity: Array | None = None
+) -> str:
     """Give the reason why the multipliers do not prove the optimum; empty if they do, or if there are none.
 
     Parameters
@@ -97,6 +99,8 @@ def optimality_doubt(program: Program, result: RawResult, tolerance: float) -> s
         With a point.
     tolerance : float
         The largest distance of value and bound, relative to the larger of 1 and the value.
+    activity : Array, optional
+        The values of the rows at the point, if they are known.
     """
     stage = program.stages[0]
     if result.x is None or result.row_dual is None:
@@ -107,7 +111,7 @@ def optimality_doubt(program: Program, result: RawResult, tolerance: float) -> s
     gap = 0.0
     for multiplier, value, lower, upper in (
         (reduced, x, program.lower, program.upper),
-        (y, program.matrix() @ x, program.rows.lower, program.rows.upper),
+        (y, program.matrix() @ x if activity is None else activity, program.rows.lower, program.rows.upper),
     ):
         end = np.where(multiplier > 0, lower, upper)
         # Toward an infinite bound, the point is compared with one that is farther by its own size.

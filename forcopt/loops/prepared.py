@@ -75,6 +75,10 @@ class _TrimmedSession(Session):
         self._left = np.flatnonzero(self._keep)
         self._place = np.cumsum(self._keep) - 1
         self._indices = self._placed = np.zeros(0, np.int32)
+        self._cost = self._left_cost = np.zeros(0)
+        # The values of parameters move the bounds of no column that stays.
+        self._bounds = program.lower[self._left], program.upper[self._left]
+        self._integer = program.integer[self._left]
         first = self._trimmed(program)
         self.inner = open_session(backend, first)
         self.lasting = self.inner.program is first and not isinstance(self.inner, ScaledSession)
@@ -85,13 +89,15 @@ class _TrimmedSession(Session):
         rows, stage = program.rows, program.stages[0]
         if rows.indices is not self._indices:
             self._indices, self._placed = rows.indices, self._place[rows.indices].astype(np.int32)
+        if stage.cost is not self._cost:
+            self._cost, self._left_cost = stage.cost, stage.cost[self._left]
         return replace(
             program,
-            lower=program.lower[self._left],
-            upper=program.upper[self._left],
-            integer=program.integer[self._left],
+            lower=self._bounds[0],
+            upper=self._bounds[1],
+            integer=self._integer,
             rows=RowBlock(rows.indptr, self._placed, rows.data, rows.lower, rows.upper),
-            stages=(replace(stage, cost=stage.cost[self._left]),),
+            stages=(replace(stage, cost=self._left_cost),),
             column_name=lambda column: program.column_name(int(self._left[column])),
         )
 

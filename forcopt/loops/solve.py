@@ -144,9 +144,12 @@ def solve_model(
         elif _refuted(model, program, settings.within(deadline.seconds)):
             result.status = Status.FAILED
             result.message += "; but a point of the linear rows satisfies the model"
+    measured = False
     if is_checkable(program):
+        claimed = result
         result = _confirmed(model, chosen, checked, result, settings, deadline)
         results[-1] = result if result.status.has_solution else results[-1]
+        measured = result is claimed and checked is program
     quadratic = program.stages[-1].quadratic is not None and not program.cones  # rays are linear programs
     if (result.status is Status.FAILED and quadratic) or (
         result.status is Status.UNBOUNDED and not is_checkable(program) and not program.cones
@@ -161,7 +164,7 @@ def solve_model(
         # The families may bound it, but an oracle can only be asked about a point.
         result.status = Status.FAILED
         result.message += "; without its lazy families the model is unbounded: give the variables bounds"
-    judged = result.status is Status.OPTIMAL and result.x is not None and not program.is_staged
+    judged = result.status is Status.OPTIMAL and result.x is not None and not (program.is_staged or measured)
     if judged and result.x is not None and (words := _beyond_tolerance(program, result.x, chosen)):
         result.status = Status.FAILED
         result.message += f"; but {words}"
@@ -261,11 +264,12 @@ def _doubt(
         return integer_infeasibility_doubt(program, backend.name, left, spent, backend.accuracy)
     if result.status is Status.OPTIMAL:
         assert result.x is not None
-        if words := _beyond_tolerance(program, result.x, backend):
+        activity = program.matrix() @ result.x
+        if words := _beyond_tolerance(program, result.x, backend, activity):
             return words
         if not program.is_integer:
             factor = _PROOF if program.stages[0].quadratic is None else _QUADRATIC_PROOF
-            return optimality_doubt(program, result, factor * backend.accuracy)
+            return optimality_doubt(program, result, factor * backend.accuracy, activity)
         bounded = np.isfinite(program.lower) & np.isfinite(program.upper)
         if np.abs(result.x).max(initial=0.0, where=~bounded) >= _FAR:
             return "a value is beyond its range of numbers"
@@ -279,9 +283,9 @@ def _doubt(
     return ""
 
 
-def _beyond_tolerance(program: Program, x: Array, backend: Backend) -> str:
+def _beyond_tolerance(program: Program, x: Array, backend: Backend, activity: Array | None = None) -> str:
     """Describe a violation beyond the backend's accuracy; empty if there is none."""
-    off = program.violation(x)
+    off = program.violation(x, activity)
     if off <= _AT_TOLERANCE * backend.accuracy:
         return ""
     return f"its point violates a row or bound by {off:.2g} > {backend.accuracy:g}"
@@ -371,9 +375,8 @@ def postsolve(
     point, violation = None, 0.0
     stages: tuple[float, ...] = ()
     if result.x is not None:
-        integer = program.integer[: model.column_count] == 1
-        point = result.x[: model.column_count]
-        off = np.abs(point - np.round(point)).max(initial=0.0, where=integer)
+        whole = result.x[: model.column_count][program.integer[: model.column_count] == 1]
+        off = np.abs(whole - np.round(whole)).max(initial=0.0)
         if off > 100 * backend.accuracy:
             raise BackendError(
                 f"{backend.name} claims a point with an integer off by {off:.3g}; message: {result.message}"

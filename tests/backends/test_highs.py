@@ -70,3 +70,26 @@ def test_a_limit_is_that_of_each_run(integer):
         result = session.solve(SolveOptions(time_limit=0.6))
         assert result.status in ("limit", "feasible")
         assert 0.4 < time.perf_counter() - began < 1.7
+
+
+def test_options_that_change_between_solves_are_passed_on():
+    m = fo.Model()
+    m.minimize(m.variable("x", lower=1))
+    highs = get_backend("highs")
+    session = highs.session(compile_model(m, highs.capabilities, "highs"))
+
+    def held(name):
+        return session.highs.getOptionValue(name)[1]
+
+    extra = {"simplex_iteration_limit": 7}
+    for limit in (7, 9):
+        extra["simplex_iteration_limit"] = limit  # the same mapping
+        session.solve(SolveOptions(extra=extra))
+        assert held("simplex_iteration_limit") == limit
+    session.solve(SolveOptions(time_limit=60.0))
+    assert 60.0 <= held("time_limit") < 120.0
+    session.solve(SolveOptions(seed=5, gap=0.5))
+    assert held("time_limit") == float("inf")
+    assert (held("random_seed"), held("mip_rel_gap")) == (5, 0.5)
+    session.solve(SolveOptions())
+    assert held("mip_rel_gap") == 0.0

@@ -263,3 +263,18 @@ def test_scipy_sorts_no_array_that_rows_share():
     other = RowBlock(block.indptr, block.indices, 2 * block.data, block.lower, block.upper)
     abs(other.matrix(3))
     np.testing.assert_array_equal(block.matrix(3).toarray(), [[2, 0, 1]])
+
+
+def test_products_of_parameters_scale_variables_anew():
+    m = fo.Model()
+    p, q = m.parameter("p", 3), m.parameter("q", 3)
+    x = m.variable("x", 3, lower=0, upper=4)
+    m.subject_to((p * q) * x >= q, name="need")
+    m.minimize((q * p * (x + 1)).sum() + (p * x).sum())
+    rng = np.random.default_rng(8)
+    for _ in range(5):
+        a, b = rng.uniform(1, 2, (2, 3))
+        p.value, q.value = a, b
+        assert m.solve("highs").objective == pytest.approx((b + a * b + 1).sum())
+        p.value = 1 / a  # the costs move with one of the two only
+        assert m.solve("highs").objective == pytest.approx((b + b / a + 1).sum())
