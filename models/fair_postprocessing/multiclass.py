@@ -262,7 +262,7 @@ def lp(problem: MulticlassPostprocessing, model: Model) -> Handles:
         for row in notion.rows(rates):
             given = row.name
             row.name = model.unused_name(given.partition("#")[0] + name.replace(" ", "_"))
-            row.labels = [row.name + label.removeprefix(given) for label in row.labels]
+            row.labels = [row.name + label.removeprefix(given) for label in row.labels or ()]
             model.subject_to(row)
             fairness.append(row)
     error = problem.error(p)
