@@ -271,6 +271,7 @@ class PredictiveValues(Notion):
     Notes
     -----
     The rows are the quotients multiplied out, so they are linear, and met where nobody has the prediction.
+    They count in shares of the group.
 
     Examples
     --------
@@ -292,7 +293,9 @@ class PredictiveValues(Notion):
         return (POSITIVE_PREDICTIVE, self.positive), (NEGATIVE_PREDICTIVE, self.negative)
 
     def _row(self, rates: GroupRates, rate: Rate, least: float) -> Constraint:
-        row: Constraint = rates.total(rate.event) - least * rates.total(rate.given) >= 0
+        size = rates.mass.sum(axis=1)
+        size = np.where(size > 0, size, 1.0)
+        row: Constraint = rates.total(rate.event) / size - least * (rates.total(rate.given) / size) >= 0
         row.name = name = row.expression.model.unused_name(rate.name.replace(" ", "_"))
         row.labels = [f"{name}[{group}]" for group in rates.groups]
         return row

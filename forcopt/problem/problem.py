@@ -301,6 +301,11 @@ class Problem(Declared):
         """Give the model of a formulation, with its objective: see `formulate`."""
         return self.formulate(method, **options)[0]
 
+    @property
+    def _model_name(self) -> str:
+        """The name of the models of the problem, in messages."""
+        return type(self).__name__
+
     def formulate(self, method: str | None = None, **options: Any) -> tuple[Model, Handles]:
         """Give the model of a formulation, with its objective, to inspect, write or solve.
 
@@ -317,7 +322,7 @@ class Problem(Declared):
             The model, and its handles: ``handles.decision(model.solve())`` is a decision, and the model's
             objective counts in units of ``handles.unit``.
         """
-        model = Model(type(self).__name__)
+        model = Model(self._model_name)
         handles = self.declare(model, method, **options)
         goal = handles.objective
         if isinstance(goal, Expression):

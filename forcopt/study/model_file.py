@@ -51,6 +51,11 @@ class ModelFile(Problem):
         return self
 
     @property
+    def _model_name(self) -> str:
+        """The name of the file, as in `fo.read`."""
+        return Path(self.path.removesuffix(".gz")).stem
+
+    @property
     def sense(self) -> Literal["min", "max"]:  # type: ignore[override]
         """As in the file."""
         return "max" if _model(self.path, self.sha256)[3] else "min"

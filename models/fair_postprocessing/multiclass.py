@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
@@ -13,7 +13,7 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import ERROR, AllOf, GroupRates, Notion, read_groups
-from forcopt.fairness.records import same_length
+from forcopt.fairness.records import is_missing, same_length
 from forcopt.language.model import Model
 from forcopt.models.fair_postprocessing.remix import RandomizedRemix
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
@@ -72,12 +72,16 @@ class MulticlassPostprocessing(Problem):
     @model_validator(mode="before")
     @classmethod
     def _named(cls, data: Any) -> Any:
-        shape = np.shape(data.get("counts"))
+        try:
+            shape = np.shape(data.get("counts"))
+        except ValueError:  # rows of different length; the field refuses them
+            return data
         if len(shape) != 3:
             return data
         names = {"groups": shape[1], "classes": shape[0]}
-        default = {k: tuple(map(str, range(n))) for k, n in names.items() if not len(data.get(k) or ())}
-        return {**data, **default}
+        default = {k: tuple(map(str, range(n))) for k, n in names.items()}
+        given = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in data.items() if k in names}
+        return {**data, **default, **{k: v for k, v in given.items() if v not in (None, (), [])}}
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -89,6 +93,8 @@ class MulticlassPostprocessing(Problem):
             )
         if self.counts.min() < 0:
             raise DeclarationError(f"counts: the least is {self.counts.min()}; it must not be negative")
+        if not self.counts.any():
+            raise DeclarationError("counts: all are 0; at least one record is needed")
         for name, count in (("groups", shape[1]), ("classes", shape[0])):
             names = getattr(self, name)
             if len(names) != count or len(set(names)) < count:
@@ -104,7 +110,13 @@ class MulticlassPostprocessing(Problem):
 
     @classmethod
     def from_predictions(
-        cls, predictions: Any, groups: Any, labels: Any, constraint: Notion, **fields: Any
+        cls,
+        predictions: Any,
+        groups: Any,
+        labels: Any,
+        constraint: Notion,
+        *,
+        classes: Sequence[str] | None = None,
     ) -> Self:
         """Count records.
 
@@ -116,21 +128,28 @@ class MulticlassPostprocessing(Problem):
             The group of each record, of any type.
         constraint : Notion
             The fairness notion.
-        fields : Any
-            The other fields of the declaration.
+        classes : Sequence[str], optional
+            The names of all classes in their order, also of classes without a record; by default those that
+            occur.
 
         Raises
         ------
         DeclarationError
-            For columns of different length, or a missing value.
+            For columns of different length, a missing value, or a class that is not among `classes`.
         """
         codes, names = read_groups(groups)
-        same_length(predictions=np.asarray(predictions), groups=codes, labels=np.asarray(labels))
-        both, classes = read_groups(np.concatenate([np.asarray(predictions), np.asarray(labels)]))
-        n, count = len(codes), len(classes)
+        columns = {"predictions": _column(predictions), "labels": _column(labels)}
+        for name, column in columns.items():
+            missing = [i for i, value in enumerate(column) if is_missing(value)]
+            if missing:
+                raise DeclarationError(f"{name}[{missing[0]}] is missing; every record must have a class")
+        same_length(predictions=columns["predictions"], groups=codes, labels=columns["labels"])
+        known = None if classes is None else tuple(map(str, classes))
+        both, found = read_groups(np.concatenate(list(columns.values())).tolist(), known)
+        n, count = len(codes), len(found)
         counts = np.zeros((count, len(names), count), dtype=np.int64)
         np.add.at(counts, (both[:n], codes, both[n:]), 1)
-        return cls(counts=counts, constraint=constraint, groups=names, classes=classes, **fields)
+        return cls(counts=counts, constraint=constraint, groups=names, classes=found)
 
     # -- rates -----------------------------------------------------------------------------------------------
 
@@ -139,18 +158,23 @@ class MulticlassPostprocessing(Problem):
         """The probabilities that leave every prediction as it is, shape ``(C, K, C)``."""
         return np.repeat(np.eye(len(self.classes))[:, None, :], len(self.groups), axis=1)
 
+    @cached_property
+    def _cells(self) -> Array:
+        """The counts as floats, whose sums do not overflow."""
+        return self.counts.astype(float)
+
     def class_rates(self, probabilities: Any, c: int) -> GroupRates:
         """The rates of class c against all others; numbers or expressions."""
-        of_class = self.counts[:, :, c]
-        mass = np.stack([self.counts.sum(axis=(0, 2)) - of_class.sum(axis=0), of_class.sum(axis=0)], axis=1)
-        split = np.stack([self.counts.sum(axis=2) - of_class, of_class], axis=2)
+        of_class = self._cells[:, :, c]
+        split = np.stack([np.delete(self._cells, c, axis=2).sum(axis=2), of_class], axis=2)
+        mass = split.sum(axis=0)
         positives = (split * probabilities[:, :, c][:, :, None]).sum(axis=0)
         return GroupRates(positives, mass, self.groups)
 
     def error_rates(self, probabilities: Any) -> GroupRates:
         """The error of all classes: whether a prediction is wrong, as a class that nobody has."""
-        kept = (self.counts * probabilities).sum(axis=(0, 2))
-        size = self.counts.sum(axis=(0, 2)).astype(float)
+        kept = (self._cells * probabilities).sum(axis=(0, 2))
+        size = self._cells.sum(axis=(0, 2))
         weight = np.array([1.0, 0.0])
         wrong = (size - kept).reshape((len(self.groups), 1)) * weight
         return GroupRates(wrong, size[:, None] * weight, self.groups)
@@ -171,7 +195,11 @@ class MulticlassPostprocessing(Problem):
 
     def error(self, probabilities: Any) -> Any:
         """The error rate; a scalar."""
-        return 1.0 - (self.counts * probabilities).sum() / float(self.counts.sum())
+        return 1.0 - (self._cells * probabilities).sum() / float(self._cells.sum())
+
+    def least_relaxation(self, time_limit: float = 10.0) -> str:
+        """Give the least changes of the limits of the notion, by `lp`; see `Problem.least_relaxation`."""
+        return self.relaxed_rows("lp", "fairness", time_limit)
 
     def evaluate(self, decision: RandomizedRemix | Any) -> Evaluation:
         """Evaluate a decision: its error rate, its violations and its disparities.
@@ -209,6 +237,15 @@ class MulticlassPostprocessing(Problem):
         return RandomizedRemix(as_numbers(decision, "the decision"), self.classes, self.groups).probabilities
 
 
+def _column(values: Any) -> Array:
+    """The class of each record as it is given: an array of objects, which turns no missing value to text."""
+    if np.ndim(values) != 1:
+        raise DeclarationError(f"predictions and labels must be columns, not of shape {np.shape(values)}")
+    column = np.empty(len(values), dtype=object)
+    column[:] = values.tolist() if hasattr(values, "tolist") else list(values)
+    return column
+
+
 @MulticlassPostprocessing.formulation("lp", exact=True, cites="Putzel and Lee (2022), section 3")
 def lp(problem: MulticlassPostprocessing, model: Model) -> Handles:
     """Linear program over the law of the new class for each predicted class and group.
@@ -223,7 +260,9 @@ def lp(problem: MulticlassPostprocessing, model: Model) -> Handles:
     fairness = []
     for name, notion, rates in problem.parts(p):
         for row in notion.rows(rates):
-            row.name = model.unused_name(row.name + name.replace(" ", "_"))
+            given = row.name
+            row.name = model.unused_name(given.partition("#")[0] + name.replace(" ", "_"))
+            row.labels = [row.name + label.removeprefix(given) for label in row.labels or ()]
             model.subject_to(row)
             fairness.append(row)
     error = problem.error(p)

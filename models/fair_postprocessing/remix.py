@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_groups, same_length
 from forcopt.learning.files import PolicyFile, numbers_from_plain
@@ -42,7 +42,7 @@ class RandomizedRemix(PolicyFile):
     groups: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        p, count = self.probabilities, len(self.classes)
+        p, count = as_numbers(self.probabilities, "probabilities"), len(self.classes)
         if p.shape != (count, len(self.groups), count):
             raise DeclarationError(
                 f"probabilities has shape {p.shape}; it must be {(count, len(self.groups), count)}"

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
+from forcopt.arrays import rounded_up
 from forcopt.declaration import Numbers
 from forcopt.language.atoms import sum_squares
 from forcopt.language.model import Model
@@ -77,12 +78,23 @@ class BoundedLossRegression(Problem):
             levels=1,
         )
 
+    @cached_property
+    def least_bound(self) -> float:
+        """The least bound that some linear model keeps: the minimax group loss."""
+        return float(self.lexifair.solve().objective)
+
     def infeasibility_reason(self) -> str:
         """The least bound that some linear model keeps."""
-        least = self.lexifair.solve().objective
-        if least <= self.bound:
+        if self.least_bound <= self.bound:
             return ""
-        return f"bound is {self.bound:g}; every linear model has a group loss of at least {least:.6g}"
+        least = f"{self.least_bound:.6g}"
+        return f"bound is {self.bound:g}; every linear model has a group loss of at least {least}"
+
+    def least_relaxation(self, time_limit: float = 10.0) -> str:
+        """Give the least bound that some linear model keeps; see `Problem.least_relaxation`."""
+        if self.least_bound <= self.bound:
+            return ""
+        return f"the least relaxation: bound {rounded_up(self.least_bound):.6g}"
 
     def evaluate(self, decision: LinearModel | Any) -> Evaluation:
         """Evaluate a model: mean squared error, and the excess of each group's loss over the bound.
@@ -94,11 +106,12 @@ class BoundedLossRegression(Problem):
         """
         losses = dict(zip(self.lexifair.group_names, self.lexifair.group_losses(decision), strict=True))
         excess = {f"loss of {g}": float(v) - self.bound for g, v in losses.items()}
-        violations = excess | self.lexifair.misfit(decision)
-        allowed = FEASIBILITY_TOLERANCE * max(1.0, self.bound)
+        allowed = FEASIBILITY_TOLERANCE * max(self.bound, min(1.0, self.lexifair.loss_unit))
+        violations = {name: v for name, v in excess.items() if v > allowed}
+        misfit = {name: v for name, v in self.lexifair.misfit(decision).items() if v > FEASIBILITY_TOLERANCE}
         return Evaluation(
             objective=self.lexifair.overall_loss(decision),
-            violations={name: v for name, v in violations.items() if v > allowed},
+            violations=violations | misfit,
             metrics={f"loss of {g}": float(v) for g, v in losses.items()},
         )
 
@@ -107,20 +120,29 @@ class BoundedLossRegression(Problem):
 def conic(problem: BoundedLossRegression, model: Model) -> Handles:
     """Convex program: a quadratic objective, and a second-order cone for each group.
 
+    A bound far above the losses of least squares is lowered to twice these losses. Least squares keeps both
+    bounds, so the optimum is the same.
+
     Returns
     -------
     Handles
         ``coefficients``, shape ``(d,)``, and ``losses``, shape ``(K,)``.
     """
     base = problem.lexifair
-    losses, decision, parts = base.write(model)
-    model.subject_to(losses / base.loss_unit <= problem.bound / base.loss_unit, name="group_loss")
-    factor, theta = base.overall_factor, parts["coefficients"]
-    objective = sum_squares((factor[:, :-1] @ theta - factor[:, -1]) / np.sqrt(base.loss_unit))
+    factor = base.overall_factor
+    centre = base.least_squares(factor)
+    losses, decision, parts = base.write_around(model, centre.coefficients)
+    limit = min(problem.bound, 2.0 * float(centre.losses.max()) + base.loss_unit)
+    model.subject_to(losses / base.loss_unit <= limit / base.loss_unit, name="group_loss")
+    objective = sum_squares(
+        (factor[:, :-1] @ parts["shift"] + factor @ np.append(centre.coefficients, -1.0))
+        / np.sqrt(base.loss_unit)
+    )
     return Handles(
-        objective=base.loss_unit * objective,
+        objective=objective,
+        unit=base.loss_unit,
         decision=decision,
         start=parts["start"],
-        coefficients=theta,
+        coefficients=parts["coefficients"],
         losses=losses,
     )

@@ -120,6 +120,10 @@ class FairRegressor(SensitiveColumns, RegressorMixin, BaseEstimator):  # type: i
         X, y = validate_data(self, self._features(X), y, y_numeric=True)
         given, names = self._sensitive(X_given, sensitive_features)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
+        if weights is not None and weights.min() < 0:
+            raise DeclarationError(
+                f"sample_weight[{weights.argmin()}] is {weights.min():g}; it must not be negative"
+            )
         kept = np.ones(len(y), dtype=bool) if weights is None else weights > 0
         groups = {"all": kept} if given is None else self._members(given, names, len(y))
         found = {name: np.flatnonzero((member & kept)[kept]) for name, member in groups.items()}

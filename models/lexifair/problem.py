@@ -192,9 +192,10 @@ class Lexifair(Problem):
         if self.levels is not None and self.levels > count:
             raise DeclarationError(f"levels is {self.levels}; there are only {count} groups")
         if self.weights is not None:
-            if self.weights.shape != (n,) or self.weights.min() < 0:
+            least = float(self.weights.min(initial=np.inf))
+            if self.weights.shape != (n,) or least < 0:
                 raise DeclarationError(
-                    f"weights has shape {self.weights.shape} and least entry {self.weights.min():g}; it must "
+                    f"weights has shape {self.weights.shape} and least entry {least:g}; it must "
                     f"have shape ({n},) and not be negative"
                 )
             for k, members in enumerate(self.groups):
@@ -203,7 +204,9 @@ class Lexifair(Problem):
         outside = n - len(set().union(*self.groups))
         if outside:
             warnings.warn(
-                f"{outside} of {n} records are in no group and have no effect", UserWarning, stacklevel=2
+                f"{outside} of {n} records are in no group and count in the overall loss alone",
+                UserWarning,
+                stacklevel=2,
             )
         return self
 
@@ -229,7 +232,7 @@ class Lexifair(Problem):
     @cached_property
     def record_weights(self) -> Array:
         """The weight of each record, with mean 1; shape ``(n,)``."""
-        weights = np.ones(len(self.labels)) if self.weights is None else self.weights
+        weights = np.ones(len(self.labels)) if self.weights is None else self.weights / self.weights.max()
         return np.asarray(weights / weights.mean())
 
     @property

@@ -156,15 +156,20 @@ class LexifairRegression(Lexifair):
         return {"radius": float(np.linalg.norm(self._coefficients(decision))) - self.radius}
 
     def best_response(self, weights: Array) -> LinearModel:
-        """Weighted least squares, within the radius; the shortest solution. One singular value decomposition.
+        """Weighted least squares, within the radius; the shortest solution."""
+        return self.least_squares(
+            np.vstack([np.sqrt(w) * f for w, f in zip(weights, self.factors, strict=True)])
+        )
+
+    def least_squares(self, factor: Array) -> LinearModel:
+        """The shortest model with the least ``|F (coefficients, -1)|``, within the radius; one decomposition.
 
         Beyond the radius the minimum is a ridge regression's, whose penalty makes the norm the radius.
         """
         from scipy.optimize import brentq
 
-        stacked = np.vstack([np.sqrt(w) * f for w, f in zip(weights, self.factors, strict=True)])
-        left, values, right = np.linalg.svd(stacked[:, :-1], full_matrices=False)
-        along = values * (left.T @ stacked[:, -1])
+        left, values, right = np.linalg.svd(factor[:, :-1], full_matrices=False)
+        along = values * (left.T @ factor[:, -1])
         squares = np.where(values > values.max(initial=0.0) * 1e-13, values**2, np.inf)
 
         def coordinates(penalty: float) -> Array:
@@ -185,11 +190,27 @@ class LexifairRegression(Lexifair):
 
     def write(self, model: Model) -> tuple[Expression, Any, dict[str, Any]]:
         """Coefficients, and the groups' losses as sums of squares of at most d + 1 terms each."""
-        theta = model.variable(model.unused_name("coefficients"), self.features.shape[1])
+        return self.write_around(model, np.zeros(self.features.shape[1]))
+
+    def write_around(self, model: Model, centre: Array) -> tuple[Expression, Any, dict[str, Any]]:
+        """As `write`, by the shift of the coefficients from `centre`.
+
+        If `centre` is near the optimum, labels far from 0 leave no large constants in the squares, from which
+        solvers would lose digits.
+        """
+        around = bool(centre.any())
+        shift = model.variable(model.unused_name("shift" if around else "coefficients"), len(centre))
+        theta = shift + centre if around else shift
         if self.radius is not None:
             model.subject_to(norm(theta) <= self.radius, name=model.unused_name("radius"))
         root = np.sqrt(self.loss_unit)
-        scaled = stack([sum_squares((f[:, :-1] @ theta - f[:, -1]) / root) for f in self.factors])
+        misses = [f @ np.append(centre, -1.0) for f in self.factors]
+        scaled = stack(
+            [
+                sum_squares((f[:, :-1] @ shift + miss) / root)
+                for f, miss in zip(self.factors, misses, strict=True)
+            ]
+        )
         losses = self.loss_unit * scaled
 
         def decision(solution: Any) -> LinearModel:
@@ -199,6 +220,6 @@ class LexifairRegression(Lexifair):
             return self.model(found)
 
         def start(decision: Any) -> dict[Variable, Array]:
-            return {theta: self._coefficients(decision)}
+            return {shift: self._coefficients(decision) - centre}
 
-        return losses, decision, {"coefficients": theta, "start": start}
+        return losses, decision, {"coefficients": theta, "shift": shift, "start": start}

@@ -13,6 +13,7 @@ from forcopt.learning import Finite, Learner, Thresholds
 from forcopt.models import (
     AccuracyPlan,
     Apportionment,
+    BoundedLossRegression,
     CalibratedEqualErrors,
     CalibratedTransport,
     ConsistentRelease,
@@ -23,6 +24,7 @@ from forcopt.models import (
     LatticeNoise,
     LeastEffortClassification,
     LeximaxCohort,
+    MulticlassPostprocessing,
     PrivateAllocation,
     ScorePostprocessing,
     SecureSum,
@@ -132,6 +134,20 @@ INFEASIBLE = {
         "raise the limit of group_loss[n] by 0.0833334; raise the limit of group_loss[s] by 0.225",
         {"constraint": BoundedGroupLoss(0.275)},
     ),
+    "predictions of classes": (
+        lambda: MulticlassPostprocessing(
+            counts=[[[30, 6, 2], [22, 9, 4]], [[8, 40, 5], [10, 25, 8]], [[1, 7, 20], [3, 6, 9]]],
+            groups=("n", "s"),
+            constraint=BoundedGroupLoss(0.2),
+        ),
+        "raise the limit of group_loss[n] by 0.0436975; raise the limit of group_loss[s] by 0.216667",
+        {"constraint": BoundedGroupLoss(0.416667)},
+    ),
+    "regression": (
+        lambda: BoundedLossRegression([[1], [1], [1]], [0, 1, 3], groups=[[0, 1], [2]], bound=1.5),
+        "a group loss of at least 1.69; the least relaxation: bound 1.69",
+        {"bound": 1.69},
+    ),
     "scores": (
         lambda: ScorePostprocessing(
             scores=RNG.random(40),
@@ -197,9 +213,7 @@ INFEASIBLE = {
 """Declarations without a solution, a part of their reason, and fields with which they have one."""
 
 OTHER = {
-    "BoundedLossRegression": "the reason names the least bound; tested with the class",
     "FormulaGrant": "each rule takes another amount off the total, and names it",
-    "MulticlassPostprocessing": "group losses may have too small a bound; rows of the formulation explain it",
     "RobustnessRadius": "a constant classifier has no other label: no limit can move",
 }
 """Classes that may be infeasible for one of their methods, or whatever their limits are."""
@@ -260,6 +274,8 @@ def test_the_proposed_change_is_enough(name):
         ("noise in a box", {"delta": 0.322}),
         ("group losses", {"constraint": BoundedGroupLoss(0.1666)}),
         ("predictions", {"constraint": BoundedGroupLoss(0.2749)}),
+        ("predictions of classes", {"constraint": BoundedGroupLoss(0.4166)}),
+        ("regression", {"bound": 1.6899}),
         ("pairs", {"constraint": PairwiseFairness([(0, 1)], gamma=0.499, budget=0.5)}),
         ("least effort", {"min_true_positives": 1.01}),
         ("sample", {"sample_size": 2.9}),

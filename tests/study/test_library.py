@@ -1,3 +1,4 @@
+import gzip
 import hashlib
 import json
 
@@ -172,3 +173,17 @@ def test_a_quadratic_file_is_judged_too(tmp_path):
     m.write(tmp_path / "square.lp")
     row = fo.compare(tmp_path / "square.lp", isolate=False).rows[0]
     assert row.status == "optimal" and row.objective == pytest.approx(m.solve().objective, abs=1e-5)
+
+
+@pytest.mark.parametrize("ending", ["lp", "lp.gz"])
+def test_messages_name_the_file(tmp_path, ending):
+    m = fo.Model()
+    x = m.variable("x", lower=0, upper=9, integer=True)
+    m.minimize((x - 2.5) ** 2)
+    m.write(tmp_path / "square.lp")
+    path = tmp_path / f"square.{ending}"
+    if ending == "lp.gz":
+        path.write_bytes(gzip.compress((tmp_path / "square.lp").read_bytes()))
+    for source in (library.problem_of(path), fo.read(path)):
+        with pytest.raises(fo.UnsupportedError, match="in model 'square'"):
+            source.solve(backend="highs")

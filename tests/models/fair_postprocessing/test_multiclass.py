@@ -15,6 +15,7 @@ from forcopt.fairness import (
     EqualizedOdds,
     ErrorParity,
     PairwiseFairness,
+    PredictiveValues,
 )
 from forcopt.models import FairPostprocessing, MulticlassPostprocessing
 from forcopt.models.fair_postprocessing import RandomizedRemix
@@ -129,6 +130,9 @@ def test_columns_draws_files_and_fairlearns_measures(tmp_path):
         ({"counts": [[1, 2], [3, 4]]}, r"the shape is \(2, 2\); it must be \(C, K, C\)"),
         ({"counts": np.ones((3, 2, 2))}, r"the shape is \(3, 2, 2\)"),
         ({"counts": -np.ones((2, 2, 2))}, "the least is -1"),
+        ({"counts": np.zeros((2, 1, 2)), "constraint": PredictiveValues(0.1, 0.1)}, "counts: all are 0"),
+        ({"counts": [[1], [2, 3]]}, "counts: the array must be numbers"),
+        ({"groups": 5}, "groups is 5"),
         ({"groups": ("a",)}, "groups: a are not 2 different names"),
         ({"classes": ("a", "a", "b")}, "classes: a, a, b are not 3 different names"),
         ({"constraint": PairwiseFairness([(0, 1)])}, "looks at single records"),
@@ -150,3 +154,50 @@ def test_decisions_that_are_no_laws_are_refused():
     ):
         with pytest.raises(fo.DeclarationError, match=message):
             p.evaluate(bad)
+
+
+def test_a_missing_class_is_no_class():
+    for missing in (None, float("nan")):
+        for column in ("predictions", "labels"):
+            fields = {"predictions": list("abba"), "labels": list("abab"), "groups": [0, 0, 1, 1]}
+            fields[column] = ["a", missing, "b", "a"]
+            with pytest.raises(fo.DeclarationError, match=rf"{column}\[1\] is missing"):
+                MulticlassPostprocessing.from_predictions(**fields, constraint=DemographicParity())
+    with pytest.raises(fo.DeclarationError, match="must be columns"):
+        MulticlassPostprocessing.from_predictions(1, [0, 0], 2, DemographicParity())
+
+
+def test_classes_may_be_given_for_records_of_one():
+    columns = {"predictions": ["mid"] * 3, "groups": ["u", "v", "v"], "labels": ["mid"] * 3}
+    p = MulticlassPostprocessing.from_predictions(
+        **columns, constraint=DemographicParity(), classes=("low", "mid", "top")
+    )
+    s = p.solve()
+    assert p.classes == ("low", "mid", "top") and p.counts[1, :, 1].tolist() == [1, 2]
+    assert s.status == "optimal" and s.objective == pytest.approx(0.0, abs=1e-9)
+    named = p.replace(groups=np.array(["x", "y"]), classes=np.array(["a", "b", "c"]))
+    assert (named.groups, named.classes) == (("x", "y"), ("a", "b", "c"))
+
+
+@pytest.mark.parametrize("size", [1, 10**6, 10**15, 4 * 10**17])
+@pytest.mark.parametrize("notion", [PredictiveValues(0.45, 0.3), DemographicParity(0.01)], ids=str)
+def test_the_optimum_is_the_same_for_copies_of_the_records(notion, size):
+    table = counts(2, classes=2) % 20 + 1
+    one = MulticlassPostprocessing(table, notion).solve()
+    many = MulticlassPostprocessing(table * size, notion).solve()
+    assert one.status == many.status == "optimal"
+    assert many.objective == pytest.approx(one.objective, abs=1e-6) and many.evaluation.feasible
+
+
+def test_reasons_name_class_and_group():
+    p = MulticlassPostprocessing(counts(1), PredictiveValues(0.99, 0.99), groups=("n", "s"))
+    s = p.solve()
+    assert s.status == "infeasible"
+    assert "positive_predictive_value_of_class_1[n] by" in s.reason
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_remix_of_no_numbers_is_refused(number):
+    with pytest.raises(fo.DeclarationError, match=r"probabilities.*must be finite"):
+        RandomizedRemix(np.full((2, 1, 2), number), ("a", "b"), ("x",))
+    assert RandomizedRemix([[[1, 0]], [[0, 1]]], ("a", "b"), ("x",)).probabilities.shape == (2, 1, 2)

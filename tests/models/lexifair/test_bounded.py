@@ -151,3 +151,70 @@ def test_several_sensitive_columns_of_the_front():
         FairRegressor().fit(X, y, sensitive_features=[None] * 80)
     with pytest.raises(fo.DeclarationError, match="levels is 1; with bound there are no levels"):
         FairRegressor(1.0, levels=1).fit(X, y, sensitive_features=a)
+
+
+def least_error(X, y, groups, bound):
+    """The dual: the least error plus priced excesses over all models, at the best prices."""
+    masks = [np.isin(np.arange(len(y)), g) / len(g) for g in groups]
+
+    def dual(prices):
+        weight = np.full(len(y), 1 / len(y)) + sum(p * m for p, m in zip(prices, masks, strict=True))
+        root = np.sqrt(weight)
+        misses = X @ np.linalg.lstsq(X * root[:, None], y * root)[0] - y
+        excess = np.array([m @ misses**2 - bound for m in masks])
+        return -(np.mean(misses**2) + prices @ excess), -excess
+
+    found = minimize(dual, np.ones(len(groups)), jac=True, bounds=[(0, None)] * len(groups), tol=1e-14)
+    return -found.fun
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("unit", [1e-5, 1e-4, 1e-2, 1e2, 1e5])
+def test_the_unit_of_labels_changes_no_optimum(seed, unit):
+    X, y, a = records(seed)
+    groups = members(a)
+    least = LexifairRegression(labels=y, groups=groups, features=X, levels=1).solve().objective
+    bound = 1.1 * least
+    s = BoundedLossRegression(X, y * unit, groups, bound * unit**2).solve()
+    assert s.status == "optimal"
+    assert s.objective / unit**2 == pytest.approx(least_error(X, y, groups, bound), rel=1e-5)
+
+
+@pytest.mark.parametrize("bound", [1e6, 1e12, 1e300])
+def test_a_bound_far_above_all_losses_leaves_least_squares(bound):
+    X, y, a = records(0)
+    s = BoundedLossRegression(X, y, members(a), bound).solve()
+    least = np.mean((X @ np.linalg.lstsq(X, y)[0] - y) ** 2)
+    assert s.status == "optimal" and s.objective == pytest.approx(least, rel=1e-7)
+
+
+def test_labels_far_from_zero_keep_the_model():
+    X, y, a = records(0)
+    one, far = (FairRegressor(2.0).fit(X, y + c, sensitive_features=a) for c in (0.0, 1e6))
+    assert far.report_.status == "optimal"
+    assert far.coef_ == pytest.approx(one.coef_, abs=1e-5)
+    assert far.intercept_ - 1e6 == pytest.approx(one.intercept_, abs=1e-5)
+
+
+def test_violations_do_not_hide_behind_the_scale_of_the_bound():
+    wide = BoundedLossRegression([[1.0]], [1e6], [[0]], 1e13, radius=1)
+    assert wide.evaluate([100.0]).violations == {"radius": 99.0}
+    fine = BoundedLossRegression([[1.0], [1.0]], [0, 1e-4], [[0], [1]], 1e-9)
+    assert set(fine.evaluate([0.0]).violations) == {"loss of 1"} and fine.solve().status == "infeasible"
+
+
+def test_weights_of_any_size_and_bad_ones():
+    X, y, groups = [[1], [1], [1]], [0, 0, 3], [[0, 1], [2]]
+    for size in (1e-300, 1e308):
+        s = BoundedLossRegression(X, y, groups, 9, weights=[size] * 3).solve()
+        assert s.status == "optimal" and s.objective == pytest.approx(2.0, rel=1e-6)
+    with pytest.raises(fo.DeclarationError, match=r"weights has shape \(0,\)"):
+        BoundedLossRegression(X, y, groups, 9, weights=[])
+    with pytest.raises(fo.DeclarationError, match=r"sample_weight\[1\] is -1; it must not be negative"):
+        FairRegressor().fit(X, y, sensitive_features=["u", "u", "v"], sample_weight=[1, -1, 1])
+
+
+def test_records_in_no_group_count_in_the_error():
+    with pytest.warns(UserWarning, match="1 of 2 records are in no group and count in the overall"):
+        p = BoundedLossRegression([[1.0], [1.0]], [0, 10], [[0]], 1.0)
+    assert p.solve().decision.coefficients == pytest.approx([1.0], abs=1e-5)

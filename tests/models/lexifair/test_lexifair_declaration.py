@@ -71,7 +71,7 @@ def test_bad_classifications(fields, message):
 
 
 def test_records_in_no_group_are_told():
-    with pytest.warns(UserWarning, match="1 of 3 records are in no group and have no effect"):
+    with pytest.warns(UserWarning, match="1 of 3 records are in no group and count in the overall"):
         p = small(groups=[[0], [2]])
     s = p.solve()
     assert s.objective == pytest.approx(0, abs=1e-9)
