@@ -114,8 +114,9 @@ class RawResult:
     reduced_cost : Array, optional
         For each column likewise, or None.
     cone_duals : list[Array], optional
-        For each block of second-order or semidefinite cones multipliers of its entries, in the dual cones;
-        None if the backend reports none, or if the program has other cones.
+        For each block of cones multipliers of its entries, in the dual cones: the change of the optimum if
+        they are taken off the entries. An entry of a semidefinite cone below the diagonal counts for two of
+        the matrix. None if the backend reports none.
     ambiguous : bool, default False
         The solver reported "infeasible or unbounded" without deciding between them.
     loose : bool, default False

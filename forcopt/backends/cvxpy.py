@@ -332,8 +332,8 @@ def _duals(program: Program, built: _Built) -> Array:
     return out
 
 
-def _cone_duals(program: Program, built: _Built) -> list[Array] | None:
-    """Multipliers of the entries of second-order and semidefinite cones; None if there are others."""
+def _cone_duals(program: Program, built: _Built) -> list[Array]:
+    """Multipliers of the entries of every block of cones."""
     out = []
     for cone, several in zip(program.cones, built.cones, strict=True):
         if cone.kind == "second_order":
@@ -346,7 +346,8 @@ def _cone_duals(program: Program, built: _Built) -> list[Array] | None:
             matrices = (np.asarray(c.dual_value, dtype=float) for c in several)
             out.append(np.concatenate([twice * (0.5 * (z + z.T))[rows, columns] for z in matrices]))
         else:
-            return None
+            triples = [np.asarray(v, dtype=float).ravel() for v in several[0].dual_value]
+            out.append(np.stack(triples, axis=1).ravel())
     return out
 
 

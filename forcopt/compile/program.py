@@ -175,6 +175,9 @@ class Cone:
         The constant part.
     alpha : float, default 0.0
         Of a power cone.
+    source : object, optional
+        The condition, or the relation of the atom, that the cones alone state: one cone for each matrix or
+        element, with the element of the atom as one of its entries.
     """
 
     kind: str
@@ -182,6 +185,7 @@ class Cone:
     matrix: sp.csr_array
     offset: Array
     alpha: float = 0.0
+    source: object = None
 
     @property
     def order(self) -> int:

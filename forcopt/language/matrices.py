@@ -39,9 +39,12 @@ class Semidefinite(Condition):
     ----------
     expression : Expression
         Shape ``(k, n, n)``: k matrices.
+    shape : tuple[int, ...]
+        As declared: ``(k, n, n)``, or ``(n, n)`` for one matrix.
     """
 
     expression: Expression
+    shape: tuple[int, ...]
 
     kind = "semidefinite"
 
@@ -117,7 +120,7 @@ def semidefinite(matrix: Operand, imaginary: Operand = None) -> Semidefinite:
         raise DeclarationError(
             f"semidefinite needs a square matrix, or several of shape (k, n, n), not shape {matrix.shape}"
         )
-    return Semidefinite(matrix.reshape(-1, *matrix.shape[-2:]))
+    return Semidefinite(matrix.reshape(-1, *matrix.shape[-2:]), matrix.shape)
 
 
 def symmetric(entries: Operand) -> Any:

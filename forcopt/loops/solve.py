@@ -20,6 +20,7 @@ from forcopt.errors import BackendError, UnsupportedError
 from forcopt.language.evaluator import read_values
 from forcopt.language.model import Model, Variable
 from forcopt.language.relations import AtomRelation
+from forcopt.loops.cone_duals import declared_cone_duals
 from forcopt.loops.confirm import (
     infeasibility_doubt,
     integer_infeasibility_doubt,
@@ -433,6 +434,7 @@ def postsolve(
             if duals and result.reduced_cost is not None
             else None
         ),
+        cone_duals=declared_cone_duals(program, result) if duals else None,
         points=pool,
     )
 

@@ -14,4 +14,4 @@ from forcopt.language.relations import AtomRelation, ExponentialCone
 def entropy_cone(relation: AtomRelation, draft: BridgeContext) -> None:
     """Put (result, argument, 1) into the cone."""
     (x,) = relation.arguments
-    draft.relation(ExponentialCone(relation.result, x, 0 * x + 1.0))
+    draft.relation(ExponentialCone(relation.result, x, 0 * x + 1.0, relation))

@@ -14,4 +14,4 @@ from forcopt.language.relations import AtomRelation, ExponentialCone
 def exp_cone(relation: AtomRelation, draft: BridgeContext) -> None:
     """Put (argument, 1, result) into the cone."""
     (x,) = relation.arguments
-    draft.relation(ExponentialCone(x, 0 * x + 1.0, relation.result))
+    draft.relation(ExponentialCone(x, 0 * x + 1.0, relation.result, relation))

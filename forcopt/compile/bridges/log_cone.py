@@ -14,4 +14,4 @@ from forcopt.language.relations import AtomRelation, ExponentialCone
 def log_cone(relation: AtomRelation, draft: BridgeContext) -> None:
     """Put (result, 1, argument) into the cone."""
     (x,) = relation.arguments
-    draft.relation(ExponentialCone(relation.result, 0 * x + 1.0, x))
+    draft.relation(ExponentialCone(relation.result, 0 * x + 1.0, x, relation))

@@ -13,4 +13,4 @@ from forcopt.language.relations import AtomRelation, SecondOrderCone
 @bridge("norm_2", gives=("second_order",))
 def norm_2_cone(relation: AtomRelation, draft: BridgeContext) -> None:
     """Put (result, argument) into the cone."""
-    draft.relation(SecondOrderCone(relation.result, relation.arguments[0]))
+    draft.relation(SecondOrderCone(relation.result, relation.arguments[0], relation))

@@ -15,7 +15,7 @@ from forcopt.language.relations import AtomRelation, PowerCone
 def even_power_cone(relation: AtomRelation, draft: BridgeContext) -> None:
     """Write ``t >= |x|**p`` as ``t**(1/p) * 1**(1 - 1/p) >= |x|``."""
     (x,) = relation.arguments
-    draft.relation(PowerCone(relation.result, 0 * x + 1.0, x, 1.0 / relation.parameter))
+    draft.relation(PowerCone(relation.result, 0 * x + 1.0, x, 1.0 / relation.parameter, relation))
 
 
 @bridge("convex_power", gives=("power_cone", "rows"))
@@ -29,11 +29,11 @@ def convex_power_cone(relation: AtomRelation, draft: BridgeContext) -> None:
 def concave_power_cone(relation: AtomRelation, draft: BridgeContext) -> None:
     """Write ``t <= x**p``, 0 < p < 1, as ``x**p * 1**(1 - p) >= |t|``; more of t never hurts."""
     (x,) = relation.arguments
-    draft.relation(PowerCone(x, 0 * x + 1.0, relation.result, relation.parameter))
+    draft.relation(PowerCone(x, 0 * x + 1.0, relation.result, relation.parameter, relation))
 
 
 @bridge("negative_power", gives=("power_cone",))
 def negative_power_cone(relation: AtomRelation, draft: BridgeContext) -> None:
     """Write ``t >= x**p``, p < 0, as ``t**a * x**(1 - a) >= 1`` with ``a = 1 / (1 - p)``."""
     (x,) = relation.arguments
-    draft.relation(PowerCone(relation.result, x, 0 * x + 1.0, 1.0 / (1.0 - relation.parameter)))
+    draft.relation(PowerCone(relation.result, x, 0 * x + 1.0, 1.0 / (1.0 - relation.parameter), relation))

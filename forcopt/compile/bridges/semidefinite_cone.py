@@ -19,7 +19,7 @@ def semidefinite_cone(relation: Semidefinite, draft: BridgeContext) -> None:
     """Put the lower triangles into the cone and make the upper ones equal to them."""
     matrices = relation.expression
     rows, columns = np.tril_indices(matrices.shape[1])
-    draft.relation(SemidefiniteCone(matrices[:, rows, columns], matrices.shape[1]))
+    draft.relation(SemidefiniteCone(matrices[:, rows, columns], matrices.shape[1], relation))
     which, i, j = asymmetric_entries(matrices)
     if which.size:
         draft.row(matrices[which, i, j] == matrices[which, j, i])
