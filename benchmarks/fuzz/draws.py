@@ -32,7 +32,7 @@ CLOSE = 1e-7
 
 @dataclass(frozen=True)
 class DrawCase:
-    """Draws with the same expectation, and what must hold of them.
+    """Draws with the same expectation, and the demands on every outcome.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class _Script:
         return one
 
     def random(self, size: int | None = None) -> Any:
-        """As of a generator; numbers that are known only as far as they are compared."""
+        """As `numpy.random.Generator.random`; a comparison chooses the side."""
         if size is None:
             return _Uniform(self, [0.0, 1.0])
         found = np.empty(size, dtype=object)
@@ -80,7 +80,7 @@ class _Script:
         return found
 
     def choice(self, pool: Any, size: int | None = None, replace: bool = True, p: Any = None) -> Any:
-        """As of a generator: one entry, or a set of entries without replacement."""
+        """As `numpy.random.Generator.choice`: one entry, or a set of entries without replacement."""
         entries = np.arange(pool) if np.ndim(pool) == 0 else np.asarray(pool)
         if size is None:
             return entries[self.choose(np.full(len(entries), 1 / len(entries)) if p is None else p)]
