@@ -5,7 +5,8 @@
 Every file in ``campaigns`` has oracles of its own: of the engine ``models`` (linear, integer, quadratic,
 second-order and semidefinite programs, objectives in order, lazy families), ``cones`` (exponential, power,
 semidefinite and second-order cones, by closed forms) and ``modelling`` (conditions, logic, piecewise linear
-functions and parameters, solved again after changes, by enumeration); and of the problems, by all methods.
+functions and parameters, solved again after changes, by enumeration); of the problems, by all methods; and of
+draws of samples, by their exact laws.
 A status OPTIMAL, INFEASIBLE or UNBOUNDED that is not true, an optimum off by more than the backend's
 accuracy allows, or a false certificate is wrong; a failure that says so is counted apart. A wrong answer is
 printed with its seed: ``--only CAMPAIGN:SEED`` repeats it on every backend. ``--jobs`` processes take turns
@@ -42,6 +43,7 @@ import numpy as np
 
 from benchmarks.fuzz import campaigns
 from benchmarks.fuzz.case import ModelCase, ProblemCase, answers, model_answers
+from benchmarks.fuzz.draws import DrawCase, draw_answers
 from benchmarks.report import Page, parser, progress, row, table
 
 Counts = Counter[tuple[str, str, str]]
@@ -49,7 +51,7 @@ FILES = {
     module.name: importlib.import_module(f"{campaigns.__name__}.{module.name}").CAMPAIGNS
     for module in pkgutil.iter_modules(campaigns.__path__)
 }
-CAMPAIGNS: dict[str, Callable[[np.random.Generator], ModelCase | ProblemCase]] = {
+CAMPAIGNS: dict[str, Callable[[np.random.Generator], ModelCase | ProblemCase | DrawCase]] = {
     name: make for several in FILES.values() for name, make in several.items()
 }
 BATCH = 5
@@ -61,11 +63,12 @@ def campaign(name: str, seeds: list[int], counts: Counts, backends: int, draw: b
     for seed in seeds:
         rng = np.random.default_rng([zlib.crc32(name.encode()), seed])
         case = CAMPAIGNS[name](rng)
-        runs = (
-            answers(case, rng if draw else None)
-            if isinstance(case, ProblemCase)
-            else model_answers(case, rng, backends)
-        )
+        if isinstance(case, DrawCase):
+            runs = draw_answers(case, rng)
+        elif isinstance(case, ProblemCase):
+            runs = answers(case, rng if draw else None)
+        else:
+            runs = model_answers(case, rng, backends)
         for run, answer, words in runs:
             counts[name, run, answer] += 1
             if answer == "wrong":

@@ -14,6 +14,9 @@ __all__ = ["controlled_rounding", "dependent_rounding", "systematic_rounding"]
 _CLOSE = 1e-9
 """Fractions this close to 0 or 1 count as 0 or 1."""
 
+_GRID = 2.0**40
+"""Cumulated sums are multiples of one over this, so that sums with equal fractions round together."""
+
 
 def dependent_rounding(marginals: Any, rng: np.random.Generator) -> Array:
     """Round to 0 and 1, pair by pair, with all expectations kept (the sequential pivotal method).
@@ -104,8 +107,9 @@ def systematic_rounding(marginals: Any, rng: np.random.Generator) -> Array:
     """
     ends = np.concatenate([[0.0], np.cumsum(_fractions(marginals))])
     near = np.round(ends)
-    ends = np.where(np.abs(ends - near) < _CLOSE, near, ends)
-    return np.diff(np.floor(ends + rng.random()))
+    ends = np.where(np.abs(ends - near) < _CLOSE, near, np.round(ends * _GRID) / _GRID)
+    whole = np.floor(ends)
+    return np.diff(whole + (rng.random() >= 1.0 - (ends - whole)))  # ends + u would round
 
 
 def controlled_rounding(table: Any, rng: np.random.Generator) -> Array:

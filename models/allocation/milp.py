@@ -19,7 +19,12 @@ from forcopt.models.allocation.precision import PrecisionAllocation
 from forcopt.models.allocation.private import PrivateAllocation
 from forcopt.models.allocation.problem import ROUNDING, Strata, StratifiedAllocation
 from forcopt.models.allocation.rounding import whole_and_precise
-from forcopt.models.allocation.windows import allocation_windows, precision_windows, private_windows
+from forcopt.models.allocation.windows import (
+    allocation_windows,
+    leximax_windows,
+    precision_windows,
+    private_windows,
+)
 from forcopt.numeric import least_reciprocals
 from forcopt.problem import Handles
 
@@ -146,9 +151,8 @@ def milp(problem: StratifiedAllocation, model: Model, reduce: bool = True) -> Ha
     model : Model
         To write to.
     reduce : bool, default True
-        For a weighted sum of variances, write only the records that the Lagrangian bound leaves open: few,
-        however large the strata are. Otherwise there are as many binaries as records, or `sample_size` for
-        each stratum.
+        Write only the records that the Lagrangian bound leaves open: few, however large the strata are.
+        Otherwise there are as many binaries as records, or `sample_size` for each stratum.
 
     Returns
     -------
@@ -162,6 +166,9 @@ def milp(problem: StratifiedAllocation, model: Model, reduce: bool = True) -> Ha
         if filled is not None:  # else the solver finds that there is no allocation
             low, high = allocation_windows(problem.gains, low, high, problem.limits(), filled)
             premise = _WINDOWS
+    elif reduce and (found := leximax_windows(problem)) is not None:
+        low, high = found
+        premise = _WINDOWS
     records = _write(problem, model, low, high)
     if len(records.rank):  # a record's gain counts about 1, so that solvers' tolerances are small
         each = (problem.coefficients @ weights)[records.stratum] / (records.rank * (records.rank - 1))

@@ -152,6 +152,29 @@ def test_draws_keep_expectations_and_the_sum(draw) -> None:
     assert set(loose.tolist()) == {1.0, 2.0}
 
 
+class _Start:
+    """A generator with one number."""
+
+    def __init__(self, start: float) -> None:
+        self.start = start
+
+    def random(self) -> float:
+        return self.start
+
+
+@pytest.mark.parametrize("marginals", [[0.3, 1.0, 0.7], [0.7, 0.3, 0.7, 0.3], [0.1, 0.2, 1.0, 0.7]])
+def test_a_systematic_draw_rounds_every_run_at_every_start(marginals) -> None:
+    sums = np.concatenate([[0.0], np.cumsum(marginals)])
+    starts = {1 - 2.0**-53, 0.0}
+    for cut in (1 - sums % 1) % 1:
+        starts |= {float(cut), *(float(cut) + i * 2.0**-53 for i in range(-8, 9))}
+    for start in starts:
+        if 0 <= start < 1:
+            counts = np.concatenate([[0.0], np.cumsum(systematic_rounding(marginals, _Start(start)))])
+            apart = (counts[:, None] - counts) - (sums[:, None] - sums)
+            assert (np.abs(apart) < 1 - 1e-6).all(), start
+
+
 def test_controlled_rounding() -> None:
     rng = np.random.default_rng(3)
     table = rng.random((3, 4)) * 3

@@ -14,6 +14,7 @@ from forcopt.backends.registry import backends
 from forcopt.errors import DeclarationError
 from forcopt.models import PrecisionAllocation, PrivateAllocation, StratifiedAllocation
 from forcopt.models.allocation.generators import random_strata
+from forcopt.models.allocation.windows import leximax_windows
 from forcopt.privacy import StratifiedSample, draw
 
 INSTALLED = {name: b.capabilities.kinds for name, b in backends().items() if not b.missing()}
@@ -148,6 +149,43 @@ def test_leximax_makes_the_largest_variance_small_then_the_next(seed):
     )
     assert found == pytest.approx(best, abs=1e-5 * max(1, best[0]))
     assert p.solve("socp", backend="clarabel").bound <= best[0] + 1e-5 * max(1, best[0])
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_windows_of_leximax_hold_the_optimum(seed):
+    rng = np.random.default_rng(seed)
+    k, variables = rng.integers(1, 4), rng.integers(1, 4)
+    sizes = rng.integers(1, 8, k)
+    p = StratifiedAllocation(
+        sizes=sizes,
+        deviations=rng.integers(0, 50, (k, variables)) / 10,
+        sample_size=int(rng.integers(k, 4 * k)),
+        costs=rng.integers(1, 4, k),
+        budget=int(rng.integers(3 * k, 9 * k)),
+        weights=rng.uniform(0.5, 2, variables),
+        criterion="leximax",
+    )
+    ends = leximax_windows(p)
+    if ends is None:
+        assert not (p.coefficients > 0).any()
+        return
+    tried = np.array(list(product(*(range(1, n + 1) for n in sizes))))
+    tried = tried[np.all([tried @ costs <= limit for costs, limit in p.limits()], axis=0)]
+    losses = np.array([np.sort(p.variable_weights * p.variances(m))[::-1] for m in tried]).round(12)
+    best = tried[(losses == min(map(tuple, losses))).all(axis=1)]
+    assert ((ends[0] <= best) & (best <= ends[1])).all(axis=1).any()
+
+
+def test_leximax_writes_few_records_of_large_strata():
+    rng = np.random.default_rng(0)
+    p = StratifiedAllocation(
+        sizes=rng.integers(100, 10_000, 300),
+        deviations=rng.gamma(2, 2, (300, 3)),
+        sample_size=10_000,
+        criterion="leximax",
+    )
+    assert len(p.to_model("milp").columns().lower) < 20_000 < p.sizes.sum() / 20
 
 
 def test_weights_join_variables_into_one():
