@@ -15,8 +15,9 @@ class Capabilities:
     ----------
     kinds : frozenset[str]
         Of ``rows`` (linear rows; every backend), ``integer``, ``quadratic`` (a convex quadratic objective),
-        ``second_order``, ``exponential``, ``power_cone``, ``semidefinite_cone``, ``indicator``, ``lazy``, and
-        any other kind of relation that it takes as it is.
+        ``second_order``, ``exponential``, ``power_cone``, ``semidefinite_cone``, ``indicator``, ``lazy``,
+        ``cut`` and ``heuristic`` (callbacks; ignored elsewhere), and any other kind of relation that it takes
+        as it is.
     conflicts : tuple[frozenset[str], ...], optional
         Sets of kinds that it cannot take together.
     only_integer : bool, default False
@@ -64,4 +65,4 @@ class Capabilities:
                     for kind, label in mixed[1:]
                     if kind in self.kinds and self.conflict(frozenset({"integer", kind})) is None
                 ]
-        return ", ".join(classes + (["lazy"] if "lazy" in self.kinds else []))
+        return ", ".join(classes + [kind for kind in ("lazy", "cut", "heuristic") if kind in self.kinds])

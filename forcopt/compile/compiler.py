@@ -142,6 +142,8 @@ def _compile(
         )
     lazies = () if only is not None else tuple(model.lazies)
     program = _fill(draft, taken, squares, objective, drafts, lazies)
+    if only is None:
+        program = replace(program, callbacks=tuple(model.callbacks))
     if known is not None:  # as solvers are to see them: the values are numbers
         program = replace(program, integer=np.where(real, 0, np.where(draft.integer == 0, 2, draft.integer)))
     return program, draft.products

@@ -63,6 +63,7 @@ def elastic(program: Program, scales: Array, weights: Array) -> tuple[Program, A
         cones=tuple(_widened(c, n + count) for c in program.cones),
         stages=(StageCost(cost, 0.0, False),),
         lazies=(),
+        callbacks=(),
     )
     return softened, at, signs
 

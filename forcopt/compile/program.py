@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
+from forcopt.language.callbacks import Cut, Heuristic
 from forcopt.language.constraint import Lazy
 
 __all__ = ["Cone", "IndicatorRows", "LeximinLayout", "Program", "RowBlock", "StageCost", "triangle"]
@@ -241,6 +242,10 @@ class Program:
         By how much later stages may worsen earlier ones, relative to max(1, value).
     cones, indicators, lazies
         The other constraints on the columns.
+    callbacks : tuple[Cut | Heuristic, ...], optional
+        Help for a search; the optimum does not depend on them.
+    units : Array, optional
+        The value of 1 in each column, in the model's terms; None if all are 1.
     bridges : tuple[str, ...], optional
         Names of the rewritings applied.
     column_name, row_name : Callable[[int], str]
@@ -259,6 +264,8 @@ class Program:
     cones: tuple[Cone, ...] = ()
     indicators: tuple[IndicatorRows, ...] = ()
     lazies: tuple[Lazy, ...] = ()
+    callbacks: tuple[Cut | Heuristic, ...] = ()
+    units: Array | None = None
     bridges: tuple[str, ...] = ()
 
     @property
@@ -293,6 +300,17 @@ class Program:
         parts += [cone.excess(x) for cone in self.cones]
         parts += [i.rows.excess(x)[np.round(x[i.columns]) == i.active] for i in self.indicators]
         return float(np.max(np.concatenate(parts), initial=0.0))
+
+    def in_units(self, x: Array) -> Array:
+        """The values of columns in the model's terms."""
+        return x if self.units is None else x * self.units
+
+    def in_program_units(self, rows: RowBlock) -> RowBlock:
+        """Write rows of the model's terms for the columns."""
+        if self.units is None:
+            return rows
+        data = rows.data * self.units[rows.indices]
+        return RowBlock(rows.indptr, rows.indices, data, rows.lower, rows.upper)
 
     def without(self, columns: Array) -> Program:
         """The program without columns that are fixed at 0 and free of cost; the others keep their order.

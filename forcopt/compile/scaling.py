@@ -84,6 +84,7 @@ class Scaling:
             upper=program.upper / self.columns,
             rows=self.block(program.rows, self.rows),
             stages=stages,
+            units=self.columns,
             cones=tuple(self._cone(cone) for cone in program.cones),
             indicators=tuple(
                 IndicatorRows(i.columns, i.active, self.block(i.rows)) for i in program.indicators

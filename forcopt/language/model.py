@@ -9,7 +9,7 @@ from inspect import signature
 from math import prod
 from operator import attrgetter
 from operator import index as as_index
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from forcopt.arrays import Array, as_bounds, as_numbers, check_order
 from forcopt.errors import CurvatureError, DeclarationError, unknown
 from forcopt.language import editing, evaluator
 from forcopt.language import objective as objectives
+from forcopt.language.callbacks import Cut, Heuristic, Proposer
 from forcopt.language.columns import Block, Columns, ColumnStore, consecutive
 from forcopt.language.constraint import Condition, Constraint, Lazy, Separator
 from forcopt.language.expression import Expression
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["Model", "Variable", "same_marks"]
 
 Relation = AtomRelation | Product | Condition
+_Callback = TypeVar("_Callback", Cut, Heuristic)
 _START = attrgetter("start")
 
 
@@ -48,7 +50,7 @@ def _is_several(condition: Any) -> bool:
 
 
 def _is_affine(relation: Relation) -> bool:
-    """Whether a lazy family may use the result."""
+    """Whether a lazy family or a cut may use the result."""
     return isinstance(relation, Product) or (
         isinstance(relation, AtomRelation) and not relation.atom.curvature
     )
@@ -115,10 +117,11 @@ class Model:
         self.constraints: list[Constraint] = []
         self.relations: list[Relation] = []
         self.lazies: list[Lazy] = []
+        self.callbacks: list[Cut | Heuristic] = []
         self.objective: Objective | None = None
         self.row_count = 0
         self._store = ColumnStore()
-        self._names: dict[str, Variable | Parameter | Constraint | Condition | Lazy] = {}
+        self._names: dict[str, Variable | Parameter | Constraint | Condition | Lazy | Cut | Heuristic] = {}
         self._column_names: dict[str, int] | None = None  # of columns with names of their own
         self._counters: dict[str, int] = {}
         self._condition_count = 0
@@ -365,12 +368,14 @@ class Model:
             self.constraints,
             self.relations,
             self.lazies,
+            self.callbacks,
             (
                 self.column_count,
                 self.row_count,
                 len(self.constraints),
                 len(self.relations),
                 len(self.lazies),
+                len(self.callbacks),
                 self._store.revision,
             ),
         )
@@ -534,7 +539,7 @@ class Model:
     def needed_relations(self) -> list[Relation]:
         """Give the relations that matter: an atom that no constraint, condition or objective uses does not.
 
-        A product is kept if there are lazy families, whose constraints may use it.
+        A product is kept if there are lazy families or cuts, whose constraints may use it.
         """
         return self._needed()[0]
 
@@ -551,7 +556,7 @@ class Model:
             needless = (
                 isinstance(relation, AtomRelation | Product) and not used[relation.result_columns].any()
             )
-            if needless and not (self.lazies and _is_affine(relation)):
+            if needless and not ((self.lazies or self.callbacks) and _is_affine(relation)):
                 continue
             needed.append(relation)
             for operand in relation.operands:
@@ -875,15 +880,15 @@ class Model:
             )
 
     def remove(self, *things: Any) -> None:
-        """Take constraints, conditions, lazy families or variables out of the model; all or none of them.
+        """Take constraints, conditions, callbacks or variables out of the model; all or none of them.
 
         A variable can go once no constraint, condition or objective uses it. Its columns keep their numbers,
         fixed at 0; files and other libraries' objects do not show them.
 
         Parameters
         ----------
-        things : Variable or Constraint or Condition or Lazy or str, or a list of these
-            Results of `variable`, `subject_to` and `lazy`, or their names.
+        things : Variable or Constraint or Condition or Lazy or Cut or Heuristic or str, or a list of these
+            Results of `variable`, `subject_to`, `lazy`, `cut` and `heuristic`, or their names.
 
         Raises
         ------
@@ -999,6 +1004,89 @@ class Model:
         self.lazies.append(family)
         self._names[name] = family
         return family
+
+    def cut(self, separate: Separator, name: str = "") -> Cut:
+        """Add a family of cuts: constraints that every feasible point satisfies.
+
+        They strengthen the relaxations of a search and never decide which points are feasible. A backend
+        without the capability ``cut`` solves the model without them, and ``s.message`` names them.
+
+        Parameters
+        ----------
+        separate : Separator
+            Called with a function ``value(expression)`` at a relaxation's point, which may be fractional;
+            yields affine constraints. Those that the point violates are added.
+        name : str, default ""
+            For messages.
+
+        Notes
+        -----
+        The premise: no constraint that it yields excludes a feasible point. `solve` raises `DeclarationError`
+        if a point refutes it: a feasible point of a relaxation, the start, or a point that the search found.
+        These points do not prove it: if the premise is false, the optimum and the bound may be, too.
+        `certify` uses no cut.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> m = fo.Model()
+        >>> x = m.variable("x", shape=3, binary=True)  # the edges of a triangle
+        >>> _ = m.subject_to(x[0] + x[1] <= 1, x[1] + x[2] <= 1, x[0] + x[2] <= 1)
+        >>> def odd_set(value):
+        ...     if value(x).sum() > 1 + 1e-6:
+        ...         yield x.sum() <= 1
+        >>> _ = m.cut(odd_set)
+        >>> m.maximize(x.sum())
+        >>> m.solve().objective
+        1.0
+        """
+        if not callable(separate):
+            raise DeclarationError(f"cut needs a function of a point, not {separate!r}")
+        return self._add_callback(Cut(self, separate, name))
+
+    def heuristic(self, propose: Proposer, name: str = "") -> Heuristic:
+        """Add a heuristic: a function that proposes feasible points to a search.
+
+        A backend without the capability ``heuristic`` solves the model without it, and ``s.message`` names
+        it.
+
+        Parameters
+        ----------
+        propose : Proposer
+            Called with a function ``value(expression)`` at a relaxation's point, which may be fractional;
+            returns values as `solve` takes them for a start, or None. The search determines the variables
+            that it leaves out, with the others fixed.
+        name : str, default ""
+            For messages.
+
+        Notes
+        -----
+        A proposal reaches the solver only if it satisfies all bounds, integers, constraints, conditions and
+        lazy families; ``s.message`` counts the others and gives the reason of the last.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> m = fo.Model()
+        >>> x = m.variable("x", shape=3, binary=True)
+        >>> _ = m.subject_to([2, 3, 4] @ x <= 6)
+        >>> m.maximize([3, 4, 6] @ x)
+        >>> _ = m.heuristic(lambda value: {x: value(x) > 1 - 1e-6}, name="round down")
+        >>> m.solve().objective
+        9.0
+        """
+        if not callable(propose):
+            raise DeclarationError(f"heuristic needs a function of a point, not {propose!r}")
+        return self._add_callback(Heuristic(self, propose, name))
+
+    def _add_callback(self, callback: _Callback) -> _Callback:
+        self._check_name(callback.name, callback.kind)
+        count = sum(c.kind == callback.kind for c in self.callbacks)
+        default = f"{callback.kind}{count + 1}"
+        callback.name = self._fresh_name(callback.name) if callback.name else self.unused_name(default)
+        self.callbacks.append(callback)
+        self._names[callback.name] = callback
+        return callback
 
     # -- objectives ----------------------------------------------------------------------------------------
 

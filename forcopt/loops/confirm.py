@@ -197,7 +197,7 @@ def integer_infeasibility_doubt(
         return ""
     limit = min(max(0.5, seconds / 20), np.inf if options.time_limit is None else options.time_limit)
     empty = StageCost(np.zeros(program.columns), 0.0, False)
-    search = replace(program.with_stage(empty), lazies=())
+    search = replace(program.with_stage(empty), lazies=(), callbacks=())
     try:
         found = open_session(other, search).solve(SolveOptions(time_limit=limit))
     except (BackendError, UnsupportedError):

@@ -248,4 +248,5 @@ def _recession(program: Program) -> Program:
         cones=tuple(replace(c, offset=np.zeros_like(c.offset)) for c in program.cones),
         indicators=(),
         lazies=(),
+        callbacks=(),
     )

@@ -154,4 +154,4 @@ def _with_cuts(model: Model, program: Program) -> Program:
     highs = get_backend("highs")
     session = open_session(highs, program)
     cutting_planes(session, model, SolveOptions(), Deadline(), highs.accuracy)
-    return replace(program, rows=session.program.rows, lazies=())
+    return replace(program, rows=session.program.rows, lazies=(), callbacks=())
