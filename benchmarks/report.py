@@ -65,9 +65,9 @@ def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
 
 
-def row(what: str, ours: str, peers: str = "-", ratio: str = "-") -> Row:
+def row(subject: str, ours: str, peers: str = "-", ratio: str = "-") -> Row:
     """A row of a headline."""
-    return {"what": what, "ours": ours, "peers": peers, "ratio": ratio}
+    return {"what": subject, "ours": ours, "peers": peers, "ratio": ratio}
 
 
 class Page:

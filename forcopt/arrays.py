@@ -32,14 +32,14 @@ def describe_entry(shape: tuple[int, ...], flat: int) -> str:
     return f"[{', '.join(str(int(i)) for i in np.unravel_index(flat, shape))}]" if shape else ""
 
 
-def as_numbers(data: Any, what: str, *, infinite: bool = False) -> Array:
+def as_numbers(data: Any, subject: str, *, infinite: bool = False) -> Array:
     """Read numbers into a fresh float array that the caller cannot change behind our back.
 
     Parameters
     ----------
     data : Any
         Anything numpy reads as an array of numbers.
-    what : str
+    subject : str
         The name of the array in an error.
     infinite : bool, default False
         Whether infinite entries are allowed.
@@ -51,25 +51,27 @@ def as_numbers(data: Any, what: str, *, infinite: bool = False) -> Array:
     """
     try:
         given = np.asarray(data)
-        check_real(given.dtype, what)
+        check_real(given.dtype, subject)
         if given.dtype == object and any(isinstance(entry, str | bytes) for entry in given.flat):
-            raise DeclarationError(f"{what} must be numbers, not strings")
+            raise DeclarationError(f"{subject} must be numbers, not strings")
         values = np.array(given, dtype=float)
     except DeclarationError:
         raise
     except (TypeError, ValueError, OverflowError) as error:
         hint = "; fo.stack makes one expression of several" if _holds_expressions(data) else ""
-        raise DeclarationError(f"{what} must be numbers: {error}{hint}") from None
+        raise DeclarationError(f"{subject} must be numbers: {error}{hint}") from None
     # min and max are NaN or infinite exactly if an entry is; they allocate nothing.
     if values.size and not (np.isfinite(values.min()) and np.isfinite(values.max())):
         bad = np.isnan(values) if infinite else ~np.isfinite(values)
         if bad.any():
             first = int(np.argmax(bad))
-            refuse_entry(values.shape, first, values.flat[first], what, "a number" if infinite else "finite")
+            refuse_entry(
+                values.shape, first, values.flat[first], subject, "a number" if infinite else "finite"
+            )
     return values
 
 
-def refuse_entry(shape: tuple[int, ...], flat: int, value: float, what: str, rule: str) -> NoReturn:
+def refuse_entry(shape: tuple[int, ...], flat: int, value: float, subject: str, rule: str) -> NoReturn:
     """Refuse one entry of an array.
 
     Raises
@@ -77,7 +79,7 @@ def refuse_entry(shape: tuple[int, ...], flat: int, value: float, what: str, rul
     DeclarationError
         Always; it names the entry, its value and the rule.
     """
-    raise DeclarationError(f"{what}{describe_entry(shape, flat)} is {value}; it must be {rule}")
+    raise DeclarationError(f"{subject}{describe_entry(shape, flat)} is {value}; it must be {rule}")
 
 
 def rounded_up(value: float) -> float:
@@ -93,16 +95,16 @@ def rounded_up(value: float) -> float:
     return round(ceil(value * 10.0**digits - rounding) / 10.0**digits, digits)
 
 
-def check_real(dtype: np.dtype[Any], what: str) -> None:
+def check_real(dtype: np.dtype[Any], subject: str) -> None:
     """Refuse an array type that holds no real numbers.
 
     Raises
     ------
     DeclarationError
-        Naming `what` and the type.
+        Naming `subject` and the type.
     """
     if dtype.kind not in "biufO":
-        raise DeclarationError(f"{what} must be numbers, not {dtype}")
+        raise DeclarationError(f"{subject} must be numbers, not {dtype}")
 
 
 def _holds_expressions(data: Any) -> bool:
@@ -111,7 +113,7 @@ def _holds_expressions(data: Any) -> bool:
     )
 
 
-def as_bounds(lower: Any, upper: Any, what: str) -> tuple[Array, Array]:
+def as_bounds(lower: Any, upper: Any, subject: str) -> tuple[Array, Array]:
     """Read lower and upper bounds, which may be infinite, but not on the wrong side.
 
     Raises
@@ -119,17 +121,17 @@ def as_bounds(lower: Any, upper: Any, what: str) -> tuple[Array, Array]:
     DeclarationError
         Naming the bound and its entry; see `as_numbers`.
     """
-    low = as_numbers(lower, f"{what}lower", infinite=True)
-    high = as_numbers(upper, f"{what}upper", infinite=True)
+    low = as_numbers(lower, f"{subject}lower", infinite=True)
+    high = as_numbers(upper, f"{subject}upper", infinite=True)
     for which, values, wrong in (("lower", low, np.inf), ("upper", high, -np.inf)):
         if (values == wrong).any():
             first = int(np.argmax(values == wrong))
             rule = f"a number or {-wrong}"
-            refuse_entry(values.shape, first, wrong, what + which, rule)
+            refuse_entry(values.shape, first, wrong, subject + which, rule)
     return low, high
 
 
-def check_order(lower: Array, upper: Array, shape: tuple[int, ...], what: str) -> None:
+def check_order(lower: Array, upper: Array, shape: tuple[int, ...], subject: str) -> None:
     """Check that no lower bound is above its upper bound; both must broadcast to the shape.
 
     Raises
@@ -141,7 +143,7 @@ def check_order(lower: Array, upper: Array, shape: tuple[int, ...], what: str) -
         low, high = np.broadcast_to(lower, shape), np.broadcast_to(upper, shape)
         at = int(np.argmax(low > high))
         entry = describe_entry(shape, at)
-        raise DeclarationError(f"{what}{entry}: lower {low.flat[at]:g} is above upper {high.flat[at]:g}")
+        raise DeclarationError(f"{subject}{entry}: lower {low.flat[at]:g} is above upper {high.flat[at]:g}")
 
 
 def as_fraction(
@@ -186,17 +188,19 @@ def as_fraction(
     return exact
 
 
-def broadcast_shapes(shapes: Sequence[tuple[int, ...]], what: str) -> tuple[int, ...]:
+def broadcast_shapes(shapes: Sequence[tuple[int, ...]], subject: str) -> tuple[int, ...]:
     """The shape that all broadcast to.
 
     Raises
     ------
     DeclarationError
-        Showing all shapes, after `what` needs them.
+        Showing all shapes, after `subject` needs them.
     """
     if len(set(shapes)) == 1:
         return shapes[0]
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
-        raise DeclarationError(f"{what}: shapes {' and '.join(map(str, shapes))} do not broadcast") from None
+        raise DeclarationError(
+            f"{subject}: shapes {' and '.join(map(str, shapes))} do not broadcast"
+        ) from None

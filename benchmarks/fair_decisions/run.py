@@ -91,8 +91,8 @@ def seats(quick: bool) -> tuple[str, list[Row]]:
     theirs, slower = apportionment_package([int(x["population"]) for x in mine])
     ours = Apportionment([int(x["population"]) for x in mine], seats=435).solve()
     same = "equal" if ours.decision.seats.tolist() == theirs else "different"
-    what = f"2020 by the package apportionment {PEERS['apportionment']} in {slower:.2g} s"
-    rows.append([what, f"{same}, {ours.seconds:.2g} s", "equal"])
+    subject = f"2020 by the package apportionment {PEERS['apportionment']} in {slower:.2g} s"
+    rows.append([subject, f"{same}, {ours.seconds:.2g} s", "equal"])
     p = Apportionment([int(x["population"]) for x in mine], seats=435)
     york = [x["state"] for x in mine].index("NY")
     for epsilon, sampled in ((0.1, ".0444"), (0.01, ".4053"), (0.001, ".4906")):
@@ -100,9 +100,9 @@ def seats(quick: bool) -> tuple[str, list[Row]]:
         law = seat_probabilities(p, laplace(epsilon))
         seconds = time.perf_counter() - before
         more = law[york, int(mine[york]["seats"]) + 1 :].sum()
-        what = f"New York takes Minnesota's seat of 2020, epsilon {epsilon}; all 50 states"
+        subject = f"New York takes Minnesota's seat of 2020, epsilon {epsilon}; all 50 states"
         target = f"{sampled} (4,000,000 samples); < 5 s"
-        rows.append([what, f"{more:.4f}, {seconds:.2g} s", target])
+        rows.append([subject, f"{more:.4f}, {seconds:.2g} s", target])
     return table(["what", "found", "target"], rows), [row(*rows[0][:2], "official", "-")]
 
 
@@ -164,14 +164,14 @@ def whole_noise(quick: bool) -> tuple[str, list[Row]]:
                 audit(CoverageRule(), places, Nested(m)).expected
             ),
         }
-        for what, job in jobs.items():
+        for subject, job in jobs.items():
             found, times = [], []
             for mechanism in both:
                 before = time.process_time()
                 found.append(np.asarray(job(mechanism)))
                 times.append(f"{time.process_time() - before:.2g} s")
             apart = f"{np.abs(found[1] - found[0]).max():.1e}"
-            rows.append([f"{epsilon:g}", what, *times, apart])
+            rows.append([f"{epsilon:g}", subject, *times, apart])
     columns = ["epsilon", "exact law", "Laplace, CPU", "discrete Laplace, CPU", "largest difference"]
     return table(columns, rows), []
 

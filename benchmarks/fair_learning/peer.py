@@ -97,8 +97,8 @@ def results(rows: list[list[str]], ratios: list[list[float]]) -> str:
         "our difference less the bound": ".1e",
     }
     summary = [
-        [what, *(format(f(r[:, k]), how) for f in (np.min, np.median, np.max))]
-        for k, (what, how) in enumerate(columns.items())
+        [subject, *(format(f(r[:, k]), how) for f in (np.min, np.median, np.max))]
+        for k, (subject, how) in enumerate(columns.items())
     ]
     text = (
         "The learner is logistic regression (`max_iter=1000`) on standardised features; fairlearn with its "

@@ -256,11 +256,11 @@ def facts_table(known: dict[str, dict[str, Any]]) -> str:
         formulation = library.instances()[name].method
         rows.append((name, formulation, fact["status"], best, bound, seconds, fact["certified"]))
     head = ("instance", "formulation", "status", "best known", "bound", "seconds", "certified")
-    what = (
+    subject = (
         "Seconds are those of the quickest proof, or each method's limit. A row is of the last run that took "
         "its instance.\n\n"
     )
-    return what + table(head, rows)
+    return subject + table(head, rows)
 
 
 def headline(known: dict[str, dict[str, Any]]) -> Row:

@@ -95,7 +95,7 @@ def shown(r: Result) -> str:
     return f"{r['seconds']:.3g} s" if r["levels"] is not None else f"none ({r['status'].partition(':')[0]})"
 
 
-def headline(what: str, found: dict[str, Result], method: str, best: bool = False) -> Row:
+def headline(subject: str, found: dict[str, Result], method: str, best: bool = False) -> Row:
     """Our method beside the peers, or the best of them; the ratios are of those that solve it."""
     own = found[method]
     others = {name: r for name, r in found.items() if not name.startswith("forcopt")}
@@ -104,7 +104,7 @@ def headline(what: str, found: dict[str, Result], method: str, best: bool = Fals
         name = min(solved, key=lambda name: solved[name]["seconds"])
         others = solved = {name: solved[name]}
     return row(
-        what,
+        subject,
         f"{shown(own)} ({method.partition(' ')[2]})",
         ", ".join(f"{name} {shown(r)}" for name, r in others.items()) or "not run",
         ", ".join(f"{r['seconds'] / own['seconds']:.3g}" for r in solved.values()) or "-",
@@ -140,8 +140,8 @@ def resources(quick: bool) -> tuple[str, list[Row]]:
                 found[f"cvxpy_leximin {method}"] = peer("shares", method, {"V": V.tolist()})
         rows += compared(f"{agents} × {count}", found)
         if agents in (10, 30, 200):
-            what = f"{agents} agents x {count} resources"
-            headlines.append(headline(what, found, "forcopt saturation@highs"))
+            subject = f"{agents} agents x {count} resources"
+            headlines.append(headline(subject, found, "forcopt saturation@highs"))
     text = "Divisible resources, linear utilities, values uniform on [0, 1]; agents × resources.\n\n"
     return text + table(COLUMNS, rows), headlines
 
@@ -164,8 +164,8 @@ def facilities(quick: bool) -> tuple[str, list[Row]]:
         for method in ("ordered_values", "ordered_outcomes"):
             found[f"cvxpy_leximin {method}"] = peer("facilities", method, data)
         rows += compared(f"{customers} × {sites}, {many}", found)
-        what = f"facilities, {customers} x {sites} (integer)"
-        headlines.append(headline(what, found, "forcopt cuts@highs", best=True))
+        subject = f"facilities, {customers} x {sites} (integer)"
+        headlines.append(headline(subject, found, "forcopt cuts@highs", best=True))
     text = (
         "Customers go to open sites; the sorted distances are leximax. Whole distances up to 30; "
         "customers × sites, how many are open.\n\n"
@@ -193,8 +193,8 @@ def panels(quick: bool) -> tuple[str, list[Row]]:
         "Citizens' panels: everyone is a group, features have quotas; people, panel size, features. The "
         "leximin of sortition-algorithms needs Gurobi; its maximin (the first level only) runs on HiGHS.\n\n"
     )
-    what = f"a panel of {size} among {people}: ours every level, maximin the first only"
-    return text + table(COLUMNS, rows), [headline(what, found, "forcopt column-generation")]
+    subject = f"a panel of {size} among {people}: ours every level, maximin the first only"
+    return text + table(COLUMNS, rows), [headline(subject, found, "forcopt column-generation")]
 
 
 def cohorts(quick: bool) -> tuple[str, list[Row]]:

@@ -263,7 +263,7 @@ def threshold_optimizer(quick: bool) -> tuple[str, list[Row]]:
     grids = (1_000,) if quick else (1_000, 100_000)
     for name, (scores, predictions, labels, groups) in sets.items():
         fit = np.random.default_rng(2).random(len(labels)) < 0.5
-        for what, x, ours in (
+        for subject, x, ours in (
             ("predictions", predictions.astype(float), from_predictions),
             ("scores", scores, from_scores),
         ):
@@ -281,14 +281,14 @@ def threshold_optimizer(quick: bool) -> tuple[str, list[Row]]:
                     cells += [f"{errors[-1]:.6f}", f"{max(EqualizedOdds().disparity(judged).values()):.4f}"]
                 best[who] = spent, *errors
                 ratio = spent / best["forcopt"][0]
-                rows.append([f"{name}, {fit.sum():,} records, {what}", who, f"{spent * 1e3:.1f} ms"])
+                rows.append([f"{name}, {fit.sum():,} records, {subject}", who, f"{spent * 1e3:.1f} ms"])
                 rows[-1] += [f"{ratio:.1f}", *cells]
                 progress(*rows[-1])
             seconds, error, outside = best.pop("forcopt")
-            if (name, what) in (("COMPAS", "predictions"), ("Adult", "scores")):
+            if (name, subject) in (("COMPAS", "predictions"), ("Adult", "scores")):
                 headlines.append(
                     row(
-                        f"{name}, equal odds, from {what}",
+                        f"{name}, equal odds, from {subject}",
                         f"{seconds * 1e3:.1f} ms, error {error:.4f}, held out {outside:.4f}",
                         "; ".join(
                             f"{who} {s * 1e3:.1f} ms, {e - error:.0e} above, held out {o:.4f}"

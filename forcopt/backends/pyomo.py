@@ -530,10 +530,12 @@ class Pyomo(Backend):
         """
         names = [program.column_name(j) for j in range(program.columns)]
         row_names = [program.row_name(i) for i in range(program.rows.count)]
-        for what, given in (("columns", names), ("rows", row_names)):
+        for subject, given in (("columns", names), ("rows", row_names)):
             for name, times in Counter(given).items():
                 if times > 1:
-                    raise DeclarationError(f"{times} {what} are called {name!r}; in Pyomo names must differ")
+                    raise DeclarationError(
+                        f"{times} {subject} are called {name!r}; in Pyomo names must differ"
+                    )
         return _build(program, names, row_names, natural=True).model
 
     def settings(self, options: SolveOptions) -> dict[str, Any]:

@@ -125,16 +125,16 @@ class ScipCallbacks:
             given = np.where(np.isnan(start), 0.0, self.program.in_units(start))
             named.append((self._completed(given), "the start"))
             asked.append(named[-1])
-        for x, what in named:
+        for x, subject in named:
             for family, rows in self.kept:
-                self._refute(family, rows, x, what)
-        for x, what in asked:
+                self._refute(family, rows, x, subject)
+        for x, subject in asked:
             for family in self.cuts:
                 if found := violated_cuts(family, x, _EXCLUDED):
                     rows = assemble([(c.expression, *c.row_bounds()) for c in found])
-                    self._refute(family, rows, x, what)
+                    self._refute(family, rows, x, subject)
 
-    def _refute(self, family: Cut, rows: RowBlock, x: Array, what: str) -> None:
+    def _refute(self, family: Cut, rows: RowBlock, x: Array, subject: str) -> None:
         """Raise an error if a feasible point violates rows of a family of cuts."""
         integer = self.program.integer == 1
         if np.abs(x - np.round(x)).max(initial=0.0, where=integer) > 1e-6:
@@ -143,7 +143,7 @@ class ScipCallbacks:
         off = float(rows.excess(x).max(initial=0.0))
         if off > _EXCLUDED and not self._violated(x):
             raise DeclarationError(
-                f"cut {family.name!r} excludes {what}, which is feasible, by {off:.3g}; "
+                f"cut {family.name!r} excludes {subject}, which is feasible, by {off:.3g}; "
                 "every feasible point must satisfy a cut"
             )
 
@@ -180,10 +180,10 @@ class ScipCallbacks:
         x = values[known]
         beyond = np.maximum(columns.lower[known] - x, x - columns.upper[known])
         off = np.where(columns.integer[known] == 1, np.abs(x - np.round(x)), 0.0)
-        for what, amount in (("bounds", beyond), ("integrality", off)):
+        for subject, amount in (("bounds", beyond), ("integrality", off)):
             if (amount > 1e-6).any():
                 worst = int(np.argmax(amount))
-                return f"{model.column_name(int(known[worst]))} is {x[worst]:g}, against its {what}"
+                return f"{model.column_name(int(known[worst]))} is {x[worst]:g}, against its {subject}"
         x = np.clip(x, columns.lower[known], columns.upper[known])
         values[known] = np.where(columns.integer[known] == 1, np.round(x), x)
         if self.program.units is not None:

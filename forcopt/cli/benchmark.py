@@ -26,7 +26,7 @@ made from the file `headline.json` of each benchmark by `forcopt benchmark`, whi
 
 A benchmark is a folder with a `run.py` that takes `--out FILE` and `--quick`, measures peers and us in one
 run, and writes beside FILE only (`benchmarks/report.py` helps). `headline.json` is of what it has just
-measured: `title`, `conditions`, `table` (the file with the details) and `rows`, each with `what`, `ours`,
+measured: `title`, `conditions`, `table` (the file with the details) and `rows`, each with `subject`, `ours`,
 `peers` and `ratio`.
 """
 

@@ -35,13 +35,13 @@ _LAW_RACES = {
 }
 
 
-def _read(path: str | Path, what: str, columns: tuple[str, ...]) -> pd.DataFrame:
+def _read(path: str | Path, subject: str, columns: tuple[str, ...]) -> pd.DataFrame:
     import pandas as pd
 
     frame = pd.read_csv(path)
     missing = [column for column in columns if column not in frame]
     if missing:
-        raise DeclarationError(f"{path} has no column {', '.join(missing)}; is it {what}?")
+        raise DeclarationError(f"{path} has no column {', '.join(missing)}; is it {subject}?")
     if frame.empty:
         raise DeclarationError(f"{path} has no record")
     return frame

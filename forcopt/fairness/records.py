@@ -65,7 +65,7 @@ def read_groups(values: Any, names: Sequence[str] | None = None) -> tuple[Array,
     return np.array([place[text] for text in texts], dtype=np.int64)[codes], tuple(names)
 
 
-def read_binary(values: Any, what: str) -> Array:
+def read_binary(values: Any, subject: str) -> Array:
     """Read a column of 0 and 1, or of truth values, as int64 of shape ``(n,)``.
 
     Raises
@@ -78,13 +78,13 @@ def read_binary(values: Any, what: str) -> Array:
     >>> read_binary([True, False], "labels").tolist()
     [1, 0]
     """
-    column = as_numbers(values, what)
+    column = as_numbers(values, subject)
     if column.ndim != 1:
-        raise DeclarationError(f"{what} has shape {column.shape}; it must be one column")
+        raise DeclarationError(f"{subject} has shape {column.shape}; it must be one column")
     bad = (column != 0) & (column != 1)
     if bad.any():
         at = int(np.argmax(bad))
-        raise DeclarationError(f"{what}[{at}] is {column[at]:g}; it must be 0 or 1")
+        raise DeclarationError(f"{subject}[{at}] is {column[at]:g}; it must be 0 or 1")
     return column.astype(np.int64)
 
 

@@ -403,7 +403,7 @@ def connected(graph: nx.Graph[Any], member: Expression) -> Connected:
     return Connected(np.array(pairs, dtype=np.int64).reshape(-1, 2), member)
 
 
-def require_binary(expression: Any, what: str) -> None:
+def require_binary(expression: Any, subject: str) -> None:
     """Check that an expression can only be 0 or 1.
 
     Raises
@@ -412,7 +412,7 @@ def require_binary(expression: Any, what: str) -> None:
         Naming the entry that could be something else.
     """
     if not isinstance(expression, Expression):
-        raise DeclarationError(f"{what} must be an expression of a binary variable, not {expression!r}")
+        raise DeclarationError(f"{subject} must be an expression of a binary variable, not {expression!r}")
     lower, upper = expression.model.interval(expression)
     whole = expression.model.is_integral(expression)
     bad = (lower < 0) | (upper > 1) | ~whole
@@ -420,6 +420,6 @@ def require_binary(expression: Any, what: str) -> None:
         at = int(np.argmax(bad))
         element = expression[np.unravel_index(at, expression.shape)]
         raise DeclarationError(
-            f"{what}{describe_entry(expression.shape, at)} must be binary: {element._short()} ranges over "
+            f"{subject}{describe_entry(expression.shape, at)} must be binary: {element._short()} ranges over "
             f"[{lower.flat[at]:g}, {upper.flat[at]:g}]" + ("" if whole.flat[at] else " and is not integer")
         )

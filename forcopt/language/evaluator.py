@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 __all__ = ["complete", "point", "read_values", "variable_values", "violations"]
 
 
-def read_values(model: Model, values: Mapping[Any, Any], what: str = "start", unknown: bool = True) -> Array:
+def read_values(
+    model: Model, values: Mapping[Any, Any], subject: str = "start", unknown: bool = True
+) -> Array:
     """The values of all columns that are given, see `variable_values`, and of parameters; NaN elsewhere."""
-    out = variable_values(model, values, what, unknown)
+    out = variable_values(model, values, subject, unknown)
     if model.parameters:
         columns, numbers = model.parameter_values()
         out[columns] = numbers
@@ -29,7 +31,7 @@ def read_values(model: Model, values: Mapping[Any, Any], what: str = "start", un
 
 
 def variable_values(
-    model: Model, values: Mapping[Any, Any], what: str = "start", unknown: bool = True
+    model: Model, values: Mapping[Any, Any], subject: str = "start", unknown: bool = True
 ) -> Array:
     """The values of all columns that are given; NaN elsewhere, for parameters too.
 
@@ -40,7 +42,7 @@ def variable_values(
     values : Mapping[Variable, Any]
         For each variable, or part of one such as ``x[0]``, finite numbers that broadcast to its shape (or a
         series or frame with its labels); NaN where unknown.
-    what : str, default "start"
+    subject : str, default "start"
         The purpose of the values, in messages.
     unknown : bool, default True
         Whether NaN may stand for an unknown value.
@@ -51,14 +53,14 @@ def variable_values(
         For a key that is no variable of the model, and a value that is infinite or does not broadcast.
     """
     if not isinstance(values, Mapping):
-        raise DeclarationError(f"{what} is {values!r}; it must give values to variables, as in {{x: 1}}")
+        raise DeclarationError(f"{subject} is {values!r}; it must give values to variables, as in {{x: 1}}")
     out = np.full(model.column_count, np.nan)
     for variable, value in values.items():
         if not isinstance(variable, Expression):
-            raise DeclarationError(f"{what} gives values to variables, not to {variable!r}")
+            raise DeclarationError(f"{subject} gives values to variables, not to {variable!r}")
         name = getattr(variable, "name", "") or variable._short()
-        columns = model.columns_of(variable, f"{what}: {name}")
-        label = f"{what}: the value of {name}"
+        columns = model.columns_of(variable, f"{subject}: {name}")
+        label = f"{subject}: the value of {name}"
         data = variable.aligned(value, label)
         if unknown:
             try:

@@ -195,7 +195,7 @@ class Expression:
         """Index by labels of any type, as in pandas: ``x.loc["a"]``, ``x.loc[[3, 5], :]``."""
         return Loc(self)
 
-    def aligned(self, data: Any, what: str) -> Any:
+    def aligned(self, data: Any, subject: str) -> Any:
         """Give an elementwise operand as something numpy reads; series and frames in the order of the labels.
 
         Raises
@@ -204,7 +204,7 @@ class Expression:
             Listing the labels that one side lacks.
         """
         if is_pandas(data):
-            return align(data, self.axes, self.shape, what)
+            return align(data, self.axes, self.shape, subject)
         return dense(data)
 
     def _at(self, key: tuple[Any, ...], index: Any) -> Expression:
@@ -262,7 +262,7 @@ class Expression:
             )
 
     def _plus(
-        self, other: Operand, sign: float, verb: str = "adding", what: str = "the added array"
+        self, other: Operand, sign: float, verb: str = "adding", subject: str = "the added array"
     ) -> Expression:
         axes = self.axes
         if (type(other) is float or type(other) is int) and -_LARGE < other < _LARGE:
@@ -275,7 +275,7 @@ class Expression:
                 axes, other = self._meet(other, verb)
             right_constant, right_terms, right_shape = other.constant, other.terms, other.shape
         else:
-            right_constant = as_numbers(self.aligned(other, what), what)
+            right_constant = as_numbers(self.aligned(other, subject), subject)
             right_terms, right_shape = (), right_constant.shape
         shape = broadcast_shapes([self.shape, right_shape], verb)
         left = self.broadcast_to(shape)
@@ -346,8 +346,8 @@ class Expression:
                 for t in self.terms
             )
             return Expression(self.model, self.shape, terms, compact(self.constant) * by, self.axes)
-        what = "the multiplying array"
-        factor = as_numbers(self.aligned(other, what), what)
+        subject = "the multiplying array"
+        factor = as_numbers(self.aligned(other, subject), subject)
         shape = broadcast_shapes([self.shape, factor.shape], "multiplying")
         return self.broadcast_to(shape)._scaled(factor)
 
@@ -422,8 +422,8 @@ class Expression:
 
     def _times_frame(self, frame: Any) -> Expression:
         """Multiply by a series or a frame, whose index meets the last axis; its columns become labels."""
-        what = "the multiplying array"
-        values = align_rows(frame, None if self.axes is None else self.axes[-1], what)
+        subject = "the multiplying array"
+        values = align_rows(frame, None if self.axes is None else self.axes[-1], subject)
         data = matrix_operand(values)
         check_matmul(self.shape, data.shape)
         out = self._right_multiplied(data)

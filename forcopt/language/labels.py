@@ -55,7 +55,7 @@ class Axis:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def position(self, key: Any, what: str) -> Any:
+    def position(self, key: Any, subject: str) -> Any:
         """The position of a label, or the positions of a list of labels; slices and masks are returned.
 
         Raises
@@ -65,7 +65,7 @@ class Axis:
         """
         if isinstance(key, slice):
             if key != slice(None):
-                raise DeclarationError(f"{what}: a slice of labels is not defined; list the labels")
+                raise DeclarationError(f"{subject}: a slice of labels is not defined; list the labels")
             return key
         if isinstance(key, np.ndarray) and key.dtype == bool:
             return key
@@ -76,15 +76,17 @@ class Axis:
             pass
         if isinstance(key, str | bytes | tuple) or not np.iterable(key):
             key = [key]
-            self._refuse(key, what)
+            self._refuse(key, subject)
         wanted = list(key)
-        self._refuse(wanted, what)
+        self._refuse(wanted, subject)
         return np.array([self.place[label] for label in wanted], dtype=np.intp)
 
-    def _refuse(self, wanted: Sequence[Any], what: str) -> None:
+    def _refuse(self, wanted: Sequence[Any], subject: str) -> None:
         missing = [label for label in wanted if label not in self.place]
         if missing:
-            raise DeclarationError(f"{what} has no label {_listed(missing)}; it has {_listed(self.labels)}")
+            raise DeclarationError(
+                f"{subject} has no label {_listed(missing)}; it has {_listed(self.labels)}"
+            )
 
     def take(self, key: Any) -> Axis | None:
         """The axis of a part, by a slice, a mask or an array of positions; None if a label would repeat."""
@@ -95,7 +97,7 @@ class Axis:
             return None
         return Axis([self.labels[i] for i in positions.tolist()], self.name)
 
-    def order_of(self, labels: Any, what: str) -> Array | None:
+    def order_of(self, labels: Any, subject: str) -> Array | None:
         """The position in `labels` of each label of this axis; None if both are the same, in one order.
 
         Raises
@@ -108,13 +110,13 @@ class Axis:
             return None
         other = labels if isinstance(labels, Axis) else Axis(theirs)
         if len(other.place) < len(theirs):
-            raise DeclarationError(f"{what}: its labels repeat; each must occur once")
+            raise DeclarationError(f"{subject}: its labels repeat; each must occur once")
         missing = [label for label in self.labels if label not in other.place]
         unknown = [label for label in theirs if label not in self.place]
         if missing or unknown:
             words = [f"is missing {_listed(missing)}"] * bool(missing)
             words += [f"has labels that the variable lacks: {_listed(unknown)}"] * bool(unknown)
-            raise DeclarationError(f"{what} {' and '.join(words)}")
+            raise DeclarationError(f"{subject} {' and '.join(words)}")
         return np.array([other.place[label] for label in self.labels], dtype=np.intp)
 
     def index(self) -> Any:
@@ -136,7 +138,7 @@ def _listed(labels: Sequence[Any]) -> str:
     return shown + (f" and {len(labels) - _SHOWN} more" if len(labels) > _SHOWN else "")
 
 
-def read_axes(index: Any, what: str) -> Axes:
+def read_axes(index: Any, subject: str) -> Axes:
     """Read the ``index=`` of a variable.
 
     Parameters
@@ -144,7 +146,7 @@ def read_axes(index: Any, what: str) -> Axes:
     index : Any
         The labels of one axis (a list, a `pandas.Index`), a tuple with the labels of each axis (an int for an
         axis without labels), or a mapping from the name of each axis to its labels.
-    what : str
+    subject : str
         The name of the labels in messages.
 
     Raises
@@ -156,15 +158,15 @@ def read_axes(index: Any, what: str) -> Axes:
         given = [(str(name), labels) for name, labels in index.items()]
     else:
         given = [("", labels) for labels in (index if isinstance(index, tuple) else (index,))]
-    return tuple(_read_axis(labels, name, what) for name, labels in given)
+    return tuple(_read_axis(labels, name, subject) for name, labels in given)
 
 
-def _read_axis(labels: Any, name: str, what: str) -> Axis:
+def _read_axis(labels: Any, name: str, subject: str) -> Axis:
     if isinstance(labels, Axis):
         return labels
     if isinstance(labels, str | bytes | Set) or not np.iterable(labels):
         raise DeclarationError(
-            f"{what}: index {labels!r} must be a sequence of labels (a tuple gives one for each axis)"
+            f"{subject}: index {labels!r} must be a sequence of labels (a tuple gives one for each axis)"
         )
     label_name = getattr(labels, "name", None)
     listed = labels.tolist() if hasattr(labels, "tolist") else list(labels)
@@ -172,13 +174,13 @@ def _read_axis(labels: Any, name: str, what: str) -> Axis:
     try:
         distinct = len(axis.place)
     except TypeError as error:
-        raise DeclarationError(f"{what}: a label of its index cannot be looked up: {error}") from None
+        raise DeclarationError(f"{subject}: a label of its index cannot be looked up: {error}") from None
     missing = [label for label in listed if label != label]
     if missing:
-        raise DeclarationError(f"{what}: {missing[0]!r} cannot be a label of its index")
+        raise DeclarationError(f"{subject}: {missing[0]!r} cannot be a label of its index")
     if distinct < len(listed):
         first = next(label for i, label in enumerate(listed) if axis.place[label] != i)
-        raise DeclarationError(f"{what}: the label {first!r} occurs twice in its index")
+        raise DeclarationError(f"{subject}: the label {first!r} occurs twice in its index")
     return axis
 
 
@@ -187,7 +189,7 @@ def is_pandas(value: Any) -> bool:
     return hasattr(value, "to_numpy") and hasattr(value, "index")
 
 
-def align(value: Any, axes: Axes | None, shape: tuple[int, ...], what: str) -> Array:
+def align(value: Any, axes: Axes | None, shape: tuple[int, ...], subject: str) -> Array:
     """Give the numbers of a series or a frame in the order of the labels of the axes that it meets.
 
     A series meets the last axis, a frame the last two, as in numpy's broadcasting. An axis without labels
@@ -206,31 +208,31 @@ def align(value: Any, axes: Axes | None, shape: tuple[int, ...], what: str) -> A
         axis = axes[-back] if axes is not None else None
         at = data.ndim - back
         if axis is None:
-            _check_default(labels, what)
-        elif (order := axis.order_of(labels.tolist(), what)) is not None:
+            _check_default(labels, subject)
+        elif (order := axis.order_of(labels.tolist(), subject)) is not None:
             data = np.take(data, order, axis=at)
     return data
 
 
-def align_rows(data: Any, axis: Axis | None, what: str) -> Array:
+def align_rows(data: Any, axis: Axis | None, subject: str) -> Array:
     """Give the numbers of a series or a frame, its rows in the order of the labels of an axis."""
     values: Array = data.to_numpy()
     if axis is None:
-        _check_default(data.index, what)
+        _check_default(data.index, subject)
         return values
-    order = axis.order_of(data.index.tolist(), what)
+    order = axis.order_of(data.index.tolist(), subject)
     return values if order is None else values[order]
 
 
-def _check_default(labels: Any, what: str) -> None:
+def _check_default(labels: Any, subject: str) -> None:
     if list(labels) != list(range(len(labels))):
         raise DeclarationError(
-            f"{what} has labels ({_listed(list(labels))}), but what it meets has none: declare the variable "
-            "with index=, or pass .to_numpy() to go by position"
+            f"{subject} has labels ({_listed(list(labels))}), but the other operand has none: declare the "
+            "variable with index=, or pass .to_numpy() to go by position"
         )
 
 
-def combine(left: Axes | None, right: Axes | None, ndim: int, what: str) -> tuple[Axes | None, list[Any]]:
+def combine(left: Axes | None, right: Axes | None, ndim: int, subject: str) -> tuple[Axes | None, list[Any]]:
     """The axes of a sum of two expressions, and for each axis how to reorder the right one (None: not).
 
     Raises
@@ -246,7 +248,7 @@ def combine(left: Axes | None, right: Axes | None, ndim: int, what: str) -> tupl
     orders: list[Any] = []
     for a, b in zip(first, second, strict=True):
         both = a is not None and b is not None and a is not b and not (len(a) == 1 or len(b) == 1)
-        orders.append(a.order_of(b, what) if both and a is not None else None)
+        orders.append(a.order_of(b, subject) if both and a is not None else None)
         out.append(b if a is None or (len(a) == 1 and b is not None) else a)
     return tuple(out), orders
 

@@ -134,12 +134,12 @@ def at_least(k: int, b: Expression) -> Constraint:
     return _count(k, b, "at_least") >= k
 
 
-def _count(k: int, b: Expression, what: str) -> Expression:
+def _count(k: int, b: Expression, subject: str) -> Expression:
     if not isinstance(k, int | np.integer) or isinstance(k, bool):
-        raise DeclarationError(f"{what}(k, b): k is {k!r}; it must be an integer")
-    require_binary(b, f"the second argument of {what}")
+        raise DeclarationError(f"{subject}(k, b): k is {k!r}; it must be an integer")
+    require_binary(b, f"the second argument of {subject}")
     if not 0 <= k <= b.size:
-        raise DeclarationError(f"{what}: k is {k}; there are {b.size} elements")
+        raise DeclarationError(f"{subject}: k is {k}; there are {b.size} elements")
     return b.sum()
 
 

@@ -56,13 +56,13 @@ def _is_affine(relation: Relation) -> bool:
     )
 
 
-def _booleans(given: Any, what: str) -> Array:
+def _booleans(given: Any, subject: str) -> Array:
     """Read booleans, or the numbers 0 and 1 for them."""
     values = np.asarray(given)
     if values.dtype == bool:
         return values
     if values.dtype.kind not in "iu" or not np.isin(values, (0, 1)).all():
-        raise DeclarationError(f"{what} is {given!r}; it must be True, False, or an array of these")
+        raise DeclarationError(f"{subject} is {given!r}; it must be True, False, or an array of these")
     return values.astype(bool)
 
 
@@ -413,13 +413,13 @@ class Model:
         return out
 
     @staticmethod
-    def _index_axes(index: Any, what: str) -> tuple[Any, ...]:
+    def _index_axes(index: Any, subject: str) -> tuple[Any, ...]:
         if isinstance(index, tuple):
             return tuple(
-                a if isinstance(a, int) else read_axes([*a] if isinstance(a, tuple) else a, what)[0]
+                a if isinstance(a, int) else read_axes([*a] if isinstance(a, tuple) else a, subject)[0]
                 for a in index
             )
-        return read_axes(index, what)
+        return read_axes(index, subject)
 
     @staticmethod
     def _check_labels(given: Sequence[str], shape: tuple[int, ...], name: str) -> list[str]:
@@ -647,15 +647,15 @@ class Model:
 
     # -- queries of expressions ----------------------------------------------------------------------------
 
-    def lift(self, value: Any, what: str = "the array") -> Expression:
+    def lift(self, value: Any, subject: str = "the array") -> Expression:
         """Give an expression of this model: `value` itself, or a constant."""
         if isinstance(value, Expression):
             if value.model is not self:
                 raise DeclarationError(
-                    f"{what} belongs to model {value.model.name!r}, not to model {self.name!r}"
+                    f"{subject} belongs to model {value.model.name!r}, not to model {self.name!r}"
                 )
             return value
-        numbers = as_numbers(value, what)
+        numbers = as_numbers(value, subject)
         return Expression(self, numbers.shape, (), numbers)
 
     def interval(self, expression: Expression) -> tuple[Array, Array]:
@@ -832,13 +832,13 @@ class Model:
         return list(taken)
 
     @staticmethod
-    def _check_name(name: Any, what: str) -> None:
+    def _check_name(name: Any, subject: str) -> None:
         if not isinstance(name, str):
-            raise DeclarationError(f"{what}: the name is {name!r}; it must be a string")
+            raise DeclarationError(f"{subject}: the name is {name!r}; it must be a string")
 
     # -- editing -------------------------------------------------------------------------------------------
 
-    def columns_of(self, part: Expression, what: str) -> Array:
+    def columns_of(self, part: Expression, subject: str) -> Array:
         """Give the columns of a variable or of a part of one, flat.
 
         Raises
@@ -846,7 +846,7 @@ class Model:
         DeclarationError
             For any other expression.
         """
-        self.lift(part, what)
+        self.lift(part, subject)
         term = part.terms[0] if len(part.terms) == 1 else None
         if (
             isinstance(term, Gather)
@@ -866,7 +866,7 @@ class Model:
                 return columns
         elif part.size == 0 and isinstance(part, Variable):
             return np.zeros(0, dtype=np.int32)
-        raise DeclarationError(f"{what} must be a variable or a part of one such as x[0], not {part!r}")
+        raise DeclarationError(f"{subject} must be a variable or a part of one such as x[0], not {part!r}")
 
     def _check_present(self, expression: Expression) -> None:
         if not self._removed.any():

@@ -30,17 +30,17 @@ def dense(data: Operand) -> Any:
 
 def matrix_operand(data: Any) -> Any:
     """Read one side of ``@``: a dense vector, or a canonical CSR matrix (which may share memory)."""
-    what = "the multiplying array"
+    subject = "the multiplying array"
     if not is_sparse(data) or data.ndim != 2:
-        values = as_numbers(dense(data), what)
+        values = as_numbers(dense(data), subject)
         return sp.csr_array(values) if values.ndim == 2 else values
-    check_real(data.dtype, what)
+    check_real(data.dtype, subject)
     rows = sp.csr_array(data, dtype=float)
     if not np.isfinite(rows.data).all():
         entries = rows.tocoo()
         at = int(np.argmax(~np.isfinite(entries.data)))
         where = f"[{entries.row[at]}, {entries.col[at]}]"
-        raise DeclarationError(f"{what}{where} is {entries.data[at]}; it must be finite")
+        raise DeclarationError(f"{subject}{where} is {entries.data[at]}; it must be finite")
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()

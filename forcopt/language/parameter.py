@@ -48,18 +48,18 @@ class Parameter(Expression):
 
     @value.setter
     def value(self, value: Any) -> None:
-        what = f"parameter {self.name}: value"
-        numbers = as_numbers(self.aligned(value, what), what)
+        subject = f"parameter {self.name}: value"
+        numbers = as_numbers(self.aligned(value, subject), subject)
         if numbers.shape != self.shape:
             try:
                 numbers = np.array(np.broadcast_to(numbers, self.shape))
             except ValueError:
                 raise DeclarationError(
-                    f"{what} has shape {numbers.shape}, which does not broadcast to {self.shape}"
+                    f"{subject} has shape {numbers.shape}, which does not broadcast to {self.shape}"
                 ) from None
         block = self.model.block_of(self.start)
         if numbers.size and ((numbers < block.lower).any() or (numbers > block.upper).any()):
-            raise DeclarationError(f"{what} is outside the range that it was declared with")
+            raise DeclarationError(f"{subject} is outside the range that it was declared with")
         self._value = numbers
 
     def as_expression(self) -> Expression:

@@ -114,9 +114,9 @@ class AllDifferent(Condition):
         return float(len(values) - len(np.unique(values)))
 
 
-def _expression(x: Any, what: str) -> Expression:
+def _expression(x: Any, subject: str) -> Expression:
     if not isinstance(x, Expression):
-        raise DeclarationError(f"{what} needs an expression, not {x!r}")
+        raise DeclarationError(f"{subject} needs an expression, not {x!r}")
     return x
 
 

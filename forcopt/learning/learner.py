@@ -51,8 +51,8 @@ def _plain(estimator: Any) -> dict[str, Any]:
     changed = {k: v for k, v in given.items() if k not in default or not _same(v, default[k])}
     bad = [k for k, v in changed.items() if not isinstance(v, str | int | float | bool | None)]
     if bad or not kind.__module__.startswith("sklearn."):
-        what = f"its parameter {bad[0]}" if bad else "a class outside sklearn"
-        raise DeclarationError(f"the learner {estimator!r} cannot be written to a file: {what}")
+        subject = f"its parameter {bad[0]}" if bad else "a class outside sklearn"
+        raise DeclarationError(f"the learner {estimator!r} cannot be written to a file: {subject}")
     return {"class": f"{kind.__module__}.{kind.__name__}", "parameters": changed}
 
 

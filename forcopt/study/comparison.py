@@ -213,13 +213,13 @@ class Comparison:
 
     def __repr__(self) -> str:
         lost, several = sum(not r.solved for r in self.rows), len(self.instances) > 1
-        what = f"{len(self.rows)} runs" + (f" on {len(self.instances)} instances" if several else "")
+        subject = f"{len(self.rows)} runs" + (f" on {len(self.instances)} instances" if several else "")
         best = self.best
         parts = [f"best {best.objective:.8g} by {best.label}"] if best else []
         parts += [f"{lost} without a solution"] if lost and self.winners else []
         parts += [] if self.winners else ["no solution"]
         parts += [f"{len(self.disagreements)} disagreements"] if self.disagreements else []
-        return f"<comparison of {what}{': ' if parts else ''}{', '.join(parts)}>"
+        return f"<comparison of {subject}{': ' if parts else ''}{', '.join(parts)}>"
 
     # -- as files ------------------------------------------------------------------------------------------
 

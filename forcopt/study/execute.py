@@ -77,18 +77,18 @@ def _installed(backend: str) -> bool:
 def _one_by_one(
     jobs: Sequence[Job], work: Sequence[Any], show: Callable[[str, int], None]
 ) -> Iterator[tuple[int, Run, bool]]:
-    for position, run, what in work:
+    for position, run, subject in work:
         show(jobs[position].label, 0)
-        yield position, run(what), True
+        yield position, run(subject), True
 
 
 def _at_once(jobs: Sequence[Job], work: Sequence[Any], executor: Executor) -> Iterator[tuple[int, Run, bool]]:
     """Each position with its row, and whether that came from the run, not from an executor that lost it."""
     futures: dict[Future[Run], int] = {}
     try:
-        for position, run, what in work:
+        for position, run, subject in work:
             try:
-                futures[executor.submit(run, what)] = position
+                futures[executor.submit(run, subject)] = position
             except BrokenExecutor as error:
                 yield position, _lost(jobs[position], error), False
         for future in as_completed(list(futures)):

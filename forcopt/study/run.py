@@ -273,8 +273,8 @@ def measure(job: Job, ready: Callable[[], object] = lambda: None, *, killed: boo
         return _row(job, solution)
     except (Exception, SystemExit) as error:  # a row keeps the error's own words
         refused = isinstance(error, DeclarationError)
-        what = "not for this declaration" if refused else type(error).__name__
-        text = f"{what}: {error}".removesuffix(": ")
+        subject = "not for this declaration" if refused else type(error).__name__
+        text = f"{subject}: {error}".removesuffix(": ")
         return job.row(Status.FAILED, text, seconds=time.perf_counter() - began)
 
 

@@ -57,7 +57,7 @@ def dual_length(weights: Any, norm: Norm) -> float:
     return float(np.linalg.norm(weights, 2 if norm == "l2" else 1))
 
 
-def check_points(points: Any, what: str) -> Array:
+def check_points(points: Any, subject: str) -> Array:
     """Read points, shape ``(n, d)`` with n and d at least 1.
 
     Raises
@@ -65,10 +65,10 @@ def check_points(points: Any, what: str) -> Array:
     DeclarationError
         For another shape, NaN or infinite entries.
     """
-    values = as_numbers(points, what)
+    values = as_numbers(points, subject)
     if values.ndim != 2 or 0 in values.shape:
         raise DeclarationError(
-            f"{what}: the shape is {values.shape}; it must be (n, d), with n and d at least 1"
+            f"{subject}: the shape is {values.shape}; it must be (n, d), with n and d at least 1"
         )
     return values
 

@@ -229,10 +229,10 @@ class Strata(Problem):
 
     def infeasibility_reason(self) -> str:
         """Name a limit that the minimums break, and the least sufficient one; empty if there is none."""
-        for (costs, limit), what in zip(self.limits(), self.limit_names, strict=True):
+        for (costs, limit), subject in zip(self.limits(), self.limit_names, strict=True):
             least = float(costs @ self.floors)
             if least > limit + FEASIBILITY_TOLERANCE:
-                return f"the minimum of all strata needs {least:g}; {what} is {limit:g}"
+                return f"the minimum of all strata needs {least:g}; {subject} is {limit:g}"
         return ""
 
     @property
@@ -475,10 +475,10 @@ class StratifiedAllocation(Strata):
         chosen = self.allocation(decision)
         weighted = self.variable_weights * chosen.variances
         violations = self._violations(chosen.sizes)
-        for (costs, limit), what in zip(self.limits(), self.limit_names, strict=True):
+        for (costs, limit), subject in zip(self.limits(), self.limit_names, strict=True):
             over = float(costs @ chosen.sizes) - limit
             if over > FEASIBILITY_TOLERANCE * max(1.0, limit):
-                violations[what] = over
+                violations[subject] = over
         metrics = {"sample size": chosen.size}
         if self.costs is not None:
             spent = np.atleast_1d(chosen.sizes @ self.costs).tolist()

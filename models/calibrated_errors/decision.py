@@ -147,7 +147,7 @@ class ScoreKernel(PolicyFile):
         axes.set(xlabel="score", ylabel="share of the group", xlim=(0, 1))
         axes.legend()
 
-    def draw(self, scores: Array, rng: np.random.Generator, what: str) -> Array:
+    def draw(self, scores: Array, rng: np.random.Generator, subject: str) -> Array:
         """A new score for each old one.
 
         Raises
@@ -160,7 +160,7 @@ class ScoreKernel(PolicyFile):
         unknown = np.abs(nearest - scores) > ROUNDING
         if unknown.any():
             at = int(np.argmax(unknown))
-            raise DeclarationError(f"{what}: {scores[at]:.9g} is not among its {len(self.values)} scores")
+            raise DeclarationError(f"{subject}: {scores[at]:.9g} is not among its {len(self.values)} scores")
         at_most = np.cumsum(self.kernel, axis=1)
         at_most[:, -1] = np.inf  # whatever rounding left
         uniform, drawn = rng.random(len(scores)), np.empty(len(scores))

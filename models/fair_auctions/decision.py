@@ -217,7 +217,7 @@ def audit(one: Any, other: Any, ratio: float, stability: StabilityFunction | flo
     )
 
 
-def check_columns(matrix: Any, what: str) -> Array:
+def check_columns(matrix: Any, subject: str) -> Array:
     """An allocation matrix of one user, checked.
 
     Raises
@@ -225,17 +225,17 @@ def check_columns(matrix: Any, what: str) -> Array:
     DeclarationError
         For a negative entry, a column that does not sum to 1, or a row that sums to more.
     """
-    m = as_numbers(matrix, what)
+    m = as_numbers(matrix, subject)
     if m.ndim != 2:
-        raise DeclarationError(f"{what} has shape {m.shape}; it must be (ads, slots)")
+        raise DeclarationError(f"{subject} has shape {m.shape}; it must be (ads, slots)")
     if (m < -1e-9).any():
         i, j = (int(at) for at in np.argwhere(m < -1e-9)[0])
-        raise DeclarationError(f"{what} has {m[i, j]:g} for ad {i} in slot {j}; it must not be negative")
+        raise DeclarationError(f"{subject} has {m[i, j]:g} for ad {i} in slot {j}; it must not be negative")
     columns, rows = m.sum(axis=0), m.sum(axis=1)
     if (np.abs(columns - 1) > 1e-6).any():
         j = int(np.argmax(np.abs(columns - 1)))
-        raise DeclarationError(f"{what}: the column of slot {j} sums to {columns[j]:.9g}; it must be 1")
+        raise DeclarationError(f"{subject}: the column of slot {j} sums to {columns[j]:.9g}; it must be 1")
     if (rows > 1 + 1e-6).any():
         i = int(np.argmax(rows))
-        raise DeclarationError(f"{what}: the row of ad {i} sums to {rows[i]:.9g}; it must be at most 1")
+        raise DeclarationError(f"{subject}: the row of ad {i} sums to {rows[i]:.9g}; it must be at most 1")
     return m

@@ -177,12 +177,12 @@ def _audited(
     n, count = len(actual), len(names)
     mass = unbiased @ given / n
     by_report = np.bincount(codes, given, count)
-    for what, cell in (("an estimated", mass * n), ("a reported", by_report)):
+    for subject, cell in (("an estimated", mass * n), ("a reported", by_report)):
         if (cell <= 0).any():
             a = int(np.argmin(cell))
             raise DeclarationError(
-                f"group {names[a]!r} has {what} {cell[a]:.6g} records over which its {rate.name} is taken; "
-                "that must be positive: gather more"
+                f"group {names[a]!r} has {subject} {cell[a]:.6g} records over which its {rate.name} is "
+                "taken; this number must be positive: gather more"
             )
     values = unbiased @ event / n / mass
     influence = unbiased * (event - values[:, None] * given) / mass[:, None]

@@ -205,9 +205,9 @@ class CohortLottery:
         row = cohorts[draw_publicly(weights, public_seed)]
         return tuple(name for name, member in zip(self.names, row, strict=True) if member > 0.5)
 
-    def _check_whole(self, what: str) -> None:
+    def _check_whole(self, subject: str) -> None:
         if not self.problem.is_whole:
-            raise DeclarationError(f"size is {self.problem.size:g}; {what} needs a whole number")
+            raise DeclarationError(f"size is {self.problem.size:g}; {subject} needs a whole number")
 
     def __repr__(self) -> str:
         x = self.marginals

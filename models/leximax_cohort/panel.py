@@ -55,13 +55,15 @@ def panel_fields(
     return fields
 
 
-def _read(table: Any, what: str) -> DataFrame:
+def _read(table: Any, subject: str) -> DataFrame:
     import pandas as pd
 
     if isinstance(table, str | Path):
         return pd.read_csv(table, dtype=str, keep_default_na=False)  # 007 and NA are names
     if not isinstance(table, pd.DataFrame):
-        raise DeclarationError(f"{what} are {type(table).__name__}; they must be a DataFrame or a CSV file")
+        raise DeclarationError(
+            f"{subject} are {type(table).__name__}; they must be a DataFrame or a CSV file"
+        )
     return table
 
 

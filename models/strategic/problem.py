@@ -135,18 +135,18 @@ class StrategicGraph(Problem):
     def _fits(self) -> Self:
         agent, criterion, cost, improves = self.edges.T
 
-        def refuse(bad: Array, column: int, what: str, rule: str) -> None:
+        def refuse(bad: Array, column: int, subject: str, rule: str) -> None:
             if bad.any():
                 row = int(np.argmax(bad))
                 raise DeclarationError(
-                    f"edges[{row}]: the {what} is {self.edges[row, column]:g}; it must be {rule}"
+                    f"edges[{row}]: the {subject} is {self.edges[row, column]:g}; it must be {rule}"
                 )
 
-        for column, (values, what, count) in enumerate(
+        for column, (values, subject, count) in enumerate(
             ((agent, "agent", self.agents), (criterion, "criterion", self.criteria))
         ):
             bad = (values < 0) | (values >= count) | (values != np.floor(values))
-            refuse(bad, column, what, f"a whole number from 0 to {count - 1}")
+            refuse(bad, column, subject, f"a whole number from 0 to {count - 1}")
         refuse(cost < 0, 2, "cost", "at least 0")
         refuse((improves != 0) & (improves != 1), 3, "field improves", "1 (improves) or 0 (games)")
         pairs = (agent * self.criteria + criterion).astype(np.int64)

@@ -19,7 +19,7 @@ __all__ = ["edge_fields", "moves_table", "read_table"]
 _EDGE_COLUMNS = ("agent", "criterion", "cost", "improves")
 
 
-def read_table(table: DataFrame | str | Path, what: str, columns: tuple[str, ...]) -> DataFrame:
+def read_table(table: DataFrame | str | Path, subject: str, columns: tuple[str, ...]) -> DataFrame:
     """Give a data frame, or read a CSV file, and check its columns.
 
     Raises
@@ -31,11 +31,12 @@ def read_table(table: DataFrame | str | Path, what: str, columns: tuple[str, ...
 
     frame = pd.read_csv(table) if isinstance(table, str | Path) else table
     if not isinstance(frame, pd.DataFrame):
-        raise DeclarationError(f"{what} is a {type(table).__name__}; it must be a DataFrame or a CSV file")
+        raise DeclarationError(f"{subject} is a {type(table).__name__}; it must be a DataFrame or a CSV file")
     for column in columns:
         if column not in frame.columns:
             raise DeclarationError(
-                f"{what}: there is no column {column!r}; the columns are {', '.join(map(str, frame.columns))}"
+                f"{subject}: there is no column {column!r}; the columns are "
+                f"{', '.join(map(str, frame.columns))}"
             )
     return frame
 
@@ -84,11 +85,11 @@ def edge_fields(edges: DataFrame | str | Path, agents: DataFrame | str | Path | 
     }
 
 
-def _numbers(column: Series[Any], what: str) -> Any:
+def _numbers(column: Series[Any], subject: str) -> Any:
     try:
         return column.to_numpy(dtype=float)
     except (TypeError, ValueError) as error:
-        raise DeclarationError(f"{what}: the column {column.name!r} holds no numbers: {error}") from None
+        raise DeclarationError(f"{subject}: the column {column.name!r} holds no numbers: {error}") from None
 
 
 def moves_table(responses: Responses, agents: tuple[str, ...], criteria: tuple[str, ...]) -> DataFrame:

@@ -211,7 +211,7 @@ def test_bad_oracles():
     m.minimize(x)
     for yielded, rule in ((3, "not a constraint"), (other <= 1, "'other'"), (fo.abs(x) >= 1, "affine")):
         m.lazies.clear()
-        m.lazy(lambda value, what=yielded: [what], name=f"family {rule}")
+        m.lazy(lambda value, subject=yielded: [subject], name=f"family {rule}")
         with pytest.raises((fo.DeclarationError, fo.CurvatureError), match=rule):
             m.solve()
 
