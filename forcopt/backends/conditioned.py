@@ -19,7 +19,7 @@ def open_session(backend: Backend, program: Program, *, scaled: bool | None = No
     """Translate a program to a solver so that it reads every coefficient.
 
     Rounding dust is dropped, and rows and columns are scaled by powers of two where a coefficient is below
-    the solver's threshold, or where `Backend.scales` tells to. The results hold for the program as given.
+    the solver's threshold, or where `Backend.scales` is set. The results hold for the program as given.
 
     Parameters
     ----------

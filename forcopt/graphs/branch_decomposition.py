@@ -4,7 +4,7 @@ A breadth-first tree of the radial graph (vertices and faces, joined at corners)
 corners whose dual forms a spanning tree over the edges of the graph. Every subtree of that is a cluster of
 edges bounded by a closed curve through at most hops(r) vertices, so a 2-connected plane graph gets a
 decomposition of width at most hops(r). Cohen-Addad et al. (FORC 2021) use it and cite it; graphs that are
-not 2-connected first get phantom edges, and those that are not planar get a decomposition along a vertex
+not 2-connected first get phantom edges, and parts that are not planar get a decomposition along a vertex
 order.
 """
 

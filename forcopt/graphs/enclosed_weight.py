@@ -63,8 +63,8 @@ def flow_sums(dual: PlanarDual, weights: Array, root: int = 0) -> Array:
     -----
     Every vertex sends its weight along a spanning tree to the root. The flow on the tree edge from v to its
     parent is the weight of the subtree of v. Flow is conserved at all vertices, so the net flow out of S is
-    the supply in S minus the demand in S: the weight of S, minus the total if the root lies in S. The edges
-    between S and its complement are those that the cycle crosses, by the duality of bonds and cycles. A dart
+    the supply in S minus the demand in S: the weight of S, minus the total if the root lies in S. By the
+    duality of bonds and cycles, the cycle crosses just the edges between S and its complement. A dart
     that points to S counts the flow on the opposite dart, which leaves S. Linear time.
 
     Examples

@@ -39,7 +39,7 @@ _MANY = 50_000
 """From more paths of one start on, bounds on reduced costs are computed."""
 
 _FINER: tuple[tuple[int, int], ...] = ((1, 250), (20, 1000), (100, 4000))
-"""At these multiples of `many`, the total weight is divided into so many buckets for these bounds."""
+"""At these multiples of `many`, the total weight is divided into this number of buckets for these bounds."""
 
 _NARROW = 100
 """In windows of at most this fraction of the total weight, the prizes are taken less those of the weight."""

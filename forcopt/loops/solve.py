@@ -302,7 +302,7 @@ def _beyond_tolerance(program: Program, x: Array, backend: Backend, activity: Ar
 
 
 def default_backend(model: Model) -> str:
-    """The backend for a model's kind, among those that are installed.
+    """The backend for a model's kind, among the installed ones.
 
     Linear models, with integers or not, go to HiGHS; convex ones to Clarabel; convex ones with integers to
     SCIP.

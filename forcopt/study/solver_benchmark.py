@@ -121,7 +121,7 @@ class SolverBenchmark:
 
     @property
     def wrong(self) -> tuple[str, ...]:
-        """The claims that contradict what is published, and those of two runs that contradict each other."""
+        """The claims that contradict published values, and pairs of claims that contradict each other."""
         found = []
         for row in self.comparison.rows:
             words = _contradiction(row, self.known.get(row.instance))

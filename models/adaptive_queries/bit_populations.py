@@ -345,7 +345,7 @@ def best_pairs(
     Parameters
     ----------
     population : BitPopulation
-        Its positions say which bits may form a pair.
+        Its positions give the bits that may form a pair.
     queries : int
         Asked about each bit and its partners.
     width : int, default 0

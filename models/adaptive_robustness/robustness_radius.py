@@ -60,7 +60,7 @@ class RobustnessRadius(Problem):
     Notes
     -----
     The region of another label may be open, so the least move ends on its border: a border point counts as
-    moved enough (violation 0), and the metric ``"confirmed"`` tells whether the classifier itself gives
+    moved enough (violation 0), and the metric ``"confirmed"`` is 1 where the classifier itself gives
     another label there.
 
     References

@@ -88,7 +88,7 @@ class Release:
         Parameters
         ----------
         path : str or Path, optional
-            The file to save the picture to; its ending says in which format.
+            The file to save the picture to; its ending gives the format.
         ax : matplotlib.axes.Axes, optional
             The axes to draw on; a new figure if left out.
         """

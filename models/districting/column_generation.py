@@ -240,7 +240,7 @@ class _Run:
     ) -> Iterator[tuple[Array, Array]]:
         """Districts and the costs of their boundaries, where these exceed the prizes by at most `threshold`.
 
-        With a `cap`, districts that cost more are left out. `cut_short` tells whether more branches than
+        With a `cap`, districts that cost more are left out. `cut_short` is true if more branches than
         `branches` were needed.
         """
         self.cut_short = False

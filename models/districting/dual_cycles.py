@@ -126,7 +126,7 @@ def dual_cycles(
     Returns
     -------
     Outcome
-        The bound rises with each round. If the paths do not fit in memory, the message tells the cost at
+        The bound rises with each round. If the paths do not fit in memory, the message gives the cost at
         which the search stopped, and the bound is that of the last complete round.
 
     Raises

@@ -71,7 +71,7 @@ def _plan_of(problem: Districting, pairs: Iterable[tuple[str, str]], path: str |
     names: dict[str, Any] = {}
     for node in problem.nodes:
         if str(node) in names:
-            raise DeclarationError(f"two nodes have the name {str(node)!r}; a file cannot tell them apart")
+            raise DeclarationError(f"two nodes have the name {str(node)!r}; a file cannot distinguish them")
         names[str(node)] = node
     found: dict[str, str] = {}
     for node, district in pairs:

@@ -186,7 +186,7 @@ class Districting(Problem):
                 )
         return self
 
-    # -- what the methods read -----------------------------------------------------------------------------
+    # -- data for the methods ------------------------------------------------------------------------------
 
     @cached_property
     def nodes(self) -> tuple[Any, ...]:

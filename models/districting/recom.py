@@ -60,7 +60,7 @@ def recom(
     Returns
     -------
     Outcome
-        If the chain cannot move, the message tells why, and the plan is the best of the chain so far.
+        If the chain cannot move, the message gives the reason, and the plan is the best of the chain so far.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def recom(
 
 
 class ChainStuckError(RuntimeError):
-    """The chain cannot move from its plan; the message tells why."""
+    """The chain cannot move from its plan, for the reason in the message."""
 
 
 def recom_chain(

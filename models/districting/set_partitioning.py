@@ -382,7 +382,7 @@ class Cover:
         return self.top == 0
 
     def step(self, budget: int = _BUDGET) -> bool:
-        """Look at up to `budget` partial districts; say whether a better cover was found."""
+        """Search up to `budget` partial districts; return whether a better cover was found."""
         before = self.best
         self.best, self.top, unused = _search(*self.fixed, self.best, *self.state, self.top, budget)
         self.looked_at += budget - unused

@@ -1,4 +1,4 @@
-"""Side constraints of a districting plan; each tells by how much a plan violates it."""
+"""Side constraints of a districting plan; each measures its violation by a plan."""
 
 from __future__ import annotations
 

@@ -257,7 +257,7 @@ def inverse_proportional(
     ell : float, optional
         By default that of the stability function, or 1.
     time_limit : float, optional
-        Accepted like that of every method; a rule in closed form needs no clock.
+        Every method accepts one; a rule in closed form checks no clock.
     """
     ell = _ell(problem, ell)
     M = give_inverse_proportional(problem.profiles, len(problem.slots), ell)
@@ -274,7 +274,7 @@ def two_profiles(problem: CompetitiveRatio, *, time_limit: float | None = None) 
     Parameters
     ----------
     time_limit : float, optional
-        Accepted like that of every method; a rule in closed form needs no clock.
+        Every method accepts one; a rule in closed form checks no clock.
     """
     steps = slot_steps(problem.slots)
     if not len(steps) or steps[0] == 0 or (steps[1:] > 0).any():

@@ -323,7 +323,7 @@ def inverse_proportional(
     ell : float, optional
         By default that of the stability function, or 1.
     time_limit : float, optional
-        Accepted like that of every method; a rule in closed form needs no clock.
+        Every method accepts one; a rule in closed form checks no clock.
     """
     f = problem.stability
     ell = (f.ell if isinstance(f, PowerStability) else 1.0) if ell is None else check_ell(ell)

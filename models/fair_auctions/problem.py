@@ -94,7 +94,7 @@ class FairAuction(Problem):
         if (values < 0).any():
             t, i = (int(at) for at in np.argwhere(values < 0)[0])
             raise DeclarationError(
-                f"the array[{t}, {i}] is {values[t, i]:g}; what user {t} is worth to ad {i} must not be "
+                f"the array[{t}, {i}] is {values[t, i]:g}; the value of user {t} to ad {i} must not be "
                 "negative"
             )
         return values

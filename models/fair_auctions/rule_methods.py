@@ -54,7 +54,7 @@ def inverse_proportional(
     as_printed : bool, default False
         Algorithm 3 as the paper has it.
     time_limit : float, optional
-        Accepted like that of every method; a rule in closed form needs no clock.
+        Every method accepts one; a rule in closed form checks no clock.
     """
     ell = problem.ell if ell is None else check_ell(ell)
     M = give_inverse_proportional(problem.effective, len(problem.slots), ell, as_printed=as_printed)
@@ -86,7 +86,7 @@ def proportional(
     as_printed : bool, default False
         Algorithm 4 as the paper has it.
     time_limit : float, optional
-        Accepted like that of every method; a rule in closed form needs no clock.
+        Every method accepts one; a rule in closed form checks no clock.
     """
     ell = problem.ell if ell is None else check_ell(ell)
     M = give_proportional(problem.effective, len(problem.slots), ell, as_printed=as_printed)
@@ -104,7 +104,7 @@ def highest_bid(problem: FairAuction, *, time_limit: float | None = None) -> Out
     Parameters
     ----------
     time_limit : float, optional
-        Accepted like that of every method; a rule in closed form needs no clock.
+        Every method accepts one; a rule in closed form checks no clock.
     """
     M = give_highest_bid(problem.effective, len(problem.slots))
     return Outcome(problem.allocation(M, "highest-bid"), bound=problem.scale)
@@ -117,6 +117,6 @@ def uniform(problem: FairAuction, *, time_limit: float | None = None) -> Outcome
     Parameters
     ----------
     time_limit : float, optional
-        Accepted like that of every method; a rule in closed form needs no clock.
+        Every method accepts one; a rule in closed form checks no clock.
     """
     return Outcome(problem.allocation(give_uniform(problem.effective, len(problem.slots)), "uniform"))

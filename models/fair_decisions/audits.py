@@ -74,7 +74,7 @@ def audit(
 
     Notes
     -----
-    Trials in which a grant rule has no finite grants count as outcomes of 0; `GrantRule.allocate` says which.
+    Trials in which a grant rule has no finite grants count as outcomes of 0; `GrantRule.allocate` marks them.
 
     References
     ----------
@@ -93,7 +93,7 @@ def audit(
     if trials < 0:
         raise DeclarationError(f"trials is {trials}; it must be at least 0")
     if not exact and not trials:
-        raise DeclarationError("exact is False and trials is 0; say how many trials")
+        raise DeclarationError("exact is False and trials is 0; give the number of trials")
     outcome = np.asarray(_outcomes(rule, x[None]), dtype=float)[0]
     if trials:
         if seed is None:

@@ -110,7 +110,7 @@ def seat_probabilities(problem: Apportionment, mechanism: AdditiveMechanism) -> 
 class _Claims:
     """How many seats have a larger priority than t: for each state and in all.
 
-    Populations are in scales of the noise; `posts` are signposts, and `free` says which seats are above the
+    Populations are in scales of the noise; `posts` are signposts, and `free` marks the seats above the
     minimums, shape ``(k, seats)``.
     """
 

@@ -30,7 +30,7 @@ def sort(problem: FairRanking, *, seed: int | None = None, time_limit: float | N
     Parameters
     ----------
     time_limit : float, optional
-        Accepted like that of every method; a rule in closed form needs no clock.
+        Every method accepts one; a rule in closed form checks no clock.
     """
     ranking = Ranking.by_score(_scores(problem), problem.length, seed)
     return Outcome(ranking, bound=problem.best)
@@ -59,7 +59,7 @@ def counterfactual(
     Parameters
     ----------
     time_limit : float, optional
-        Accepted like that of every method; a rule in closed form needs no clock.
+        Every method accepts one; a rule in closed form checks no clock.
     """
     given = [c for c in problem.notions if isinstance(c, CounterfactualOrder)]
     if not given:
@@ -81,7 +81,7 @@ def quotas(
     by : str or tuple[str, ...], optional
         The attributes that make the groups; all by default.
     time_limit : float, optional
-        Accepted like that of every method; a rule in closed form needs no clock.
+        Every method accepts one; a rule in closed form checks no clock.
     """
     y = _scores(problem)
     _, codes, sizes = problem.candidates.cells((by,) if isinstance(by, str) else by)
@@ -104,7 +104,7 @@ def det_const_sort(
     by : str or tuple[str, ...], optional
         The attributes that make the groups; all by default.
     time_limit : float, optional
-        Accepted like that of every method; a rule in closed form needs no clock.
+        Every method accepts one; a rule in closed form checks no clock.
     """
     y = _scores(problem)
     _, codes, sizes = problem.candidates.cells((by,) if isinstance(by, str) else by)
@@ -204,7 +204,7 @@ def fair_star(
     significance : float, default 0.1
         Of the test of the whole ranking.
     time_limit : float, optional
-        Accepted like that of every method; a rule in closed form needs no clock.
+        Every method accepts one; a rule in closed form checks no clock.
     """
     y = _scores(problem)
     attribute, _, level = protected.partition("=")

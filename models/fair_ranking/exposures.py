@@ -47,7 +47,7 @@ def exposures(problem: FairRanking, model: Model, reduce: bool = True) -> Handle
     w, k = problem.position_weights, problem.length
     flat = bool((w == w[0]).all())
     if any(limit.prefix is not None and not (flat and limit.prefix == k) for limit in problem.limits):
-        raise DeclarationError("exposures do not tell the members of a prefix: use 'assignment'")
+        raise DeclarationError("exposures do not determine the members of a prefix: use 'assignment'")
     kept = problem.kept if reduce else np.arange(problem.size)
     sums = np.concatenate([np.cumsum(w), np.full(len(kept) - k, w.sum())])
     top = float(w[0])

@@ -23,7 +23,7 @@ def greedy(problem: FairRanking, *, time_limit: float | None = None) -> Outcome:
     Parameters
     ----------
     time_limit : float, optional
-        Accepted like that of every method; a rule in closed form needs no clock.
+        Every method accepts one; a rule in closed form checks no clock.
 
     Notes
     -----

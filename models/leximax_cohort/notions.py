@@ -5,7 +5,7 @@ Henzinger, Peale, Reingold and Shen (2022), section 2, with positions in the sor
 - *elementwise* (Definition 6): no level is more than the gap below the leximax one;
 - *tradeoff* (Definition 7): whoever has a level better by more than eps pays for it at an earlier level. The
   same as *recursive* with some slack of at most eps (Definition 10, Theorem 11);
-- *recursive* for given slack (Definition 10): among those that are within ``slack[0]`` of the best first
+- *recursive* for given slack (Definition 10): among the cohorts within ``slack[0]`` of the best first
   level, those within ``slack[1]`` of the best second level, and so on;
 - *significant* (Definition 12): recursive with eps at all levels; may exclude the leximax solution.
 """

@@ -1,6 +1,6 @@
 """``t = f(x)`` for a piecewise linear f of any shape, by filling its segments one after the other.
 
-``x = L + sum_k d_k`` and ``t = f(L) + sum_k slope_k d_k`` with ``0 <= d_k <= length_k``, where a binary says
+``x = L + sum_k d_k`` and ``t = f(L) + sum_k slope_k d_k`` with ``0 <= d_k <= length_k``, where a binary marks
 that segment k is full before the next may begin: ``length_k z_k <= d_k`` and
 ``d_(k+1) <= length_(k+1) z_k`` (the incremental formulation of Markowitz and Manne, 1957, which is locally
 ideal: Padberg, 2000). The ends ``L <= x <= U`` come from the bounds of the columns. Takes

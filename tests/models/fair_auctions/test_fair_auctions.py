@@ -333,7 +333,7 @@ GOOD = {"values": [[1, 2], [2, 1]], "slots": [1]}
     ("fields", "words"),
     [
         ({"values": [[1, 2]]}, "there is one user"),
-        ({"values": [[1, 2], [2, -1]]}, r"\[1, 1\] is -1; what user 1 is worth to ad 1"),
+        ({"values": [[1, 2], [2, -1]]}, r"\[1, 1\] is -1; the value of user 1 to ad 1"),
         ({"values": [[1, 2], [2, np.nan]]}, "nan"),
         ({"values": [1, 2]}, r"shape is \(2,\)"),
         ({"slots": [1, 1, 1]}, "there are 3 for 2 ads"),

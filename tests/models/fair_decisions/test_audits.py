@@ -60,7 +60,7 @@ def test_refusals():
         audit(slack, [10, 20, 30], laplace(1.0))
     with pytest.raises(DeclarationError, match="seed is None"):
         audit(slack, [10, 20, 30], laplace(1.0), trials=5)
-    with pytest.raises(DeclarationError, match="how many trials"):
+    with pytest.raises(DeclarationError, match="the number of trials"):
         audit(slack, [10, 20, 30], laplace(1.0), exact=False)
     with pytest.raises(DeclarationError, match=r"must be \(1, k\)"):
         audit(lambda x: x[0], [10, 20, 30], laplace(1.0), trials=5, seed=0)
