@@ -70,6 +70,8 @@ def declared_cone_duals(program: Program, result: RawResult) -> dict[Any, ConeDu
     x, rows, costs, cones = result.x, result.row_dual, result.reduced_cost, result.cone_duals
     if x is None or rows is None or costs is None or cones is None:
         return None
+    if not program.cones:
+        return {}
     stage = program.stages[0]
     gradient = stage.cost if stage.quadratic is None else stage.cost + stage.quadratic @ x
     left = gradient - program.rows.weighted_sum(rows[: program.rows.count], program.columns) - costs

@@ -93,7 +93,9 @@ def _write(
     shares = variables * (unit / typical)
     reciprocals = inverse(shares)
     # without these bounds the presolving of SCIP finds thousands of strata infeasible
-    model.subject_to(reciprocals <= typical / problem.floors * (1 + ROUNDING))
+    model.subject_to(
+        reciprocals <= typical / problem.floors * (1 + ROUNDING), name=model.unused_name("reciprocals")
+    )
     sums = (problem.coefficients / typical[:, None]).T @ reciprocals
     return variables * unit, sums, lambda decision: {variables: problem.read_sizes(decision) / unit}
 

@@ -517,6 +517,8 @@ class Districting(Problem):
             return ""
         needed = max(abs(n / m - 1) for n, m in zip(people, self.means, strict=True))
         best = "the least relaxation" if found.status is Status.OPTIMAL else "a sufficient relaxation"
+        if needed == 0:
+            return f"{best}: bounds that hold the mean population, {people[0]}"
         tolerance = f"{rounded_up(needed):.6g}"
         return f"{best}: tolerance {tolerance}, for districts of population {min(people)} to {max(people)}"
 
