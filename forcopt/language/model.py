@@ -1015,15 +1015,15 @@ class Model:
         ----------
         separate : Separator
             Called with a function ``value(expression)`` at a relaxation's point, which may be fractional;
-            yields affine constraints. Those that the point violates are added.
+            yields affine constraints. The constraints that the point violates are added.
         name : str, default ""
             For messages.
 
         Notes
         -----
-        The premise: no constraint that it yields excludes a feasible point. `solve` raises `DeclarationError`
-        if a point refutes it: a feasible point of a relaxation, the start, or a point that the search found.
-        These points do not prove it: if the premise is false, the optimum and the bound may be, too.
+        The optimum and the bound rest on a premise: no yielded constraint excludes a feasible point. `solve`
+        tests the premise at feasible points of relaxations, at the start and at the points that the search
+        finds, and raises `DeclarationError` if one of them refutes it. Such tests are no proof.
         `certify` uses no cut.
 
         Examples

@@ -253,7 +253,8 @@ class ModelSolution:
         Raises
         ------
         DeclarationError
-            If there are none, or if an atom of a row is not a cone by itself, such as ``sum_squares``.
+            If the backend reports no multipliers, or if an atom of a row is not a cone by itself, such as
+            ``sum_squares``.
 
         Examples
         --------
