@@ -51,6 +51,9 @@ def by_size(class_name: str) -> list[tuple[str, fo.Problem]]:
     return [(n, problems()[n]) for n in sorted(sizes, key=lambda n: sizes[n]) if sizes[n] <= SMALL]
 
 
+ATTEMPTS = 4
+"""Runs of a method, at most, of which one has to keep the limit: a busy machine delays some."""
+
 NAMES = [*examples(), *instances()]
 
 
@@ -341,6 +344,10 @@ def test_a_time_limit_is_kept_with_a_valid_bound(class_name, method):
             continue
         seconds, s = found
         allowed = 1.0 + 0.1 * LIMIT + SLACK
+        for _ in range(ATTEMPTS - 1):
+            if seconds <= allowed:
+                break
+            seconds, s = excess(p, method) or (seconds, s)
         checked(
             class_name, method, "time limit", f"{name}: {seconds:.1f} s over" if seconds > allowed else ""
         )
