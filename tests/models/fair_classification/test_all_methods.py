@@ -81,7 +81,7 @@ def test_solutions_can_be_pickled(name):
 def test_every_method_keeps_its_time_limit(name, limit):
     began = time.perf_counter()
     s = problems()[name].solve(name, time_limit=limit, **OPTIONS.get(name, {}))
-    assert time.perf_counter() - began < limit + 5.0  # far above a second: timings never decide
+    assert time.perf_counter() - began < limit + 30
     assert s.decision is not None or s.status in ("limit", "infeasible")
     if s.decision is not None and np.isfinite(s.bound):
         exact = problems()[name].solve("column-generation") if name not in ("two-step",) else s
@@ -150,7 +150,7 @@ def test_a_milp_oracle_stops_in_time():
     p = FairClassification(x, y, a, EqualizedOdds(0.02), hypotheses=Halfspaces())
     began = time.perf_counter()
     s = p.solve(time_limit=1.0)
-    assert time.perf_counter() - began < 8.0
+    assert time.perf_counter() - began < 30
     assert s.decision is not None and "the time limit was reached" in s.message
     assert not np.isfinite(s.bound) or s.bound <= s.objective + 1e-9
 

