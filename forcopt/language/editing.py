@@ -17,12 +17,12 @@ from forcopt.language.terms import mark
 from forcopt.language.variable import Variable
 
 if TYPE_CHECKING:
-    from forcopt.language.model import Model
+    from forcopt.language.structure import Structure
 
 __all__ = ["fix", "relax", "remove", "unfix"]
 
 
-def remove(model: Model, things: Sequence[Any]) -> None:
+def remove(model: Structure, things: Sequence[Any]) -> None:
     """Take things out of a model, see `Model.remove`."""
     chosen: dict[int, Any] = {}
     listed = [one for thing in things for one in (thing if isinstance(thing, list | tuple) else (thing,))]
@@ -55,7 +55,7 @@ def remove(model: Model, things: Sequence[Any]) -> None:
         _discard(model, gone)
 
 
-def fix(model: Model, part: Expression, values: Any) -> None:
+def fix(model: Structure, part: Expression, values: Any) -> None:
     """Hold a part of a variable at values, see `Model.fix`."""
     if not isinstance(part, Expression):
         raise DeclarationError(f"fix needs a variable or a part of one, not {part!r}")
@@ -84,7 +84,7 @@ def fix(model: Model, part: Expression, values: Any) -> None:
         model._store.change(position, lower=low, upper=high)
 
 
-def unfix(model: Model, part: Expression) -> None:
+def unfix(model: Structure, part: Expression) -> None:
     """Give a part of a variable its declared bounds back, see `Model.unfix`."""
     if not isinstance(part, Expression):
         raise DeclarationError(f"unfix needs a variable or a part of one, not {part!r}")
@@ -101,7 +101,7 @@ def unfix(model: Model, part: Expression) -> None:
         model._store.change(position, **bounds)
 
 
-def relax(model: Model) -> Callable[[], None]:
+def relax(model: Structure) -> Callable[[], None]:
     """Make all variables continuous, see `Model.relax`."""
     for relation in model.needed_relations():
         atom = relation.atom if isinstance(relation, AtomRelation) else None
@@ -132,7 +132,7 @@ def _reads(expression: Expression, columns: Array) -> bool:
     return bool((used & columns).any())
 
 
-def _check_unused(model: Model, variables: Sequence[Variable]) -> None:
+def _check_unused(model: Structure, variables: Sequence[Variable]) -> None:
     """Check that no constraint, condition, needed atom or objective reads the variables."""
     if not variables:
         return
@@ -151,11 +151,11 @@ def _check_unused(model: Model, variables: Sequence[Variable]) -> None:
             raise DeclarationError(f"remove: {names} cannot go: {label} uses it; remove that first")
 
 
-def _result_name(model: Model, relation: AtomRelation | Product) -> str:
+def _result_name(model: Structure, relation: AtomRelation | Product) -> str:
     return model.block_of(int(relation.result_columns[0])).name
 
 
-def _discard(model: Model, variables: Sequence[Variable]) -> None:
+def _discard(model: Structure, variables: Sequence[Variable]) -> None:
     """Hold the columns of the variables, and of the atoms over them, at 0 for good."""
     removed = np.zeros(model.column_count, dtype=bool)
     removed[: len(model._removed)] = model._removed
@@ -175,7 +175,7 @@ def _discard(model: Model, variables: Sequence[Variable]) -> None:
     model._column_names = None
 
 
-def _by_block(model: Model, columns: Array) -> list[tuple[int, Array]]:
+def _by_block(model: Structure, columns: Array) -> list[tuple[int, Array]]:
     found: dict[int, list[int]] = {}
     for column in np.unique(columns).tolist():
         found.setdefault(model._store.position(column), []).append(column)

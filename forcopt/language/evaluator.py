@@ -14,13 +14,13 @@ from forcopt.language.expression import Expression
 from forcopt.language.relations import AtomRelation, Product
 
 if TYPE_CHECKING:
-    from forcopt.language.model import Model
+    from forcopt.language.structure import Structure
 
 __all__ = ["complete", "point", "read_values", "variable_values", "violations"]
 
 
 def read_values(
-    model: Model, values: Mapping[Any, Any], subject: str = "start", unknown: bool = True
+    model: Structure, values: Mapping[Any, Any], subject: str = "start", unknown: bool = True
 ) -> Array:
     """The values of all columns that are given, see `variable_values`, and of parameters; NaN elsewhere."""
     out = variable_values(model, values, subject, unknown)
@@ -31,7 +31,7 @@ def read_values(
 
 
 def variable_values(
-    model: Model, values: Mapping[Any, Any], subject: str = "start", unknown: bool = True
+    model: Structure, values: Mapping[Any, Any], subject: str = "start", unknown: bool = True
 ) -> Array:
     """The values of all columns that are given; NaN elsewhere, for parameters too.
 
@@ -78,13 +78,13 @@ def variable_values(
     return out
 
 
-def point(model: Model, values: Mapping[Any, Any]) -> Array:
+def point(model: Structure, values: Mapping[Any, Any]) -> Array:
     """Compute the values of all columns from the variables' values, see `Model.point`."""
     given = read_values(model, values, "a point", unknown=False)
     return complete(model, np.where(np.isnan(given), 0.0, given))
 
 
-def complete(model: Model, values: Array) -> Array:
+def complete(model: Structure, values: Array) -> Array:
     """Recompute the result columns of atoms and products, see `Model.complete`."""
     out = np.array(values, dtype=float)
     with np.errstate(invalid="ignore"):  # an infinite value of an atom may be multiplied by 0
@@ -98,7 +98,7 @@ def complete(model: Model, values: Array) -> Array:
     return out
 
 
-def violations(model: Model, values: Array) -> dict[str, float]:
+def violations(model: Structure, values: Array) -> dict[str, float]:
     """Compute by how much a completed point violates the model, see `Model.violations`."""
     found: dict[str, float] = {}
 

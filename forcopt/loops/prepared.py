@@ -13,7 +13,8 @@ from forcopt.backends.base import Backend, RawResult, Session, SolveOptions
 from forcopt.backends.conditioned import ScaledSession, open_session
 from forcopt.compile.parametric import ParametricProgram
 from forcopt.compile.program import Program, RowBlock
-from forcopt.language.model import Model, same_marks
+from forcopt.language.model import Model
+from forcopt.language.structure import same_marks
 
 __all__ = ["prepared"]
 
