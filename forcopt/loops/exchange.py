@@ -207,6 +207,11 @@ def read(path: str | Path) -> Model:
     path : str or Path
         A file that ends in ``.mps`` or ``.lp``, or in one of these and ``.gz``.
 
+    Returns
+    -------
+    Model
+        With the objective of the file, also if it is constant.
+
     Raises
     ------
     FileNotFoundError
