@@ -59,6 +59,18 @@ def stop_on_interrupt() -> Iterator[None]:
     """Let Ctrl-C end the runs of the body as a time limit does: each returns its best with a valid bound.
 
     A second Ctrl-C raises `KeyboardInterrupt` as usual. Outside of the main thread nothing changes.
+
+    Yields
+    ------
+    None
+        Nothing; the interruption is read by `interrupted`.
+
+    Examples
+    --------
+    >>> with stop_on_interrupt():
+    ...     signal.raise_signal(signal.SIGINT)
+    ...     Deadline(60.0).left
+    0.0
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -81,6 +93,11 @@ def stop_on_interrupt() -> Iterator[None]:
 def interrupted() -> bool:
     """Whether Ctrl-C asked the runs of the surrounding `stop_on_interrupt` to end.
 
+    Returns
+    -------
+    bool
+        False outside of `stop_on_interrupt`.
+
     Examples
     --------
     >>> with stop_on_interrupt():
@@ -92,12 +109,36 @@ def interrupted() -> bool:
 
 
 def watches_interrupts() -> bool:
-    """Whether a `stop_on_interrupt` is active, so that solvers have to look for Ctrl-C."""
+    """Whether a `stop_on_interrupt` is active, so that solvers have to look for Ctrl-C.
+
+    Returns
+    -------
+    bool
+        True in the body of `stop_on_interrupt` in the main thread.
+
+    Examples
+    --------
+    >>> watches_interrupts()
+    False
+    """
     return _Interruption.waiting
 
 
 def catch_interrupt() -> None:
-    """Take a Ctrl-C that a solver caught by itself: end the runs, or raise `KeyboardInterrupt`."""
+    """Take a Ctrl-C that a solver caught by itself: end the runs, or raise `KeyboardInterrupt`.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Outside of `stop_on_interrupt`.
+
+    Examples
+    --------
+    >>> with stop_on_interrupt():
+    ...     catch_interrupt()
+    ...     interrupted()
+    True
+    """
     if not _Interruption.waiting:
         raise KeyboardInterrupt
     _Interruption.asked = True

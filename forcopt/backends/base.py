@@ -156,6 +156,11 @@ class Session(ABC):
 
     The defaults change the program and translate it anew; a backend whose solver is incremental overrides
     them.
+
+    Parameters
+    ----------
+    program : Program
+        The program to hold.
     """
 
     last: Array | None = None

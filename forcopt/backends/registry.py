@@ -20,7 +20,23 @@ _FAMILIES: dict[str, tuple[Callable[[str], Backend], Callable[[], list[str]]]] =
 
 
 def register_backend(backend: Backend) -> Backend:
-    """Make a backend known under its name, replacing one of the same name."""
+    """Make a backend known under its name, replacing one of the same name.
+
+    Parameters
+    ----------
+    backend : Backend
+        Its ``name`` is the key.
+
+    Returns
+    -------
+    Backend
+        The same object, so that it can be used as a decorator of an instance.
+
+    Examples
+    --------
+    >>> register_backend(get_backend("highs")).name
+    'highs'
+    """
     _BACKENDS[backend.name] = backend
     return backend
 
@@ -47,7 +63,18 @@ def _load() -> None:
 
 
 def backends() -> dict[str, Backend]:
-    """All backends by name, ready to run or not."""
+    """All backends by name, ready to run or not.
+
+    Returns
+    -------
+    dict[str, Backend]
+        Name to backend, also those whose solver is not installed.
+
+    Examples
+    --------
+    >>> "highs" in backends()
+    True
+    """
     _load()
     return dict(_BACKENDS)
 
@@ -61,6 +88,16 @@ def families() -> dict[str, list[str]]:
 def get_backend(name: str) -> Backend:
     """Give the backend of that name, ready to run.
 
+    Parameters
+    ----------
+    name : str
+        A name of `backends`, or ``"pyomo:SOLVER"`` and the like for a family.
+
+    Returns
+    -------
+    Backend
+        Its solver is installed.
+
     Raises
     ------
     DeclarationError
@@ -69,6 +106,11 @@ def get_backend(name: str) -> Backend:
         If there is none, with the nearest name.
     NotInstalledError
         If it lacks something, with the command that installs it.
+
+    Examples
+    --------
+    >>> get_backend("highs").name
+    'highs'
     """
     _load()
     if not isinstance(name, str):

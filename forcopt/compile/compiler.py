@@ -49,6 +49,45 @@ def compile_model(
     """Rewrite `model` until only kinds that the backend takes are left, and fill its arrays.
 
     It takes the arguments of `compile_parametric` and substitutes the values of parameters.
+
+    Parameters
+    ----------
+    model : Model
+        With an objective or without.
+    capabilities : Capabilities
+        The kinds of rows and relations that the backend takes.
+    backend : str, default ""
+        The backend's name, for messages.
+    others : Callable[[], Mapping[str, Capabilities]], optional
+        The capabilities of other backends by name, for the message if no bridge leads to this one.
+    sorted_by : str, optional
+        The strategy for leximin stages; the objective's own by default.
+    only : Collection[Constraint or Condition], optional
+        The conditions to compile; all by default.
+    outward : bool, default False
+        Round derived bounds outwards, so that the program is a relaxation in exact arithmetic.
+
+    Returns
+    -------
+    Program
+        Arrays of rows, columns, cones and stages.
+
+    Raises
+    ------
+    UnsupportedError
+        If no chain of bridges leads to kinds that the backend takes.
+    UnboundedExpressionError
+        If a bridge needs bounds that the model does not have.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> from forcopt.backends import get_backend
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 2)
+    >>> m.minimize(fo.abs(x - 1).sum())
+    >>> compile_model(m, get_backend("highs").capabilities).rows.count
+    4
     """
     if not model.parameters:
         return _compile(model, capabilities, backend, others, sorted_by, only, outward)[0]

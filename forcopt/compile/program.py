@@ -41,7 +41,26 @@ def _excess(value: Array, lower: Array, upper: Array) -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowBlock:
-    """Linear rows ``lower <= A x <= upper``, A in compressed sparse rows (int32 indices)."""
+    """Linear rows ``lower <= A x <= upper``, A in compressed sparse rows (int32 indices).
+
+    Attributes
+    ----------
+    indptr : Array
+        Shape ``(n + 1,)``: the position of each row's first entry.
+    indices : Array
+        Shape ``(entries,)``: the column of each entry.
+    data : Array
+        Shape ``(entries,)``: the coefficients.
+    lower, upper : Array
+        Shape ``(n,)``; may be infinite.
+
+    Examples
+    --------
+    >>> indptr, indices = np.array([0, 2], np.int32), np.array([0, 1], np.int32)
+    >>> block = RowBlock(indptr, indices, np.array([1.0, 3.0]), np.zeros(1), np.ones(1))
+    >>> block.count, block.excess(np.array([1.0, 1.0])).tolist()
+    (1, [3.0])
+    """
 
     indptr: Array
     indices: Array
@@ -129,6 +148,12 @@ class StageCost:
 
     Attributes
     ----------
+    cost : Array
+        Shape ``(columns,)``.
+    offset : float
+        Added to the value.
+    maximize : bool
+        Whether the model maximises, so that signs are changed.
     quadratic : sp.csc_array, optional
         If any, adds ``x' Q x / 2`` (symmetric, positive semidefinite, CSC).
     rows : RowBlock, optional
@@ -215,7 +240,17 @@ class Cone:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndicatorRows:
-    """For each i: ``x[columns[i]] == active`` implies row i of `rows`."""
+    """For each i: ``x[columns[i]] == active`` implies row i of `rows`.
+
+    Attributes
+    ----------
+    columns : Array
+        Binary columns, shape ``(n,)``.
+    active : int
+        0 or 1.
+    rows : RowBlock
+        n rows.
+    """
 
     columns: Array
     active: int

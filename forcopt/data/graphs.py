@@ -25,10 +25,28 @@ def load_graph(path: str | Path) -> nx.Graph[Any]:
     neighbours of each node (the output of `networkx.adjacency_data`). Other keys of the file become
     attributes of the graph.
 
+    Parameters
+    ----------
+    path : str or Path
+        A JSON file.
+
+    Returns
+    -------
+    nx.Graph[Any]
+        With the attributes of the file on nodes, edges and the graph.
+
     Raises
     ------
     DeclarationError
         If the file is neither, or an edge names a node that is not listed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "path.json"
+    >>> _ = path.write_text('{"nodes": [{"id": 1}, {"id": 2}], "edges": [{"source": 1, "target": 2}]}')
+    >>> list(load_graph(path).edges)
+    [(1, 2)]
     """
     try:
         data = json.loads(Path(path).read_text())
@@ -138,6 +156,16 @@ def grid(rows: int, columns: int, population: Sequence[int] | int = 1) -> nx.Gra
     population : Sequence[int] | int, default 1
         Of all atoms, or of each.
 
+    Returns
+    -------
+    nx.Graph[Any]
+        Nodes with the attributes ``population``, ``x`` (column) and ``y`` (minus the row).
+
+    Raises
+    ------
+    DeclarationError
+        If a side is below 1, or the number of populations is not the number of nodes.
+
     Examples
     --------
     >>> g = grid(2, 3, population=[1, 2, 3, 4, 5, 6])
@@ -179,6 +207,16 @@ def delaunay(
         The share of edges to keep, as far as that leaves the graph 2-connected.
     population : tuple[int, int], default (20000, 34000)
         The range, inclusive, from which populations are drawn uniformly.
+
+    Returns
+    -------
+    nx.Graph[Any]
+        Nodes 0, 1, ... with the attributes ``population``, ``x`` and ``y``.
+
+    Raises
+    ------
+    DeclarationError
+        For fewer than 4 nodes.
 
     Examples
     --------

@@ -192,25 +192,49 @@ class EqualizedOdds(RateParity):
 
 
 class EqualOpportunity(RateParity):
-    """Equal true positive rates (Hardt, Price and Srebro 2016)."""
+    """Equal true positive rates (Hardt, Price and Srebro 2016).
+
+    Examples
+    --------
+    >>> [rate.name for rate in EqualOpportunity(0.05).rates]
+    ['true positive rate']
+    """
 
     rates: ClassVar[tuple[Rate, ...]] = (TRUE_POSITIVE,)
 
 
 class FalsePositiveParity(RateParity):
-    """Equal false positive rates (Jagielski et al. 2019, equation (4))."""
+    """Equal false positive rates (Jagielski et al. 2019, equation (4)).
+
+    Examples
+    --------
+    >>> [rate.name for rate in FalsePositiveParity(0.05).rates]
+    ['false positive rate']
+    """
 
     rates: ClassVar[tuple[Rate, ...]] = (FALSE_POSITIVE,)
 
 
 class DemographicParity(RateParity):
-    """Equal selection rates, whatever the labels."""
+    """Equal selection rates, whatever the labels.
+
+    Examples
+    --------
+    >>> DemographicParity(0.05) & ErrorParity(0.1)
+    AllOf(notions=(DemographicParity(tolerance=0.05), ErrorParity(tolerance=0.1)))
+    """
 
     rates: ClassVar[tuple[Rate, ...]] = (SELECTION,)
 
 
 class ErrorParity(RateParity):
-    """Equal error rates."""
+    """Equal error rates.
+
+    Examples
+    --------
+    >>> [rate.name for rate in ErrorParity(0.05).rates]
+    ['error rate']
+    """
 
     rates: ClassVar[tuple[Rate, ...]] = (ERROR,)
 
@@ -321,6 +345,11 @@ class PredictiveValues(Notion):
 
 class AllOf(Notion):
     """Several notions at once; made by ``&``.
+
+    Parameters
+    ----------
+    notions : tuple[Notion, ...]
+        At least one; nested ones are flattened.
 
     Examples
     --------

@@ -294,6 +294,11 @@ class ProportionalExposure(ExposureParity):
     References
     ----------
     Singh, Joachims (KDD 2018), section 4.2 (disparate treatment).
+
+    Examples
+    --------
+    >>> ProportionalExposure(0.1)
+    ProportionalExposure(tolerance=0.1, by=None)
     """
 
     _name: ClassVar[str] = "proportional exposure"
@@ -327,6 +332,11 @@ class SelectionParity(_OfGroups):
     References
     ----------
     Yang, Loftus, Stoyanovich (FORC 2021), section 3.
+
+    Examples
+    --------
+    >>> SelectionParity(0.1, at=10)
+    SelectionParity(tolerance=0.1, at=10, by=None)
     """
 
     tolerance: float = Field(default=0.0, ge=0.0, allow_inf_nan=False)
@@ -360,6 +370,11 @@ class PrefixQuotas(_OfGroups):
     ----------
     Celis, Straszak, Vishnoi (ICALP 2018). The default bounds are from Geyik, Ambler, Kenthapadi (KDD
     2019).
+
+    Examples
+    --------
+    >>> PrefixQuotas(least={"f": 0.4})
+    PrefixQuotas(least={'f': 0.4}, most=None, by=None)
     """
 
     least: Mapping[str, float] | None = None
@@ -427,6 +442,11 @@ class InGroupFairness(_OfGroups):
     References
     ----------
     Yang, Gkatzelis, Stoyanovich (IJCAI 2019), the measure IGF-Ratio.
+
+    Examples
+    --------
+    >>> InGroupFairness(0.9, by=("sex",))
+    InGroupFairness(ratio=0.9, by=('sex',))
     """
 
     groupwise: ClassVar[bool] = False
@@ -552,7 +572,13 @@ class CounterfactualOrder(RankingNotion):
 
 
 class AllRankingNotions(RankingNotion):
-    """Several notions at once; made by ``&``."""
+    """Several notions at once; made by ``&``.
+
+    Parameters
+    ----------
+    notions : tuple[RankingNotion, ...]
+        At least one; nested ones are flattened.
+    """
 
     notions: tuple[RankingNotion, ...] = Field(min_length=1)
 

@@ -35,6 +35,13 @@ class Rate:
     look at the prediction is linear in the predictor, so that it may be constrained (the moments of Agarwal
     et al. 2018); the others, such as precision, can be measured.
 
+    Attributes
+    ----------
+    name : str
+        In rows, metrics and tables.
+    event, given : Table
+        Shape ``(2, 2)``: 1 for the outcomes of the event and of the condition.
+
     Examples
     --------
     >>> POSITIVE_PREDICTIVE.is_linear, FALSE_POSITIVE.is_linear

@@ -121,12 +121,24 @@ class DemographicParityRatio(RateRatio):
 
 
 class EqualOpportunityRatio(RateRatio):
-    """True positive rates of all groups are at least `ratio` times the largest."""
+    """True positive rates of all groups are at least `ratio` times the largest.
+
+    Examples
+    --------
+    >>> [rate.name for rate in EqualOpportunityRatio(0.8).rates]
+    ['true positive rate']
+    """
 
     rates: ClassVar[tuple[Rate, ...]] = (TRUE_POSITIVE,)
 
 
 class EqualizedOddsRatio(RateRatio):
-    """False positive and true positive rates of all groups are at least `ratio` times the largest."""
+    """False positive and true positive rates of all groups are at least `ratio` times the largest.
+
+    Examples
+    --------
+    >>> [rate.name for rate in EqualizedOddsRatio(0.8).rates]
+    ['false positive rate', 'true positive rate']
+    """
 
     rates: ClassVar[tuple[Rate, ...]] = (FALSE_POSITIVE, TRUE_POSITIVE)

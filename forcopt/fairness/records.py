@@ -68,6 +68,18 @@ def read_groups(values: Any, names: Sequence[str] | None = None) -> tuple[Array,
 def read_binary(values: Any, subject: str) -> Array:
     """Read a column of 0 and 1, or of truth values, as int64 of shape ``(n,)``.
 
+    Parameters
+    ----------
+    values : Any
+        Numbers or truth values, shape ``(n,)``.
+    subject : str
+        The name of the column, for messages.
+
+    Returns
+    -------
+    Array
+        0 and 1, int64, shape ``(n,)``.
+
     Raises
     ------
     DeclarationError

@@ -68,6 +68,20 @@ class GameEnd:
 def checkpoints(rounds: int, first: int = 1, factor: float = 1.5) -> Iterator[int]:
     """The rounds after which the gap is measured: geometrically fewer as the game goes on.
 
+    Parameters
+    ----------
+    rounds : int
+        The last round of the game, at least 1.
+    first : int, default 1
+        The first round to measure.
+    factor : float, default 1.5
+        Above 1: the ratio of a measured round to the one before.
+
+    Yields
+    ------
+    int
+        Rounds in rising order; `rounds` is the last.
+
     Examples
     --------
     >>> list(checkpoints(20))

@@ -25,6 +25,11 @@ def cumsum(x: Operand, axis: int | None = None) -> Any:
     axis : int, optional
         All elements in C order by default.
 
+    Returns
+    -------
+    Expression or Array
+        The shape of `x`; flat without `axis`.
+
     Notes
     -----
     Element k holds the coefficients of k + 1 elements, so that n elements cost n (n + 1) / 2 coefficients. A
@@ -57,6 +62,21 @@ def _sums(x: Expression) -> Expression:
 def diag(x: Operand) -> Any:
     """The diagonal of a matrix, or the square matrix that has a vector as its diagonal; affine.
 
+    Parameters
+    ----------
+    x : Operand
+        A vector, shape ``(n,)``, or a matrix, shape ``(p, q)``.
+
+    Returns
+    -------
+    Expression or Array
+        Shape ``(n, n)`` for a vector, ``(min(p, q),)`` for a matrix.
+
+    Raises
+    ------
+    DeclarationError
+        For an expression that is neither a vector nor a matrix.
+
     Examples
     --------
     >>> import forcopt as fo
@@ -81,6 +101,21 @@ def diag(x: Operand) -> Any:
 
 def trace(x: Operand) -> Any:
     """The sum of the diagonal of a matrix; affine.
+
+    Parameters
+    ----------
+    x : Operand
+        A matrix, shape ``(p, q)``.
+
+    Returns
+    -------
+    Expression or Array
+        A scalar.
+
+    Raises
+    ------
+    DeclarationError
+        If `x` is not a matrix.
 
     Examples
     --------

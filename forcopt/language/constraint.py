@@ -339,6 +339,16 @@ def implies(condition: Expression, constraint: Constraint) -> Implication:
     constraint : Constraint
         Rows that then hold.
 
+    Returns
+    -------
+    Implication
+        A condition for `Model.subject_to`.
+
+    Raises
+    ------
+    DeclarationError
+        If `condition` is not binary or does not broadcast, or `constraint` is no constraint.
+
     Notes
     -----
     Backends without indicator rows need bounds on every variable of the constraint, see the bridge
@@ -376,6 +386,16 @@ def connected(graph: nx.Graph[Any], member: Expression) -> Connected:
         Undirected; its nodes in iteration order belong to the entries of `member`.
     member : Expression
         Binary expression of shape ``(number of nodes,)``; 1 for a chosen node.
+
+    Returns
+    -------
+    Connected
+        A condition for `Model.subject_to`.
+
+    Raises
+    ------
+    DeclarationError
+        If `member` is not binary or has another shape, or the graph is directed.
 
     Notes
     -----

@@ -18,6 +18,23 @@ __all__ = ["block", "concatenate", "stack"]
 def concatenate(parts: Iterable[Operand], axis: int = 0) -> Expression:
     """Join expressions (and arrays) along an axis that exists, as `numpy.concatenate`.
 
+    Parameters
+    ----------
+    parts : Iterable[Operand]
+        At least one is an expression; their shapes differ along `axis` only.
+    axis : int, default 0
+        An axis of the parts.
+
+    Returns
+    -------
+    Expression
+        The parts one after the other along `axis`.
+
+    Raises
+    ------
+    DeclarationError
+        If no part is an expression, or the shapes do not fit.
+
     Examples
     --------
     >>> import forcopt as fo
@@ -75,6 +92,23 @@ def _joined_gathers(exprs: Sequence[Expression], axis: int) -> Gather | None:
 def stack(parts: Iterable[Operand], axis: int = 0) -> Expression:
     """Join expressions of one shape along a new axis, as `numpy.stack`.
 
+    Parameters
+    ----------
+    parts : Iterable[Operand]
+        At least one is an expression; all have one shape.
+    axis : int, default 0
+        The position of the new axis in the result.
+
+    Returns
+    -------
+    Expression
+        One more axis than the parts have.
+
+    Raises
+    ------
+    DeclarationError
+        If the shapes differ, or no part is an expression.
+
     Examples
     --------
     >>> import forcopt as fo
@@ -96,6 +130,21 @@ def stack(parts: Iterable[Operand], axis: int = 0) -> Expression:
 
 def block(parts: Sequence[Sequence[Operand]]) -> Expression:
     """Join matrices (expressions and arrays) given as rows of blocks, as `numpy.block`.
+
+    Parameters
+    ----------
+    parts : Sequence[Sequence[Operand]]
+        Rows of matrices: equal heights in a row, equal total widths of the rows.
+
+    Returns
+    -------
+    Expression
+        Shape ``(sum of the heights, width of a row)``.
+
+    Raises
+    ------
+    DeclarationError
+        If no part is an expression, or the shapes do not fit.
 
     Examples
     --------

@@ -10,7 +10,7 @@ import numpy as np
 
 from forcopt.arrays import Array, as_numbers, broadcast_shapes
 from forcopt.errors import DeclarationError
-from forcopt.language.atoms import Atom, _along, _apply
+from forcopt.language.atom import Atom, apply_atom, reduced_axis_last
 from forcopt.language.constraint import Condition, Constraint, implies, require_binary
 from forcopt.language.expression import Expression
 from forcopt.language.joins import stack
@@ -35,7 +35,23 @@ ALL_OF = Atom("all_of", 0, (1,), lambda x, _: x.min(axis=-1), reduces=True, nonn
 
 
 def negation(b: Expression) -> Expression:
-    """``~b``: 1 where a binary expression is 0."""
+    """``~b``: 1 where a binary expression is 0.
+
+    Parameters
+    ----------
+    b : Expression
+        Binary, of any shape.
+
+    Returns
+    -------
+    Expression
+        The shape of `b`.
+
+    Raises
+    ------
+    DeclarationError
+        If `b` is not binary.
+    """
     require_binary(b, "the operand of ~")
     return 1 - b
 
@@ -74,6 +90,23 @@ def all_of(b: Expression, axis: int | None = None) -> Expression:
 
     Becomes ``d + 1`` rows for d elements, see the bridge ``all_of_rows``.
 
+    Parameters
+    ----------
+    b : Expression
+        Binary, of any shape.
+    axis : int, optional
+        All elements by default.
+
+    Returns
+    -------
+    Expression
+        A scalar, or the shape of `b` without `axis`.
+
+    Raises
+    ------
+    DeclarationError
+        If `b` is not binary or has no elements.
+
     Examples
     --------
     >>> import forcopt as fo
@@ -84,15 +117,32 @@ def all_of(b: Expression, axis: int | None = None) -> Expression:
     2.0
     """
     require_binary(b, "the argument of all_of")
-    along = _along(b, axis, "all_of")
+    along = reduced_axis_last(b, axis, "all_of")
     if along.shape[-1] == 0:
         raise DeclarationError("all_of no elements")
-    out: Expression = _apply(ALL_OF, along)
+    out: Expression = apply_atom(ALL_OF, along)
     return out
 
 
 def any_of(b: Expression, axis: int | None = None) -> Expression:
     """1 where any element (along an axis) of a binary expression is 1; a binary expression.
+
+    Parameters
+    ----------
+    b : Expression
+        Binary, of any shape.
+    axis : int, optional
+        All elements by default.
+
+    Returns
+    -------
+    Expression
+        A scalar, or the shape of `b` without `axis`.
+
+    Raises
+    ------
+    DeclarationError
+        If `b` is not binary or has no elements.
 
     Examples
     --------
@@ -111,6 +161,23 @@ def any_of(b: Expression, axis: int | None = None) -> Expression:
 def exactly(k: int, b: Expression) -> Constraint:
     """Require that k elements of a binary expression are 1.
 
+    Parameters
+    ----------
+    k : int
+        From 0 to the number of elements.
+    b : Expression
+        Binary, of any shape.
+
+    Returns
+    -------
+    Constraint
+        One row, for `Model.subject_to`.
+
+    Raises
+    ------
+    DeclarationError
+        If `b` is not binary or `k` is out of its range.
+
     Examples
     --------
     >>> import forcopt as fo
@@ -125,12 +192,68 @@ def exactly(k: int, b: Expression) -> Constraint:
 
 
 def at_most(k: int, b: Expression) -> Constraint:
-    """Require that at most k elements of a binary expression are 1; see `exactly`."""
+    """Require that at most k elements of a binary expression are 1; see `exactly`.
+
+    Parameters
+    ----------
+    k : int
+        From 0 to the number of elements.
+    b : Expression
+        Binary, of any shape.
+
+    Returns
+    -------
+    Constraint
+        One row, for `Model.subject_to`.
+
+    Raises
+    ------
+    DeclarationError
+        If `b` is not binary or `k` is out of its range.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> b = m.variable("b", 4, binary=True)
+    >>> _ = m.subject_to(fo.at_most(3, b))
+    >>> m.maximize(b.sum())
+    >>> m.solve().objective
+    3.0
+    """
     return _count(k, b, "at_most") <= k
 
 
 def at_least(k: int, b: Expression) -> Constraint:
-    """Require that at least k elements of a binary expression are 1; see `exactly`."""
+    """Require that at least k elements of a binary expression are 1; see `exactly`.
+
+    Parameters
+    ----------
+    k : int
+        From 0 to the number of elements.
+    b : Expression
+        Binary, of any shape.
+
+    Returns
+    -------
+    Constraint
+        One row, for `Model.subject_to`.
+
+    Raises
+    ------
+    DeclarationError
+        If `b` is not binary or `k` is out of its range.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> b = m.variable("b", 4, binary=True)
+    >>> _ = m.subject_to(fo.at_least(3, b))
+    >>> m.minimize(b.sum())
+    >>> m.solve().objective
+    3.0
+    """
     return _count(k, b, "at_least") >= k
 
 
@@ -259,6 +382,16 @@ def either(*alternatives: Constraint | Sequence[Constraint], elementwise: bool =
         Two or more; of a list or a tuple all constraints hold together.
     elementwise : bool, default False
         Whether each element of the constraints, which then broadcast to one shape, chooses for itself.
+
+    Returns
+    -------
+    Disjunction
+        A condition for `Model.subject_to`.
+
+    Raises
+    ------
+    DeclarationError
+        For fewer than two alternatives, an empty one, or one that is not a constraint.
 
     Notes
     -----

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
-from forcopt.language.atoms import Atom, _apply
+from forcopt.language.atom import Atom, apply_atom
 from forcopt.language.constraint import Condition
 from forcopt.language.expression import Expression
 from forcopt.language.joins import block
@@ -184,6 +184,11 @@ def lambda_max(matrix: Operand) -> Any:
     matrix : Operand
         Symmetric and affine, shape ``(..., n, n)``; one value for each matrix.
 
+    Returns
+    -------
+    Expression or Array
+        Shape ``(...)``.
+
     Raises
     ------
     DeclarationError
@@ -204,12 +209,34 @@ def lambda_max(matrix: Operand) -> Any:
     >>> round(m.solve().objective, 5)
     2.0
     """
-    return _apply(LAMBDA_MAX, _flat(_symmetric(matrix, "lambda_max")), label="lambda_max")
+    return apply_atom(LAMBDA_MAX, _flat(_symmetric(matrix, "lambda_max")), label="lambda_max")
 
 
 def lambda_min(matrix: Operand) -> Any:
-    """The least eigenvalue of a symmetric matrix; concave. See `lambda_max`."""
-    return -_apply(LAMBDA_MAX, _flat(-1.0 * _symmetric(matrix, "lambda_min")), label="lambda_min")
+    """The least eigenvalue of a symmetric matrix; concave. See `lambda_max`.
+
+    Parameters
+    ----------
+    matrix : Operand
+        Symmetric and affine, shape ``(..., n, n)``; one value for each matrix.
+
+    Returns
+    -------
+    Expression or Array
+        Shape ``(...)``.
+
+    Raises
+    ------
+    DeclarationError
+        If it is not symmetric.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> float(fo.lambda_min([[2, 1], [1, 2]]).round(6))
+    1.0
+    """
+    return -apply_atom(LAMBDA_MAX, _flat(-1.0 * _symmetric(matrix, "lambda_min")), label="lambda_min")
 
 
 def nuclear_norm(matrix: Operand) -> Any:
@@ -219,6 +246,11 @@ def nuclear_norm(matrix: Operand) -> Any:
     ----------
     matrix : Operand
         Affine, shape ``(..., p, q)``; one value for each matrix.
+
+    Returns
+    -------
+    Expression or Array
+        Shape ``(...)``.
 
     Notes
     -----
@@ -238,7 +270,7 @@ def nuclear_norm(matrix: Operand) -> Any:
     data = _operand(matrix)
     if data.ndim < 2 or 0 in data.shape:
         raise DeclarationError(f"nuclear_norm takes a matrix, not shape {data.shape}")
-    return _apply(NUCLEAR_NORM, _flat(data), parameter=data.shape[-2:], label="nuclear_norm")
+    return apply_atom(NUCLEAR_NORM, _flat(data), parameter=data.shape[-2:], label="nuclear_norm")
 
 
 def log_det(matrix: Operand) -> Any:
@@ -248,6 +280,11 @@ def log_det(matrix: Operand) -> Any:
     ----------
     matrix : Operand
         Symmetric and affine, shape ``(..., n, n)``; one value for each matrix.
+
+    Returns
+    -------
+    Expression or Array
+        Shape ``(...)``.
 
     Raises
     ------
@@ -274,7 +311,7 @@ def log_det(matrix: Operand) -> Any:
     >>> m.solve()[x].round(3).tolist()
     [2.0, 2.0]
     """
-    return _apply(LOG_DET, _flat(_symmetric(matrix, "log_det")), label="log_det")
+    return apply_atom(LOG_DET, _flat(_symmetric(matrix, "log_det")), label="log_det")
 
 
 def asymmetric_entries(matrices: Expression) -> tuple[Array, Array, Array]:

@@ -107,12 +107,58 @@ def _scalar(expression: Expression, verb: str) -> Expression:
 
 
 def minimize(expression: Expression) -> Objective:
-    """Make `expression`, a convex scalar, as small as possible."""
+    """Make `expression`, a convex scalar, as small as possible.
+
+    Parameters
+    ----------
+    expression : Expression
+        Convex, with one element.
+
+    Returns
+    -------
+    Objective
+        One stage.
+
+    Raises
+    ------
+    DeclarationError
+        If it is not an expression with one element.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> x = fo.Model().variable("x")
+    >>> fo.minimize(2 * x).kind
+    'minimize'
+    """
     return Objective((Stage(_scalar(expression, "minimize"), False),), "minimize")
 
 
 def maximize(expression: Expression) -> Objective:
-    """Make `expression`, a concave scalar, as large as possible."""
+    """Make `expression`, a concave scalar, as large as possible.
+
+    Parameters
+    ----------
+    expression : Expression
+        Concave, with one element.
+
+    Returns
+    -------
+    Objective
+        One stage.
+
+    Raises
+    ------
+    DeclarationError
+        If it is not an expression with one element.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> x = fo.Model().variable("x")
+    >>> fo.maximize(2 * x).kind
+    'maximize'
+    """
     return Objective((Stage(_scalar(expression, "maximize"), True),), "maximize")
 
 
@@ -125,6 +171,16 @@ def lexicographic(objectives: Iterable[Objective], tolerance: float = 1e-7) -> O
         Made by `minimize`, `maximize`, `leximin`, ...; at least one.
     tolerance : float, default 1e-07
         See `Objective`.
+
+    Returns
+    -------
+    Objective
+        The stages of all objectives, in order.
+
+    Raises
+    ------
+    DeclarationError
+        If there is no objective, or a part is not one.
 
     Examples
     --------
@@ -182,6 +238,18 @@ def leximin(
         ones give away. A stage that fails on rounding all the same is solved again with 1e-10 more, then ten
         times as much, and so on; the solution's message then reports it.
 
+    Returns
+    -------
+    Objective
+        One stage of all utilities.
+
+    Raises
+    ------
+    DeclarationError
+        For an unknown method, outcomes without ``"ordered-values"``, or no utilities.
+    CurvatureError
+        If a utility is not concave.
+
     Examples
     --------
     >>> import forcopt as fo
@@ -203,7 +271,41 @@ def leximax(
     outcomes: Any = None,
     tolerance: float = 0.0,
 ) -> Objective:
-    """Make the largest loss as small as possible, then the second largest, and so on; see `leximin`."""
+    """Make the largest loss as small as possible, then the second largest, and so on; see `leximin`.
+
+    Parameters
+    ----------
+    losses : Expression
+        Convex; any shape.
+    method : SortedMethod, optional
+        See `leximin`.
+    outcomes : Any, optional
+        For ``"ordered-values"``, all values that a loss can take.
+    tolerance : float, default 0.0
+        See `leximin`.
+
+    Returns
+    -------
+    Objective
+        One stage of all losses.
+
+    Raises
+    ------
+    DeclarationError
+        For an unknown method, outcomes without ``"ordered-values"``, or no losses.
+    CurvatureError
+        If a loss is not convex.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", shape=3, lower=0)
+    >>> _ = m.subject_to(x[0] >= 3, x.sum() >= 7)
+    >>> m.leximax(x)
+    >>> m.solve()[x].round(6).tolist()
+    [3.0, 2.0, 2.0]
+    """
     return _sorted(losses, False, "leximax", method, outcomes, tolerance)
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
-from forcopt.language.atoms import Atom, _elementwise, maximum, minimum
+from forcopt.language.atom import Atom, apply_elementwise
+from forcopt.language.atoms import maximum, minimum
 from forcopt.language.operands import Operand
 
 __all__ = ["PIECEWISE_LINEAR", "piecewise_linear"]
@@ -51,6 +52,11 @@ def piecewise_linear(x: Operand, points: Operand, values: Operand, *, binaries: 
         Whether to write it with binaries, which any constraint or objective may then use. By default only for
         a function that is neither convex nor concave; a convex one becomes ``k - 1`` rows for each element.
 
+    Returns
+    -------
+    Expression or Array
+        The shape of `x`.
+
     Raises
     ------
     DeclarationError
@@ -91,7 +97,7 @@ def piecewise_linear(x: Operand, points: Operand, values: Operand, *, binaries: 
     if binaries or not (convex or concave):
         if binaries is False:
             raise DeclarationError("piecewise_linear: a function neither convex nor concave needs binaries")
-        return _elementwise(PIECEWISE_LINEAR, x, parameter=(at, height))
+        return apply_elementwise(PIECEWISE_LINEAR, x, parameter=(at, height))
     from forcopt.language.expression import Expression
 
     if not isinstance(x, Expression):

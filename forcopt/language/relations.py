@@ -13,7 +13,7 @@ from forcopt.language.expression import Expression
 from forcopt.language.terms import Gather
 
 if TYPE_CHECKING:
-    from forcopt.language.atoms import Atom
+    from forcopt.language.atom import Atom
 
 __all__ = [
     "AtomRelation",

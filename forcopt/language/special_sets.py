@@ -130,6 +130,16 @@ def semicontinuous(x: Expression, lower: Any, upper: Any = np.inf) -> Semicontin
     lower, upper : Any
         Numbers that broadcast to the shape. Where one is infinite, the bounds of the variables limit it.
 
+    Returns
+    -------
+    Semicontinuous
+        A condition for `Model.subject_to`.
+
+    Raises
+    ------
+    DeclarationError
+        If the bounds do not broadcast, or a lower one exceeds its upper one.
+
     Examples
     --------
     A machine stands still or makes at least 5.
@@ -159,6 +169,21 @@ def semicontinuous(x: Expression, lower: Any, upper: Any = np.inf) -> Semicontin
 def sos1(x: Expression) -> SpecialOrderedSet:
     """Require at most one element along the last axis to differ from 0.
 
+    Parameters
+    ----------
+    x : Expression
+        Shape ``(..., d)``: one set for each row of d elements.
+
+    Returns
+    -------
+    SpecialOrderedSet
+        A condition for `Model.subject_to`.
+
+    Raises
+    ------
+    DeclarationError
+        If `x` is a scalar or not an expression.
+
     Examples
     --------
     >>> import forcopt as fo
@@ -174,6 +199,21 @@ def sos1(x: Expression) -> SpecialOrderedSet:
 
 def sos2(x: Expression) -> SpecialOrderedSet:
     """Require at most two elements along the last axis, which must be neighbours, to differ from 0.
+
+    Parameters
+    ----------
+    x : Expression
+        Shape ``(..., d)``: one set for each row of d elements.
+
+    Returns
+    -------
+    SpecialOrderedSet
+        A condition for `Model.subject_to`.
+
+    Raises
+    ------
+    DeclarationError
+        If `x` is a scalar or not an expression.
 
     Examples
     --------
@@ -201,6 +241,16 @@ def all_different(x: Expression) -> AllDifferent:
     ----------
     x : Expression
         Integral and bounded; any shape.
+
+    Returns
+    -------
+    AllDifferent
+        A condition for `Model.subject_to`.
+
+    Raises
+    ------
+    DeclarationError
+        If `x` can take values between the integers.
 
     Examples
     --------

@@ -68,7 +68,20 @@ class Halfspaces(Hypotheses):
 
 @dataclass(frozen=True, eq=False)
 class Halfspace:
-    """Predicts 1 where ``normal . x + offset >= 0``; `normal` has shape ``(d,)``."""
+    """Predicts 1 where ``normal . x + offset >= 0``; `normal` has shape ``(d,)``.
+
+    Attributes
+    ----------
+    normal : Array
+        Shape ``(d,)``.
+    offset : float
+        Added to the product with `normal`.
+
+    Examples
+    --------
+    >>> Halfspace(np.array([1.0, -1.0]), 0.5).predict([[0, 0], [0, 1]]).tolist()
+    [1, 0]
+    """
 
     normal: Array
     offset: float

@@ -31,7 +31,18 @@ class Classifier(Protocol):
 
 @dataclass(frozen=True)
 class Constant:
-    """Predicts the same for everybody."""
+    """Predicts the same for everybody.
+
+    Attributes
+    ----------
+    label : int
+        0 or 1.
+
+    Examples
+    --------
+    >>> Constant(1).predict([[0.5], [2.0]]).tolist()
+    [1, 1]
+    """
 
     label: int
 

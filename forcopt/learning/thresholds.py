@@ -53,7 +53,22 @@ class Thresholds(Hypotheses):
 
 @dataclass(frozen=True)
 class Threshold:
-    """Predicts 1 where ``x[column] >= cut``, or where it is less."""
+    """Predicts 1 where ``x[column] >= cut``, or where it is less.
+
+    Attributes
+    ----------
+    column : int
+        The column of X, from 0.
+    cut : float
+        In the unit of the column.
+    above : bool
+        True to predict 1 from `cut` on, False to predict 1 below it.
+
+    Examples
+    --------
+    >>> Threshold(0, 2.0, True).predict([[1], [2]]).tolist()
+    [0, 1]
+    """
 
     column: int
     cut: float

@@ -22,9 +22,9 @@ from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.program import Program
 from forcopt.errors import BackendError, DeclarationError, UnsupportedError
-from forcopt.language.atoms import quad_form
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
+from forcopt.language.quad_form import quad_form
 from forcopt.language.relations import ParameterProduct
 from forcopt.language.terms import Gather
 
@@ -206,6 +206,11 @@ def read(path: str | Path) -> Model:
     ----------
     path : str or Path
         A file that ends in ``.mps`` or ``.lp``, or in one of these and ``.gz``.
+
+    Returns
+    -------
+    Model
+        With the objective of the file, also if it is constant.
 
     Raises
     ------

@@ -72,6 +72,15 @@ class ModelSolution:
         The solver's own.
     trace : list[Improvement], optional
         Objective and bound over time.
+    row_dual, reduced_costs : Array, optional
+        Multipliers of the program's rows and columns, for linear programs; read them by `dual` and
+        `reduced_cost`.
+    cone_duals : tuple[Array, ...], optional
+        Multipliers of the program's cones, in its order; read them by `dual` and `cone_dual`.
+    points : tuple[Array, ...], optional
+        The points of the pool, best first; read them by `pool`.
+    solved : Solved, optional
+        The compiled program and its options, for certificates and ranging.
     """
 
     model: Model

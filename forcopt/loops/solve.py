@@ -80,6 +80,11 @@ def solve_model(
     options : Mapping[str, Any], optional
         Options of the solver by its own names.
 
+    Returns
+    -------
+    ModelSolution
+        Status, values, objective, bound, multipliers and message.
+
     Raises
     ------
     UnknownNameError, NotInstalledError
@@ -88,6 +93,15 @@ def solve_model(
         If the backend cannot take the model.
     BackendError
         If the solver crashes, or claims a point that violates the model.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", lower=2)
+    >>> m.minimize(3 * x)
+    >>> solve_model(m, "highs").objective
+    6.0
     """
     deadline = Deadline(time_limit)
     backend = default_backend(model) if backend is None else backend

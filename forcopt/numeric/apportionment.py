@@ -179,6 +179,22 @@ def apportion_by_heap(
     The parameters, result and errors are those of `apportion`, which gives the same result faster.
     O((k + seats) log k) comparisons of fractions.
 
+    Parameters
+    ----------
+    populations : array_like
+        Positive, shape ``(k,)``.
+    seats : int
+        To hand out.
+    method : DivisorMethod, default "hill"
+        See `apportion`.
+    minimum, maximum : array_like, optional
+        Seats of each party, at least and at most.
+
+    Returns
+    -------
+    Apportionment
+        As of `apportion`.
+
     Examples
     --------
     >>> apportion_by_heap([9061, 7179, 5259, 3319, 1182], 26, "hill").seats.tolist()

@@ -84,6 +84,13 @@ def systematic_rounding(marginals: Any, rng: np.random.Generator) -> Array:
 
     The parameters and errors are those of `dependent_rounding`.
 
+    Parameters
+    ----------
+    marginals : array_like
+        From 0 to 1, shape ``(n,)``.
+    rng : numpy.random.Generator
+        Of the one draw.
+
     Returns
     -------
     Array

@@ -212,6 +212,29 @@ def composed_epsilon(epsilon: float, mechanisms: int, delta: float) -> float:
     This is the optimal composition of Kairouz, Oh and Viswanath (2015). No mechanism loses more than
     randomized response with the same epsilon, whose losses are binomial.
 
+    Parameters
+    ----------
+    epsilon : float
+        The loss of each mechanism, above 0.
+    mechanisms : int
+        How many, at least 1.
+    delta : float
+        From 0 to below 1.
+
+    Returns
+    -------
+    float
+        At most ``mechanisms * epsilon``.
+
+    Raises
+    ------
+    DeclarationError
+        For a number out of its range.
+
+    References
+    ----------
+    P. Kairouz, S. Oh and P. Viswanath, "The composition theorem for differential privacy", ICML (2015).
+
     Examples
     --------
     >>> round(composed_epsilon(0.01, 100, delta=1e-6), 4), composed_epsilon(0.01, 100, delta=0.0)

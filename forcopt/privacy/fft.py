@@ -26,7 +26,18 @@ CEILING = 600.0
 
 
 class Bracket(NamedTuple):
-    """A certified interval that holds delta."""
+    """A certified interval that holds delta.
+
+    Attributes
+    ----------
+    lower, upper : float
+        From 0 to 1.
+
+    Examples
+    --------
+    >>> Bracket(0.25, 0.5).upper
+    0.5
+    """
 
     lower: float
     upper: float

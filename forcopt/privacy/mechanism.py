@@ -85,6 +85,13 @@ class Mechanism(Channel):
 class PostProcessed(Mechanism):
     """A channel followed by a function: the profile stays, the data are not looked at again.
 
+    Parameters
+    ----------
+    channel : Channel
+        Its release is the argument of `then`.
+    then : Callable[[Any], Any]
+        Does not read the data.
+
     Examples
     --------
     >>> from forcopt.privacy import Laplace, Simulated
@@ -120,6 +127,11 @@ class PostProcessed(Mechanism):
 
 class Both(Mechanism):
     """Several mechanisms on the same data; their profiles compose.
+
+    Parameters
+    ----------
+    parts : tuple[Mechanism, ...]
+        At least one.
 
     Examples
     --------

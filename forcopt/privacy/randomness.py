@@ -85,6 +85,18 @@ def randomness(rng: Any = None, seed: Any = None) -> Randomness:
 
     A method of a problem takes `seed`, as all methods do; no seed is `Secure`, any other is `Simulated`.
 
+    Parameters
+    ----------
+    rng : Secure or Simulated, optional
+        The source.
+    seed : int or numpy.random.Generator, optional
+        Of a simulation.
+
+    Returns
+    -------
+    Randomness
+        `Secure` if neither is given.
+
     Raises
     ------
     DeclarationError

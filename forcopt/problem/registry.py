@@ -48,6 +48,11 @@ def examples() -> dict[str, Path]:
     -------
     dict[str, Path]
         Name, such as ``postprocessing/compas``, to file.
+
+    Examples
+    --------
+    >>> "postprocessing/compas" in examples()
+    True
     """
     found: dict[str, Path] = {}
     for cls in problem_classes().values():

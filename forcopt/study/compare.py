@@ -87,6 +87,11 @@ def compare(
         seed and repeat) is not run again, failures included; the row holds the versions of its making.
         Missing backends and runs that an executor lost are tried again.
 
+    Returns
+    -------
+    Comparison
+        One row for each run.
+
     Raises
     ------
     UnknownNameError

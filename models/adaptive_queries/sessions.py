@@ -435,6 +435,20 @@ def sign_votes(population: Population) -> Analyst:
 
     The vote weighs columns by the signs of their answers, minus one half. A block with c columns takes c
     queries; rows must be bits. On plain sample means the vote overfits: Freedman's paradox.
+
+    Parameters
+    ----------
+    population : Population
+        Each block's rows are bits, shape ``(rows, c)``.
+
+    Returns
+    -------
+    Analyst
+        A function from the history of queries and answers to the next query, or None at the end.
+
+    References
+    ----------
+    D. A. Freedman, "A note on screening regression equations", The American Statistician 37 (1983).
     """
     columns = [rows.shape[1] for rows in population.rows]
 
@@ -459,6 +473,20 @@ def best_so_far(population: Population, queries: int, seed: int = 0) -> Analyst:
     """Change a set of rows at random, and keep the change if the answer grew beyond the set's size.
 
     Asks `queries` queries of each block.
+
+    Parameters
+    ----------
+    population : Population
+        Its rows are what the queries select.
+    queries : int
+        For each block.
+    seed : int, default 0
+        Of the changes.
+
+    Returns
+    -------
+    Analyst
+        A function from the history of queries and answers to the next query, or None at the end.
     """
     rng = np.random.default_rng(seed)
     best: dict[int, tuple[float, Array]] = {}
@@ -498,6 +526,11 @@ def membership(population: Population, records: int, queries: int, digits: int =
         Asked of each block; the last one is for the rows that were found.
     digits : int, default 40
         Rows that one query asks about; a float has 53 binary digits.
+
+    Returns
+    -------
+    Analyst
+        A function from the history of queries and answers to the next query, or None at the end.
     """
     values = 0.5 ** np.arange(1, digits + 1)
 
@@ -533,6 +566,11 @@ def across_blocks(population: Population, records: int) -> Analyst:
         From a real table: see `Population.blockwise`.
     records : int
         The size n of the sample.
+
+    Returns
+    -------
+    Analyst
+        A function from the history of queries and answers to the next query, or None at the end.
     """
     if population.table is None:
         raise DeclarationError("the population has no table; see Population.blockwise")

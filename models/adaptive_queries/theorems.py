@@ -195,6 +195,11 @@ def combine_labels(answers: Any, counts: Any, *, share: float | None = None) -> 
     share : float, optional
         The probability of class 0 in the population, if it is known.
 
+    Returns
+    -------
+    float
+        The answer on the whole sample; with `share`, the estimate for the population.
+
     Raises
     ------
     DeclarationError

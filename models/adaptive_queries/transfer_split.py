@@ -20,7 +20,13 @@ __all__ = ["Split", "TransferSplit", "best_split", "closed_form", "cone"]
 
 @dataclass(frozen=True)
 class Split:
-    """The constants c and d of the transfer theorem."""
+    """The constants c and d of the transfer theorem.
+
+    Attributes
+    ----------
+    c, d : float
+        Above 0, with a sum below the error.
+    """
 
     c: float
     d: float

@@ -170,6 +170,12 @@ def constancy_radii(
     -------
     array, shape (n,)
         Infinite if there is one label only. At least half the adaptive radius for the atoms themselves.
+
+    Examples
+    --------
+    >>> nn = NearestNeighbour(points=[[0.0], [2.0]], labels=[0, 1])
+    >>> constancy_radii(nn, np.array([[0.0], [1.5]]), np.array([0, 1])).round(6).tolist()
+    [1.0, 0.5]
     """
     limit = np.broadcast_to(at_most, (len(points),))
     clock = deadline or Deadline()

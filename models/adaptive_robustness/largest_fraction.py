@@ -46,6 +46,11 @@ def largest_fraction(
     backend : str, optional
         Clarabel for ``"l2"`` (a second-order cone program), HiGHS for ``"linf"`` (linear) by default.
 
+    Returns
+    -------
+    LargestFraction
+        The fraction, the halfspace, and the atoms at which it is tight.
+
     Raises
     ------
     DeclarationError

@@ -19,7 +19,18 @@ __all__ = ["DPHypothesisTest", "DPTest"]
 
 @dataclass(frozen=True, eq=False)
 class DPTest:
-    """Answers "the first law" with a probability that depends on the count, shape ``(K + 1,)``."""
+    """Answers "the first law" with a probability that depends on the count, shape ``(K + 1,)``.
+
+    Attributes
+    ----------
+    acceptance : Array
+        Shape ``(K + 1,)``: the probability of the answer for each count from 0 to K.
+
+    Examples
+    --------
+    >>> DPTest(np.array([0.0, 0.5, 1.0]))
+    DPTest([0.  0.5 1. ])
+    """
 
     acceptance: Array
 

@@ -26,7 +26,7 @@ from forcopt.fairness import (
     Notion,
     PredictiveValues,
 )
-from forcopt.language.atoms import quad_form
+from forcopt.language.quad_form import quad_form
 from forcopt.models.calibrated_errors.cutoffs import MARGIN, Cutoffs
 from forcopt.models.calibrated_errors.decision import ROUNDING, CalibratedScores, ScoreKernel
 from forcopt.models.calibrated_errors.region import (

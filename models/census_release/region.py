@@ -37,6 +37,11 @@ def noise_variances(
     noise : Literal["laplace", "geometric", "gaussian"], default "laplace"
         For epsilon.
 
+    Returns
+    -------
+    Array
+        Shape ``(levels,)``.
+
     Raises
     ------
     DeclarationError

@@ -27,6 +27,17 @@ def bin_packing(values: Sequence[int], bins: int) -> Districting:
     bins : int
         How many; the values must sum to a multiple.
 
+    Returns
+    -------
+    Districting
+        With a tolerance of 0.
+
+    Raises
+    ------
+    DeclarationError
+        For fewer than two values, values that are not positive integers, or a sum that is not a multiple of
+        `bins`.
+
     Examples
     --------
     >>> bin_packing([2, 1, 1], 2).count().total

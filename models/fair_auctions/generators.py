@@ -31,6 +31,11 @@ def random_auction(
     fields : Any
         Of the problem.
 
+    Returns
+    -------
+    FairAuction
+        Values of shape ``(users, ads)``.
+
     Examples
     --------
     >>> p = random_auction(3, 2, 1, seed=0)
@@ -66,6 +71,11 @@ def random_segments(
         An int or a generator.
     fields : Any
         Of the problem.
+
+    Returns
+    -------
+    FairAuction
+        Values of shape ``(users, ads)``.
 
     Examples
     --------

@@ -43,6 +43,18 @@ def highest_bid(values: Any, slots: int) -> Array:
 def uniform(values: Any, slots: int) -> Array:
     """Every ad has every slot with probability 1 / n.
 
+    Parameters
+    ----------
+    values : Any
+        Shape ``(n,)``, or ``(T, n)`` for T users.
+    slots : int
+        k, at most n.
+
+    Returns
+    -------
+    Array
+        Probabilities, shape ``(T, n, k)``.
+
     Examples
     --------
     >>> uniform([3, 1], 1)[0].tolist()
@@ -95,6 +107,11 @@ def best_welfare(values: Array, slots: Array) -> Array:
         Effective values, shape ``(T, n)``.
     slots : Array
         Slot factors that do not rise, shape ``(k,)`` with ``k <= n``.
+
+    Returns
+    -------
+    Array
+        Shape ``(T,)``, in the unit of the values.
 
     Examples
     --------

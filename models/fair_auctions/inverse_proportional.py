@@ -100,6 +100,21 @@ def _printed(ranked: Array, positive: Array, h: int, ell: float) -> Array:
 def inverse_proportional_guarantee(ell: float) -> float:
     """The share of the largest welfare that the rule keeps whatever the values are (Theorem 12).
 
+    Parameters
+    ----------
+    ell : float
+        The exponent of the rule, above 0.
+
+    Returns
+    -------
+    float
+        Strictly between 0 and 1.
+
+    Raises
+    ------
+    DeclarationError
+        For an exponent that is not positive and finite.
+
     Examples
     --------
     >>> inverse_proportional_guarantee(1.0), round(inverse_proportional_guarantee(2.0), 6)

@@ -116,6 +116,11 @@ def audit(
         ``"normal"`` intervals by the delta method, right for many records; ``"hoeffding"`` ones for any
         number of independent records, wider.
 
+    Returns
+    -------
+    Audit
+        The rates of the true groups with intervals, and their disparities.
+
     Raises
     ------
     DeclarationError

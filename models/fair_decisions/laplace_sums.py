@@ -125,6 +125,11 @@ def laplace_sum_quantile(tail: float, scales: Any) -> float:
     scales : array_like
         As for `laplace_sum_tail`.
 
+    Returns
+    -------
+    float
+        In the unit of the scales; above 0.
+
     Examples
     --------
     >>> round(laplace_sum_quantile(0.05, [2.0]), 6)  # 2 log(10)

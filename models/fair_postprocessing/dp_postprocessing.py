@@ -70,6 +70,18 @@ def privacy_cost(problem: FairPostprocessing, beta: float = 0.05) -> PrivacyCost
     bound is computed from that, and may be published; without, from the counts, and is as private as they
     are.
 
+    Parameters
+    ----------
+    problem : FairPostprocessing
+        With a `privacy` budget.
+    beta : float, default 0.05
+        The probability of failure, strictly between 0 and 1.
+
+    Returns
+    -------
+    PrivacyCost
+        The excess error and the excess disparity of each rate.
+
     Examples
     --------
     >>> from forcopt.fairness import EqualizedOdds

@@ -22,6 +22,18 @@ def moving_company(n: int = 2000, seed: int | np.random.Generator | None = None)
     37 % are women (G = F) and, independently, 37 % Black (R = B). Strength depends on sex, the score on
     strength and directly on both: ``Y = .8 X + .2 D`` with a draw D of laws that depend on sex and race.
 
+    Parameters
+    ----------
+    n : int, default 2000
+        The number of applicants.
+    seed : int or numpy.random.Generator, optional
+        Of the draws.
+
+    Returns
+    -------
+    DataFrame
+        Columns G, R, X and Y.
+
     References
     ----------
     Yang, Loftus, Stoyanovich (FORC 2021), section 4.1; noise as in the authors' published archive.
@@ -72,6 +84,11 @@ def random_ranking(
         The demands.
     fields : Any
         Other fields of the problem.
+
+    Returns
+    -------
+    FairRanking
+        With n candidates.
 
     Examples
     --------

@@ -41,6 +41,11 @@ def utility_loss(
     offset : float or "min", optional
         Added to all scores; ``"min"`` makes the smallest 0.
 
+    Returns
+    -------
+    float
+        At most 1; 0 for the ideal ranking.
+
     Raises
     ------
     DeclarationError
@@ -68,6 +73,18 @@ def utility_loss(
 def average_precision(order: Any, ideal: Any, k: int) -> float:
     """How well the first k agree with the ideal's, AP_k: the mean of prefix overlaps at common members.
 
+    Parameters
+    ----------
+    order, ideal : array_like
+        Rankings, best first, of at least k positions.
+    k : int
+        The number of positions that count.
+
+    Returns
+    -------
+    float
+        From 0 to 1; 1 if the first k agree in order.
+
     References
     ----------
     Yang, Loftus, Stoyanovich (FORC 2021), section 3; the precision at i compares the first i of both.
@@ -93,6 +110,20 @@ def _counts(both: Array, k: int) -> Array:
 def selection_rates(order: Any, groups: Sequence[Any], k: int) -> dict[str, float]:
     """Each group's share of the first k, over its share of all; 1 is parity.
 
+    Parameters
+    ----------
+    order : array_like
+        A ranking, best first, of at least k positions.
+    groups : Sequence[Any]
+        The group of each candidate.
+    k : int
+        The number of positions that count.
+
+    Returns
+    -------
+    dict[str, float]
+        Group to rate, at least 0.
+
     Examples
     --------
     >>> selection_rates([0, 1, 2, 3], list("aabb"), k=2)
@@ -107,7 +138,27 @@ def selection_rates(order: Any, groups: Sequence[Any], k: int) -> dict[str, floa
 
 
 def sensitivity(order: Any, ideal: Any, groups: Sequence[Any], k: int) -> dict[str, float]:
-    """Of each group's members among the ideal's first k, the share that is among the first k; or NaN."""
+    """Of each group's members among the ideal's first k, the share that is among the first k; or NaN.
+
+    Parameters
+    ----------
+    order, ideal : array_like
+        Rankings, best first, of at least k positions.
+    groups : Sequence[Any]
+        The group of each candidate.
+    k : int
+        The number of positions that count.
+
+    Returns
+    -------
+    dict[str, float]
+        Group to share, from 0 to 1.
+
+    Examples
+    --------
+    >>> sensitivity([0, 2], [0, 1], list("aab"), k=2)
+    {'a': 0.5, 'b': nan}
+    """
     levels = np.array([str(g) for g in groups])
     own, best = _prefix(order, k), _prefix(ideal, k)
     found = {}
@@ -123,6 +174,24 @@ def in_group_ratio(
     """Of each group, the lowest score among the first k over the highest of the others, at most 1.
 
     NaN if nobody of the group is among the first k, 1 if everybody is.
+
+    Parameters
+    ----------
+    order : array_like
+        A ranking, best first, of at least k positions.
+    scores : array_like
+        Shape ``(n,)``.
+    groups : Sequence[Any]
+        The group of each candidate.
+    k : int
+        The number of positions that count.
+    offset : float or "min", optional
+        Added to all scores; ``"min"`` makes the smallest 0.
+
+    Returns
+    -------
+    dict[str, float]
+        Group to ratio.
 
     References
     ----------

@@ -31,6 +31,11 @@ def records_needed(models: int, groups: int, levels: int, alpha: float, delta: f
     delta : float
         The probability of failure, strictly between 0 and 1.
 
+    Returns
+    -------
+    int
+        Of each group.
+
     Examples
     --------
     >>> records_needed(models=12, groups=3, levels=3, alpha=0.1, delta=0.05)

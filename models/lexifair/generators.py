@@ -42,6 +42,11 @@ def random_regression(
     fields : Any
         Of the problem, such as ``radius`` or ``levels``.
 
+    Returns
+    -------
+    LexifairRegression
+        With features of shape ``(records, features)``.
+
     Examples
     --------
     >>> p = random_regression(60, 3, 4, seed=0)

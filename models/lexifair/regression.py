@@ -25,7 +25,18 @@ __all__ = ["LexifairRegression", "LinearModel"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinearModel(GroupModel):
-    """Predicts ``x @ coefficients``; coefficients of shape ``(d,)``."""
+    """Predicts ``x @ coefficients``; coefficients of shape ``(d,)``.
+
+    Attributes
+    ----------
+    coefficients : Array
+        Shape ``(d,)``.
+
+    Examples
+    --------
+    >>> LinearModel(np.zeros(1), ("all",), np.array([1.0, 2.0])).predict([[1, 1]]).tolist()
+    [3.0]
+    """
 
     coefficients: Array
 

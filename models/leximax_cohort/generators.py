@@ -34,6 +34,11 @@ def random_cohort(
     fields : Any
         Of the problem.
 
+    Returns
+    -------
+    LeximaxCohort
+        With utilities of shape ``(candidates, groups)``.
+
     Examples
     --------
     >>> random_cohort(4, 2, 2, grid=10, seed=0).utilities.tolist()
@@ -69,6 +74,16 @@ def random_block(
         An int or a generator.
     fields : Any
         Of the problem.
+
+    Returns
+    -------
+    LeximaxCohort
+        With utilities of shape ``(candidates, groups)``.
+
+    Examples
+    --------
+    >>> random_block(4, 3, 2, seed=0).utilities.shape
+    (4, 3)
     """
     if not 0 <= share <= 1:
         raise DeclarationError(f"share is {share}; it must be from 0 to 1")
@@ -102,6 +117,11 @@ def random_panel(
         An int or a generator.
     fields : Any
         Of the problem.
+
+    Returns
+    -------
+    LeximaxCohort
+        With quotas that the pool meets feature by feature.
 
     Examples
     --------

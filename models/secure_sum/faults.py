@@ -64,7 +64,18 @@ class Fault:
 
 @dataclass(frozen=True)
 class Attack(Fault):
-    """The client's vector is stretched to a norm, or is a unit vector of that norm if it is 0."""
+    """The client's vector is stretched to a norm, or is a unit vector of that norm if it is 0.
+
+    Attributes
+    ----------
+    norm : float
+        Of the sent vector; may be infinite.
+
+    Examples
+    --------
+    >>> Attack(client=0, norm=2.0).vector(np.array([3.0, 4.0])).round(6).tolist()
+    [1.2, 1.6]
+    """
 
     norm: float
 
@@ -78,7 +89,18 @@ class Attack(Fault):
 
 @dataclass(frozen=True)
 class DropShare(Fault):
-    """The share for one server is lost."""
+    """The share for one server is lost.
+
+    Attributes
+    ----------
+    server : int
+        From 0.
+
+    Examples
+    --------
+    >>> DropShare(0, server=1).messages([Message(0, 0, 5), Message(1, 0, 6)])
+    [Message(server=0, client=0, share=5)]
+    """
 
     server: int
 
@@ -89,7 +111,18 @@ class DropShare(Fault):
 
 @dataclass(frozen=True)
 class DuplicateShare(Fault):
-    """The client's name comes twice at one server."""
+    """The client's name comes twice at one server.
+
+    Attributes
+    ----------
+    server : int
+        From 0.
+
+    Examples
+    --------
+    >>> len(DuplicateShare(0, server=1).messages([Message(0, 0, 5), Message(1, 0, 6)]))
+    3
+    """
 
     server: int
 
@@ -100,7 +133,20 @@ class DuplicateShare(Fault):
 
 @dataclass(frozen=True)
 class ReplaceShare(Fault):
-    """The client sends one server something else, such as NaN, another shape, or halves."""
+    """The client sends one server something else, such as NaN, another shape, or halves.
+
+    Attributes
+    ----------
+    server : int
+        From 0.
+    share : Any
+        Is sent in place of the share.
+
+    Examples
+    --------
+    >>> ReplaceShare(0, server=1, share=9).messages([Message(1, 0, 6)])
+    [Message(server=1, client=0, share=9)]
+    """
 
     server: int
     share: Any
@@ -112,7 +158,18 @@ class ReplaceShare(Fault):
 
 @dataclass(frozen=True)
 class CancellingShares(Fault):
-    """Shares of server 0 and 1 grow by a number and its opposite, which cancel unless sums round."""
+    """Shares of server 0 and 1 grow by a number and its opposite, which cancel unless sums round.
+
+    Attributes
+    ----------
+    size : float
+        Added to the share of server 0 and subtracted from the share of server 1.
+
+    Examples
+    --------
+    >>> [m.share for m in CancellingShares(0, 2).messages([Message(0, 0, 5), Message(1, 0, 6)])]
+    [7, 4]
+    """
 
     size: float
 
@@ -157,7 +214,13 @@ class WrongProjection(ServerFault):
 
 @dataclass(frozen=True)
 class WrongSums(ServerFault):
-    """A malicious server that adds to its sums, in steps. The protocol has no defence: the sum is wrong."""
+    """A malicious server that adds to its sums, in steps. The protocol has no defence: the sum is wrong.
+
+    Attributes
+    ----------
+    added : array_like
+        Whole numbers in steps of the protocol's grid, shape ``(d,)``.
+    """
 
     added: Any
 

@@ -104,6 +104,20 @@ def worst_coalitions(
 def worst_coalition(shares: Shares, coalitions: list[tuple[int, ...]]) -> tuple[tuple[int, ...], float]:
     """The coalition that learns most, and its parameter mu; all are tried.
 
+    Parameters
+    ----------
+    shares : Shares
+        The split and the covariance of the noise.
+    coalitions : list[tuple[int, ...]]
+        Servers that join their shares, numbered from 0.
+
+    Returns
+    -------
+    coalition : tuple[int, ...]
+        The first one of the largest loss.
+    loss : float
+        Its parameter mu of Gaussian privacy; infinite if it learns the vector.
+
     Raises
     ------
     DeclarationError

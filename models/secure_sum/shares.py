@@ -156,10 +156,20 @@ def talwar_shares(servers: int, scale: float) -> Shares:
     scale : float
         The standard deviation of the noise of servers 1 to S - 1; above 0.
 
+    Returns
+    -------
+    Shares
+        The split and the covariance of the noise.
+
     Raises
     ------
     DeclarationError
         For fewer than 2 servers, or another scale.
+
+    Examples
+    --------
+    >>> talwar_shares(3, 2.0).split.tolist()
+    [1.0, 0.0, 0.0]
     """
     if not 0 < scale < np.inf:
         raise DeclarationError(f"scale is {scale!r}; it must be above 0")
@@ -181,6 +191,11 @@ def even_shares(servers: int, coalition_size: int, loss: float = 1.0) -> Shares:
         S and t, ``1 <= t < S``.
     loss : float, default 1.0
         The parameter mu that a coalition may learn; above 0.
+
+    Returns
+    -------
+    Shares
+        The split and the covariance of the noise.
 
     Raises
     ------

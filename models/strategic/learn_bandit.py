@@ -50,6 +50,11 @@ def learn_bandit(
     seed : int or numpy.random.Generator, optional
         An int or a generator.
 
+    Returns
+    -------
+    Learned
+        The open criteria, and the numbers of agents and of batches.
+
     Examples
     --------
     >>> from forcopt.models.strategic import StrategicClassification

@@ -51,6 +51,11 @@ def learn_full_information(
     seed : int or numpy.random.Generator, optional
         An int or a generator.
 
+    Returns
+    -------
+    Learned
+        The open criteria, and the number of agents.
+
     Examples
     --------
     >>> from forcopt.models.strategic import StrategicClassification

@@ -22,7 +22,20 @@ Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 @dataclass(frozen=True, eq=False)
 class LinearClassifier:
     """Accepts an agent whose perceived features satisfy ``a x >= b``; `a` has shape ``(d,)``, not
-    negative."""
+    negative.
+
+    Attributes
+    ----------
+    a : Array
+        Shape ``(d,)``, not negative.
+    b : float
+        The threshold, in the unit of ``a x``.
+
+    Examples
+    --------
+    >>> LinearClassifier([1.0, 0.5], 2.0)
+    1 x0 + 0.5 x1 >= 2
+    """
 
     a: Array
     b: float

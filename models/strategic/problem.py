@@ -479,6 +479,11 @@ class LeastEffortClassification(StrategicGraph):
 
     The other fields are as in `StrategicGraph`.
 
+    Parameters
+    ----------
+    min_true_positives : float
+        The least weight of true positives, at least 0.
+
     Examples
     --------
     >>> edges = [(0, 0, 1, 0), (0, 1, 2, 1), (0, 2, 3, 1), (1, 0, 1, 1),

@@ -1,3 +1,5 @@
+import copy
+import pickle
 import re
 
 import numpy as np
@@ -419,3 +421,26 @@ def test_ranges_hold_at_every_point_of_the_domain(name, ends):
     lower, upper = m.interval(result)
     found = np.nan_to_num(result.evaluate(point), nan=0.0)
     assert (lower <= found + 1e-9 * np.abs(found)).all() and (found <= upper + 1e-9 * np.abs(found)).all()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        lambda x, b: fo.all_of(b) + (b[0] & b[1]),
+        lambda x, b: -fo.lambda_max(fo.symmetric(x)),
+        lambda x, b: fo.log_det(fo.symmetric(x)),
+        lambda x, b: -fo.nuclear_norm(fo.symmetric(x)),
+        lambda x, b: fo.piecewise_linear(x, [0, 1, 3], [0, 5, 6], binaries=True).sum(),
+        lambda x, b: fo.quad_form(x, -np.eye(3)),
+    ],
+    ids=["logic", "lambda_max", "log_det", "nuclear_norm", "piecewise_linear", "quad_form"],
+)
+def test_a_model_with_any_atom_is_copied_and_pickled(value):
+    """Atoms are pickled by name, wherever they are defined."""
+    m = fo.Model()
+    x, b = m.variable("x", 3, lower=0, upper=5), m.variable("b", 3, binary=True)
+    m.maximize(value(x, b))
+    (relation, *_) = m.relations
+    for copied in (pickle.loads(pickle.dumps(m)), copy.deepcopy(m)):
+        assert copied.relations[0].atom is relation.atom
+        assert copied.objective.stages[0].expression.shape == ()

@@ -53,6 +53,18 @@ def bridge(takes: str, gives: tuple[str, ...] = ("rows",), cost: float = 1.0) ->
         The kinds it leaves behind.
     cost : float, default 1.0
         See `Bridge`.
+
+    Returns
+    -------
+    Callable[[Rewrite], Rewrite]
+        A decorator that registers the function and returns it.
+
+    Examples
+    --------
+    >>> @bridge("sketch", gives=("rows",), cost=2.0)
+    ... def sketch_rows(relation, context): ...
+    >>> _BRIDGES.pop("sketch_rows").takes
+    'sketch'
     """
 
     def register(rewrite: Rewrite) -> Rewrite:
@@ -64,5 +76,17 @@ def bridge(takes: str, gives: tuple[str, ...] = ("rows",), cost: float = 1.0) ->
 
 
 def bridges() -> list[Bridge]:
-    """All registered bridges."""
+    """All registered bridges.
+
+    Returns
+    -------
+    list[Bridge]
+        In the order of their registration.
+
+    Examples
+    --------
+    >>> from forcopt.compile.bridges import bridges
+    >>> any(b.takes == "abs" for b in bridges())
+    True
+    """
     return list(_BRIDGES.values())

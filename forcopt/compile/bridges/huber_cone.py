@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from forcopt.compile.bridge_context import BridgeContext
 from forcopt.compile.bridges.base import bridge
-from forcopt.language.atoms import SUM_SQUARES
+from forcopt.language.atom import SUM_SQUARES
 from forcopt.language.relations import AtomRelation
 
 

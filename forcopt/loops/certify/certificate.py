@@ -48,6 +48,8 @@ class Certificate:
         The objectives of all stages at `point`.
     dual : tuple[Fraction, ...], optional
         Multipliers of the program's rows that prove the bound of a linear program, or its infeasibility.
+    model : Model, optional
+        The certified model.
     """
 
     feasible: bool | None

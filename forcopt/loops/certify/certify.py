@@ -55,6 +55,11 @@ def certify_model(
         Take every number of the model for the shortest decimal that rounds to it, as files write them: 0.1
         for a tenth, not for the float next to it. For linear models without atoms or conditions.
 
+    Returns
+    -------
+    Certificate
+        The feasibility, objective and bound that are proved, and how.
+
     Raises
     ------
     DeclarationError
@@ -123,7 +128,27 @@ def _check_unchanged(solution: ModelSolution) -> None:
 
 
 def is_provable(model: Model) -> bool:
-    """Whether more can be proved of a model than that a point satisfies it."""
+    """Whether more can be proved of a model than that a point satisfies it.
+
+    Parameters
+    ----------
+    model : Model
+        With an objective or without.
+
+    Returns
+    -------
+    bool
+        True if `certify_model` can also prove a bound on the optimum.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", lower=0)
+    >>> m.minimize(x)
+    >>> is_provable(m)
+    True
+    """
     program = _program(model)
     if program is None:
         return _conic(model) is not None

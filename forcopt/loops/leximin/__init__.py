@@ -9,7 +9,7 @@ from forcopt.loops.leximin.cuts import CutsLayout, SubsetCuts
 from forcopt.loops.leximin.floors import Floors
 from forcopt.loops.leximin.ordered_values import OrderedValuesLayout
 from forcopt.loops.leximin.saturation import SaturationLayout
-from forcopt.loops.leximin.stage import Layout, StageRun, hold_objective, realized
+from forcopt.loops.leximin.stage import Layout, StageRun, hold_objective
 
 __all__ = [
     "CompactLayout",
@@ -21,5 +21,4 @@ __all__ = [
     "StageRun",
     "SubsetCuts",
     "hold_objective",
-    "realized",
 ]

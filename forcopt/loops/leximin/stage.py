@@ -66,7 +66,28 @@ class Layout(LeximinLayout):
 
 
 def hold_objective(stage: StageCost, value: float, tolerance: float) -> RowBlock:
-    """A row that keeps a stage's objective at a value, within a relative tolerance."""
+    """A row that keeps a stage's objective at a value, within a relative tolerance.
+
+    Parameters
+    ----------
+    stage : StageCost
+        To be minimised.
+    value : float
+        Its optimum.
+    tolerance : float
+        Relative to the larger of 1 and the value's size.
+
+    Returns
+    -------
+    RowBlock
+        One row.
+
+    Examples
+    --------
+    >>> stage = StageCost(np.array([1.0, 2.0]), 0.0, False)
+    >>> hold_objective(stage, 3.0, 1e-6).upper.round(9).tolist()
+    [3.000003]
+    """
     row = sp.csr_array(stage.cost.reshape(1, -1))
     limit = value - stage.offset + tolerance * max(1.0, abs(value))
     return RowBlock(
@@ -79,7 +100,22 @@ def hold_objective(stage: StageCost, value: float, tolerance: float) -> RowBlock
 
 
 def realized(layout: LeximinLayout, program: Program, x: Array) -> Array:
-    """Return the utilities at a point; in an integer program the smaller ones before and after rounding."""
+    """Return the utilities at a point; in an integer program the smaller ones before and after rounding.
+
+    Parameters
+    ----------
+    layout : LeximinLayout
+        The rows that give the utilities.
+    program : Program
+        The program of `x`.
+    x : Array
+        A point, shape ``(columns,)``.
+
+    Returns
+    -------
+    Array
+        Shape ``(utilities,)``.
+    """
     found = layout.at(x)
     if program.is_integer:
         found = np.minimum(found, layout.at(np.where(program.integer == 1, np.round(x), x)))

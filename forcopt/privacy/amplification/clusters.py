@@ -168,6 +168,11 @@ def revealed_cluster(
     loses : Literal["after", "before"], default "after"
         Whether the event is likelier in the changed population P' (``"after"``) or in P.
 
+    Returns
+    -------
+    float
+        At most `within`.
+
     References
     ----------
     Theorem 9. Its statement has the event likelier in P, its proof in P'; the printed formula belongs to the

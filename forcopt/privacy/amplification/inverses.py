@@ -54,6 +54,11 @@ def largest_rate(loss: Callable[[float], PrivacyLoss], target: float) -> float:
     target : float
         The loss for the population, above 0.
 
+    Returns
+    -------
+    float
+        From 0 to 1.
+
     Examples
     --------
     >>> from forcopt.privacy.amplification import poisson_sample
@@ -75,6 +80,11 @@ def largest_size(loss: Callable[[int], PrivacyLoss], target: float, most: int) -
         The loss for the population, above 0.
     most : int
         The largest size there is.
+
+    Returns
+    -------
+    int
+        From 0 to `most`.
 
     Examples
     --------

@@ -105,10 +105,27 @@ def check_rate(rate: float) -> None:
 def whole_number(value: Any, name: str) -> int:
     """A number that must be whole: a fraction would be another design, so it is not cut.
 
+    Parameters
+    ----------
+    value : Any
+        A number.
+    name : str
+        The field, for the message.
+
+    Returns
+    -------
+    int
+        The same number.
+
     Raises
     ------
     DeclarationError
         For a fraction; the message has the name and the value.
+
+    Examples
+    --------
+    >>> whole_number(3.0, "size")
+    3
     """
     number = isinstance(value, Real) and not isinstance(value, bool)
     if not number or not isfinite(value) or value != int(value):

@@ -126,6 +126,24 @@ def simple_random_sample(
     If M is (epsilon, delta)-private, delta becomes ``size / population * delta``. Of two populations of which
     one has a record more, `population` is the smaller.
 
+    Parameters
+    ----------
+    epsilon : float
+        The loss of M.
+    size : int
+        Records in the sample.
+    population : int
+        Records in the population.
+    mechanism : SampleRelation, default "substitute"
+        The relation of samples under which M is private.
+    neighbours : Neighbours, default "substitute"
+        The relation of populations.
+
+    Returns
+    -------
+    PrivacyLoss
+        For the population; exact.
+
     Raises
     ------
     DeclarationError
@@ -215,6 +233,18 @@ def random_size(
 def expected_size(law: Any, epsilon: float) -> float:
     """The mean of a law of sizes tilted by ``e^(epsilon * size)``, as Theorem 3 needs it.
 
+    Parameters
+    ----------
+    law : array_like
+        The probabilities of sizes 0, 1, ..., of sum 1.
+    epsilon : float
+        The loss of the mechanism.
+
+    Returns
+    -------
+    float
+        In records.
+
     Examples
     --------
     >>> expected_size([0.25, 0.5, 0.25], epsilon=0.0)
@@ -237,6 +267,22 @@ def poisson_sample(
     """The loss of a Poisson sample: each record is taken independently with probability `rate`.
 
     The size depends on the population, so M must be private under ``"add_remove"`` or ``"either"``.
+
+    Parameters
+    ----------
+    epsilon : float
+        The loss of M.
+    rate : float
+        From 0 to 1.
+    mechanism : {"add_remove", "either"}, default "add_remove"
+        The relation of samples under which M is private.
+    neighbours : Neighbours, default "add_remove"
+        The relation of populations.
+
+    Returns
+    -------
+    PrivacyLoss
+        For the population; exact.
 
     References
     ----------

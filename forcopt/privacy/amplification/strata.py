@@ -266,6 +266,11 @@ def proportional_allocation(epsilon: float, rate: float, sizes: Any = None) -> P
     sizes : Any, optional
         Of the strata, before a record is added to one of them; any with ``rate * size >= 1`` if left out.
 
+    Returns
+    -------
+    PrivacyLoss
+        For the population: a lower and an upper bound.
+
     References
     ----------
     Theorem 11: the samples of the strata are independent, so that the worst stratum decides.
@@ -287,6 +292,13 @@ def data_dependent_allocation(epsilon: float, before: Any, after: Any) -> Privac
 
     M is private under adding or removing a record; the sizes are `before` for one population and `after` for
     its neighbour, which has one record more.
+
+    Parameters
+    ----------
+    epsilon : float
+        The loss of M.
+    before, after : array_like
+        The sizes of the strata's samples, whole numbers of shape ``(k,)``.
 
     Returns
     -------

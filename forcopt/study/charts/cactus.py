@@ -27,10 +27,24 @@ def cactus(comparison: Comparison, *, measure: str = "seconds", tolerance: float
     tolerance : float, default 0.0001
         How far, relative to it, an objective may be from the instance's best to count as solved.
 
+    Returns
+    -------
+    Chart
+        One line for each method.
+
     Raises
     ------
     DeclarationError
         If no method solves any test.
+
+    Examples
+    --------
+    >>> from forcopt.status import Status
+    >>> from forcopt.study import Comparison, Run
+    >>> known = {"exact": True, "violation": 0.0, "objective": 4.0}
+    >>> runs = [Run(f"n{i}", "a", "", Status.OPTIMAL, "min", seconds=float(i), **known) for i in (1, 3)]
+    >>> cactus(Comparison(runs)).series[0].y.tolist()
+    [1.0, 3.0]
     """
     values = comparison.numbers(measure)
     taken = times(comparison, tolerance, measure)

@@ -61,12 +61,29 @@ def pareto(
         Parameters of a sweep whose values are alternatives, such as a tolerance. By default `x` and `y`, if
         they are parameters, and the parameter of a sweep over one.
 
+    Returns
+    -------
+    Chart
+        The points of each method, and a line for each front.
+
     Raises
     ------
     DeclarationError
         If no run has both numbers.
     UnknownNameError
         If `along` names no parameter.
+
+    Examples
+    --------
+    >>> from forcopt.status import Status
+    >>> from forcopt.study import Comparison, Run
+    >>> runs = [
+    ...     Run("i", m, "", Status.FEASIBLE, "min", exact=True, violation=0.0, objective=v, seconds=4 - v)
+    ...     for m, v in [("a", 1.0), ("b", 2.0)]
+    ... ]
+    >>> chart = pareto(Comparison(runs))
+    >>> [s.name for s in chart.series if s.kind == "points"]
+    ['a', 'b']
     """
     known = np.isfinite(comparison.numbers(x)) & np.isfinite(comparison.numbers(y))
     a, b = (summary(comparison, name, level, known) for name in (x, y))

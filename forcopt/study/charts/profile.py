@@ -31,6 +31,11 @@ def profile(comparison: Comparison, *, measure: str = "seconds", tolerance: floa
     tolerance : float, default 0.0001
         How far, relative to it, an objective may be from the instance's best to count as solved.
 
+    Returns
+    -------
+    Chart
+        One step function for each method.
+
     Raises
     ------
     DeclarationError
@@ -40,6 +45,17 @@ def profile(comparison: Comparison, *, measure: str = "seconds", tolerance: floa
     ----------
     Dolan and Moré, "Benchmarking optimization software with performance profiles", Mathematical Programming
     91, 2002, section 2.
+
+    Examples
+    --------
+    >>> from forcopt.status import Status
+    >>> from forcopt.study import Comparison, Run
+    >>> runs = [
+    ...     Run("i", m, "", Status.OPTIMAL, "min", exact=True, violation=0.0, objective=4.0, seconds=s)
+    ...     for m, s in [("a", 1.0), ("b", 2.0)]
+    ... ]
+    >>> profile(Comparison(runs)).series[1].x.round(3).tolist()
+    [1.0, 2.0, 2.2]
     """
     comparison.numbers(measure)  # raises if there is none
     taken = times(comparison, tolerance, measure)

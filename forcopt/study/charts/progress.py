@@ -42,10 +42,31 @@ def progress(comparison: Comparison) -> Chart:
     It needs runs with a `trace`; one without counts as having found nothing before its end. Runs on
     instances for which no run found an answer are left out, and so are runs that did not take place.
 
+    Parameters
+    ----------
+    comparison : Comparison
+        With runs that have a `trace`.
+
+    Returns
+    -------
+    Chart
+        One step function for each method.
+
     Raises
     ------
     DeclarationError
         If no instance has an answer.
+
+    Examples
+    --------
+    >>> from forcopt.clock import Improvement
+    >>> from forcopt.status import Status
+    >>> from forcopt.study import Comparison, Run
+    >>> trace = (Improvement(1.0, 8.0, 2.0), Improvement(2.0, 4.0, 4.0))
+    >>> known = {"exact": True, "violation": 0.0, "objective": 4.0, "seconds": 2.0}
+    >>> run = Run("i", "a", "", Status.OPTIMAL, "min", trace=trace, **known)
+    >>> progress(Comparison([run])).series[0].y.tolist()
+    [1.0, 0.5, 0.0]
     """
     best = {(w.instance, w.fingerprint): w.objective for w in comparison.winners}
     rows = [r for r in comparison.rows if (r.instance, r.fingerprint) in best and r.status is not None]

@@ -42,10 +42,27 @@ def scaling(
     level : float, default 0.95
         Of the intervals of the exponents.
 
+    Returns
+    -------
+    Chart
+        Points and a fitted line for each method.
+
     Raises
     ------
     DeclarationError
         If no run that solved has both numbers, positive.
+
+    Examples
+    --------
+    >>> from forcopt.status import Status
+    >>> from forcopt.study import Comparison, Run
+    >>> known = {"exact": True, "violation": 0.0, "objective": 4.0}
+    >>> runs = [
+    ...     Run(f"n{n}", "a", "", Status.OPTIMAL, "min", size=n, seconds=float(n**2), **known)
+    ...     for n in (1, 2, 4)
+    ... ]
+    >>> scaling(Comparison(runs)).note
+    'Fitted (95% intervals): a: size^2.00 ± 0.'
     """
     from scipy.stats import linregress, t
 
