@@ -72,8 +72,8 @@ class Classwise:
     >>> from forcopt.fairness import DemographicParity
     >>> mass = np.array([[[6, 4], [6, 4]], [[6, 4], [7, 3]], [[8, 2], [7, 3]]])
     >>> positives = np.array([[[0, 4], [0, 4]], [[0, 4], [1, 3]], [[0, 2], [0, 2]]])
-    >>> found = Classwise(DemographicParity()).disparity(ClassRates(positives, mass, ("u", "v"), ("a", "b", "c")))
-    >>> {name: round(d, 6) for name, d in found.items()}
+    >>> rates = ClassRates(positives, mass, groups=("u", "v"), classes=("a", "b", "c"))
+    >>> {name: round(d, 6) for name, d in Classwise(DemographicParity()).disparity(rates).items()}
     {'selection rate of class a': 0.0, 'selection rate of class b': 0.0, 'selection rate of class c': 0.0}
     """
 

@@ -168,7 +168,10 @@ class MulticlassPostprocessing(Problem):
         """The rates of each class against all others, and of errors; numbers or expressions."""
         every = range(len(self.classes))
         split = np.stack(  # [class, prediction, group, whether the label is the class]
-            [np.stack([self._cells.sum(axis=2) - self._cells[:, :, c], self._cells[:, :, c]], axis=2) for c in every]
+            [
+                np.stack([self._cells.sum(axis=2) - self._cells[:, :, c], self._cells[:, :, c]], axis=2)
+                for c in every
+            ]
         )
         positives = [(split[c] * probabilities[:, :, c][:, :, None]).sum(axis=0) for c in every]
         joined = stack(positives) if isinstance(positives[0], Expression) else np.stack(positives)

@@ -147,8 +147,7 @@ def conic(problem: BoundedLossRegression, model: Model) -> Handles:
     limit = min(problem.bound, 2.0 * float(centre.losses.max()) + unit)
     model.subject_to(losses / unit <= limit / unit, name="group_loss")
     objective = sum_squares(
-        (factor[:, :-1] @ parts["shift"] + factor @ np.append(centre.coefficients, -1.0))
-        / np.sqrt(unit)
+        (factor[:, :-1] @ parts["shift"] + factor @ np.append(centre.coefficients, -1.0)) / np.sqrt(unit)
     )
     return Handles(
         objective=objective,
