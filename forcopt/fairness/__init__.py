@@ -1,6 +1,7 @@
 """Groups, their rates, and fairness constraints on them, shared by every learning problem."""
 
 from forcopt.fairness.calibration import calibration_gaps
+from forcopt.fairness.classwise import ClassRates, Classwise
 from forcopt.fairness.merged import Merged
 from forcopt.fairness.notions import (
     AllOf,
@@ -55,6 +56,8 @@ __all__ = [
     "AllOf",
     "AllRankingNotions",
     "BoundedGroupLoss",
+    "ClassRates",
+    "Classwise",
     "CounterfactualOrder",
     "DemographicParity",
     "DemographicParityRatio",

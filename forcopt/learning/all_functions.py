@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.language.model import Model
+from forcopt.language.expression import Expression
+from forcopt.language.model import Model, Variable
+from forcopt.learning.classes import as_cells, costs_by_class
 from forcopt.learning.hypotheses import Hull, Hypotheses, Hypothesis, Oracle, constants
 from forcopt.learning.lookup import Lookup, distinct_rows
 
@@ -27,6 +31,10 @@ class AllFunctions(Hypotheses):
         """The oracle: each row by itself."""
         return AllFunctionsOracle(features)
 
+    def class_oracle(self, features: Array, classes: int) -> AllFunctionsOracle:
+        """The same for several classes."""
+        return AllFunctionsOracle(features, classes)
+
 
 class AllFunctionsOracle(Oracle):
     """Decides each of the m distinct rows by itself.
@@ -37,51 +45,76 @@ class AllFunctionsOracle(Oracle):
         The distinct rows, shape ``(m, d)``.
     place
         Which of them each record has, shape ``(n,)``.
+    classes
+        The number of classes.
     """
 
-    def __init__(self, features: Array) -> None:
+    def __init__(self, features: Array, classes: int = 2) -> None:
         self.rows, self.place = distinct_rows(features)
+        self.classes = classes
 
     def best(self, costs: Array) -> Hypothesis:
-        """1 exactly where that is cheaper."""
-        return self.hypothesis(np.bincount(self.place, costs, len(self.rows)) < 0)
+        """The cheapest class of each row; the first of equals."""
+        table = costs_by_class(costs, self.classes)
+        total = [np.bincount(self.place, column, len(self.rows)) for column in table.T]
+        return self.hypothesis(np.argmin(total, axis=0))
 
     def hypothesis(self, values: Array) -> Hypothesis:
-        """The function with these values, 0 or 1 for each distinct row."""
+        """The function with these values, a class for each distinct row."""
         values = values.astype(np.int64)
-        return Hypothesis(Lookup(self.rows, values), values[self.place])
+        return Hypothesis(Lookup(self.rows, values), as_cells(values[self.place], self.classes))
 
     def constants(self) -> list[Hypothesis]:
-        """Both."""
-        return constants(len(self.place))
+        """One for each class."""
+        return constants(len(self.place), self.classes)
 
     def all(self) -> list[Hypothesis]:
-        """All 2^m functions, for m up to 16."""
-        m = len(self.rows)
-        if m > MOST_LISTED:
+        """All functions, for at most 2^16 of them."""
+        m, c = len(self.rows), self.classes
+        if m * math.log2(c) > MOST_LISTED:
             raise DeclarationError(
-                f"there are 2^{m} functions of {m} rows; at most 2^{MOST_LISTED} are listed"
+                f"there are {c}^{m} functions of {m} rows; at most 2^{MOST_LISTED} are listed"
             )
-        return [self.hypothesis((np.arange(2**m)[k] >> np.arange(m)) & 1) for k in range(2**m)]
+        return [self.hypothesis(k // c ** np.arange(m) % c) for k in range(c**m)]
 
     def hull(self, model: Model, linear: sp.csr_array, single: bool = False) -> Hull:
-        """One probability for each distinct row."""
+        """One probability for each distinct row; with several classes, for each row and class."""
+        m, n = len(self.rows), len(self.place)
         name = model.unused_name("probability")
-        probability = model.variable(name, len(self.rows), lower=0.0, upper=1.0, integer=single)
         first = np.unique(self.place, return_index=True)[1]
-        members = sp.csr_array((np.ones(len(self.place)), (np.arange(len(self.place)), self.place)))
+        members = sp.csr_array((np.ones(n), (np.arange(n), self.place)))
+        if self.classes == 2:
+            probability = model.variable(name, m, lower=0.0, upper=1.0, integer=single)
+            chosen: Expression = probability
+        else:
+            shape = (m, self.classes)
+            probability = model.variable(name, shape, lower=0.0, upper=1.0, integer=single)
+            model.subject_to(probability.sum(axis=1) == 1, name=model.unused_name("one_class"))
+            members = sp.csr_array(sp.kron(members, sp.eye_array(self.classes)))
+            chosen = probability.reshape((m * self.classes,))
+
+        def start(weights: Array, predictions: Array) -> dict[Variable, Array]:
+            mean = weights @ predictions
+            return {probability: mean.reshape(n, -1)[first].reshape(probability.shape)}
+
         return Hull(
-            sp.csr_array(linear @ members) @ probability,
+            sp.csr_array(linear @ members) @ chosen,
             lambda solution: self.decompose(solution[probability]),
-            lambda weights, predictions: {probability: (weights @ predictions)[first]},
+            start,
         )
 
     def decompose(self, probability: Array) -> tuple[Array, list[Hypothesis]]:
-        """A mixture of functions with these probabilities of the distinct rows: at most m + 1 of them.
+        """A mixture of at most m (C - 1) + 1 functions with these probabilities of the distinct rows.
 
-        One number u is drawn for everybody, and a row is 1 if its probability exceeds u.
+        One number u is drawn for everybody. The class of a row is the last one for which the probability of
+        this class or a later one exceeds u.
         """
-        levels = np.unique(np.clip(probability, 0.0, 1.0))
-        ends = np.unique(np.concatenate([[0.0], levels, [1.0]]))
-        parts = [self.hypothesis(probability > low) for low in ends[:-1]]
+        chance = np.clip(probability, 0.0, 1.0)
+        if chance.ndim == 1:
+            later = chance[:, None]
+        else:
+            chance = chance / chance.sum(axis=1, keepdims=True)
+            later = np.clip(np.cumsum(chance[:, :0:-1], axis=1)[:, ::-1], 0.0, 1.0)
+        ends = np.unique(np.concatenate([[0.0], later.ravel(), [1.0]]))
+        parts = [self.hypothesis((later > low).sum(axis=1)) for low in ends[:-1]]
         return np.diff(ends), parts

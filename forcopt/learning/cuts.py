@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Protocol
 
 import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.learning.hypotheses import Classifier, Constant, Hypothesis
 
-__all__ = ["Cuts", "best_cuts"]
+__all__ = ["Cuts", "best_cuts", "lowest_cut"]
 
 
 class Cuts:
@@ -42,7 +43,26 @@ class Cuts:
         return self.make(float(middle if middle > low else high))
 
 
-def best_cuts(families: Iterable[Cuts], costs: Array) -> list[Hypothesis]:
+class Family(Protocol):
+    """Classifiers over one score, such as `Cuts`."""
+
+    def best(self, costs: Array, /) -> tuple[float, Hypothesis]:
+        """A classifier of low cost, and that cost."""
+
+
+def lowest_cut(scores: Array, costs: Array) -> float:
+    """The number t for which predicting 1 where a score is at least t costs least.
+
+    It lies between two scores, or a unit beyond all of them.
+    """
+    values, place = np.unique(scores, return_inverse=True)
+    above = np.append(np.cumsum(np.bincount(place, costs, len(values))[::-1])[::-1], 0.0)
+    k = int(np.argmin(above))
+    ends = np.concatenate([[values[0] - 2.0], values, [values[-1] + 2.0]])
+    return float((ends[k] + ends[k + 1]) / 2)
+
+
+def best_cuts(families: Iterable[Family], costs: Array) -> list[Hypothesis]:
     """The best cut of each score, the best first."""
     found = sorted((cuts.best(costs) for cuts in families), key=lambda pair: pair[0])
     return [hypothesis for _, hypothesis in found]

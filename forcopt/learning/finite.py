@@ -11,10 +11,12 @@ from pydantic import field_validator
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
+from forcopt.learning.classes import as_cells
+from forcopt.learning.hypotheses import Hypothesis
 from forcopt.learning.listed import ListedHypotheses, ListedOracle
 from forcopt.learning.lookup import Lookup, distinct_rows
 
-__all__ = ["Finite", "TableRow"]
+__all__ = ["Finite", "FiniteClassesOracle", "TableRow"]
 
 
 class Finite(ListedHypotheses):
@@ -24,7 +26,7 @@ class Finite(ListedHypotheses):
     ----------
     table : Numbers
         The probabilities of predicting 1, usually 0 or 1; shape ``(N, n)``. `FairClassification` takes 0 and
-        1 alone, since it mixes classifiers itself.
+        1 alone, since it mixes classifiers itself, or the numbers of several classes.
 
     Examples
     --------
@@ -39,10 +41,12 @@ class Finite(ListedHypotheses):
     def _are_probabilities(cls, table: Array) -> Array:
         if table.ndim != 2 or table.size == 0:
             raise DeclarationError(f"the shape is {table.shape}; it must be (classifiers, records)")
-        outside = (table < 0) | (table > 1)
+        outside = (table < 0) | ((table > 1) & (table % 1 != 0))
         if outside.any():
             at = [int(i) for i in np.argwhere(outside)[0]]
-            raise DeclarationError(f"the array{at} is {table[tuple(at)]:g}; it must be from 0 to 1")
+            raise DeclarationError(
+                f"the array{at} is {table[tuple(at)]:g}; it must be from 0 to 1, or the number of a class"
+            )
         return table
 
     @property
@@ -89,11 +93,36 @@ class Finite(ListedHypotheses):
         DeclarationError
             If the number of records differs, or the table holds other numbers than 0 and 1.
         """
-        fractional = (self.table != 0) & (self.table != 1)
-        if fractional.any():
-            at = [int(i) for i in np.argwhere(fractional)[0]]
-            raise DeclarationError(f"hypotheses: table{at} is {self.table[tuple(at)]:g}; it must be 0 or 1")
+        self._check((self.table != 0) & (self.table != 1), "0 or 1")
         return super().oracle(features)
+
+    def class_oracle(self, features: Array, classes: int) -> FiniteClassesOracle:
+        """The same for several classes, whose numbers are the entries of the table."""
+        self._check(
+            (self.table % 1 != 0) | (self.table >= classes), f"a whole number from 0 to {classes - 1}"
+        )
+        super().oracle(features)  # as many records?
+        return FiniteClassesOracle(self, features, classes)
+
+    def _check(self, wrong: Array, rule: str) -> None:
+        if wrong.any():
+            at = [int(i) for i in np.argwhere(wrong)[0]]
+            raise DeclarationError(f"hypotheses: table{at} is {self.table[tuple(at)]:g}; it must be {rule}")
+
+
+class FiniteClassesOracle(ListedOracle):
+    """Compares all rows of a table of classes."""
+
+    def __init__(self, listed: Finite, features: Array, classes: int) -> None:
+        super().__init__(listed, features)
+        self.cells = as_cells(listed.table, classes)
+
+    def best(self, costs: Array) -> Hypothesis:
+        """The first row of least cost."""
+        return self._hypothesis(int(np.argmin(self.cells @ costs)))
+
+    def _hypothesis(self, number: int) -> Hypothesis:
+        return Hypothesis(lambda: self.listed.classifier(number, self.features), self.cells[number])
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +134,7 @@ class TableRow:
     index : int
         Which row of the table.
     predictions : Array
-        0 or 1 for each record.
+        The class of each record, 0 or 1 or more.
     features : Array
         Of the records.
     """

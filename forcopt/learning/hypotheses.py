@@ -17,6 +17,7 @@ from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
+from forcopt.learning.classes import as_cells
 from forcopt.loops.solution import ModelSolution
 
 __all__ = ["Classifier", "Constant", "Hull", "Hypotheses", "Hypothesis", "Oracle", "OracleTimeout"]
@@ -26,7 +27,7 @@ class Classifier(Protocol):
     """Anything that predicts."""
 
     def predict(self, X: Any, /) -> Any:
-        """0 or 1 for each row of X, shape ``(n,)``."""
+        """The class of each row of X, 0 or 1 or more, shape ``(n,)``."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Hypothesis:
     Attributes
     ----------
     predictions : Array
-        0 or 1, shape ``(n,)``.
+        0 or 1, shape ``(n,)``; with more than two classes the cells of `as_cells`.
     """
 
     def __init__(self, classifier: Classifier | Callable[[], Classifier], predictions: Array) -> None:
@@ -206,7 +207,23 @@ class Hypotheses(Declared):
             If the class does not fit the features.
         """
 
+    def class_oracle(self, features: Array, classes: int) -> Oracle:
+        """The oracle for C classes, above two.
 
-def constants(count: int) -> list[Hypothesis]:
-    """The two constant hypotheses on a number of records."""
-    return [Hypothesis(Constant(y), np.full(count, y, dtype=np.int64)) for y in (0, 1)]
+        Its costs and predictions are of the cells of `as_cells`, shape ``(n * C,)``: `Oracle.best` minimises
+        the sum of the costs of the predicted classes.
+
+        Raises
+        ------
+        DeclarationError
+            If the classifiers have two classes only.
+        """
+        raise DeclarationError(
+            f"hypotheses: {type(self).__name__} has two classes, not {classes}; Learner, AllFunctions and "
+            "Finite have any number"
+        )
+
+
+def constants(count: int, classes: int = 2) -> list[Hypothesis]:
+    """The constant hypotheses on a number of records."""
+    return [Hypothesis(Constant(y), as_cells(np.full(count, y), classes)) for y in range(classes)]

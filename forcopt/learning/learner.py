@@ -13,6 +13,7 @@ from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
+from forcopt.learning.classes import as_cells, costs_by_class
 from forcopt.learning.cuts import Cuts, best_cuts
 from forcopt.learning.hypotheses import (
     Hypotheses,
@@ -20,8 +21,11 @@ from forcopt.learning.hypotheses import (
     Oracle,
     constants,
 )
+from forcopt.learning.offsets import Offsets
 
-__all__ = ["Learner", "LearnerOracle", "ScoreCut"]
+__all__ = ["Learner", "LearnerOracle", "ScoreCut", "ScoreOffsets"]
+
+LEAST_CHANCE = 1e-300
 
 
 def _read(value: Any) -> Any:
@@ -68,8 +72,11 @@ class Learner(Hypotheses):
 
     To make costs c small, it learns to predict 1 where c < 0, each record weighted by ``|c|``. Then the cut
     of its score (``decision_function``, or the probability of 1) is moved to where the costs are least, by
-    one sort. Logistic regression and most others minimise a stand-in for the error, so the oracle is a
-    heuristic, and an optimum over the classifiers that it finds need not be one over all.
+    one sort. With C classes a record counts once for each class, weighted by how much less that class costs
+    than the dearest (Abe, Zadrozny and Langford, 2004): the weighted error of a classifier then is its cost,
+    less a constant; and an offset of each class's score is chosen, see `Offsets`. Logistic regression and
+    most others minimise a stand-in for the error, so the oracle is a heuristic, and an optimum over the
+    classifiers that it finds need not be one over all.
 
     Attributes
     ----------
@@ -96,6 +103,10 @@ class Learner(Hypotheses):
         """The oracle for these records."""
         return LearnerOracle(self.estimator, features, self.cut == "best")
 
+    def class_oracle(self, features: Array, classes: int) -> LearnerOracle:
+        """The oracle for these records and several classes."""
+        return LearnerOracle(self.estimator, features, self.cut == "best", classes)
+
 
 def _score(fitted: Any) -> Callable[[Any], Any] | None:
     """The function that gives the learner's score, if it has one."""
@@ -104,6 +115,23 @@ def _score(fitted: Any) -> Callable[[Any], Any] | None:
     if hasattr(fitted, "predict_proba"):
         return lambda X: np.asarray(fitted.predict_proba(X))[:, 1]
     return None
+
+
+def _class_scores(fitted: Any, classes: int, features: Any) -> Array | None:
+    """The score of each class, minus infinite for classes not learnt from; None without scores."""
+    known = np.asarray(fitted.classes_).astype(np.int64)
+    if hasattr(fitted, "decision_function"):
+        found = np.asarray(fitted.decision_function(features), dtype=float)
+        found = np.column_stack([np.zeros(len(found)), found]) if found.ndim == 1 else found
+    elif hasattr(fitted, "predict_proba"):
+        found = np.log(np.maximum(fitted.predict_proba(features), LEAST_CHANCE))
+    else:
+        return None
+    if found.shape[1] != len(known):  # one score for each pair of classes
+        return None
+    scores = np.full((len(found), classes), -np.inf)
+    scores[:, known] = found
+    return scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +151,31 @@ class ScoreCut:
         return f"score >= {self.cut:.4g} of {self.estimator!r}"
 
 
+@dataclass(frozen=True, eq=False)
+class ScoreOffsets:
+    """Predicts the class whose score by a fitted estimator, plus an offset, is largest.
+
+    Attributes
+    ----------
+    estimator : Any
+        A fitted classifier of scikit-learn.
+    offsets : Array
+        Shape ``(C,)``.
+    """
+
+    estimator: Any
+    offsets: Array
+
+    def predict(self, X: Any) -> Array:
+        """The class of each row of X."""
+        scores = _class_scores(self.estimator, len(self.offsets), X)
+        assert scores is not None
+        return np.argmax(scores + self.offsets, axis=1)
+
+    def __repr__(self) -> str:
+        return f"scores plus {np.round(self.offsets, 4).tolist()} of {self.estimator!r}"
+
+
 class LearnerOracle(Oracle):
     """Weighted classification, then the best cut of the score; counts its fits.
 
@@ -135,50 +188,66 @@ class LearnerOracle(Oracle):
     exact = False
     closed_form = False
 
-    def __init__(self, estimator: Any, features: Array, moves_cut: bool) -> None:
+    def __init__(self, estimator: Any, features: Array, moves_cut: bool, classes: int = 2) -> None:
         self.estimator, self.features, self.moves_cut, self.fits = estimator, features, moves_cut, 0
-        self.scores: list[Cuts] = []
+        self.classes = classes
+        self.scores: list[Cuts | Offsets] = []
         self.before: list[tuple[Array, Any]] = []  # scaled costs and fits to go on from
         steps = getattr(estimator, "steps", None)
         self.goes_on = bool(getattr(steps[-1][1] if steps else estimator, "warm_start", False))
         self.weights = f"{steps[-1][0]}__sample_weight" if steps else "sample_weight"
 
     def best(self, costs: Array) -> Hypothesis:
-        """Fit the estimator to the signs of the costs; a constant if all signs agree."""
-        counted = costs != 0
-        targets = (costs < 0).astype(np.int64)
-        if not counted.any() or np.ptp(targets[counted]) == 0:
-            label = int(targets[counted][0]) if counted.any() else 0
-            return constants(len(costs))[label]
-        weights = np.abs(costs) * (len(costs) / np.abs(costs).sum())  # regularisation sees weights of mean 1
+        """Fit the estimator to the records, weighted by their savings; a constant if one class saves most."""
+        table = costs_by_class(costs, self.classes)
+        saved = table.max(axis=1, keepdims=True) - table
+        rows, targets = np.nonzero(saved)
+        if not len(rows) or np.ptp(targets) == 0:
+            return self.constants()[int(targets[0]) if len(rows) else 0]
+        scale = len(table) / saved.sum()  # regularisation sees weights of mean 1
+        weights = saved[rows, targets] * scale
         from sklearn import config_context
 
-        fitted = self._fresh(np.sign(costs) * weights)
-        features = self.features if counted.all() else self.features[counted]
+        fitted = self._fresh(costs * scale, np.unique(targets))
+        every = len(rows) == len(table) and bool((rows == np.arange(len(table))).all())
+        features = self.features if every else self.features[rows]
         try:
             # a pipeline takes its last step's weights by name only while routing is off
             with config_context(enable_metadata_routing=False):
-                fitted.fit(features, targets[counted], **{self.weights: weights[counted]})
+                fitted.fit(features, targets, **{self.weights: weights})
         except TypeError as error:
             raise DeclarationError(
                 f"hypotheses: {self.estimator!r} cannot be fitted with sample_weight: {error}"
             ) from None
         self.fits += 1
         if self.goes_on:
-            self.before.append((np.sign(costs) * weights, fitted))
-        score = _score(fitted) if self.moves_cut else None
-        if score is None:
-            return Hypothesis(fitted, np.asarray(fitted.predict(self.features)).astype(np.int64))
-        self.scores.append(Cuts(score(self.features), lambda cut: ScoreCut(fitted, cut)))
-        return self.scores[-1].best(costs)[1]
+            self.before.append((costs * scale, fitted))
+        family = self._family(fitted) if self.moves_cut else None
+        if family is None:
+            codes = np.asarray(fitted.predict(self.features)).astype(np.int64)
+            return Hypothesis(fitted, as_cells(codes, self.classes))
+        self.scores.append(family)
+        return family.best(costs)[1]
 
-    def _fresh(self, costs: Array) -> Any:
-        """The estimator to fit: a clone, or with ``warm_start`` a copy of the fit to the nearest costs."""
+    def _family(self, fitted: Any) -> Cuts | Offsets | None:
+        """The classifiers that share the learner's score, if it has one."""
+        if self.classes == 2:
+            score = _score(fitted)
+            return None if score is None else Cuts(score(self.features), lambda cut: ScoreCut(fitted, cut))
+        scores = _class_scores(fitted, self.classes, self.features)
+        return None if scores is None else Offsets(scores, lambda offsets: ScoreOffsets(fitted, offsets))
+
+    def _fresh(self, costs: Array, met: Array) -> Any:
+        """The estimator to fit: a clone, or with ``warm_start`` a copy of the fit to the nearest costs.
+
+        A fit goes on from fits of the same classes alone.
+        """
         from sklearn.base import clone
 
-        if not self.before:
+        before = [fit for fit in self.before if np.array_equal(fit[1].classes_, met)]
+        if not before:
             return clone(self.estimator)
-        return deepcopy(min(self.before, key=lambda fit: float(np.abs(costs - fit[0]).sum()))[1])
+        return deepcopy(min(before, key=lambda fit: float(np.abs(costs - fit[0]).sum()))[1])
 
     def recall(self, costs: Array) -> list[Hypothesis]:
         """The best cut of each score learnt so far."""
@@ -186,8 +255,8 @@ class LearnerOracle(Oracle):
 
     def fresh(self) -> LearnerOracle:
         """The same without the scores learnt so far."""
-        return LearnerOracle(self.estimator, self.features, self.moves_cut)
+        return LearnerOracle(self.estimator, self.features, self.moves_cut, self.classes)
 
     def constants(self) -> list[Hypothesis]:
-        """Both constants: the oracle's results if all costs have one sign."""
-        return constants(self.features.shape[0])
+        """The constants: the oracle's results if one class is cheapest for all records."""
+        return constants(self.features.shape[0], self.classes)

@@ -28,7 +28,7 @@ class Lookup:
     rows : Array
         Distinct, sorted rows of features, shape ``(m, d)``.
     values : Array
-        0 or 1 for each, shape ``(m,)``.
+        The class of each, 0 or 1 or more, shape ``(m,)``.
     name : str, default "lookup"
         How it calls itself.
     """
@@ -56,4 +56,6 @@ class Lookup:
         return found[asked]
 
     def __repr__(self) -> str:
+        if self.values.max(initial=0) > 1:
+            return f"{self.name} ({len(self.values)} rows, classes {np.unique(self.values).tolist()})"
         return f"{self.name} ({int(self.values.sum())} of {len(self.values)} rows positive)"

@@ -10,7 +10,7 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 
-__all__ = ["RandomizedPolicy", "systematic_draw"]
+__all__ = ["RandomizedPolicy", "chosen_classes", "systematic_draw"]
 
 
 class RandomizedPolicy(ABC):
@@ -31,7 +31,8 @@ class RandomizedPolicy(ABC):
         Returns
         -------
         Array
-            Numbers from 0 to 1, shape ``(n,)``.
+            Numbers from 0 to 1, shape ``(n,)``. A policy with C classes, above two, gives the probability of
+            each, shape ``(n, C)``.
         """
 
     def draw(self, records: Any, rng: int | np.random.Generator | None = None) -> Array:
@@ -47,19 +48,41 @@ class RandomizedPolicy(ABC):
         Returns
         -------
         Array
-            0 or 1 for each record, int64 of shape ``(n,)``.
+            0 or 1, or the number of a class, for each record; int64 of shape ``(n,)``.
         """
         chance = self.probability(records)
-        return np.asarray(np.random.default_rng(rng).random(len(chance)) < chance, dtype=np.int64)
+        return chosen_classes(chance, np.random.default_rng(rng).random(len(chance)))
 
     def predict_proba(self, X: Any) -> Array:
-        """Give the probabilities of 0 and of 1 for each row of X, shape ``(n, 2)``."""
-        positive = self.probability(X)
-        return np.column_stack([1.0 - positive, positive])
+        """Give the probability of each class for each row of X, shape ``(n, 2)`` or ``(n, C)``."""
+        chance = self.probability(X)
+        return chance if chance.ndim == 2 else np.column_stack([1.0 - chance, chance])
 
     def predict(self, X: Any, seed: int | np.random.Generator | None = None) -> Array:
         """Draw a prediction for each row of X, as `draw` does; scikit-learn's name for it."""
         return self.draw(X, seed)
+
+
+def chosen_classes(chance: Array, numbers: Array) -> Array:
+    """The class that a number in [0, 1) chooses for each record.
+
+    Parameters
+    ----------
+    chance : Array
+        The probability of 1, shape ``(n,)``, or of each class, shape ``(n, C)``.
+    numbers : Array
+        Uniform in [0, 1), shape ``(n,)``.
+
+    Returns
+    -------
+    Array
+        The class of each record, int64 of shape ``(n,)``.
+    """
+    if chance.ndim == 1:
+        return np.asarray(numbers < chance, dtype=np.int64)
+    ends = np.cumsum(chance, axis=1)
+    last = np.max(np.where(chance > 0, np.arange(chance.shape[1]), 0), axis=1)
+    return np.minimum((numbers[:, None] * ends[:, -1:] >= ends).sum(axis=1), last)
 
 
 def systematic_draw(probability: Array, strata: Array, rng: np.random.Generator) -> Array:

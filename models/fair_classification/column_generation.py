@@ -11,7 +11,6 @@ from forcopt.clock import Deadline, Improvement, OnImprovement
 from forcopt.language.model import Model
 from forcopt.learning import Hypothesis, OracleTimeout
 from forcopt.loops.column_generation import Column, Duals, Pricing, column_generation
-from forcopt.models.fair_classification.decision import RandomizedClassifier
 from forcopt.models.fair_classification.hypothesis_pool import WORTH_RECALLING
 from forcopt.models.fair_classification.options import check_options
 from forcopt.models.fair_classification.problem import FairClassification
@@ -184,7 +183,7 @@ def generate(
         known_to = "" if oracle.exact else ", as far as the learner can tell"
         reason += f": the error is at most {gap:.3g} above the bound{known_to}" if np.isfinite(gap) else ""
     weights = np.concatenate([solution[start], solution[ended.variable]])
-    decision = RandomizedClassifier.of(weights, [*known, *(c.data for c in ended.columns)], prices)
+    decision = problem.policy(weights, [*known, *(c.data for c in ended.columns)], prices)
     return Outcome(
         decision,
         bound=solution.bound if oracle.exact else None,

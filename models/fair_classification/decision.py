@@ -13,6 +13,7 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import GroupRates
 from forcopt.learning import Classifier, Hypothesis, RandomizedPolicy
+from forcopt.learning.classes import as_cells
 from forcopt.learning.files import PolicyFile, classifier_from_dict, classifier_to_dict
 from forcopt.models.fair_classification.features import as_table
 from forcopt.problem.drawing import finished, panel
@@ -53,6 +54,8 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
         are from a saddle point.
     multiplier_bound : float, optional
         On the sum of the multipliers; their own sum if None.
+    classes : int, default 2
+        The number of classes, C, which are numbered from 0.
 
     Raises
     ------
@@ -64,6 +67,7 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
     weights: Array
     multipliers: Array | None = field(default=None, repr=False)
     multiplier_bound: float | None = field(default=None, repr=False)
+    classes: int = 2
 
     def __post_init__(self) -> None:
         weights = as_numbers(self.weights, "weights")
@@ -87,6 +91,7 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
         hypotheses: Sequence[Hypothesis],
         multipliers: Array | None = None,
         multiplier_bound: float | None = None,
+        classes: int = 2,
     ) -> RandomizedClassifier:
         """A mixture of hypotheses; equal ones are joined, and ones without weight left out.
 
@@ -99,7 +104,8 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
                 first, before = joined.get(key, (h.classifier, 0.0))
                 joined[key] = first, before + float(weight)
         total = np.array([w for _, w in joined.values()])
-        return cls(tuple(c for c, _ in joined.values()), total / total.sum(), multipliers, multiplier_bound)
+        kept = tuple(c for c, _ in joined.values())
+        return cls(kept, total / total.sum(), multipliers, multiplier_bound, classes)
 
     def votes(self, X: Any) -> Array:
         """The prediction of each classifier for each row of X, shape ``(len(classifiers), n)``."""
@@ -107,8 +113,13 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
         return np.array([np.asarray(c.predict(features), dtype=float) for c in self.classifiers])
 
     def probability(self, records: Any) -> Array:
-        """The probability that each row of features is predicted 1, shape ``(n,)``."""
-        return np.asarray(np.clip(self.weights @ self.votes(records), 0.0, 1.0))
+        """The probability that each row of features is predicted 1, shape ``(n,)``.
+
+        With C classes, above two, the probability of each, shape ``(n, C)``.
+        """
+        votes = self.votes(records)
+        chance = np.clip(self.weights @ as_cells(votes, self.classes), 0.0, 1.0)
+        return np.asarray(chance if self.classes == 2 else chance.reshape(-1, self.classes))
 
     def to_dict(self) -> dict[str, Any]:
         """The classifiers and their weights as plain data; multipliers are left out.
@@ -121,12 +132,14 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
         return {
             "classifiers": [classifier_to_dict(c) for c in self.classifiers],
             "weights": self.weights.tolist(),
+            **({} if self.classes == 2 else {"classes": self.classes}),
         }
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """The policy of plain data."""
-        return cls(tuple(map(classifier_from_dict, data["classifiers"])), np.asarray(data["weights"]))
+        classifiers = tuple(map(classifier_from_dict, data["classifiers"]))
+        return cls(classifiers, np.asarray(data["weights"]), classes=int(data.get("classes", 2)))
 
     def plot(self, path: str | Path | None = None, *, ax: Any = None, problem: Any = None) -> Figure:
         """Draw the probability of each classifier; with the problem, its error against its disparity.
@@ -148,8 +161,8 @@ class RandomizedClassifier(RandomizedPolicy, PolicyFile):
             axes.invert_yaxis()
             axes.set(xlabel="probability", xlim=(0, 1))
             return finished(figure, path)
-        judged = [problem.evaluate(column) for column in [*self.votes(problem.features), self]]
-        names = list(problem.constraint.disparity(problem.rates(problem.labels)))
+        judged = [problem.evaluate(decision) for decision in [*self.classifiers, self]]
+        names = list(problem.demand.disparity(problem.rates(as_cells(problem.labels, self.classes))))
         if not names:
             raise DeclarationError(f"problem: {problem.constraint!r} measures no disparity to draw against")
         spread = np.array([max(e.metrics[name] for name in names) for e in judged])

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
-from forcopt.fairness import GroupRates
 from forcopt.language.constraint import Constraint
 from forcopt.language.model import Model
 from forcopt.models.fair_classification.moments import Moments
@@ -19,7 +18,7 @@ __all__ = ["Lagrangian", "SaddleGaps"]
 
 DUST = 1e-12
 
-Inequalities = Callable[[GroupRates], list[Constraint]]
+Inequalities = Callable[[Any], list[Constraint]]
 """Writes a constraint over rates that are expressions, such as `Notion.inequalities`."""
 
 

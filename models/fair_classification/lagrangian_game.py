@@ -10,7 +10,6 @@ from forcopt.arrays import Array
 from forcopt.clock import Trace
 from forcopt.games import GameEnd, Measurement
 from forcopt.learning import Hypothesis, OracleTimeout
-from forcopt.models.fair_classification.decision import RandomizedClassifier
 from forcopt.models.fair_classification.hypothesis_pool import HypothesisPool
 from forcopt.models.fair_classification.lagrangian import Lagrangian
 from forcopt.models.fair_classification.problem import FairClassification
@@ -156,7 +155,7 @@ class LagrangianGame:
             return Outcome(None, status=Status.LIMIT, iterations=end.rounds, message=_ENDED[end.reason])
         weights = np.concatenate([self.weights, np.zeros(len(self.met.hypotheses) - len(self.weights))])
         budget = max(self.bound, float(self.prices.sum()))  # a linear program's prices may exceed the bound
-        decision = RandomizedClassifier.of(weights, self.met.hypotheses, self.prices[self.kept], budget)
+        decision = self.problem.policy(weights, self.met.hypotheses, self.prices[self.kept], budget)
         exact = self.oracle.exact
         name = "duality gap" if exact else "duality gap, as far as the learner can tell,"
         return Outcome(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import scipy.sparse as sp
 
 from forcopt.language.model import Model
-from forcopt.models.fair_classification.decision import RandomizedClassifier
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.problem import Handles
 
@@ -26,7 +25,8 @@ def lp(problem: FairClassification, model: Model) -> Handles:
     Returns
     -------
     Handles
-        ``rates``, the `GroupRates` as expressions; ``error``; ``fairness``, the constraints of the notion.
+        ``rates``, the `GroupRates` (or `ClassRates`) as expressions; ``error``; ``fairness``, the constraints
+        of the notion.
     """
     return write(problem, model, single=False)
 
@@ -38,11 +38,11 @@ def write(problem: FairClassification, model: Model, single: bool) -> Handles:
     hull = problem.oracle.hull(model, wanted, single)
     error = hull.mapped[0] + lagrangian.base
     rates = moments.rates(hull.mapped[1:])
-    fairness = problem.constraint.rows(rates)
+    fairness = problem.demand.rows(rates)
     model.subject_to(fairness)
     return Handles(
         objective=error,
-        decision=lambda solution: RandomizedClassifier.of(*hull.mixture(solution)),
+        decision=lambda solution: problem.policy(*hull.mixture(solution)),
         start=lambda decision: hull.start(*problem.mixture(decision)),
         rates=rates,
         error=error,

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
-from forcopt.fairness import GroupRates, Notion
+from forcopt.fairness import ClassRates, GroupRates, Notion
 from forcopt.language.expression import Expression
 
 __all__ = ["Moments"]
@@ -32,36 +32,54 @@ class Moments:
         Whose records to add.
     names : tuple[str, ...]
         Of the groups.
+    classes : tuple[str, ...], default ()
+        The names of the C classes, if there are more than two. A cell then is a group, a class and whether
+        it is the label; the predictions are those of `as_cells`.
 
     Attributes
     ----------
     matrix
-        Shape ``(q, n)``: 2 K cells, then the records that the constraint looks at one by one.
+        Shape ``(q, n)``: 2 K cells, then the records that the constraint looks at one by one. With several
+        classes ``(2 C K, n C)``.
     mass
-        Of each cell, shape ``(K, 2)``.
+        Of each cell, shape ``(K, 2)``; with several classes ``(C, K, 2)``.
     names : tuple[str, ...]
         Of the K groups.
     """
 
     def __init__(
-        self, shares: Array, labels: Array, weights: Array, constraint: Notion, names: tuple[str, ...]
+        self,
+        shares: Array,
+        labels: Array,
+        weights: Array,
+        constraint: Notion,
+        names: tuple[str, ...],
+        classes: tuple[str, ...] = (),
     ) -> None:
         n, count = shares.shape
-        by_label = np.stack([weights * (labels == y) for y in (0, 1)])
-        cells = (shares.T[:, None, :] * by_label).reshape(2 * count, n)
+        several = len(classes)
+        codes = range(several) if several else (1,)
+        columns = np.eye(several) if several else np.ones((2, 1))
+        parts = []
+        for c in codes:
+            by_label = np.stack([weights * (labels != c), weights * (labels == c)])
+            cells = sp.csr_array((shares.T[:, None, :] * by_label).reshape(2 * count, n))
+            parts.append(sp.kron(cells, columns[c : c + 1]))
+        self.mass = np.stack([part.sum(axis=1).reshape(count, 2) for part in parts])
+        self.mass = self.mass if several else self.mass[0]
         self.records = constraint.records
         k = len(self.records)
-        picked = sp.csr_array((np.ones(k), (np.arange(k), self.records)), shape=(k, n))
-        self.matrix = sp.csr_array(sp.vstack([sp.csr_array(cells), picked]))
-        self.mass = cells.sum(axis=1).reshape(count, 2)
-        self.names = names
+        if k:
+            parts.append(sp.csr_array((np.ones(k), (np.arange(k), self.records)), shape=(k, n)))
+        self.matrix = sp.csr_array(sp.vstack(parts))
+        self.names, self.classes = names, classes
 
-    def rates(self, moments: Any) -> GroupRates:
+    def rates(self, moments: Any) -> GroupRates | ClassRates:
         """The rates that belong to moments: numbers or an expression, shape ``(q,)``.
 
         Of ``predicted`` in them, only the entries of records in pairs are filled.
         """
-        cells = 2 * len(self.names)
+        cells = self.mass.size
         predicted = None
         if len(self.records):
             k = len(self.records)
@@ -70,4 +88,6 @@ class Moments:
         positives = moments[:cells].reshape(self.mass.shape)
         if not isinstance(positives, Expression):
             positives = np.asarray(positives)
+        if self.classes:
+            return ClassRates(positives, self.mass, self.names, self.classes)
         return GroupRates(positives, self.mass, self.names, predicted)

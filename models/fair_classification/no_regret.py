@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from math import ceil, log, sqrt
+from typing import Any
 
 import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
-from forcopt.fairness import AllOf, GroupRates, PairwiseFairness
+from forcopt.fairness import AllOf, PairwiseFairness
 from forcopt.games import ExponentiatedGradient, GradientDescent, run_game
 from forcopt.language.constraint import Constraint
 from forcopt.models.fair_classification.exponentiated_gradient import multiplier_bound
@@ -41,10 +42,10 @@ def rounds_of_theorem_1(records: int, bound: float, accuracy: float) -> int:
 
 def elicitation_game(problem: FairClassification) -> Lagrangian:
     """The Lagrangian in which every pair has an allowance and every budget a price, also a budget of 0."""
-    constraint = problem.constraint
+    constraint = problem.demand
     notions = constraint.notions if isinstance(constraint, AllOf) else (constraint,)
 
-    def inequalities(rates: GroupRates) -> list[Constraint]:
+    def inequalities(rates: Any) -> list[Constraint]:
         return [
             row
             for notion in notions

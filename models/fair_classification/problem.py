@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
-from pydantic import BeforeValidator, ValidationInfo, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 from scipy.sparse import issparse
 
 from forcopt.arrays import Array, as_numbers
@@ -18,14 +19,15 @@ from forcopt.fairness import (
     SELECTION,
     TRUE_POSITIVE,
     AllOf,
-    GroupRates,
+    Classwise,
     Merged,
     Notion,
     RateParity,
     RateRatio,
     read_binary,
 )
-from forcopt.learning import Hypotheses, Learner, Oracle
+from forcopt.learning import Hypotheses, Hypothesis, Learner, Oracle
+from forcopt.learning.classes import as_cells
 from forcopt.models.fair_classification.decision import RandomizedClassifier, SeesGroups
 from forcopt.models.fair_classification.features import Features
 from forcopt.models.fair_classification.groups import Groups
@@ -37,6 +39,7 @@ from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
 __all__ = ["FairClassification"]
 
 ROUNDING = 1e-9
+ROUNDING_OF_SUMS = 1e-6
 
 
 class FairClassification(Problem):
@@ -52,7 +55,7 @@ class FairClassification(Problem):
         Of the n records, shape ``(n, d)``; arrays or a pandas frame of numbers. With a `Learner` also a
         sparse array of scipy, and NaN where a value is missing, if its estimator takes them.
     labels : Integers
-        0 or 1 for each record.
+        0 or 1 for each record; with `classes` the number of its class, from 0.
     groups : Groups
         The group of each record, of any type; None or NaN where missing (such a record counts in the error
         alone); or reports through a channel, ``RandomizedResponse(epsilon).observe(z)``: then the rates
@@ -66,11 +69,16 @@ class FairClassification(Problem):
     privacy : PrivacyBudget, optional
         Let the decision be private in the groups of the records (not in features and labels), such as
         ``PrivacyBudget(epsilon=1.0, delta=1e-6, floor=500)``.
+    classes : tuple[str, ...], optional
+        The names of C classes, if there are more than two. A notion over the rates of a binary prediction
+        then holds classwise: for each class against all others. A notion over error rates holds once, for
+        the error of all classes. The hypotheses are `Learner`, `AllFunctions` or `Finite`; there is no
+        `privacy`.
 
     Raises
     ------
     DeclarationError
-        For columns of different length, labels other than 0 and 1, a pair of records that do not exist, a
+        For columns of different length, labels that are no classes, a pair of records that do not exist, a
         group without records over which a rate of `constraint` is taken, a floor that the counts do not keep,
         and for `privacy` of groups that were seen through a channel.
 
@@ -98,12 +106,13 @@ class FairClassification(Problem):
     default_method: ClassVar[str] = "column-generation"
 
     features: Features
-    labels: Annotated[Integers, BeforeValidator(lambda v: read_binary(v, "the array"))]
+    labels: Annotated[Integers, BeforeValidator(lambda v: _codes(v))]
     groups: Groups
     constraint: Notion
     weights: Numbers | None = None
     hypotheses: Hypotheses | None = None
     privacy: PrivacyBudget | None = None
+    classes: tuple[Annotated[str, BeforeValidator(str)], ...] = Field(default=(), kw_only=True)
 
     @field_validator("features")
     @classmethod
@@ -138,6 +147,7 @@ class FairClassification(Problem):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         n = len(self.labels)
+        self._has_classes()
         if not isinstance(self.hypotheses, Learner):
             kind = "the default learner" if self.hypotheses is None else type(self.hypotheses).__name__
             if not issparse(self.features) and np.isnan(self.features).any():
@@ -157,9 +167,8 @@ class FairClassification(Problem):
         parts = self.constraint.notions if isinstance(self.constraint, AllOf) else (self.constraint,)
         for part in parts:
             self._compares_groups(part)
-        given = self.moments.mass
-        nobody = GroupRates(np.zeros_like(given), given, self.groups.names)
-        for rate, rates in self.constraint.demands(nobody):
+        nobody = self.moments.rates(np.zeros(self.moments.matrix.shape[0]))
+        for rate, rates in self.demand.demands(nobody):
             if self.groups.channel is not None and not rates.defines(rate):
                 a = int(np.argmin(rates.total(rate.given)))
                 raise DeclarationError(
@@ -172,6 +181,28 @@ class FairClassification(Problem):
             self._keeps_privacy(self.privacy)
         _ = self.oracle  # does the class fit the features?
         return self
+
+    def _has_classes(self) -> None:
+        count = len(self.classes) or 2
+        outside = self.labels >= count
+        if outside.any():
+            at = int(np.argmax(outside))
+            rule = f"from 0 to {count - 1}" if self.classes else "0 or 1"
+            raise DeclarationError(f"labels: the array[{at}] is {self.labels[at]}; it must be {rule}")
+        if not self.classes:
+            return
+        if count < 3 or len(set(self.classes)) < count:
+            raise DeclarationError(
+                f"classes: {', '.join(self.classes)} are not three or more different names; two classes need "
+                "no names"
+            )
+        if self.privacy is not None:
+            raise DeclarationError(f"privacy: private learning has two classes, not {count}")
+        if len(self.constraint.records):
+            raise DeclarationError(
+                f"constraint: {type(self.constraint).__name__} looks at single records and compares "
+                f"their predictions of 1; there are {count} classes"
+            )
 
     def _compares_groups(self, notion: Notion) -> None:
         """Refuse a comparison of one group with missing ones."""
@@ -211,19 +242,41 @@ class FairClassification(Problem):
     def moments(self) -> Moments:
         """The linear map from predictions to the constraint's moments."""
         return Moments(
-            self.groups.shares, self.labels, self.record_weights, self.constraint, self.groups.names
+            self.groups.shares,
+            self.labels,
+            self.record_weights,
+            self.constraint,
+            self.groups.names,
+            self.classes,
         )
+
+    @property
+    def class_count(self) -> int:
+        """The number of classes, C."""
+        return len(self.classes) or 2
+
+    @property
+    def demand(self) -> Any:
+        """The constraint; with several classes for each of them."""
+        return Classwise(self.constraint) if self.classes else self.constraint
 
     @cached_property
     def lagrangian(self) -> Lagrangian:
         """Error, inequalities, and the costs for the oracle at given multipliers."""
         w, y = self.record_weights, self.labels
-        return Lagrangian(w * (1.0 - 2.0 * y), float(w @ y), self.constraint.inequalities, self.moments)
+        if self.classes:
+            costs, base = -as_cells(y, self.class_count) * np.repeat(w, self.class_count), float(w.sum())
+        else:
+            costs, base = w * (1.0 - 2.0 * y), float(w @ y)
+        return Lagrangian(costs, base, self.demand.inequalities, self.moments)
 
     @cached_property
     def oracle(self) -> Oracle:
         """The cost-sensitive oracle of `hypotheses` for the records; a method takes a `fresh` one."""
-        return (self.hypotheses or _default_hypotheses()).oracle(self.features)
+        hypotheses = self.hypotheses or _default_hypotheses()
+        if self.classes:
+            return hypotheses.class_oracle(self.features, self.class_count)
+        return hypotheses.oracle(self.features)
 
     def noise(self, error: float) -> float:
         """A quarter of the standard error of an error rate that is measured on these records.
@@ -248,25 +301,41 @@ class FairClassification(Problem):
     def predicted(self, decision: Any) -> Array:
         """The probability that each record is predicted 1, shape ``(n,)``.
 
+        With C classes, above two, the probability of each, shape ``(n, C)``.
+
         Parameters
         ----------
         decision : Any
             A `RandomizedClassifier`, any classifier with ``predict``, the probabilities, or a
             `TwoStepClassifier`, which looks at the reported groups, too.
         """
+        shape = (len(self.labels), self.class_count) if self.classes else self.labels.shape
         if isinstance(decision, SeesGroups):
             return decision.predicted_for(self)
         if isinstance(decision, RandomizedClassifier):
+            if decision.classes != self.class_count:
+                raise DeclarationError(
+                    f"the decision has {decision.classes} classes; there are {self.class_count}"
+                )
             return decision.probability(self.features)
         if hasattr(decision, "predict"):
             decision = decision.predict(self.features)
+            if self.classes:
+                codes = _codes(decision)
+                if codes.max(initial=0) >= self.class_count:
+                    raise DeclarationError(
+                        f"the decision predicts class {codes.max()}; there are {self.class_count} classes"
+                    )
+                decision = as_cells(codes, self.class_count).reshape(-1, self.class_count)
         values = as_numbers(decision, "the decision")
-        if values.shape != self.labels.shape:
-            raise DeclarationError(f"the decision has shape {values.shape}; it must be {self.labels.shape}")
+        if values.shape != shape:
+            raise DeclarationError(f"the decision has shape {values.shape}; it must be {shape}")
         if values.min() < -ROUNDING or values.max() > 1 + ROUNDING:
             raise DeclarationError(
                 f"the decision holds {values.min():g} and {values.max():g}; probabilities are from 0 to 1"
             )
+        if self.classes and np.abs(values.sum(axis=1) - 1.0).max() > ROUNDING_OF_SUMS:
+            raise DeclarationError("the decision: the probabilities of a record's classes do not sum to 1")
         return np.clip(values, 0.0, 1.0)
 
     def mixture(self, decision: Any) -> tuple[Array, Array]:
@@ -279,11 +348,26 @@ class FairClassification(Problem):
         """
         if not isinstance(decision, RandomizedClassifier):
             raise DeclarationError(f"a {type(decision).__name__} is no mixture of hypotheses")
-        return decision.weights, decision.votes(self.features)
+        return decision.weights, as_cells(decision.votes(self.features), self.class_count)
 
-    def rates(self, predicted: Any) -> GroupRates:
-        """The rates of each group, if record i is predicted 1 with probability ``predicted[i]``."""
-        return self.moments.rates(self.moments.matrix @ predicted)
+    def policy(
+        self,
+        weights: Any,
+        hypotheses: Sequence[Hypothesis],
+        multipliers: Array | None = None,
+        multiplier_bound: float | None = None,
+    ) -> RandomizedClassifier:
+        """The decision that mixes hypotheses, see `RandomizedClassifier.of`."""
+        return RandomizedClassifier.of(
+            weights, hypotheses, multipliers, multiplier_bound, classes=self.class_count
+        )
+
+    def rates(self, predicted: Any) -> Any:
+        """The rates of each group, if record i is predicted 1 with probability ``predicted[i]``.
+
+        `GroupRates`; `ClassRates` with more than two classes, for probabilities of shape ``(n, C)``.
+        """
+        return self.moments.rates(self.moments.matrix @ predicted.reshape(-1))
 
     def least_relaxation(self, time_limit: float = 10.0) -> str:
         """Give the least changes of the notion's limits, for hypotheses that can be listed.
@@ -309,12 +393,18 @@ class FairClassification(Problem):
         """
         predicted = self.predicted(decision)
         rates = decision.rates_for(self) if isinstance(decision, SeesGroups) else self.rates(predicted)
-        metrics = dict(self.constraint.disparity(rates))
-        for rate in (FALSE_POSITIVE, TRUE_POSITIVE, SELECTION, ERROR):
-            if rates.defines(rate):
-                values = rates.rate(rate)
+        metrics = dict(self.demand.disparity(rates))
+        parts = [("", rates)]
+        if self.classes:
+            parts = [(f" of class {name}", rates.of_class(c)) for c, name in enumerate(self.classes)]
+        measured = [(rate, *part) for part in parts for rate in (FALSE_POSITIVE, TRUE_POSITIVE, SELECTION)]
+        measured.append((ERROR, "", rates.of_error() if self.classes else rates))
+        for rate, end, part in measured:
+            if part.defines(rate):
+                values = part.rate(rate)
                 metrics |= {
-                    f"{rate.name} of {g}": float(v) for g, v in zip(self.groups.names, values, strict=True)
+                    f"{rate.name}{end} of {g}": float(v)
+                    for g, v in zip(self.groups.names, values, strict=True)
                 }
         multipliers = getattr(decision, "multipliers", None)
         fits = multipliers is not None and multipliers.shape == (self.lagrangian.size,)
@@ -322,9 +412,9 @@ class FairClassification(Problem):
             gaps = self.saddle_gaps(decision, multipliers, decision.multiplier_bound)
             metrics |= {"learner gap": gaps.learner, "auditor gap": gaps.auditor, "lower bound": gaps.bound}
         return Evaluation(
-            objective=self.lagrangian.error(predicted),
+            objective=self.lagrangian.error(predicted.reshape(-1)),
             violations={
-                name: v for name, v in self.constraint.violation(rates).items() if v > FEASIBILITY_TOLERANCE
+                name: v for name, v in self.demand.violation(rates).items() if v > FEASIBILITY_TOLERANCE
             },
             metrics=metrics,
         )
@@ -358,7 +448,18 @@ class FairClassification(Problem):
                 f"have shape ({self.lagrangian.size},) and not be negative"
             )
         best = self.oracle.fresh().best(self.lagrangian.price(prices)).predictions
-        return self.lagrangian.gaps(self.predicted(decision), prices, best, bound)
+        return self.lagrangian.gaps(self.predicted(decision).reshape(-1), prices, best, bound)
+
+
+def _codes(values: Any) -> Array:
+    """Labels or predictions, as numbers of classes."""
+    column = as_numbers(values, "the array")
+    if column.ndim != 1 or not ((column < 0) | (column % 1 != 0)).any():
+        return column.astype(np.int64) if column.ndim == 1 else read_binary(column, "the array")
+    at = int(np.argmax((column < 0) | (column % 1 != 0)))
+    raise DeclarationError(
+        f"the array[{at}] is {column[at]:g}; it must be 0 or 1, or the number of one of several classes"
+    )
 
 
 def _default_hypotheses() -> Learner:

@@ -252,6 +252,8 @@ def disparity_bound(problem: FairClassification, *, records: Any = None, beta: f
 
 
 def _check(problem: FairClassification, split: float) -> None:
+    if problem.classes:
+        raise DeclarationError(f"two-step has two classes, not {len(problem.classes)}")
     if problem.groups.channel is None:
         raise DeclarationError("two-step needs groups seen through a channel: channel.observe(reports)")
     if (problem.groups.codes < 0).any():

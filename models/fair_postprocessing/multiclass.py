@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
@@ -12,8 +12,10 @@ from pydantic import BeforeValidator, Field, model_validator
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers
 from forcopt.errors import DeclarationError
-from forcopt.fairness import ERROR, AllOf, GroupRates, Notion, read_groups
+from forcopt.fairness import ClassRates, Classwise, Notion, read_groups
 from forcopt.fairness.records import is_missing, same_length
+from forcopt.language.expression import Expression
+from forcopt.language.joins import stack
 from forcopt.language.model import Model
 from forcopt.models.fair_postprocessing.remix import RandomizedRemix
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Problem
@@ -103,9 +105,8 @@ class MulticlassPostprocessing(Problem):
             raise DeclarationError(
                 f"constraint: {type(self.constraint).__name__} looks at single records; counts are of groups"
             )
-        for _, notion, rates in self.parts(self.as_predicted):
-            for rate, over in notion.demands(rates):
-                over.rate(rate)
+        for rate, over in self.demand.demands(self.rates(self.as_predicted)):
+            over.rate(rate)
         return self
 
     @classmethod
@@ -163,35 +164,23 @@ class MulticlassPostprocessing(Problem):
         """The counts as floats, whose sums do not overflow."""
         return self.counts.astype(float)
 
-    def class_rates(self, probabilities: Any, c: int) -> GroupRates:
-        """The rates of class c against all others; numbers or expressions."""
-        of_class = self._cells[:, :, c]
-        split = np.stack([np.delete(self._cells, c, axis=2).sum(axis=2), of_class], axis=2)
-        mass = split.sum(axis=0)
-        positives = (split * probabilities[:, :, c][:, :, None]).sum(axis=0)
-        return GroupRates(positives, mass, self.groups)
+    def rates(self, probabilities: Any) -> ClassRates:
+        """The rates of each class against all others, and of errors; numbers or expressions."""
+        every = range(len(self.classes))
+        split = np.stack(  # [class, prediction, group, whether the label is the class]
+            [
+                np.stack([self._cells.sum(axis=2) - self._cells[:, :, c], self._cells[:, :, c]], axis=2)
+                for c in every
+            ]
+        )
+        positives = [(split[c] * probabilities[:, :, c][:, :, None]).sum(axis=0) for c in every]
+        joined = stack(positives) if isinstance(positives[0], Expression) else np.stack(positives)
+        return ClassRates(joined, split.sum(axis=1), self.groups, self.classes)
 
-    def error_rates(self, probabilities: Any) -> GroupRates:
-        """The error of all classes: whether a prediction is wrong, as a class that nobody has."""
-        kept = (self._cells * probabilities).sum(axis=(0, 2))
-        size = self._cells.sum(axis=(0, 2))
-        weight = np.array([1.0, 0.0])
-        wrong = (size - kept).reshape((len(self.groups), 1)) * weight
-        return GroupRates(wrong, size[:, None] * weight, self.groups)
-
-    def parts(self, probabilities: Any) -> Iterator[tuple[str, Notion, GroupRates]]:
-        """The demands: the name of a class (empty for the error of all), a notion, and rates of groups."""
-        parts = self.constraint.notions if isinstance(self.constraint, AllOf) else (self.constraint,)
-        for notion in parts:
-            if ERROR in notion.rates:
-                if len(notion.rates) > 1:
-                    raise DeclarationError(
-                        "constraint: merge groups for error rates and other rates one by one, and join by &"
-                    )
-                yield "", notion, self.error_rates(probabilities)
-                continue
-            for c, name in enumerate(self.classes):
-                yield f" of class {name}", notion, self.class_rates(probabilities, c)
+    @property
+    def demand(self) -> Classwise:
+        """The constraint for each class."""
+        return Classwise(self.constraint)
 
     def error(self, probabilities: Any) -> Any:
         """The error rate; a scalar."""
@@ -210,16 +199,12 @@ class MulticlassPostprocessing(Problem):
             For these groups and classes, or its probabilities, shape ``(C, K, C)``.
         """
         p = self.probabilities(decision)
-        violations: dict[str, float] = {}
-        metrics: dict[str, float] = {}
-        for name, notion, rates in self.parts(p):
-            for key, value in notion.violation(rates).items():
-                violations[key + name] = max(value, violations.get(key + name, 0.0))
-            metrics |= {key + name: value for key, value in notion.disparity(rates).items()}
+        rates = self.rates(p)
+        violations = self.demand.violation(rates)
         return Evaluation(
             objective=float(self.error(p)),
             violations={name: v for name, v in violations.items() if v > FEASIBILITY_TOLERANCE},
-            metrics=metrics,
+            metrics=self.demand.disparity(rates),
         )
 
     def probabilities(self, decision: Any) -> Array:
@@ -257,14 +242,8 @@ def lp(problem: MulticlassPostprocessing, model: Model) -> Handles:
     """
     p = model.variable(model.unused_name("probability"), shape=problem.counts.shape, lower=0, upper=1)
     model.subject_to(p.sum(axis=2) == 1, name=model.unused_name("one_class"))
-    fairness = []
-    for name, notion, rates in problem.parts(p):
-        for row in notion.rows(rates):
-            given = row.name
-            row.name = model.unused_name(given.partition("#")[0] + name.replace(" ", "_"))
-            row.labels = [row.name + label.removeprefix(given) for label in row.labels or ()]
-            model.subject_to(row)
-            fairness.append(row)
+    fairness = problem.demand.rows(problem.rates(p))
+    model.subject_to(fairness)
     error = problem.error(p)
 
     def decision(solution: Any) -> RandomizedRemix:

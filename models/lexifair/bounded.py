@@ -79,6 +79,17 @@ class BoundedLossRegression(Problem):
         )
 
     @cached_property
+    def unit(self) -> float:
+        """The loss that the formulation counts as 1: of labels that some model meets exactly, at most 1.
+
+        The program is written around least squares, so that the size of the labels does not enter it.
+        """
+        losses = self.lexifair.least_squares(self.lexifair.overall_factor).losses
+        largest = float(losses.max())
+        unit = self.lexifair.loss_unit
+        return unit if largest > 1e-20 * unit else min(1.0, unit)
+
+    @cached_property
     def least_bound(self) -> float:
         """The least bound that some linear model keeps: the minimax group loss."""
         return float(self.lexifair.solve().objective)
@@ -131,16 +142,16 @@ def conic(problem: BoundedLossRegression, model: Model) -> Handles:
     base = problem.lexifair
     factor = base.overall_factor
     centre = base.least_squares(factor)
-    losses, decision, parts = base.write_around(model, centre.coefficients)
-    limit = min(problem.bound, 2.0 * float(centre.losses.max()) + base.loss_unit)
-    model.subject_to(losses / base.loss_unit <= limit / base.loss_unit, name="group_loss")
+    unit = problem.unit
+    losses, decision, parts = base.write_around(model, centre.coefficients, unit)
+    limit = min(problem.bound, 2.0 * float(centre.losses.max()) + unit)
+    model.subject_to(losses / unit <= limit / unit, name="group_loss")
     objective = sum_squares(
-        (factor[:, :-1] @ parts["shift"] + factor @ np.append(centre.coefficients, -1.0))
-        / np.sqrt(base.loss_unit)
+        (factor[:, :-1] @ parts["shift"] + factor @ np.append(centre.coefficients, -1.0)) / np.sqrt(unit)
     )
     return Handles(
         objective=objective,
-        unit=base.loss_unit,
+        unit=unit,
         decision=decision,
         start=parts["start"],
         coefficients=parts["coefficients"],

@@ -127,6 +127,11 @@ class LexifairClassification(Lexifair):
             raise DeclarationError(
                 f"hypotheses has {self.hypotheses.records} records, labels {len(self.labels)} entries"
             )
+        if isinstance(self.hypotheses, Finite) and self.hypotheses.table.max() > 1:
+            raise DeclarationError(
+                f"hypotheses: the table holds {self.hypotheses.table.max():g}; it must be from 0 to 1, as "
+                "labels have two classes"
+            )
         return self
 
     def record_costs(self, weights: Array) -> tuple[Array, float]:

@@ -307,7 +307,7 @@ class Lexifair(Problem):
 
         outcome = finish(self, solution.decision, deadline)
         found = self.evaluate(outcome.decision)
-        solution.bound = max(solution.bound, outcome.bound or 0.0)
+        solution.bound = outcome.bound or 0.0  # proved, unlike the bound of a conic solver
         solution.seconds = deadline.seconds
         if outcome.status is Status.OPTIMAL:
             solution.decision, solution.evaluation, solution.status = outcome.decision, found, Status.OPTIMAL

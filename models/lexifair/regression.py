@@ -203,18 +203,21 @@ class LexifairRegression(Lexifair):
         """Coefficients, and the groups' losses as sums of squares of at most d + 1 terms each."""
         return self.write_around(model, np.zeros(self.features.shape[1]))
 
-    def write_around(self, model: Model, centre: Array) -> tuple[Expression, Any, dict[str, Any]]:
+    def write_around(
+        self, model: Model, centre: Array, unit: float | None = None
+    ) -> tuple[Expression, Any, dict[str, Any]]:
         """As `write`, by the shift of the coefficients from `centre`.
 
         If `centre` is near the optimum, labels far from 0 leave no large constants in the squares, from which
-        solvers would lose digits.
+        solvers would lose digits. A loss of `unit` counts as 1, of `loss_unit` by default.
         """
         around = bool(centre.any())
         shift = model.variable(model.unused_name("shift" if around else "coefficients"), len(centre))
         theta = shift + centre if around else shift
         if self.radius is not None:
             model.subject_to(norm(theta) <= self.radius, name=model.unused_name("radius"))
-        root = np.sqrt(self.loss_unit)
+        unit = self.loss_unit if unit is None else unit
+        root = np.sqrt(unit)
         misses = [f @ np.append(centre, -1.0) for f in self.factors]
         scaled = stack(
             [
@@ -222,7 +225,7 @@ class LexifairRegression(Lexifair):
                 for f, miss in zip(self.factors, misses, strict=True)
             ]
         )
-        losses = self.loss_unit * scaled
+        losses = unit * scaled
 
         def decision(solution: Any) -> LinearModel:
             found = solution[theta]

@@ -77,7 +77,7 @@ def test_bad_pairs_are_named(fields, said):
         PairwiseFairness.from_answers([("u", 0, 1, "none")])
 
 
-@pytest.mark.parametrize("table", [[[0, 2]], [], [0, 1]])
+@pytest.mark.parametrize("table", [[[0, 1.5]], [[0, -1]], [], [0, 1]])
 def test_a_table_holds_zeros_and_ones(table):
     with pytest.raises(fo.DeclarationError, match="table"):
         Finite(table)

@@ -79,7 +79,7 @@ def test_ratios_error_rates_and_merged_groups():
     ratio = MulticlassPostprocessing(table, DemographicParityRatio(0.8)).solve()
     p = ratio.problem
     for c in range(3):
-        rates = p.class_rates(ratio.decision.probabilities, c)
+        rates = p.rates(ratio.decision.probabilities).of_class(c)
         share = rates.positives.sum(axis=1) / rates.mass.sum(axis=1)
         assert share.min() >= 0.8 * share.max() - 1e-6
     lost = MulticlassPostprocessing(table, BoundedGroupLoss(0.6) & ErrorParity(0.02)).solve()

@@ -188,6 +188,17 @@ def test_a_bound_far_above_all_losses_leaves_least_squares(bound):
     assert s.status == "optimal" and s.objective == pytest.approx(least, rel=1e-7)
 
 
+@pytest.mark.parametrize("backend", ["clarabel", "scip"])
+@pytest.mark.parametrize("bound", [0.0, 1e-12, 1e-6, 1.0])
+def test_labels_that_a_model_meets_exactly_keep_any_bound(bound, backend):
+    for seed, unit in enumerate([1e-3, 1.0, 1e3, 1e5, 1e6, 1e7]):
+        rng = np.random.default_rng(seed)
+        X, theta = rng.normal(size=(9, 3)), unit * rng.normal(size=3)
+        s = BoundedLossRegression(X, X @ theta, [[0, 1, 2, 3], [4, 5, 6, 7, 8]], bound).solve(backend=backend)
+        assert s.status == "optimal" and s.evaluation.feasible
+        assert s.objective <= 1e-6 * max(bound, min(1.0, unit**2))
+
+
 def test_labels_far_from_zero_keep_the_model():
     X, y, a = records(0)
     one, far = (FairRegressor(2.0).fit(X, y + c, sensitive_features=a) for c in (0.0, 1e6))

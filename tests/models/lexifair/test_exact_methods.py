@@ -246,6 +246,13 @@ def test_a_perfect_fit_of_all_groups():
     assert s.status is fo.Status.OPTIMAL and s.objective == pytest.approx(0, abs=1e-20)
 
 
+@pytest.mark.parametrize("method", [*FORMULATIONS, "column-generation"])
+def test_no_bound_is_above_the_optimum_of_an_exact_fit(method):
+    p = LexifairRegression(features=[[1.0]], labels=[-2000.0], groups=[[0], [0]], radius=2000.0)
+    s = p.solve(method) if method == "column-generation" else p.solve(method, backend="clarabel")
+    assert s.bound <= s.objective <= 1e-9
+
+
 @pytest.mark.parametrize("method", FORMULATIONS)
 def test_a_conic_backend_that_ends_short_of_its_tolerance_is_finished_and_proved(method):
     for seed in range(3):
