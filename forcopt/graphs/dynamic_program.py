@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -18,10 +19,10 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.graphs.residues import primes as largest_primes
 from forcopt.graphs.residues import whole
-from forcopt.graphs.states import COUNT, LEAST, NEVER, empty_store, index, index_size, unpacked
+from forcopt.graphs.states import COUNT, FINISHED, LEAST, NEVER, empty_store, index, index_size, unpacked
 from forcopt.graphs.weighted import WeightedGraph
 
-__all__ = ["BUDGET", "Bound", "Filling", "Piece", "Program", "Table", "arcs_into"]
+__all__ = ["BUDGET", "Bound", "Filling", "Piece", "Program", "Table", "arcs_into", "classes_of"]
 
 _NO_LIMIT = int(NEVER)
 _MOST_STATES = 30_000_000
@@ -162,10 +163,8 @@ class Program(ABC):
     ----------
     graph : WeightedGraph
         With weights and costs.
-    low, high : int
-        Inclusive bounds on the weight of a part.
-    parts : int
-        The number of parts.
+    windows : sequence of tuple of int, shape (parts, 2)
+        Inclusive bounds on the weight of each part.
     cannot_link, must_link : sequence of tuple of int, optional
         Pairs of vertices that must not, or must, share a part.
     limit : int, optional
@@ -179,6 +178,13 @@ class Program(ABC):
         The numbers of the tables that feed each table.
     states : int
         The number of states of the last run.
+    classes : tuple of Array
+        Of the windows, see `classes_of`.
+
+    Raises
+    ------
+    DeclarationError
+        If costs are too large beside a limit, or there are too many different windows.
     """
 
     pieces: list[Piece]
@@ -187,9 +193,7 @@ class Program(ABC):
     def __init__(
         self,
         graph: WeightedGraph,
-        low: int,
-        high: int,
-        parts: int,
+        windows: Sequence[tuple[int, int]],
         cannot_link: Sequence[tuple[int, int]] = (),
         must_link: Sequence[tuple[int, int]] = (),
         limit: int | None = None,
@@ -197,7 +201,8 @@ class Program(ABC):
         self.limit = -1 if limit is None else min(limit, len(graph.edges))
         if (int(graph.costs.sum()) + 1) * (self.limit + 1) >= NEVER:
             raise DeclarationError("the costs are too large beside a limit on the number of cut edges")
-        self.graph, self.low, self.high, self.parts = graph, low, high, parts
+        self.graph, self.parts, self.classes = graph, len(windows), classes_of(windows)
+        self.low, self.high = min(low for low, _ in windows), max(high for _, high in windows)
         self.cannot_link, self.must_link = tuple(cannot_link), tuple(must_link)
         self.states = 0
 
@@ -447,6 +452,56 @@ class Program(ABC):
                     break
                 rank -= both
         return self.parts_of(picks)
+
+
+def classes_of(windows: Sequence[tuple[int, int]]) -> tuple[Array, Array, Array]:
+    """Divide weights into classes that lie in the same windows, for parts with different windows.
+
+    A set of finished parts can be completed only if each of them can take a window of its own. The windows
+    of a part follow from the class of its weight, so the number of finished parts in each class decides.
+
+    Parameters
+    ----------
+    windows : sequence of tuple of int, shape (parts, 2)
+        Inclusive bounds on the weight of each part.
+
+    Returns
+    -------
+    edges : ndarray of int64
+        The least weight of each class but the first, in increasing order.
+    marks : ndarray of int64, shape (len(edges) + 1,)
+        What a finished part of each class adds to a code: 1 in the low bits (see `FINISHED`), and 1 in
+        the bits of its class, except for the first class; 0 outside all windows.
+    possible : ndarray of int64
+        The codes of all sets of finished parts whose parts can take different windows, in increasing order.
+
+    Raises
+    ------
+    DeclarationError
+        If the codes do not fit in 62 bits.
+
+    Examples
+    --------
+    >>> edges, marks, possible = classes_of([(1, 3), (3, 5)])
+    >>> edges.tolist(), (marks & FINISHED).tolist(), (marks >> 20).tolist()
+    ([1, 3, 4, 6], [0, 1, 1, 1, 0], [0, 0, 1, 4, 0])
+    >>> len(possible)  # none; one of a class; two of different classes or of the middle one
+    8
+    """
+    edges = sorted({low for low, _ in windows} | {high + 1 for _, high in windows})
+    spans = list(pairwise(edges))
+    covered = [span for span in spans if any(low <= span[0] and span[1] <= high + 1 for low, high in windows)]
+    step = len(windows).bit_length()
+    if FINISHED.bit_length() + step * (len(covered) - 1) > 62 or len(windows) > FINISHED:
+        raise DeclarationError(f"{len(set(windows))} different windows of {len(windows)} parts are too many")
+    mark = dict.fromkeys(covered[:1], 1)  # the other classes' numbers give that of the first
+    mark |= {span: 1 + (FINISHED + 1 << step * i) for i, span in enumerate(covered[1:])}
+    codes = {0}
+    for low, high in windows:
+        own = [m for span, m in mark.items() if low <= span[0] and span[1] <= high + 1]
+        codes |= {code + m for code in codes for m in own}
+    marks = [0, *(mark.get(span, 0) for span in spans), 0]
+    return np.array(edges, np.int64), np.array(marks, np.int64), np.array(sorted(codes), np.int64)
 
 
 def arcs_into(tables: list[Table]) -> list[tuple[Array, Array]]:

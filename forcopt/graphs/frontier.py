@@ -19,6 +19,7 @@ from forcopt.graphs.dynamic_program import BUDGET, Filling, Piece, Program, Tabl
 from forcopt.graphs.orders import frontier_order
 from forcopt.graphs.states import (
     COUNT,
+    FINISHED,
     SPAN,
     WIDEST,
     enter,
@@ -60,8 +61,8 @@ class _Layer:
 @njit(cache=True)
 def _step(  # type: ignore[no-untyped-def]
     rows, values, estimate, length, weight, near, costs, cannot_link, must_link, kept, distance, coming,
-    mode, most, limit, room, primes, bound, exact, coarse, parts, store, arcs, count, arc_count, begin,
-    budget, track,
+    mode, most, limit, room, primes, bound, windows, exact, coarse, parts, store, arcs, count, arc_count,
+    begin, budget, track,
 ):  # fmt: skip
     """Process one vertex in states from `begin` on."""
     bounded = rows.shape[1] > 4 + room
@@ -85,7 +86,7 @@ def _step(  # type: ignore[no-untyped-def]
             rough[p] = rows[i, 4 + room + p] if bounded else 0
         total[opened], rough[opened] = 0, 0
         for d in range(opened + 1):
-            if d == opened and opened + rows[i, 2] >= parts:
+            if d == opened and opened + (rows[i, 2] & FINISHED) >= parts:
                 break
             if total[d] + weight[0] > high:
                 continue
@@ -114,7 +115,7 @@ def _step(  # type: ignore[no-untyped-def]
             rough[d] += weight[1]
             good = settle(
                 merged, part, length + 1, max(opened, d + 1), total, rough, rows[i, 2], kept, distance,
-                coming, parts, exact, coarse, room, key, work,
+                coming, parts, windows, exact, coarse, room, key, work,
             )  # fmt: skip
             total[d] -= weight[0]
             rough[d] -= weight[1]
@@ -143,10 +144,8 @@ class Sweep(Program):
     ----------
     graph : WeightedGraph
         With weights and costs.
-    low, high : int
-        Inclusive bounds on the weight of a part.
-    parts : int
-        The number of parts.
+    windows : sequence of tuple of int, shape (parts, 2)
+        Inclusive bounds on the weight of each part.
     order : sequence of int, optional
         Of the vertices; a short-frontier order by default.
     cannot_link, must_link : sequence of tuple of int, optional
@@ -162,22 +161,20 @@ class Sweep(Program):
     Examples
     --------
     >>> g = WeightedGraph.of([1] * 4, [(0, 1), (1, 2), (2, 3), (0, 3)], [1] * 4)
-    >>> Sweep(g, 2, 2, 2).histogram()
+    >>> Sweep(g, [(2, 2)] * 2).histogram()
     {2: 2}
     """
 
     def __init__(
         self,
         graph: WeightedGraph,
-        low: int,
-        high: int,
-        parts: int,
+        windows: Sequence[tuple[int, int]],
         order: Sequence[int] | None = None,
         cannot_link: Sequence[tuple[int, int]] = (),
         must_link: Sequence[tuple[int, int]] = (),
         limit: int | None = None,
     ) -> None:
-        super().__init__(graph, low, high, parts, cannot_link, must_link, limit)
+        super().__init__(graph, windows, cannot_link, must_link, limit)
         self.order = frontier_order(graph) if order is None else list(order)
         self.feeds = [(t - 1,) if t else () for t in range(graph.size)]
         self.pieces, self.layers = [], []
@@ -209,7 +206,8 @@ class Sweep(Program):
 
     def relaxed(self, graph: WeightedGraph, low: int, high: int) -> Sweep:
         """The same order with other weights and bounds."""
-        return Sweep(graph, low, high, self.parts, self.order, self.cannot_link, self.must_link)
+        windows = [(low, high)] * self.parts
+        return Sweep(graph, windows, self.order, self.cannot_link, self.must_link)
 
     def begin(self, t: int, fed: list[Table], weights: tuple[Array, Array]) -> Callable[[Filling, int], int]:
         """Prepare the step of the t-th vertex."""
@@ -226,8 +224,8 @@ class Sweep(Program):
             at, f.store, f.arcs, f.count, f.arc_count = _step(
                 rows, values, estimate, length, weight, layer.near, layer.costs, layer.cannot_link,
                 layer.must_link, layer.kept, piece.distance, piece.coming, f.mode, f.most, self.limit,
-                f.room, f.primes, f.bound, f.exact, f.coarse, self.parts, f.store, f.arcs, f.count,
-                f.arc_count, at, BUDGET, len(f.arcs) > 0,
+                f.room, f.primes, f.bound, self.classes, f.exact, f.coarse, self.parts, f.store, f.arcs,
+                f.count, f.arc_count, at, BUDGET, len(f.arcs) > 0,
             )  # fmt: skip
             return int(at)
 

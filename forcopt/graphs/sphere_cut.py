@@ -18,6 +18,7 @@ from forcopt.errors import DeclarationError
 from forcopt.graphs.branch_decomposition import BranchDecomposition, Cluster
 from forcopt.graphs.dynamic_program import BUDGET, Filling, Piece, Program, Table
 from forcopt.graphs.states import (
+    FINISHED,
     LEAST,
     SPAN,
     WIDEST,
@@ -59,8 +60,8 @@ def _root_of(link, c):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _leaf(  # type: ignore[no-untyped-def]
-    ways, weight, cost, connects, kept, distance, coming, mode, most, limit, room, primes, bound, exact,
-    coarse, parts, store, arcs, count, arc_count, track,
+    ways, weight, cost, connects, kept, distance, coming, mode, most, limit, room, primes, bound, windows,
+    exact, coarse, parts, store, arcs, count, arc_count, track,
 ):  # fmt: skip
     """The states of one edge; a way is 1 if its ends share a part, 0 if they do not."""
     key, probe = np.zeros(store[0].shape[1], np.int64), np.zeros(4 + room, np.int64)
@@ -77,8 +78,8 @@ def _leaf(  # type: ignore[no-untyped-def]
             total[part[end]] += weight[end, 0]
             rough[part[end]] += weight[end, 1]
         if not settle(
-            comp, part, 2, 2 - same, total, rough, 0, kept, distance, coming, parts, exact, coarse, room, key,
-            work,
+            comp, part, 2, 2 - same, total, rough, 0, kept, distance, coming, parts, windows, exact, coarse,
+            room, key, work,
         ):  # fmt: skip
             continue
         paid = 0 if same else cost
@@ -99,8 +100,8 @@ def _leaf(  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _join(  # type: ignore[no-untyped-def]
     table1, table2, order1, order2, begin2, end2, length1, length2, shared1, shared2, place2, kept, distance,
-    coming, mode, most, limit, room, primes, bound, exact, coarse, parts, store, arcs, count, arc_count,
-    begin, budget, track,
+    coming, mode, most, limit, room, primes, bound, windows, exact, coarse, parts, store, arcs, count,
+    arc_count, begin, budget, track,
 ):  # fmt: skip
     """Join pairs of states that agree on the shared boundary, those of the first from `begin` on.
 
@@ -143,7 +144,7 @@ def _join(  # type: ignore[no-untyped-def]
             pairs = pairs1 + pairs2
             if limit >= 0 and pairs > limit:
                 continue
-            if finished > parts:
+            if finished & FINISHED > parts:
                 continue
             open2 = 0
             for s in range(length2):
@@ -195,7 +196,7 @@ def _join(  # type: ignore[no-untyped-def]
                         bad = bad or used & (1 << pick) != 0
                         used |= 1 << pick
                         target[b] = free[pick]
-                if bad or opened + finished > parts:
+                if bad or opened + (finished & FINISHED) > parts:
                     continue
                 total[:opened] = 0
                 rough[:opened] = 0
@@ -213,8 +214,8 @@ def _join(  # type: ignore[no-untyped-def]
                         part[place2[s]] = target[(rows2[j, 1] >> (4 * s)) & 15]
                         comp[place2[s]] = _root_of(link, 16 + ((rows2[j, 0] >> (4 * s)) & 15))
                 if not settle(
-                    comp, part, union, opened, total, rough, finished, kept, distance, coming, parts, exact,
-                    coarse, room, key, work,
+                    comp, part, union, opened, total, rough, finished, kept, distance, coming, parts, windows,
+                    exact, coarse, room, key, work,
                 ):  # fmt: skip
                     continue
                 key[3] = packed(cost, pairs, mode, limit)
@@ -235,10 +236,8 @@ class SphereCut(Program):
     ----------
     decomposition : BranchDecomposition
         Of a graph with weights and costs.
-    low, high : int
-        Inclusive bounds on the weight of a part.
-    parts : int
-        The number of parts.
+    windows : sequence of tuple of int, shape (parts, 2)
+        Inclusive bounds on the weight of each part.
     cannot_link, must_link : sequence of tuple of int, optional
         Pairs of vertices that must not, or must, share a part; each must be an edge of the
         decomposition.
@@ -254,21 +253,19 @@ class SphereCut(Program):
     --------
     >>> from forcopt.graphs.weighted import WeightedGraph
     >>> g = WeightedGraph.of([1] * 4, [(0, 1), (1, 2), (2, 3), (0, 3)], [1] * 4)
-    >>> SphereCut(BranchDecomposition.of(g), 2, 2, 2).histogram()
+    >>> SphereCut(BranchDecomposition.of(g), [(2, 2)] * 2).histogram()
     {2: 2}
     """
 
     def __init__(
         self,
         decomposition: BranchDecomposition,
-        low: int,
-        high: int,
-        parts: int,
+        windows: Sequence[tuple[int, int]],
         cannot_link: Sequence[tuple[int, int]] = (),
         must_link: Sequence[tuple[int, int]] = (),
         limit: int | None = None,
     ) -> None:
-        super().__init__(decomposition.graph, low, high, parts, cannot_link, must_link, limit)
+        super().__init__(decomposition.graph, windows, cannot_link, must_link, limit)
         self.decomposition = decomposition
         if decomposition.width > WIDEST:
             raise DeclarationError(f"the width is {decomposition.width}; at most {WIDEST} is possible")
@@ -294,7 +291,7 @@ class SphereCut(Program):
     def relaxed(self, graph: WeightedGraph, low: int, high: int) -> SphereCut:
         """The same decomposition with other weights and bounds."""
         other = replace(self.decomposition, graph=graph)
-        return SphereCut(other, low, high, self.parts, self.cannot_link, self.must_link)
+        return SphereCut(other, [(low, high)] * self.parts, self.cannot_link, self.must_link)
 
     def begin(self, t: int, fed: list[Table], weights: tuple[Array, Array]) -> Callable[[Filling, int], int]:
         """Prepare the table of a cluster."""
@@ -324,8 +321,8 @@ class SphereCut(Program):
             end = np.searchsorted(code2[order2], code1[order1], "right")
             at, f.store, f.arcs, f.count, f.arc_count = _join(
                 *tables, order1, order2, begin, end, len(first), len(second), *spots, piece.distance,
-                piece.coming, f.mode, f.most, self.limit, f.room, f.primes, f.bound, f.exact, f.coarse,
-                self.parts, f.store, f.arcs, f.count, f.arc_count, at, BUDGET, len(f.arcs) > 0,
+                piece.coming, f.mode, f.most, self.limit, f.room, f.primes, f.bound, self.classes, f.exact,
+                f.coarse, self.parts, f.store, f.arcs, f.count, f.arc_count, at, BUDGET, len(f.arcs) > 0,
             )  # fmt: skip
             return int(at)
 
@@ -345,7 +342,8 @@ class SphereCut(Program):
                 np.array(ways, np.int64), np.array(weight, np.int64),
                 int(self.graph.cost_matrix[ends]) if real else 0, real, np.array(kept, np.int64),
                 piece.distance, piece.coming, f.mode, f.most, self.limit, f.room, f.primes, f.bound,
-                f.exact, f.coarse, self.parts, f.store, f.arcs, f.count, f.arc_count, len(f.arcs) > 0,
+                self.classes, f.exact, f.coarse, self.parts, f.store, f.arcs, f.count, f.arc_count,
+                len(f.arcs) > 0,
             )  # fmt: skip
             return int(at)
 

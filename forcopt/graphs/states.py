@@ -7,7 +7,8 @@ table of Cohen-Addad, Klein, Marx, Wheeler and Wolfram (FORC 2021), section 5, w
 partition, inner join outer) as its key. A row of a table holds components and parts (4 bits for each
 boundary vertex), the number of finished parts, the cost (if counted by cost) with the number of cut edges (if
 limited), and the weights of the open parts, followed by rounded weights if there is a bound; parts and
-components are numbered in order of first appearance.
+components are numbered in order of first appearance. If parts have different windows of weights, the number
+of finished parts stands beside the numbers of those in each class of weights.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from forcopt.arrays import Array
 
 __all__ = [
     "COUNT",
+    "FINISHED",
     "LEAST",
     "NEVER",
     "SPAN",
@@ -42,6 +44,8 @@ SPAN = 2 * WIDEST + 2
 """Two boundaries and a vertex."""
 NEVER = np.int64(2**60)
 """More than any weight or cost."""
+FINISHED = 2**20 - 1
+"""The bits of a key's third number that hold the number of finished parts; those above count by class."""
 
 
 @njit(cache=True, inline="always")
@@ -115,15 +119,16 @@ def _fits(opened, total, new_part, lost, missing, limits, key, base):  # type: i
 
 @njit(cache=True)
 def settle(  # type: ignore[no-untyped-def]
-    comp, part, size, opened, total, rough, finished, kept, distance, coming, parts, exact, coarse, room, key,
-    work,
+    comp, part, size, opened, total, rough, finished, kept, distance, coming, parts, windows, exact, coarse,
+    room, key, work,
 ):  # fmt: skip
     """Close the parts that leave the boundary, and write the state's key, unless it cannot be completed.
 
     `comp` and `part` label `size` vertices, of which those at `kept` stay on the boundary; `total` and
     `rough` are the weights of the `opened` parts, to be compared with `exact` and `coarse`: the weight that
-    is left, and the bounds.
+    is left, and the bounds. `windows` are those of `forcopt.graphs.dynamic_program.classes_of`.
     """
+    edges, marks, possible = windows
     new_comp, new_part, home, lost, stays = work
     new_comp[:] = -1
     new_part[:] = -1
@@ -155,9 +160,15 @@ def settle(  # type: ignore[no-untyped-def]
         if lost[p] > 0:
             if lost[p] + stays[p] > 1:
                 return False
-            finished += 1
-    missing = parts - finished - parts_now
+            mark = marks[np.searchsorted(edges, total[p], side="right")]
+            if mark == 0:
+                return False
+            finished += mark
+    missing = parts - (finished & FINISHED) - parts_now
     if missing < 0 or missing > coming:
+        return False
+    at = np.searchsorted(possible, finished)
+    if at == len(possible) or possible[at] != finished:
         return False
     key[2] = finished
     if not _fits(opened, total, new_part, lost, missing, exact, key, 4):
@@ -204,8 +215,9 @@ def promising(key, cost, most, room, bound, probe):  # type: ignore[no-untyped-d
     rows, slots, costs = bound
     if len(key) == 4 + room:
         return cost <= most
-    # That table knows the state by its partition, finished parts and rounded weights.
-    probe[:3] = key[:3]
+    # In that table the key of the state is its partition, finished parts and rounded weights.
+    probe[:2] = key[:2]
+    probe[2] = key[2] & FINISHED
     probe[4:] = key[4 + room :]
     at = slots[_find(rows, slots, probe, 4 + room)]
     return at >= 0 and cost + costs[at] <= most

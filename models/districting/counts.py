@@ -13,11 +13,14 @@ from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError, unknown
 from forcopt.graphs.dynamic_program import Bound, Program, Table, arcs_into
 from forcopt.graphs.states import COUNT
-from forcopt.models.districting.dual_cycles import CycleCounter
+from forcopt.models.districting.dual_cycles import TAKES, CycleCounter
+from forcopt.models.districting.dynamic import check_features
 from forcopt.models.districting.frontier import sweep_of
+from forcopt.models.districting.only_plan import only_plan
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.sphere_cut import tables_of
+from forcopt.problem import Outcome
 from forcopt.problem.progress import ProgressLine, show_progress
 
 __all__ = ["PlanCounts", "below"]
@@ -54,16 +57,20 @@ class _Counter:
         return self.program.ranked(self.tables, self.into, cost, rank)
 
 
-class _OneNode:
-    """A single node is one district."""
+class _OnlyPlan:
+    """There are as many districts as components of the graph."""
+
+    def __init__(self, outcome: Outcome, most: int | None) -> None:
+        allowed = outcome.decision is not None and (most is None or most >= 0)
+        self.plans: list[Plan] = [outcome.decision] if allowed else []
 
     def histogram(self, stop: Callable[[], bool]) -> dict[int, int]:
-        """One partition, which cuts nothing."""
-        return {0: 1}
+        """One plan at most, which cuts nothing."""
+        return {0: 1} if self.plans else {}
 
     def ranked(self, cost: int, rank: int) -> list[list[int]]:
-        """That partition."""
-        return [[0]]
+        """The districts of that plan."""
+        return [list(part) for part in self.plans[rank].parts]
 
 
 class PlanCounts:
@@ -74,12 +81,13 @@ class PlanCounts:
     Parameters
     ----------
     problem : Districting
-        With the objective ``cut`` and equal seats.
+        With the objective ``cut``.
     max_cost : float, optional
         Only plans of at most this cost are counted.
     method : {"frontier", "sphere-cut", "dual-cycles"}, optional
-        ``dual-cycles`` takes two districts, with any side constraints and seats; the others take neither
-        `Share` nor `SplitLimit`. The order of the plans of a cost differs between methods.
+        ``dual-cycles`` takes two districts, with any side constraints and seats. The others take neither
+        `Share` nor `SplitLimit`, and `Fixed` only beside equal seats. The order of the plans of a cost
+        differs between methods.
     time_limit : float, optional
         Seconds for the count; without it, plans are counted when a figure is first asked for.
     progress : bool, optional
@@ -116,29 +124,33 @@ class PlanCounts:
         time_limit: float | None = None,
         progress: bool = False,
     ) -> None:
-        programs: dict[str, Callable[[Districting], Program]] = {
-            "frontier": sweep_of,
-            "sphere-cut": tables_of,
-        }
+        programs = {"frontier": sweep_of, "sphere-cut": tables_of}
         if method not in (*programs, "dual-cycles"):
             raise unknown("counting method", method, [*programs, "dual-cycles"])
-        if method != "dual-cycles":
-            problem.require(f"count with {method}", "cut")
+        name = f"count with {method}"
+        if method == "dual-cycles":
+            problem.require(name, "cut", takes=TAKES)
+        else:
+            check_features(problem, name)
         self.problem = problem
         deadline = Deadline(time_limit)
         limits = [] if problem.most_cost is None else [problem.most_cost]
         if max_cost is not None:
-            limits.append(int(np.floor(max_cost * problem.cost_scale + 1e-9)))
+            if np.isnan(max_cost):
+                raise DeclarationError("max_cost is nan; it must be a number")
+            largest = float(problem.arrays.costs.sum())
+            limits.append(int(np.floor(min(max_cost * problem.cost_scale, largest) + 1e-9)))
         most = min(limits, default=None)
-        self._counter: _Counter | _OneNode | CycleCounter
-        if len(problem.nodes) == 1:
-            self._counter = _OneNode()
+        self._counter: _Counter | _OnlyPlan | CycleCounter
+        only = only_plan(problem)
+        if only is not None:
+            self._counter = _OnlyPlan(only, most)
         elif method == "dual-cycles":
             self._counter = CycleCounter(problem, most)
         else:
-            self._counter = _Counter(programs[method](problem), most)
+            self._counter = _Counter(programs[method](problem, name), most)
         if time_limit is not None or progress:
-            with show_progress(ProgressLine(f"count with {method}", deadline), progress):
+            with show_progress(ProgressLine(name, deadline), progress):
                 self._by_cost = self._counted(deadline)
 
     @cached_property
@@ -167,8 +179,8 @@ class PlanCounts:
         return sum(self._by_cost.values())
 
     def _scaled(self, cost: float) -> int:
-        exact = round(cost * self.problem.cost_scale)
-        if exact not in self._by_cost:
+        exact = round(cost * self.problem.cost_scale) if np.isfinite(cost) else -1
+        if exact not in self._by_cost or abs(cost * self.problem.cost_scale - exact) > 1e-6:
             known = ", ".join(f"{c:g}" for c in self.histogram) or "none"
             raise DeclarationError(f"no plan costs {cost:g}; costs that occur: {known}")
         return exact

@@ -21,12 +21,13 @@ from forcopt.models.districting.problem import Districting
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["CycleCounter", "cycles_of", "dual_cycles"]
+__all__ = ["TAKES", "CycleCounter", "cycles_of", "dual_cycles"]
 
 _STEP = 2
 """The limit on the cost rises by the cost of 2 average edges a round: about 2.2 times as many paths."""
 
-_TAKES = ("seats", "Share", "SplitLimit")
+TAKES = ("seats", "Share", "SplitLimit")
+"""The features that dual cycles take, of those that not all methods take."""
 
 _PATIENCE = 1.0
 """Seconds of search without a plan, after which a local search seeks one."""
@@ -52,7 +53,7 @@ def cycles_of(problem: Districting, method: str = "dual-cycles") -> WindowCycles
     DeclarationError
         For another objective or number of districts, and for a disconnected or nonplanar graph.
     """
-    problem.require(method, "cut", takes=_TAKES)
+    problem.require(method, "cut", takes=TAKES)
     if problem.districts != 2:
         raise DeclarationError(
             f"method {method!r} takes two districts, not {problem.districts}; "
@@ -142,7 +143,7 @@ def dual_cycles(
     """
     deadline = Deadline(time_limit)
     trace = Trace(deadline, on_improvement)
-    problem.require("dual-cycles", "cut", takes=_TAKES)
+    problem.require("dual-cycles", "cut", takes=TAKES)
     if start is not None and not problem.evaluate(start).feasible:
         raise DeclarationError("start: the plan is not feasible; see evaluate(start).violations")
     reason = problem.infeasibility_reason()

@@ -9,13 +9,15 @@ import numpy as np
 from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import DeclarationError
 from forcopt.graphs.dynamic_program import Bound, Program
+from forcopt.models.districting.jit_warmup import jit_warmup
 from forcopt.models.districting.local_search import local_search
+from forcopt.models.districting.only_plan import only_plan
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
-__all__ = ["decide"]
+__all__ = ["check_features", "dynamic_program"]
 
 _FINER = (10, 20, 60, 200, 800)
 """Relaxations round weights to these fractions of the mean in turn, each bounded by the one before."""
@@ -27,26 +29,76 @@ _FEW = 20_000
 """States of a relaxation that are few enough to go on without a finer one."""
 
 
-def decide(
-    problem: Districting,
-    program: Callable[[], Program],
-    start: Plan | None,
-    time_limit: float | None,
-    seed: int | np.random.Generator | None,
-    on_improvement: OnImprovement | None,
-) -> Outcome:
-    """Solve a problem with the objective ``cut`` by a dynamic program.
+def check_features(problem: Districting, method: str) -> None:
+    """Refuse a problem that the dynamic programs do not take.
 
-    A local search gives a cost to beat. The same program with populations left out, then rounded ever more
-    finely, gives for each state a bound on the cost of the rest; only states that may still beat it are
-    kept.
+    A state holds the population of each open district, and the number of finished districts of each
+    class of populations. It holds neither sums of other attributes nor numbers of districts.
 
     Parameters
     ----------
     problem : Districting
-        With the objective ``cut``.
+        The problem.
+    method : str
+        The name that errors give.
+
+    Raises
+    ------
+    DeclarationError
+        For another objective than ``cut``, `Share`, `SplitLimit`, and `Fixed` beside unequal seats.
+    """
+    problem.require(method, "cut", takes=("seats",))
+    if problem.unequal_seats and problem._fixed():
+        raise DeclarationError(
+            f"method {method!r} takes different numbers of seats without Fixed; "
+            "'portfolio', 'column-generation' and 'labels-separators' take both"
+        )
+
+
+def dynamic_program(
+    name: str, program: Callable[[Districting], Program], summary: str, cites: str
+) -> Callable[..., Outcome]:
+    """Register a method that solves the objective ``cut`` by a dynamic program.
+
+    Parameters
+    ----------
+    name : str
+        Of the method.
     program : callable
-        Makes the program; not called if the problem is infeasible for a simple reason.
+        Gives the dynamic program of a problem with two nodes or more, or refuses the problem.
+    summary : str
+        The first line of the method's documentation.
+    cites : str
+        See `Method`.
+
+    Returns
+    -------
+    callable
+        The method.
+    """
+
+    def solve(
+        problem: Districting,
+        *,
+        start: Plan | None = None,
+        time_limit: float | None = None,
+        seed: int | np.random.Generator | None = None,
+        on_improvement: OnImprovement | None = None,
+    ) -> Outcome:
+        check_features(problem, name)
+        return _decide(problem, program, start, time_limit, seed, on_improvement)
+
+    solve.__doc__ = f"""{summary}
+
+    A local search gives a cost to beat. The same program with populations left out, then rounded ever more
+    finely, gives for each state a bound on the cost of the rest; only states that may still beat the cost
+    are kept.
+
+    Parameters
+    ----------
+    problem : Districting
+        With the objective ``cut``, any seats, and side constraints other than `Share` and `SplitLimit`;
+        `Fixed` only beside equal seats.
     start : Plan, optional
         A feasible plan; only cheaper ones are sought. A local search gives one by default.
     time_limit : float, optional
@@ -59,18 +111,38 @@ def decide(
     Returns
     -------
     Outcome
-        After the time limit, the best plan and the bound of the last relaxation.
+        With the bound of the last relaxation, if the time limit ends the method.
+
+    Raises
+    ------
+    DeclarationError
+        If the method does not take the problem, or the start is not feasible.
     """
+    prepare = jit_warmup("local-search", name)
+    return Districting.algorithm(name, exact=True, cites=cites, prepare=prepare)(solve)
+
+
+def _decide(
+    problem: Districting,
+    program: Callable[[Districting], Program],
+    start: Plan | None,
+    time_limit: float | None,
+    seed: int | np.random.Generator | None,
+    on_improvement: OnImprovement | None,
+) -> Outcome:
     deadline = Deadline(time_limit)
     trace = Trace(deadline, on_improvement)
     reason = problem.infeasibility_reason()
     if reason:
         return Outcome(None, status=Status.INFEASIBLE, message=reason)
-    tables = program()
-    small = len(problem.nodes) <= _SMALL
     plan = start
     if plan is not None and not problem.evaluate(plan).feasible:
         raise DeclarationError("start: the plan is not feasible; see evaluate(start).violations")
+    only = only_plan(problem)
+    if only is not None:
+        return only
+    tables = program(problem)
+    small = len(problem.nodes) <= _SMALL
     if plan is None and not small:
         share = None if deadline.left is None else deadline.left / 2
         plan = local_search(problem, restarts=4, seed=seed, time_limit=share).decision

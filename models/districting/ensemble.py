@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -13,8 +13,12 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError, unknown
 from forcopt.models.districting.plan import Plan
 from forcopt.models.districting.problem import Districting
+from forcopt.models.districting.side_constraints import Share, SplitLimit
 
 __all__ = ["Ensemble", "draw_ensemble"]
+
+_DRAWS = 10_000
+"""Plans drawn for each that satisfies the constraints which counts leave out."""
 
 Score = str | Callable[[Plan], float]
 
@@ -159,11 +163,31 @@ def draw_ensemble(
 
 def _uniform(
     problem: Districting, size: int, max_cost: float | None, count_with: str, rng: np.random.Generator
-) -> Iterable[Plan]:
-    """Draw plans independently and uniformly: a rank among all, then the plan of this rank."""
-    counts = problem.count(max_cost, count_with)
+) -> Iterator[Plan]:
+    """Draw plans independently and uniformly: a rank among all, then the plan of this rank.
+
+    The dynamic programs count without shares and split limits. Plans drawn that violate these are rejected.
+    """
+    kept = problem.side_constraints
+    if count_with != "dual-cycles":
+        kept = tuple(item for item in kept if not isinstance(item, Share | SplitLimit))
+    free = problem if kept == problem.side_constraints else problem.replace(side_constraints=kept)
+    counts = free.count(max_cost, count_with)
     if counts.total == 0:
         raise DeclarationError(
             "the problem has no plan" + ("" if max_cost is None else f" of cost {max_cost:g}")
         )
-    return counts.sample(size, seed=rng)
+    if free is problem:
+        yield from counts.sample(size, seed=rng)
+        return
+    found = drawn = 0
+    while found < size:
+        if drawn >= _DRAWS * (found + 1):
+            raise DeclarationError(
+                f"{found} of {drawn} plans drawn satisfy the shares and split limits; too few to draw {size}"
+            )
+        drawn += 1
+        plan = Plan.of(problem, counts.sample(seed=rng)[0].parts)
+        if problem.evaluate(plan).feasible:
+            found += 1
+            yield plan

@@ -682,9 +682,9 @@ class Districting(Problem):
         Parameters
         ----------
         method : {"uniform", "recom"}, optional
-            ``uniform`` draws independently and uniformly among all plans, by exact counts. ``recom`` takes
-            the plans of a ReCom chain of the package gerrychain, and keeps those that satisfy the side
-            constraints.
+            ``uniform`` draws independently and uniformly among all plans, by exact counts; plans that violate
+            a `Share` or a `SplitLimit` are drawn and rejected. ``recom`` takes the plans of a ReCom chain of
+            the package gerrychain, and keeps the plans that satisfy the side constraints.
         size : int, optional
             The number of plans of ``uniform``; of ``recom`` the largest number.
         max_cost : float, optional
@@ -705,7 +705,8 @@ class Districting(Problem):
         Raises
         ------
         DeclarationError
-            If there is no plan to draw, or the method does not take the problem.
+            If there is no plan to draw, fewer than one in 10,000 plans drawn is accepted, or the method does
+            not take the problem.
         NotInstalledError
             If the package gerrychain is missing, for ``recom``.
         """

@@ -15,7 +15,7 @@ from scipy.stats import chi2
 from forcopt.data import delaunay, grid
 from forcopt.errors import DeclarationError
 from forcopt.models import Districting
-from forcopt.models.districting import CannotLink, CutLimit, Fixed, MustLink, Plan
+from forcopt.models.districting import CannotLink, CutLimit, Fixed, MustLink, Plan, Share
 from forcopt.models.districting.cycle_districts import CycleDistricts
 from forcopt.models.districting.short_districts import plan_of_short_districts
 
@@ -311,6 +311,30 @@ def test_ranks_and_costs_out_of_range():
         counts.sample(cost=5)
     with pytest.raises(DeclarationError, match="from 0 to 9"):
         counts.unrank(6, 10)
+
+
+def test_a_rounded_cost_is_no_cost_of_a_plan():
+    counts = Districting(grid(3, 4), 3, tolerance=0).count()
+    for cost in (6.4, float("nan"), float("inf")):
+        with pytest.raises(DeclarationError, match=f"no plan costs {cost:g}; costs that occur: 6, 7, 8"):
+            counts.unrank(cost, 0)
+    with pytest.raises(DeclarationError, match="max_cost is nan"):
+        Districting(grid(3, 4), 3, tolerance=0).count(max_cost=float("nan"))
+    assert Districting(grid(3, 4), 3, tolerance=0).count(max_cost=float("inf")).total == counts.total
+
+
+@pytest.mark.parametrize("method", ["frontier", "sphere-cut", "dual-cycles"])
+def test_components_are_the_only_plan_to_count(method):
+    for graph in (grid(1, 1), grid(2, 2), nx.disjoint_union(grid(1, 2), grid(1, 2))):
+        k = nx.number_connected_components(graph)
+        p = Districting(graph, k, tolerance=0)
+        assert p.count(method=method).histogram == {0: 1}
+        assert p.count(max_cost=-1, method=method).total == 0
+        assert p.evaluate(p.count(method=method).unrank(0, 0)).feasible
+    graph = grid(1, 1)
+    graph.nodes[0].update(some=1, all=4)
+    share = Share(attribute="some", total="all", at_least=0.5)
+    assert Districting(graph, 1, tolerance=0, side_constraints=[share]).count(method="dual-cycles").total == 0
 
 
 def test_counts_may_exceed_a_machine_word():

@@ -2,18 +2,23 @@
 
 import json
 import math
+import random
 from itertools import product
 
 import numpy as np
 import pytest
+from districting_oracle import all_plans
+from scipy.stats import chi2
 
 from forcopt.data import delaunay, grid
 from forcopt.errors import DeclarationError
+from forcopt.graphs.dynamic_program import classes_of
 from forcopt.models import Districting
-from forcopt.models.districting import CutLimit, Fixed, Plan, Share, SplitLimit
+from forcopt.models.districting import CutLimit, Fixed, MustLink, Plan, Share, SplitLimit, ensemble
 from forcopt.models.districting.compactness import smallest_circle
 
 ALGORITHMS = ("portfolio", "set-partitioning", "column-generation", "dual-cycles")
+DYNAMIC = ("frontier", "sphere-cut")
 PROGRAMS = ("flow", "flow-per-district", "labels-separators")
 ROOTS = ("shirabe", "multicommodity", "separators")
 
@@ -127,7 +132,7 @@ def test_splits_need_the_counties():
 # -- seats -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", [*ALGORITHMS, *PROGRAMS])
+@pytest.mark.parametrize("method", [*ALGORITHMS, *DYNAMIC, *PROGRAMS])
 def test_districts_of_two_and_three_seats(method):
     graph = path([2, 2, 2, 2, 2])
     graph.edges[1, 2]["cost"] = 3
@@ -145,8 +150,8 @@ def test_equal_seats_are_no_change_and_wrong_seats_are_refused():
     assert p.replace(seats=(3, 3)).count().histogram == p.count().histogram
     with pytest.raises(ValueError, match="one number for each of the 2 districts"):
         p.replace(seats=(1, 1, 1))
-    with pytest.raises(ValueError, match="'frontier' does not take seats"):
-        p.replace(seats=(1, 3)).solve("frontier")
+    with pytest.raises(ValueError, match="'recom' does not take seats"):
+        p.replace(seats=(1, 3)).solve("recom")
     none = Districting(path([3, 3]), 2, tolerance=0, seats=(1, 2)).solve()
     assert none.status == "infeasible" and none.reason
 
@@ -173,6 +178,56 @@ def test_features_together_agree_with_all_labels(seed):
         assert found == {
             tuple(sorted(tuple(np.flatnonzero(x == d).tolist()) for d in (0, 1))) for x in labels
         }
+
+
+def test_windows_divide_populations_into_classes():
+    # Seats 1, 2 and 2 at a tolerance of 1/2 and a mean of 2: 1 to 3 people, and 2 to 6.
+    _, marks, possible = classes_of([(1, 3), (2, 6), (2, 6)])
+    one, both, two = (int(mark) for mark in marks[1:4])
+    assert marks[[0, 4]].tolist() == [0, 0]
+    sets = {(a, b, c) for a, b, c in product(range(4), repeat=3) if a <= 1 and c <= 2 and a + b + c <= 3}
+    assert set(possible.tolist()) == {a * one + b * both + c * two for a, b, c in sets}
+    with pytest.raises(ValueError, match="40 different windows of 40 parts are too many"):
+        classes_of([(i, i + 50) for i in range(40)])
+
+
+@pytest.mark.parametrize("block", range(2))
+def test_dynamic_programs_with_seats_agree_with_brute_force(block):
+    feasible = 0
+    for seed in range(20 * block, 20 * block + 20):
+        rng = random.Random(seed)
+        n = rng.randint(4, 8)
+        graph = delaunay(n, seed, keep=rng.choice([0.5, 1.0]), population=(0, rng.choice([1, 4, 9])))
+        for e in graph.edges:
+            graph.edges[e]["cost"] = rng.choice([1, 1, 2])
+        k = rng.randint(2, min(4, n))
+        sides = [MustLink(rng.sample(range(n), 2)), CutLimit(rng.randint(3, 12))][: rng.choice([0, 0, 1, 2])]
+        p = Districting(
+            graph,
+            k,
+            tolerance=rng.choice([0.5, 0.8, 1.0]),
+            seats=[rng.randint(1, 4) for _ in range(k)],
+            side_constraints=sides,
+        )
+        free = p.replace(seats=None, tolerance=None, bounds=(0, p.total), side_constraints=())
+        plans = {plan for parts in all_plans(free) if p.evaluate(plan := Plan.of(p, parts)).feasible}
+        feasible += len(plans) > 0
+        for method in DYNAMIC:
+            counts, s = p.count(method=method), p.solve(method)
+            assert set(counts.iterate()) == plans and counts.total == len(plans), (seed, method)
+            assert s.status == ("optimal" if plans else "infeasible"), (seed, method)
+            assert not plans or s.objective == min(plan.cost for plan in plans), (seed, method)
+    assert feasible > 5
+
+
+def test_dynamic_programs_refuse_fixed_nodes_beside_unequal_seats():
+    p = Districting(grid(1, 5), 2, tolerance=0, seats=(2, 3), side_constraints=[Fixed(0, 1)])
+    assert p.solve().decision.assignment[0] == 1
+    for method in DYNAMIC:
+        with pytest.raises(DeclarationError, match="without Fixed; 'portfolio', 'column-generation'"):
+            p.solve(method)
+        with pytest.raises(DeclarationError, match=f"'count with {method}' takes different numbers"):
+            p.count(method=method)
 
 
 # -- cut limits --------------------------------------------------------------------------------------------
@@ -322,6 +377,25 @@ def test_a_uniform_ensemble_is_uniform():
     assert drawn.share_at_most(lambda plan: plan.cost, best) == drawn.share_at_most("cut_edges", best)
     cheap = p.ensemble(size=50, max_cost=7, seed=1)
     assert cheap.values("cut").max() <= 7
+
+
+def test_a_uniform_ensemble_keeps_shares_and_splits(monkeypatch):
+    graph = grid(3, 4)
+    for v in graph:
+        graph.nodes[v].update(county=v // 4, all=2, some=v % 3)
+    share = Share(attribute="some", total="all", at_least=0.5, districts=2)
+    p = Districting(graph, 3, tolerance=0, side_constraints=[share, SplitLimit(limit=5)])
+    q = p.replace(side_constraints=())
+    plans = [plan for plan in q.count().iterate() if p.evaluate(plan).feasible]
+    assert 5 <= len(plans) < q.count().total
+    drawn = p.ensemble(size=20 * len(plans), seed=2)
+    counts = np.array([drawn.plans.count(plan) for plan in plans])
+    assert counts.sum() == len(drawn) and all(plan.problem is p for plan in drawn.plans)
+    assert ((counts - 20) ** 2 / 20).sum() < chi2.isf(1e-4, len(plans) - 1)
+    none = p.replace(side_constraints=[Share(attribute="some", total="all", at_least=1)])
+    monkeypatch.setattr(ensemble, "_DRAWS", 100)
+    with pytest.raises(DeclarationError, match="0 of 100 plans drawn satisfy the shares"):
+        none.ensemble(size=3, seed=1)
 
 
 def test_a_chain_gives_an_ensemble_and_a_histogram_marks_a_plan(tmp_path):

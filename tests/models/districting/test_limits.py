@@ -126,7 +126,6 @@ def test_a_refusal_names_the_methods_that_take_the_feature():
     for problem in (
         plain.replace(side_constraints=[share]),
         plain.replace(side_constraints=[SplitLimit(limit=4)]),
-        plain.replace(seats=(1, 2)),
     ):
         for method in ("frontier", "sphere-cut"):
             with pytest.raises(DeclarationError, match="'portfolio', 'set-partitioning', 'column-gen"):
