@@ -151,6 +151,8 @@ def main() -> None:
     if given.only:
         counts: Counts = Counter()
         name, _, seed = given.only.partition(":")
+        if name not in CAMPAIGNS or not seed.isdigit():
+            raise SystemExit(f"error: --only is {given.only!r}; it must be CAMPAIGN:SEED, such as linear:3")
         campaign(name, [int(seed)], counts, 0)
         print(report(counts))
         return

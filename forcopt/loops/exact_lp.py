@@ -14,10 +14,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from flint import fmpq, fmpq_mat
+from flint import fmpq
 
 from forcopt.arrays import Array
 from forcopt.compile.program import Program, StageCost
+from forcopt.loops.exact_solve import block_triangles, solve_blocks
 
 __all__ = [
     "Exact",
@@ -54,8 +55,8 @@ _FAR = 1e12
 _RECOGNIZABLE = fmpq(1, 10**30)
 """Values with smaller errors may be recognized as fractions."""
 
-_LARGEST_KERNEL = 1500
-"""A basis is not solved exactly if the part of it that is not triangular has more rows: too slow."""
+_LARGEST_BLOCK = 5000
+"""A basis is not solved exactly if a block of its block triangular form has more rows: too slow."""
 
 
 def rational(value: float) -> Rational:
@@ -324,7 +325,6 @@ def exact_optimum(lp: LinearProgram) -> Exact:
     the next run of the simplex method sees them. A basis whose equations are too many is not solved for:
     there the floating-point errors are scaled up until the values can be recognized as fractions.
     """
-    simplex = _Simplex(lp)
     x, y = [fmpq(0)] * len(lp.cost), [fmpq(0)] * len(lp.rows)
     primal_scale = dual_scale = fmpq(1)
     out = Exact()
@@ -428,16 +428,18 @@ def _vertex(lp: LinearProgram, step: _Step) -> tuple[list[Rational], list[Ration
         - sum((a * x[j] for j, a in lp.rows[i].items() if j not in basic), fmpq(0))
         for i in tight
     ]
-    order = _triangular(matrix)
-    if order is None:
+    form = block_triangles(matrix)
+    if form is None or form.largest > _LARGEST_BLOCK:
         return None
-    primal = _solve(matrix, target, order)
+    primal = solve_blocks(matrix, target, form)
+    if primal is None:
+        return None
     transposed: list[dict[int, Rational]] = [{} for _ in basic]
     for i, row in enumerate(matrix):
         for k, a in row.items():
             transposed[k][i] = a
-    dual = _solve(transposed, [lp.cost[j] for j in basic], order.transposed())
-    if primal is None or dual is None:
+    dual = solve_blocks(transposed, [lp.cost[j] for j in basic], form.transposed())
+    if dual is None:
         return None
     for j, k in basic.items():
         x[j] = primal[k]
@@ -451,85 +453,6 @@ def _placed(place: int, low: Rational | None, high: Rational | None) -> Rational
     """Where something that is not basic stands."""
     first, second = (high, low) if place == _UPPER else (low, high)
     return first if first is not None else second if second is not None else fmpq(0)
-
-
-@dataclass(frozen=True, eq=False)
-class _Order:
-    """A square sparse matrix as block triangles: pivots (row, column), a kernel between, and more pivots.
-
-    A row of `head` has entries only in its own and earlier columns of `head`; a column of `tail` only in its
-    own and earlier rows of `tail`, and in none of `head`.
-    """
-
-    head: list[tuple[int, int]]
-    rows: list[int]
-    columns: list[int]
-    tail: list[tuple[int, int]]
-
-    def transposed(self) -> _Order:
-        def swap(pivots: list[tuple[int, int]]) -> list[tuple[int, int]]:
-            return [(j, i) for i, j in pivots]
-
-        return _Order(swap(self.tail), self.columns, self.rows, swap(self.head))
-
-
-def _triangular(matrix: list[dict[int, Rational]]) -> _Order | None:
-    """Take out rows, then columns, with a single entry; None if the remainder is singular or too large."""
-    by_row = [set(row) for row in matrix]
-    by_column: list[set[int]] = [set() for _ in matrix]
-    for i, row in enumerate(by_row):
-        for j in row:
-            by_column[j].add(i)
-    head = _peel(by_row, by_column)
-    tail = [(i, j) for j, i in _peel(by_column, by_row)]
-    gone_rows, gone_columns = ({p[k] for p in head + tail} for k in (0, 1))
-    rows = [i for i in range(len(matrix)) if i not in gone_rows]
-    columns = [j for j in range(len(matrix)) if j not in gone_columns]
-    if len(rows) > _LARGEST_KERNEL or not all(by_row[i] for i in rows):
-        return None
-    return _Order(head, rows, columns, tail)
-
-
-def _peel(lines: list[set[int]], across: list[set[int]]) -> list[tuple[int, int]]:
-    """Take out lines with a single entry, and the crossing line there, again and again."""
-    todo = [i for i, line in enumerate(lines) if len(line) == 1]
-    pivots = []
-    while todo:
-        i = todo.pop()
-        if len(lines[i]) != 1:
-            continue
-        (j,) = lines[i]
-        pivots.append((i, j))
-        for other in across[j]:
-            lines[other].discard(j)
-            if len(lines[other]) == 1:
-                todo.append(other)
-        across[j] = set()
-    return pivots
-
-
-def _solve(matrix: list[dict[int, Rational]], target: list[Rational], order: _Order) -> list[Rational] | None:
-    """Solve a square system exactly, along its triangles; None if it is singular."""
-    x: list[Rational | None] = [None] * len(matrix)
-
-    def left(i: int) -> Rational:
-        known = (a * x[j] for j, a in matrix[i].items() if x[j] is not None)
-        return target[i] - sum(known, fmpq(0))
-
-    for i, j in order.head:
-        x[j] = left(i) / matrix[i][j]
-    if order.rows:
-        size = len(order.rows)
-        kernel = fmpq_mat(size, size, [matrix[i].get(j, fmpq(0)) for i in order.rows for j in order.columns])
-        try:
-            found = kernel.solve(fmpq_mat(size, 1, [left(i) for i in order.rows]))
-        except ZeroDivisionError:
-            return None
-        for k, j in enumerate(order.columns):
-            x[j] = found[k, 0]
-    for i, j in reversed(order.tail):
-        x[j] = left(i) / matrix[i][j]
-    return x
 
 
 def farkas(lp: LinearProgram) -> list[Rational] | None:
@@ -647,10 +570,10 @@ def solve_exactly(
         for j, a in rows[i].items():
             if j in equation:
                 matrix[equation[j]][position[i]] = a
-    triangles = _triangular(matrix)
-    if triangles is None:
+    form = block_triangles(matrix)
+    if form is None or form.largest > _LARGEST_BLOCK:
         return None
-    found = _solve(matrix, [target[j] for j in independent], triangles)
+    found = solve_blocks(matrix, [target[j] for j in independent], form)
     if found is None:
         return None
     left = {j: target[j] for j in columns}

@@ -30,6 +30,7 @@ from forcopt.loops.confirm import (
 from forcopt.loops.cutting_planes import cutting_planes
 from forcopt.loops.diagnose import ray
 from forcopt.loops.lexicographic import lexicographic
+from forcopt.loops.leximin import hold_objective
 from forcopt.loops.prepared import prepared
 from forcopt.loops.solution import ModelSolution
 from forcopt.status import Status
@@ -304,6 +305,8 @@ def _doubt(
             Status.INFEASIBLE
         ):
             return "no point is feasible"
+    if result.status is Status.FAILED and not (program.is_integer or program.stages[0].quadratic is not None):
+        return "it found no answer"
     return ""
 
 
@@ -366,28 +369,43 @@ def _better(
 ) -> str:
     """Describe a point beyond the bound that a search with cuts claims, found without them; else empty.
 
-    The search without cuts may take a twentieth of the time, or half a second if that is more. No
-    such point is no proof.
+    Of objectives in order, each is searched for with the claimed values of the earlier ones held. The search
+    without cuts may take a twentieth of the time, or half a second if that is more. No such point is no
+    proof.
     """
-    claims = (Status.OPTIMAL, Status.FEASIBLE, Status.INFEASIBLE)
-    if not program.is_integer or program.is_staged or result.status not in claims:
+    claims = (Status.OPTIMAL, Status.INFEASIBLE) + ((Status.FEASIBLE,) if not program.is_staged else ())
+    sorted_stages = any(stage.leximin is not None for stage in program.stages)
+    if not program.is_integer or sorted_stages or result.status not in claims:
         return ""
     spent = deadline.seconds
     left = options.within(spent).time_limit
-    limit = min(max(0.5, spent / 20), np.inf if left is None else left)
+    limit = min(max(0.5, spent / 20), np.inf if left is None else left) / len(program.stages)
     known = np.full(program.columns, np.nan)
     known[: model.column_count] = np.nan if options.start is None else options.start[: model.column_count]
     plain = SolveOptions(limit, start=None if np.isnan(known).all() else known)
-    found = open_session(backend, program).solve(plain)
-    if found.x is None or program.violation(found.x) > backend.accuracy:
-        return ""
-    if max(model.violations(_completed(model, program, found.x)).values(), default=0.0) > backend.accuracy:
-        return ""
-    bound = np.inf if result.status is Status.INFEASIBLE else result.bound
-    if found.objective >= bound - 100 * backend.accuracy * max(1.0, abs(found.objective)):
-        return ""
-    value = program.stages[0].sign * found.objective
-    return f"without the cuts a point of value {value:.6g} is feasible: a cut excludes it"
+    session = open_session(backend, program)
+    for number, stage in enumerate(program.stages, 1):
+        if number > 1:
+            session.set_stage(stage)
+        found = session.solve(plain)
+        if found.x is None or program.violation(found.x) > backend.accuracy:
+            return ""
+        completed = _completed(model, program, found.x)
+        if max(model.violations(completed).values(), default=0.0) > backend.accuracy:
+            return ""
+        value, claim = stage.value(found.x), result.bound
+        if result.status is Status.INFEASIBLE:
+            claim = np.inf
+        elif program.is_staged:
+            assert result.x is not None
+            claim = stage.value(result.x)
+        if value < claim - 100 * backend.accuracy * max(1.0, abs(value)):
+            place = f" in stage {number}" if program.is_staged else ""
+            shown = stage.sign * value
+            return f"without the cuts a point of value {shown:.6g}{place} is feasible: a cut excludes it"
+        if number < len(program.stages):
+            session.add_rows(hold_objective(stage, claim, program.tolerance))
+    return ""
 
 
 def _refuted(model: Model, program: Program, options: SolveOptions) -> bool:

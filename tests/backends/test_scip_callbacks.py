@@ -133,6 +133,27 @@ def test_a_search_without_cuts_refutes_a_false_optimum() -> None:
     assert "SCIP: optimal" in s.message and "a cut excludes it" in s.message
 
 
+@pytest.mark.parametrize("stage", [1, 2])
+def test_a_search_without_cuts_refutes_a_false_optimum_of_a_stage(stage: int) -> None:
+    rng = np.random.default_rng(1)
+    m = fo.Model()
+    x = m.variable("x", 120, binary=True)
+    weights = rng.integers(1, 60, (40, 120))
+    m.subject_to(weights @ x <= 0.4 * weights.sum(axis=1))
+    worth, few = fo.maximize(rng.integers(5, 60, 120) @ x), fo.maximize(-x[:3].sum())
+    m.lexicographic([worth, few] if stage == 1 else [few, worth])
+    m.cut(lambda value: [x.sum() <= 5], name="false")
+    s = m.solve("scip", options={**NO_HEURISTICS, "limits/nodes": 50})
+    assert s.status is fo.Status.FAILED
+    assert f"in stage {stage} is feasible: a cut excludes it" in s.message
+    m.remove("false")
+    m.cut(lambda value: [x.sum() <= 120], name="true")
+    m.subject_to(x[20:] == 0)
+    t = m.solve("scip")
+    assert t.status is fo.Status.OPTIMAL
+    assert t.stages == pytest.approx(m.solve("highs").stages)
+
+
 # -- heuristics --------------------------------------------------------------------------------------------
 
 

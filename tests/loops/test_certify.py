@@ -505,7 +505,7 @@ def test_connected():
 def test_large_program_gets_a_safe_bound(monkeypatch):
     from forcopt.loops import exact_lp
 
-    monkeypatch.setattr(exact_lp, "_LARGEST_KERNEL", 0)
+    monkeypatch.setattr(exact_lp, "_LARGEST_BLOCK", 0)
     rng = np.random.default_rng(0)
     m = fo.Model()
     x = m.variable("x", 30, lower=0, upper=1)

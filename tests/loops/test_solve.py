@@ -208,7 +208,7 @@ def test_lazy_families_are_asked_again(fake):
         (answer("optimal", [0, 0]), "unbounded"),
         (answer("infeasible"), "unbounded"),  # which is wrong: other solvers are asked
         (answer("limit"), "limit"),
-        (answer("failed"), "failed"),
+        (answer("failed"), "unbounded"),  # as above
     ],
 )
 def test_ambiguous_answers_are_settled(fake, second, status):
@@ -217,6 +217,17 @@ def test_ambiguous_answers_are_settled(fake, second, status):
     backend = fake(answer("infeasible", ambiguous=True), second)
     assert m.solve("fake").status == status
     assert not backend.asked[1][0].stages[0].cost.any()
+
+
+def test_a_failure_on_a_linear_program_is_solved_by_others(fake):
+    m, x, _ = small()
+    fake(answer("failed"))
+    s = m.solve("fake")
+    assert (s.status, s.objective) == (fo.Status.OPTIMAL, m.solve("highs").objective)
+    assert "so I say" in s.message and "solved again by highs" in s.message
+    m.subject_to(x.sum() <= -1)
+    fake(answer("failed"))
+    assert m.solve("fake").status is fo.Status.INFEASIBLE
 
 
 def test_quadratic_programs_without_an_optimum():
