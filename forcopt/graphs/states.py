@@ -204,7 +204,7 @@ def promising(key, cost, most, room, bound, probe):  # type: ignore[no-untyped-d
     rows, slots, costs = bound
     if len(key) == 4 + room:
         return cost <= most
-    # That table knows the state by its partition, finished parts and rounded weights.
+    # That table holds the state by its partition, finished parts and rounded weights.
     probe[:3] = key[:3]
     probe[4:] = key[4 + room :]
     at = slots[_find(rows, slots, probe, 4 + room)]

@@ -50,7 +50,7 @@ _LARGEST = 40_000_000
 
 @njit(cache=True)
 def _distances(starts, darts, face, cost, gone, source, far):  # type: ignore[no-untyped-def]
-    """Set `far` to the least cost of a path from the source to each face; -1 if there is none."""
+    """Set `far` to the least cost of a path from the source to each face; -1 for faces out of reach."""
     n = len(starts) - 1
     far[:] = -1
     near = np.empty(n, np.int64)  # a binary heap of faces by tentative distance

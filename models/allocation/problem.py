@@ -228,7 +228,7 @@ class Strata(Problem):
         return []
 
     def infeasibility_reason(self) -> str:
-        """Name a limit that the minimums break, and the least sufficient one; empty if there is none."""
+        """Name a limit that the minimums violate, and the least sufficient one; empty if they satisfy all."""
         for (costs, limit), subject in zip(self.limits(), self.limit_names, strict=True):
             least = float(costs @ self.floors)
             if least > limit + FEASIBILITY_TOLERANCE:

@@ -323,7 +323,7 @@ class Cover:
     Attributes
     ----------
     best : float
-        The value of the best cover so far; the given one, if there is none.
+        The value of the best cover so far, or the given one before the first cover.
     looked_at : int
         The number of partial districts so far.
     """
@@ -378,7 +378,7 @@ class Cover:
 
     @property
     def done(self) -> bool:
-        """Whether nothing is left to look at."""
+        """Whether the search is complete."""
         return self.top == 0
 
     def step(self, budget: int = _BUDGET) -> bool:
