@@ -214,7 +214,7 @@ class Strata(Problem):
 
     @property
     def variable_weights(self) -> Array:
-        """What each variable's variance counts, shape ``(V,)``."""
+        """The weight of each variable's variance, shape ``(V,)``."""
         return np.ones(self.coefficients.shape[1])
 
     def variances(self, sizes: Any) -> Array:
@@ -406,7 +406,7 @@ class StratifiedAllocation(Strata):
 
     @property
     def variable_weights(self) -> Array:
-        """What each variable's variance counts, shape ``(V,)``."""
+        """The weight of each variable's variance, shape ``(V,)``."""
         return np.ones(self.coefficients.shape[1]) if self.weights is None else self.weights
 
     @property

@@ -683,8 +683,7 @@ class Districting(Problem):
         ----------
         method : {"uniform", "recom"}, optional
             ``uniform`` draws independently and uniformly among all plans, by exact counts. ``recom`` takes
-            the plans of a ReCom chain of the package gerrychain, and keeps those that satisfy the side
-            constraints.
+            the plans of a ReCom chain of the package gerrychain that satisfy the side constraints.
         size : int, optional
             The number of plans of ``uniform``; of ``recom`` the largest number.
         max_cost : float, optional
@@ -723,7 +722,7 @@ class Districting(Problem):
         *objectives : str
             The objectives that it takes.
         takes : tuple of str, optional
-            Of ``"seats"``, ``"Share"`` and ``"SplitLimit"``, those that it takes.
+            The demands that it takes, of ``"seats"``, ``"Share"`` and ``"SplitLimit"``.
 
         Raises
         ------
