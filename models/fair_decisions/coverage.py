@@ -225,8 +225,8 @@ class CoverageRule(Declared):
         Notes
         -----
         Given the noisy number of limited speakers l, both other noises have closed laws. One integral
-        over l remains, computed by Gauss and Legendre's rule on stretches between the kinks. For whole noise it
-        is a sum over the lattice.
+        over l remains, computed by Gauss and Legendre's rule on stretches between the kinks. For whole noise
+        it is a sum over the lattice.
 
         Examples
         --------
