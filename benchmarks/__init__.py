@@ -1,1 +1,1 @@
-"""What is measured, against whom, and the committed results."""
+"""Measurements of the library beside its peers, and the committed results."""

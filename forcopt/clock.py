@@ -33,9 +33,9 @@ class Improvement:
     seconds : float
         Since the run began.
     objective : float
-        Of the best point, in the problem's own sense; NaN or infinite if there is none.
+        Of the best point, in the problem's own sense; NaN or infinite without a point.
     bound : float
-        On the optimum; infinite if there is none.
+        On the optimum; infinite if no bound is proved.
     """
 
     seconds: float

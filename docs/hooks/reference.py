@@ -1,4 +1,4 @@
-"""The pages of the reference, one a public module, made from what each `__all__` names.
+"""The pages of the reference, one a public module, made from each `__all__`.
 
 A name stands in full on one page: that of the innermost public module that defines it. Every other page that
 exports it links there. So a name of an `__all__` cannot be missing, and none is described twice.
@@ -61,7 +61,7 @@ class Entry:
     Attributes
     ----------
     module, name : str
-        Where it is exported, and as what.
+        The exporting module, and the name there.
     value : object
         The object.
     """
@@ -101,7 +101,7 @@ def _title(name: str) -> str:
 
 
 def exported(module: str) -> list[Entry]:
-    """What a module exports."""
+    """The entries of a module's `__all__`."""
     loaded = import_module(module)
     return [Entry(module, name, getattr(loaded, name)) for name in loaded.__all__]
 

@@ -87,7 +87,7 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def backend_table() -> str:
-    """What each backend takes by its capabilities, and gives on a small linear program."""
+    """Each backend's classes of programs, and whether it gives multipliers on a small linear program."""
     from forcopt.backends import registry
 
     lines = [

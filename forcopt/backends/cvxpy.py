@@ -201,7 +201,7 @@ def _build(program: Program, natural: bool = False) -> _Built:
             linear.append((at, sign, relate(matrix[at] @ x, side[at])))
     cones = [_cone(cone, x) for cone in program.cones]
     constraints = [*(c for _, _, c in linear), *(c for several in cones for c in several)]
-    if not constraints and not natural:  # SCS wants one: a column below another that is free
+    if not constraints and not natural:  # SCS needs one: a column below another that is free
         constraints = [x[:1] <= cp.Variable(1)]
     return _Built(cp.Problem(objective, constraints), x, tuple(linear), cones)
 
@@ -287,7 +287,7 @@ def _read(
     """Translate cvxpy's answer.
 
     Only a plain "optimal" is taken as a proof. After a limit or an "inaccurate" solve the point is kept if it
-    is feasible; an "inaccurate" certificate is none. An unbounded ray proves nothing until some point is
+    is feasible; an "inaccurate" certificate is no proof. An unbounded ray proves nothing until some point is
     feasible, so "unbounded" is ambiguous.
     """
     import cvxpy.settings as status

@@ -191,7 +191,7 @@ def _parameters(solver: str, options: SolveOptions) -> parameters_pb2.SolveParam
             out.relative_gap_tolerance = options.gap
     elif options.threads is not None:  # SCIP would race copies of itself, each silent and without callbacks
         out.threads = options.threads
-    if options.seed is not None and solver != "pdlp":  # in which nothing is random
+    if options.seed is not None and solver != "pdlp":  # they are deterministic
         out.random_seed = options.seed
     try:
         json_format.ParseDict({solver: dict(options.extra)}, out)

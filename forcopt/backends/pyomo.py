@@ -423,7 +423,7 @@ def _given(value: Any) -> str:
 
 
 def _bound(program: Program, traits: _Traits, answer: Any, log: str, optimum: float) -> float:
-    """The bound that a search proved, plus the constant that the solver does not know.
+    """The bound that a search proved, plus the constant that is not passed to the solver.
 
     Parameters
     ----------
@@ -505,7 +505,7 @@ class Pyomo(Backend):
         return None if found else f"the {lacking} is not found"
 
     def version(self) -> str:
-        """The solver's version where Pyomo knows it, or else Pyomo's."""
+        """The solver's version if Pyomo reports it, else Pyomo's."""
         import pyomo.environ as pyo
 
         found = pyo.SolverFactory(self.solver).version()

@@ -103,9 +103,9 @@ def get_backend(name: str) -> Backend:
     DeclarationError
         If the name is no string.
     UnknownNameError
-        If there is none, with the nearest name.
+        If no backend has the name; the message lists the nearest one.
     NotInstalledError
-        If it lacks something, with the command that installs it.
+        If a package is missing; the message has the command that installs it.
 
     Examples
     --------

@@ -150,7 +150,7 @@ class ScipCallbacks:
     # -- heuristics ----------------------------------------------------------------------------------------
 
     def proposal(self, heuristic: Heuristic) -> Array | None:
-        """The columns' values of a feasible proposal; None if there is none."""
+        """The columns' values of a feasible proposal, or None."""
         x = self.relaxed()
         given = heuristic.propose(relaxed_value(self.model, x))
         if given is None:

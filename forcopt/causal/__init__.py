@@ -1,7 +1,7 @@
 """Structural causal models with linear equations: fits, counterfactual scores, effects, sensitivity.
 
 `model` has `CausalModel`, the graph and the form of its equations. `fitted` has `FittedCausalModel`, the
-equations with numbers, and `Counterfactual`, the answer to "what would the score be in another group".
+equations with numbers, and `Counterfactual`, everyone's scores as members of another group.
 `transformer` has a scikit-learn transformer for learned rankers.
 """
 

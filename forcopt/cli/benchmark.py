@@ -19,15 +19,15 @@ __all__ = ["benchmark", "readme"]
 
 _INTRODUCTION = """# Benchmarks
 
-What is measured, against whom, and what came out; each table has its versions, machine and load. This page is
+The measurements of this library beside its peers. Each table has its versions, machine and load. This page is
 made from the file `headline.json` of each benchmark by `forcopt benchmark`, which runs
 `benchmarks/NAME/run.py --out benchmarks/NAME/results.md` and then writes it anew;
 `forcopt benchmark NAME --quick` shows a short run and changes nothing.
 
 A benchmark is a folder with a `run.py` that takes `--out FILE` and `--quick`, measures peers and us in one
-run, and writes beside FILE only (`benchmarks/report.py` helps). `headline.json` is of what it has just
-measured: `title`, `conditions`, `table` (the file with the details) and `rows`, each with `subject`, `ours`,
-`peers` and `ratio`.
+run, and writes beside FILE only (`benchmarks/report.py` helps). It writes its main rows to `headline.json`:
+`title`, `conditions`, `table` (the file with the details) and `rows`, each with `what` (the measurement),
+`ours`, `peers` and `ratio`.
 """
 
 

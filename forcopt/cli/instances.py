@@ -49,7 +49,9 @@ def _brief(certified: str | None) -> str:
 
 @app.command("export")
 def export(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to; made if there is none.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The target folder; made if it does not exist.")
+    ],
     names: NamesArgument = None,
     form: Annotated[Format, typer.Option("--format", "-f", help="Of the files.")] = Format.mps,
 ) -> None:

@@ -88,7 +88,7 @@ def sweep(
 
 
 def _values(text: str) -> tuple[str, list[Any]]:
-    """Read ``NAME=V1,V2,...``; each value is JSON, or text where it is none."""
+    """Read ``NAME=V1,V2,...``; each value is JSON, or else text."""
     name, given, values = text.partition("=")
     if not given or not values:
         raise DeclarationError(f"--over is {text!r}; it must be NAME=V1,V2,...")

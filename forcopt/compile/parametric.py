@@ -1,7 +1,7 @@
 """Put the values of parameters into a program that was compiled once.
 
-A parameter is a column, and so is its product with an expression. For values p, every column x is an affine
-map of those that are left, ``x = T x + s``: T is the identity on them, a parameter's own row is empty and its
+A parameter is a column, and so is its product with an expression. For values p, each column x is an affine
+map of the other columns, ``x = T x + s``: T is the identity on them, a parameter's row is empty and its
 entry of s is p, and a product's row is p times the row of its factor. Rows, cones and objectives are composed
 with this map; the columns stay, without entries, so that the positions of all others do.
 """

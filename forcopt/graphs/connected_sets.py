@@ -117,8 +117,8 @@ def _grow(  # type: ignore[no-untyped-def]
     the cost of the edges to them, and that of the edges to neighbours ruled out; `trail` the vertices decided
     after the root; `now` the root, the length of the trail, and whether a new branch has just been entered.
     For each length of the trail, `sums` holds the weight in, the cost paid and that of the edges to free
-    neighbours, `gains` the prizes won, and `hope` for each rate what free vertices would add
-    if room were for sale at that rate.
+    neighbours, `gains` the prizes won, and `hope` for each rate the largest gain of free vertices
+    if capacity had that price.
     """
     n = len(weight)
     count = 0

@@ -218,7 +218,7 @@ class Sweep(Program):
         def fill(f: Filling, at: int) -> int:
             if fed:
                 rows, values, estimate = fed[0].rows, fed[0].values, fed[0].estimate
-            else:  # nothing is decided yet
+            else:  # no vertex is decided yet
                 rows, values = np.zeros_like(f.store[0][:1]), np.ones_like(f.store[1][:1]) * (f.mode == COUNT)
                 estimate = np.ones((1, 1))
             at, f.store, f.arcs, f.count, f.arc_count = _step(

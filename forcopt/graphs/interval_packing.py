@@ -15,6 +15,7 @@ from numba import njit
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
+from forcopt.graphs.heap import sift_down, sift_up
 
 __all__ = ["IntervalPacking", "heaviest_disjoint", "heaviest_packing"]
 
@@ -183,39 +184,6 @@ def _first_path(tail, head, weight, out, out_at, points, potential, taken, idle)
 
 
 @njit(cache=True)
-def _sift_up(heap, place, key, at):  # type: ignore[no-untyped-def]  # pragma: no cover
-    node = heap[at]
-    while at > 0:
-        parent = (at - 1) >> 1
-        if key[heap[parent]] <= key[node]:
-            break
-        heap[at] = heap[parent]
-        place[heap[at]] = at
-        at = parent
-    heap[at] = node
-    place[node] = at
-
-
-@njit(cache=True)
-def _sift_down(heap, place, key, size):  # type: ignore[no-untyped-def]  # pragma: no cover
-    at = 0
-    node = heap[0]
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            break
-        if child + 1 < size and key[heap[child + 1]] < key[heap[child]]:
-            child += 1
-        if key[heap[child]] >= key[node]:
-            break
-        heap[at] = heap[child]
-        place[heap[at]] = at
-        at = child
-    heap[at] = node
-    place[node] = at
-
-
-@njit(cache=True)
 def _next_path(tail, head, weight, out, out_at, into, in_at, points, potential, taken, idle):  # type: ignore[no-untyped-def]  # pragma: no cover
     """Dijkstra's algorithm in the residual network, with reduced costs; pushes one unit."""
     distance = np.full(points + 1, np.inf)
@@ -233,7 +201,7 @@ def _next_path(tail, head, weight, out, out_at, into, in_at, points, potential, 
         if size > 0:
             heap[0] = heap[size]
             place[heap[0]] = 0
-            _sift_down(heap, place, distance, size)
+            sift_down(heap, place, distance, size)
         done[u] = True
         if u == points:
             break
@@ -269,7 +237,7 @@ def _next_path(tail, head, weight, out, out_at, into, in_at, points, potential, 
                     heap[size] = v
                     place[v] = size
                     size += 1
-                _sift_up(heap, place, distance, place[v])
+                sift_up(heap, place, distance, place[v])
     reach = distance[points]
     for i in range(points + 1):
         potential[i] += min(distance[i], reach)

@@ -106,7 +106,7 @@ def _join(  # type: ignore[no-untyped-def]
     """Join pairs of states that agree on the shared boundary, those of the first from `begin` on.
 
     `place2[s]` is the position of the second boundary's vertex s in the union of both (the first boundary,
-    then what only the second has); `kept` the positions in the union of the new boundary. `order1` lists
+    then the rest of the second); `kept` the positions in the union of the new boundary. `order1` lists
     states of the first; its i-th entry goes with ``order2[begin2[i]:end2[i]]``, the cheapest first.
     """
     rows1, values1, estimate1 = table1

@@ -15,6 +15,7 @@ from numba import njit
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.graphs.enclosed_weight import flow_sums, separation_codes, spanning_tree
+from forcopt.graphs.heap import sift_down, sift_up
 from forcopt.graphs.planar_dual import PlanarDual
 from forcopt.graphs.walk_bounds import bucket_count, completion_bounds
 
@@ -50,7 +51,7 @@ _LARGEST = 40_000_000
 
 @njit(cache=True)
 def _distances(starts, darts, face, cost, gone, source, far):  # type: ignore[no-untyped-def]
-    """Set `far` to the least cost of a path from the source to each face; -1 if there is none."""
+    """Set `far` to the least cost of a path from the source to each face; -1 for faces out of reach."""
     n = len(starts) - 1
     far[:] = -1
     near = np.empty(n, np.int64)  # a binary heap of faces by tentative distance
@@ -61,22 +62,9 @@ def _distances(starts, darts, face, cost, gone, source, far):  # type: ignore[no
     while size > 0:
         g = near[0]
         size -= 1
-        last = near[size]
         if size > 0:
-            i = 0
-            while True:
-                child = 2 * i + 1
-                if child >= size:
-                    break
-                if child + 1 < size and value[near[child + 1]] < value[near[child]]:
-                    child += 1
-                if value[near[child]] >= value[last]:
-                    break
-                near[i] = near[child]
-                spot[near[i]] = i
-                i = child
-            near[i] = last
-            spot[last] = i
+            near[0] = near[size]
+            sift_down(near, spot, value, size)
         far[g] = value[g]
         for a in range(starts[g], starts[g + 1]):
             d = darts[a]
@@ -85,19 +73,12 @@ def _distances(starts, darts, face, cost, gone, source, far):  # type: ignore[no
                 continue
             reached = value[g] + cost[d >> 1]
             if spot[h] < 0:
-                spot[h] = size
-                near[size] = h
+                near[size], spot[h] = h, size
                 size += 1
             elif value[h] <= reached:
                 continue
             value[h] = reached
-            i = spot[h]
-            while i > 0 and value[near[(i - 1) >> 1]] > reached:
-                near[i] = near[(i - 1) >> 1]
-                spot[near[i]] = i
-                i = (i - 1) >> 1
-            near[i] = h
-            spot[h] = i
+            sift_up(near, spot, value, spot[h])
 
 
 @njit(cache=True)

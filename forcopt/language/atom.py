@@ -76,8 +76,8 @@ class Atom:
     integral : bool, default False
         Whether integral arguments give an integral value.
     span : Callable[..., tuple[Array, Array]], optional
-        Gives the least and the greatest value between two arrays of arguments, where monotonicity tells
-        nothing.
+        Gives the least and the greatest value between two arrays of arguments, where monotonicity gives
+        no bounds.
     """
 
     name: str

@@ -216,7 +216,7 @@ class Condition(ABC):
     Attributes
     ----------
     kind : str
-        By which backends and bridges know it.
+        The name that backends and bridges list.
     name : str, default ""
         Given when it joins a model.
     """

@@ -3,8 +3,8 @@
 An expression of shape ``S`` is a constant plus a sum of terms. A `Gather` holds the same number ``w`` of
 coefficients for every element, as a column array of shape ``S + (w,)``: a variable is one with ``w = 1``, a
 row sum of an m-by-n variable has shape ``(m,)`` and ``w = n``. Slicing, broadcasting, transposing, scaling
-and summing are numpy views of it, without copies. `Rows` (compressed sparse rows) holds what a sparse matrix
-product gives. Terms are only merged when a program is filled.
+and summing are numpy views of it, without copies. `Rows` (compressed sparse rows) holds the result of a
+sparse matrix product. Terms are only merged when a program is filled.
 """
 
 from __future__ import annotations

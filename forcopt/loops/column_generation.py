@@ -162,7 +162,7 @@ def column_generation(
     The reduced cost of a column is ``dual.cost_weight * cost - sum of dual(constraint) * coefficients``.
     Whenever a column outside the master has a negative one (a positive one when maximising), the oracle must
     yield such a column, better still several; if it yields none, the master's optimum is taken for the
-    optimum over all columns. An oracle that also knows a bound on all reduced costs returns a `Pricing`.
+    optimum over all columns. An oracle that also proves a bound on all reduced costs returns a `Pricing`.
     Together with `total` or `least_cost` it gives a bound on the optimum in every round, and the loop can
     stop before the last column.
 

@@ -190,7 +190,7 @@ def _subset(model: Model, chosen: list[Any], backend: str) -> Program:
 def _status(program: Program, backend: str) -> Status:
     """Whether a program without an objective has a point."""
     result = open_session(get_backend(backend), program).solve(SolveOptions(time_limit=_PROBE_SECONDS))
-    # Nothing is unbounded without an objective, so "infeasible or unbounded" is infeasible.
+    # A model without an objective is not unbounded, so "infeasible or unbounded" is infeasible.
     return Status.INFEASIBLE if result.ambiguous else result.status
 
 

@@ -374,7 +374,7 @@ def _recognized(value: Rational, error: Rational) -> Rational:
 
 
 def _inverse(error: Rational) -> Rational:
-    """The power of two that makes an error about one; 1 if there is none."""
+    """The power of two that scales an error to about one; 1 for an error of 0."""
     return fmpq(2) ** max(int((1 / error).floor()).bit_length() - 1, 0) if error else fmpq(1)
 
 

@@ -114,8 +114,8 @@ def write(model: Model, path: str | Path) -> None:
     """Write a model as MPS or LP, by HiGHS's writer: numbers with 15 significant digits.
 
     Atoms and semantic constraints are written as the rows and columns that bridges give for them. Names are
-    kept as far as the format allows: MPS has no spaces; LP has round brackets for square ones, ``_`` for what
-    it cannot spell, and two rows, ``NAMElo`` and ``NAMEup``, for one with two different bounds.
+    kept as far as the format allows: MPS has no spaces; LP has round brackets for square ones, ``_`` for
+    other characters, and two rows, ``NAMElo`` and ``NAMEup``, for one with two different bounds.
 
     Parameters
     ----------

@@ -124,7 +124,9 @@ class ModelSolution:
                 if self.point is None:
                     raise DeclarationError(f"there are no levels to read: the status is {self.status}")
                 return stage.levels(self.point)
-        raise DeclarationError("levels belong to a leximin or leximax objective; there is none")
+        raise DeclarationError(
+            "levels belong to a leximin or leximax objective; this model has another objective"
+        )
 
     @property
     def gap(self) -> float:

@@ -311,7 +311,7 @@ def _doubt(
 
 
 def _beyond_tolerance(program: Program, x: Array, backend: Backend, activity: Array | None = None) -> str:
-    """Describe a violation beyond the backend's accuracy; empty if there is none."""
+    """Describe a violation beyond the backend's accuracy; empty for a point within it."""
     off = program.violation(x, activity)
     if off <= _AT_TOLERANCE * backend.accuracy:
         return ""
@@ -355,7 +355,7 @@ def _disambiguate(backend: Backend, program: Program, options: SolveOptions, dea
     result = open_session(backend, program.with_stage(empty)).solve(options.within(deadline.seconds))
     if result.status.has_solution:
         return Status.UNBOUNDED
-    # Nothing is unbounded without an objective, so a solver that still reports it found no feasible point.
+    # A model without an objective is not unbounded, so a solver that reports it found no feasible point.
     return Status.INFEASIBLE if result.ambiguous or result.status is Status.UNBOUNDED else result.status
 
 

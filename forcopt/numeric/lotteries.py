@@ -15,7 +15,7 @@ __all__ = ["SetLottery", "Vertex", "decompose", "laminar_lottery"]
 
 Vertex = Callable[[Array, Array, Array, Array, Array], Array | None]
 """``vertex(weights, low, high, least, most)``: a 0-1 vector v that maximizes ``weights @ v`` with
-``low <= v <= high`` and ``least <= rows @ v <= most``, or None if there is none."""
+``low <= v <= high`` and ``least <= rows @ v <= most``, or None if no vector does."""
 
 _TINY = 1e-12
 """Slacks up to this count as zero."""

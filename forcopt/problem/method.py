@@ -51,7 +51,7 @@ class Handles(SimpleNamespace):
         tolerances are absolute, so a formulation scales an objective that would be tiny or huge. ``premise``
         (default "") is an assumption of the formulation without an exact proof; certificates repeat it.
         ``restricts`` (default False) means that the model excludes decisions of the problem: its bound then
-        is none on the problem.
+        does not hold for the problem.
     """
 
     objective: Expression | Objective

@@ -77,7 +77,7 @@ class Solution:
     problem : Problem
         The solved problem.
     decision : Any
-        A small domain object; None if there is none.
+        A small domain object; None without a solution.
     evaluation : Evaluation
         The problem's own evaluation of the decision; None without one.
     status : Status
@@ -297,7 +297,7 @@ def disagreement(evaluation: Evaluation, result: ModelSolution, handles: Handles
     Returns
     -------
     str
-        The contradiction; empty if there is none. A point that is not optimal may understate its decision,
+        The contradiction, or an empty text. A point that is not optimal may understate its decision,
         because a model need not tighten every column.
     """
     if wrong := broken_demand(evaluation):

@@ -46,7 +46,7 @@ def problem_of(spec: str | Path) -> Problem:
     Raises
     ------
     FileNotFoundError
-        If it is none of these.
+        If it is another object.
     DeclarationError
         If a file holds something else.
     """
@@ -108,7 +108,7 @@ def export(folder: str | Path, form: Literal["mps", "lp"] = "mps", names: Sequen
     Parameters
     ----------
     folder : str or Path
-        Made if there is none.
+        Made if it does not exist.
     form : Literal["mps", "lp"], default "mps"
         Of the files.
     names : Sequence[str], optional
@@ -122,7 +122,7 @@ def export(folder: str | Path, form: Literal["mps", "lp"] = "mps", names: Sequen
         ``fingerprint`` (of the declaration), ``unit`` (the worth of 1 of the file's objective in the
         problem's), and the known ``status``, ``objective`` (the best known, as the file counts),
         ``exact`` (as a fraction, where it was proved so), ``bound``, ``certified`` (how), ``seconds`` (of the
-        quickest proof, or spent without one) and ``versions``; null where nothing is.
+        quickest proof, or spent without one) and ``versions``; null where unknown.
 
     Raises
     ------

@@ -74,8 +74,8 @@ class Run:
     gap : float, default float("inf")
         The relative gap between the two.
     gap_to_best : float, default float("nan")
-        By how much the objective is worse than the best known: of all runs on the instance, or what the
-        instance library knows of it; relative to that; NaN if either is missing.
+        The difference between the objective and the best known one (of all runs on the instance, or of the
+        instance library), relative to the latter; NaN if either is missing.
     violation : float, default float("nan")
         The largest violation of a demand, as the problem evaluates the decision.
     guarantee : float, optional

@@ -68,7 +68,7 @@ def _spelled(value: Any) -> Any:
     if hasattr(value, "to_dict"):
         return value.to_dict()
     raise DeclarationError(
-        f"a store cannot tell whether a run with the option {value!r} was made before: it takes numbers, "
+        f"a store cannot identify a run with the option {value!r}: it takes numbers, "
         "texts, arrays and declarations"
     )
 
@@ -115,7 +115,7 @@ class Store:
     Parameters
     ----------
     path : str or Path
-        Ends in ``.sqlite``, ``.sqlite3`` or ``.db``; made if there is none.
+        Ends in ``.sqlite``, ``.sqlite3`` or ``.db``; made if it does not exist.
 
     Raises
     ------

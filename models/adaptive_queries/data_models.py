@@ -55,7 +55,7 @@ class DataModel(Declared):
 
     @property
     def remark(self) -> str:
-        """A remark on the guarantee; empty if there is none."""
+        """A remark on the guarantee, or an empty text."""
         return ""
 
     def dependence_term(self, records: int) -> float:

@@ -94,7 +94,7 @@ class Ledger:
         QueryRefusedError
             If the data model refuses the interval, or it comes too late for the stream.
         BudgetSpentError
-            If a window would be overspent; nothing is entered then.
+            If a window would be overspent; the ledger then stays unchanged.
         """
         pair, units = self._read([interval], [cost])
         name = f"query [{pair[0, 0]}, {pair[0, 1]}]"

@@ -477,7 +477,7 @@ def best_so_far(population: Population, queries: int, seed: int = 0) -> Analyst:
     Parameters
     ----------
     population : Population
-        Its rows are what the queries select.
+        The queries select its rows.
     queries : int
         For each block.
     seed : int, default 0

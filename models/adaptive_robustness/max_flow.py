@@ -57,7 +57,7 @@ class Network(NamedTuple):
 
 
 def whole_masses(masses: Array) -> tuple[Array, int, bool]:
-    """Masses as whole numbers over a common denominator; rounded down if there is none below 10^9."""
+    """Masses as whole numbers over a common denominator; rounded down if it exceeds 10^9."""
     values = np.unique(masses)
     denominator = 1
     for value in values.tolist() if len(values) <= 1000 else ():

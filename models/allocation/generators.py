@@ -85,7 +85,7 @@ def establishments(*, added: bool = False, sample_size: float = 10_000) -> Strat
     """
     spread = np.array([np.sqrt((b - a + 1) * (b - a + 2) / 12) for a, b in CLASSES[:-1]])
     middle = np.array([(a + b) / 2 for a, b in CLASSES[:-1]])
-    # adding 10,000 to these raises N S by as much as the published allocations say
+    # adding 10,000 to these raises N S by the amount that follows from the published allocations
     last = np.repeat([5000.0, 5500.0], LARGEST // 2)
     unit = LARGEST * last.std(ddof=1) / SPREADS[-1]
     sizes = np.round(unit * np.array(SPREADS[:-1]) / spread)

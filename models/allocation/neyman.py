@@ -42,7 +42,7 @@ def neyman(
 ) -> Outcome:
     """Sizes in proportion to ``N S / sqrt(cost)`` within floors and caps: optimal, then rounded.
 
-    The bound is the variance before rounding. Without `integer` nothing is rounded, and that is the optimum.
+    The bound is the variance before rounding. Without `integer` sizes are not rounded, and it is the optimum.
     """
     filled = least_reciprocals(problem.gains, problem.floors, problem.caps, problem.limits())
     if filled is None:

@@ -214,7 +214,7 @@ class Strata(Problem):
 
     @property
     def variable_weights(self) -> Array:
-        """What each variable's variance counts, shape ``(V,)``."""
+        """The weight of each variable's variance, shape ``(V,)``."""
         return np.ones(self.coefficients.shape[1])
 
     def variances(self, sizes: Any) -> Array:
@@ -228,7 +228,7 @@ class Strata(Problem):
         return []
 
     def infeasibility_reason(self) -> str:
-        """Name a limit that the minimums break, and the least sufficient one; empty if there is none."""
+        """Name a limit that the minimums violate, and the least sufficient one; empty if they satisfy all."""
         for (costs, limit), subject in zip(self.limits(), self.limit_names, strict=True):
             least = float(costs @ self.floors)
             if least > limit + FEASIBILITY_TOLERANCE:
@@ -406,7 +406,7 @@ class StratifiedAllocation(Strata):
 
     @property
     def variable_weights(self) -> Array:
-        """What each variable's variance counts, shape ``(V,)``."""
+        """The weight of each variable's variance, shape ``(V,)``."""
         return np.ones(self.coefficients.shape[1]) if self.weights is None else self.weights
 
     @property

@@ -63,7 +63,7 @@ def allocation_windows(
             prices, bound = trial, value
     gap = max(float((gains / found).sum()) - bound, 0.0)
     low, high = windows(gains, prices, floors, caps, gap + ROUNDING * abs(bound))
-    return low, np.where(gains > 0, high, low)  # a record that gains nothing is not sampled
+    return low, np.where(gains > 0, high, low)  # a record without a gain is not sampled
 
 
 def _levels(gains: Array, prices: Array, floors: Array, caps: Array, found: Array) -> list[float]:

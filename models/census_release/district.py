@@ -28,7 +28,7 @@ class StableDistrict(Problem):
     Attributes
     ----------
     hierarchy : Hierarchy
-        The tree. With `bounds`, its counts say how many people each leaf has, and stay in the problem.
+        The tree. With `bounds`, its counts are the numbers of people of the leaves, and stay in the problem.
     budget : Numbers
         The pure budget epsilon of each level, shape ``(d,)``.
     size : int, optional

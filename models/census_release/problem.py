@@ -94,7 +94,7 @@ class ConsistentRelease(Problem):
         matter to the decision.
     order : Literal["joint", "top-down"], default "joint"
         ``"joint"``: the least sum over all levels of precision times squared distance. ``"top-down"``: the
-        root's distance first, then that of the next level among the optima, and so on.
+        root's distance first, then the next level's among the optima, and so on.
     nonnegative : bool, default True
         Whether counts must be at least 0.
     integer : bool, default False

@@ -149,7 +149,7 @@ def _support(
 def nonnegative_leaves(problem: ConsistentRelease, deadline: Deadline) -> Array:
     """The leaves of the joint optimum with counts at least 0, shape ``(leaves, types)``.
 
-    The supply functions say which leaves are above 0; least squares on those gives their counts without the
+    The supply functions give the leaves above 0; least squares on these leaves gives their counts without the
     rounding of long sums.
     """
     h = problem.hierarchy

@@ -47,7 +47,7 @@ _LISTED = 40
 """The list that is priced first holds about this multiple of that number."""
 
 _SOME = 300
-"""So many districts of the list join the master program at a time."""
+"""The number of districts of the list that join the master program at a time."""
 
 _ENTRIES = 2_000_000
 """The first master program has at most about this number of coefficients: solvers read it without a clock."""
@@ -213,7 +213,7 @@ class _Run:
         return 2 * ceil(self.low / 2 - _ROUNDING) >= self.beat
 
     def note(self) -> None:
-        """Tell the caller of a better plan or bound."""
+        """Report a better plan or bound to the caller."""
         value = float("inf") if self.plan is None else self.plan.cost
         steps = self.trace.steps
         if not steps or (value, self.bound) != (steps[-1].objective, steps[-1].bound):

@@ -186,7 +186,7 @@ class PlanCounts:
         return exact
 
     def unrank(self, cost: float, rank: int) -> Plan:
-        """The plan of a rank among those of a cost: from 0, in the order of the tables.
+        """The plan of a rank among the plans of a cost: from 0, in the order of the tables.
 
         Raises
         ------

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Plan"]
 
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
-"""Okabe and Ito's palette, which colour-blind readers can tell apart."""
+"""Okabe and Ito's palette, which colour-blind readers can distinguish."""
 
 _MOST_LISTED = 40
 """How many nodes of a district `str` lists."""
@@ -359,7 +359,7 @@ def _area(geometry: Any) -> Any:
 
 
 def _turned(ring: Any, hole: bool) -> Array:
-    """A closed ring, holes turning the other way, so that they are not filled."""
+    """A closed ring; holes have the opposite orientation, so that they are not filled."""
     points = np.asarray(ring, dtype=float)[:, :2]
     (x, y), (x2, y2) = points[:-1].T, points[1:].T
     return points[::-1] if (np.sum(x * y2 - x2 * y) < 0) != hole else points

@@ -443,7 +443,7 @@ class Districting(Problem):
         return found
 
     def infeasibility_reason(self) -> str:
-        """Why there is no plan, if sums and components already tell; else empty.
+        """The reason why there is no plan, if it follows from sums and components; else empty.
 
         Examples
         --------
@@ -724,7 +724,7 @@ class Districting(Problem):
         *objectives : str
             The objectives that it takes.
         takes : tuple of str, optional
-            Of ``"seats"``, ``"Share"`` and ``"SplitLimit"``, those that it takes.
+            The demands that it takes, of ``"seats"``, ``"Share"`` and ``"SplitLimit"``.
 
         Raises
         ------

@@ -2,8 +2,8 @@
 
 Garfinkel and Nemhauser (1970) write districting as set partitioning over all connected sets of admissible
 population. Here these sets are not listed first: the district of the first uncovered node is grown inside
-what is left, so only sets that can still be part of a plan are met, and a partial district whose cut edges
-already cost too much is dropped.
+the uncovered nodes, so only sets that can still be part of a plan are met, and a partial district
+whose cut edges already cost too much is dropped.
 """
 
 from __future__ import annotations
@@ -169,10 +169,11 @@ def _search(  # type: ignore[no-untyped-def]
     """Look at up to `budget` partial districts.
 
     A stack holds partial districts as frames: `sets[i]` the members and the nodes ruled out for it,
-    `numbers[i]` its population, the cost and the number of edges from it to what is ruled out, and how many
-    districts precede it. `left[d]` holds the nodes not in the first d districts, `values[d]` their population
-    (negated: what is left), objective and number of cut pairs. Row 0 of `units` holds the counties of the
-    objective, row i + 1 those of limit i on splits; `split_limits` counts pairs of county and district.
+    `numbers[i]` its population, the cost and the number of edges from it to nodes ruled out, and the number
+    of districts before it. `left[d]` holds the nodes not in the first d districts, `values[d]` their
+    population (negated: the rest), objective and number of cut pairs. Row 0 of `units` holds the counties of
+    the objective, row i + 1 the counties of limit i on splits; `split_limits` counts pairs of county and
+    district.
     """
     seen = np.zeros(len(weight), np.bool_)
     adjacent = np.zeros(cost.shape, np.int64)
@@ -323,7 +324,7 @@ class Cover:
     Attributes
     ----------
     best : float
-        The value of the best cover so far; the given one, if there is none.
+        The value of the best cover so far, or the given one before the first cover.
     looked_at : int
         The number of partial districts so far.
     """
@@ -378,7 +379,7 @@ class Cover:
 
     @property
     def done(self) -> bool:
-        """Whether nothing is left to look at."""
+        """Whether the search is complete."""
         return self.top == 0
 
     def step(self, budget: int = _BUDGET) -> bool:

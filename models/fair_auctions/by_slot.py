@@ -55,7 +55,7 @@ def by_slot(problem: FairAuction, *, backend: str = "highs", time_limit: float |
     ranked = -np.sort(-problem.effective, axis=1)
     open_bounds = [float(steps[j] * (problem.shares @ ranked[:, : j + 1].sum(axis=1))) for j in range(k)]
     worth = problem.effective * problem.shares[:, None]
-    total = float(problem.shares @ problem.best) or 1.0  # 1 where nothing is worth anything
+    total = float(problem.shares @ problem.best) or 1.0  # 1 where all values are 0
     A = np.zeros((*problem.values.shape, k))
     used = np.flatnonzero(steps > 0)
     found: Rows = []

@@ -255,7 +255,7 @@ def inverse_proportional(
     problem : CompetitiveRatio
         Any.
     ell : float, optional
-        By default that of the stability function, or 1.
+        By default the exponent of the stability function, or 1.
     time_limit : float, optional
         Every method accepts one; a rule in closed form checks no clock.
     """

@@ -111,7 +111,7 @@ class Allocation:
         exact = np.clip(self.marginals[user], 0.0, 1.0)
         if not exact.shape[1]:
             return MatchingLottery(np.ones(1), np.full((1, exact.shape[0]), -1))
-        # Solvers are off by their tolerance; the decomposition wants sums of at most 1.
+        # Solvers are off by their tolerance; the decomposition needs sums of at most 1.
         return birkhoff(
             exact / max(1.0, float(exact.sum(axis=0).max()), float(exact.sum(axis=1).max())), 1e-6
         )

@@ -180,7 +180,7 @@ def generate(
         reason = TIMED_OUT if deadline.passed else "all rounds were played"
     if reason == TIMED_OUT:
         gap = solution.objective - lower
-        known_to = "" if oracle.exact else ", as far as the learner can tell"
+        known_to = "" if oracle.exact else ", if the learner's fits are optimal"
         reason += f": the error is at most {gap:.3g} above the bound{known_to}" if np.isfinite(gap) else ""
     weights = np.concatenate([solution[start], solution[ended.variable]])
     decision = problem.policy(weights, [*known, *(c.data for c in ended.columns)], prices)

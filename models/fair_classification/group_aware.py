@@ -110,7 +110,7 @@ class GroupAware(SensitiveColumns):
         if given is None:
             if self.constraint is not None and constraint.rates:
                 raise DeclarationError(
-                    f"sensitive_features is None; {self.constraint!r} looks at the groups of records"
+                    f"sensitive_features is None; {self.constraint!r} needs the groups of records"
                 )
             return None, constraint
         if not (hasattr(given, "columns") or np.ndim(given) == 2):

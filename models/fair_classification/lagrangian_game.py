@@ -157,7 +157,7 @@ class LagrangianGame:
         budget = max(self.bound, float(self.prices.sum()))  # a linear program's prices may exceed the bound
         decision = self.problem.policy(weights, self.met.hypotheses, self.prices[self.kept], budget)
         exact = self.oracle.exact
-        name = "duality gap" if exact else "duality gap, as far as the learner can tell,"
+        name = "duality gap" if exact else "duality gap, if the learner's fits are optimal,"
         return Outcome(
             decision,
             bound=self.lower if exact else None,

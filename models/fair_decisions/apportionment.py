@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
+from forcopt.models.fair_decisions.counts import check_counts
 from forcopt.models.fair_decisions.seats import Seats
 from forcopt.numeric.apportionment import DivisorMethod, signpost
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
@@ -108,13 +109,7 @@ class Apportionment(Problem):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         p = self.populations
-        if p.ndim != 1 or not p.size:
-            raise DeclarationError(f"populations have shape {p.shape}; there must be a list of at least one")
-        if (p < 0).any():
-            at = int(np.argmax(p < 0))
-            raise DeclarationError(f"the population of state {at} is {p[at]:g}; it must be at least 0")
-        if not p.any():
-            raise DeclarationError("populations are all 0; no state has a quota")
+        check_counts(p, "populations")
         if self.minimum.shape not in ((), p.shape) or (self.minimum < 0).any():
             raise DeclarationError(
                 f"minimum is {self.minimum.tolist()}; it must be at least 0, one number or {len(p)}"

@@ -185,7 +185,7 @@ def _sampled(
 
 
 def _inverted(x: Array, expected: Array) -> Array:
-    """Whether another count is smaller and its expected outcome larger, or the other way round."""
+    """Whether another count is smaller and its expected outcome larger, or the reverse."""
     values, group = np.unique(x, return_inverse=True)
     most = np.full(len(values), -np.inf)
     least = np.full(len(values), np.inf)

@@ -100,7 +100,7 @@ def expected_shares(counts: Any, scale: float | Noise, weights: Any = None) -> A
     Returns
     -------
     Array
-        ``E[w_a X_a / sum_b w_b X_b]``, shape ``(k,)``; where all noisy counts are 0, nothing is handed out,
+        ``E[w_a X_a / sum_b w_b X_b]``, shape ``(k,)``; where all noisy counts are 0, all shares are 0,
         so that the shares sum to the probability of another case.
 
     Raises

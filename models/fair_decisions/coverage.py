@@ -224,9 +224,9 @@ class CoverageRule(Declared):
 
         Notes
         -----
-        Given the noisy number of limited speakers l, both other noises have closed laws; what is left is one
-        integral over l, taken by Gauss and Legendre's rule on stretches between the kinks. For whole noise it
-        is a sum over the lattice.
+        Given the noisy number of limited speakers l, both other noises have closed laws. One integral
+        over l remains, computed by Gauss and Legendre's rule on stretches between the kinks. For whole noise
+        it is a sum over the lattice.
 
         Examples
         --------

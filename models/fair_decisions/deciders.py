@@ -88,7 +88,7 @@ def decision_table(problem: CoverageDecision, model: Model, *, deterministic: bo
     Returns
     -------
     Handles
-        ``values``, shape ``(m + 1, n + 1)``; ``rates`` of those that must have the least rate.
+        ``values``, shape ``(m + 1, n + 1)``; ``rates`` of the counts that must have the least rate.
     """
     cells = np.where(problem.own_cells < _DUST, 0.0, problem.own_cells)
     shape = cells.shape[1:]

@@ -13,6 +13,7 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.fair_decisions.clipped_laplace import clipped_mean, expected_shares
+from forcopt.models.fair_decisions.counts import check_counts
 from forcopt.models.fair_decisions.laplace_sums import laplace_sum_tail
 from forcopt.models.fair_decisions.lattice import LatticeSum, lattice_clipped_mean
 from forcopt.privacy.mechanism import AdditiveMechanism
@@ -138,13 +139,7 @@ class FormulaGrant(Problem):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         x = self.eligible
-        if x.ndim != 1 or not x.size:
-            raise DeclarationError(f"eligible has shape {x.shape}; there must be a list of at least one")
-        if (x < 0).any():
-            at = int(np.argmax(x < 0))
-            raise DeclarationError(f"eligible of district {at} is {x[at]:g}; it must be at least 0")
-        if not x.any():
-            raise DeclarationError("eligible is 0 everywhere; there is nothing to divide in proportion to")
+        check_counts(x, "eligible")
         if self.weights is not None and (self.weights.shape != x.shape or (self.weights <= 0).any()):
             raise DeclarationError(f"weights must be {len(x)} numbers above 0, one for each district")
         noise = known_noise(self.mechanism)

@@ -65,7 +65,7 @@ def lattice_shares(counts: Array, noise: Noise, weights: Array) -> Array:
 
     Notes
     -----
-    The integral is that of `expected_shares`; the transforms are sums over the lattice. O(k n) for each of
+    The integral is the one of `expected_shares`; the transforms are sums over the lattice. O(k n) for each of
     some hundred nodes, n being the number of values of the noise.
 
     Examples

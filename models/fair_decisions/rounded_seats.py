@@ -23,7 +23,7 @@ _MOST_POINTS = 2**22
 def rounded_seat_probabilities(problem: Apportionment, mechanism: AdditiveMechanism) -> Array:
     """Give the probability of each number of seats if each noisy quota is rounded by itself.
 
-    The rule is that of the method ``as-printed``: one half up, and at least the minimum.
+    The rule is the method ``as-printed``: one half is rounded up, and every state has at least the minimum.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ def scenario(
     """Fit one slack u for all districts and v of the total to samples of the noise.
 
     Among the pairs for which few enough of `samples` draws have a noise below -u or a weighted sum above v,
-    that of the least inflation is taken. Unlike `exact-quantile` it counts draws in which both happen once.
+    the one of least inflation is taken. Unlike `exact-quantile` it counts draws in which both happen once.
     A second sample of the same size then gives the guarantee: the upper Clopper-Pearson bound on the
     probability of failure. The fit leaves room for the sampling errors of both samples; if the bound exceeds
     `failure` all the same, larger slacks are taken, each with a share of the error probability.

@@ -107,7 +107,7 @@ class RandomizedPostprocessor(PolicyFile):
             groups = groups.reports
         elif self.channel is not None:
             raise DeclarationError(
-                "say whether these groups are reports (channel.observe(groups)) or true ones (take "
+                "these groups may be reports (pass channel.observe(groups)) or true ones (take "
                 "for_true_groups() to predict): reports sent through the channel twice would be less fair"
             )
         codes, _ = read_groups(groups, self.groups)

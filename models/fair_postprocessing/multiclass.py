@@ -130,8 +130,8 @@ class MulticlassPostprocessing(Problem):
         constraint : Notion
             The fairness notion.
         classes : Sequence[str], optional
-            The names of all classes in their order, also of classes without a record; by default those that
-            occur.
+            The names of all classes in their order, also of classes without a record; by default the
+            classes that occur.
 
         Raises
         ------

@@ -208,7 +208,7 @@ class FairPostprocessing(Problem):
             a, label = (int(i) for i in np.argwhere(mass < 0)[0])
             raise DeclarationError(
                 f"group {self.groups[a]!r} has an estimated {mass[a, label]:.6g} records with label {label}; "
-                'that must not be negative: gather more, or say negative_cells="project"'
+                'that must not be negative: gather more, or pass negative_cells="project"'
             )
         ones = np.clip(table[1], 0.0, mass)
         return np.stack([mass - ones, ones])

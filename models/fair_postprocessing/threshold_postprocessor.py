@@ -48,7 +48,7 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
         The fairness notion, over groups; None for the least error of each group. Its fields are parameters,
         too, such as ``constraint__tolerance``.
     prefit : bool, default False
-        Take the estimator as it is, already fitted. Fit thresholds on other records than it was fitted on.
+        The estimator is already fitted. Fit thresholds on other records than it was fitted on.
     sensitive : str, int, sequence of these, or callable, optional
         Where the group of a record is found if ``sensitive_features`` is not given; see `FairClassifier`.
     combine : {"cross", "each"}, default "cross"

@@ -200,7 +200,7 @@ def fair_star(
     protected : str
         The level of the protected candidates, such as ``"sex=f"``.
     share : float, optional
-        The share to test; that of the candidates by default.
+        The share to test; the share among the candidates by default.
     significance : float, default 0.1
         Of the test of the whole ranking.
     time_limit : float, optional

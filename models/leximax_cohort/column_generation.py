@@ -80,7 +80,7 @@ def column_generation(
     Returns
     -------
     Outcome
-        The bound is that of the smallest utility. FEASIBLE if a level was not proved in time.
+        The bound holds for the smallest utility. FEASIBLE if a level was not proved in time.
     """
     if problem.integer or not problem.is_whole:
         raise DeclarationError("'column-generation' finds lotteries: size must be whole, and integer=False")

@@ -175,7 +175,7 @@ class CohortLottery:
         -------
         DataFrame
             One row for each cohort, with the columns ``probability`` and ``members`` (names, joined by
-            spaces); the order of the rows is that of `draw`.
+            spaces); the rows have the order of `draw`.
         """
         from pandas import DataFrame
 

@@ -62,7 +62,7 @@ def cumulative(problem: LeximaxCohort, *, backend: str = "highs", time_limit: fl
     backend : str, default "highs"
         Takes the linear programs; for one cohort, integer programs.
     time_limit : float, optional
-        Seconds; then the decision is that of the last stage that ended.
+        Seconds; then the decision comes from the last stage that ended.
     """
     deadline = Deadline(time_limit)
     best: list[float] = []
@@ -99,7 +99,7 @@ def recursive(problem: LeximaxCohort, *, backend: str = "highs", time_limit: flo
     backend : str, default "highs"
         Takes mixed-integer programs.
     time_limit : float, optional
-        Seconds; then the decision is that of the last level that ended.
+        Seconds; then the decision comes from the last level that ended.
     """
     deadline = Deadline(time_limit)
     every = FeasibleCohorts(problem, backend)

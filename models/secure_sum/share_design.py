@@ -89,7 +89,9 @@ class ShareDesign(Problem):
         else:
             for members in self.coalitions:
                 if len(coalition_of(members, self.servers)) == self.servers:
-                    raise DeclarationError(f"the coalition {members} has all servers; they know the vector")
+                    raise DeclarationError(
+                        f"the coalition {members} has all servers, whose shares determine the vector"
+                    )
             if not any(self.coalitions):
                 raise DeclarationError("coalitions has none with a server; then no noise is needed")
         if self.split is not None and (

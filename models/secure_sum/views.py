@@ -65,7 +65,7 @@ def coalition_view(shares: Shares, check_noise: float, coalition: Iterable[int],
     servers = shares.servers
     members = coalition_of(coalition, servers)
     if len(members) == servers:
-        raise DeclarationError("the coalition has all servers; together they know every vector")
+        raise DeclarationError("the coalition has all servers, whose shares determine every vector")
     if projection.ndim != 2:
         raise DeclarationError(f"the projection has shape {projection.shape}; it must be (k, dimension)")
     k, d = projection.shape

@@ -20,7 +20,7 @@ def truth(problem: StrategicLinearClassifier, *, time_limit: float | None = None
     "shifted-truth", exact=False, cites="Ahmadi et al. (2022), Lemma 17 and Corollary 18"
 )
 def shifted_truth(problem: StrategicLinearClassifier, *, time_limit: float | None = None) -> Outcome:
-    """Ask for more than anyone can game: accept exactly the agents who are qualified already (Lemma 17).
+    """Require more than anyone can game: accept exactly the agents who are qualified already (Lemma 17).
 
     The threshold is raised by the gain of one value's worth of effort, ``max_j a[j] / costs[j]``. Optimal if
     no feature is improvable (Corollary 18).

@@ -261,7 +261,7 @@ def margin_model(problem: StrategicLinearClassifier, model: Model, *, margin: fl
     measured in effort, so that the movement feature's weight is 1, all others lie in [0, 1], and an agent
     within 1 of the threshold is accepted. Strict demands (rejected agents fall short, gaming agents do not
     qualify, features preferred in ties weigh less) hold by at least `margin`: exact among such classifiers
-    only, so that the model's bound is none on the problem. With ``margin=0`` the model is a relaxation: its
+    only, so that the model gives no bound on the problem. With ``margin=0`` the model is a relaxation: its
     bound holds for all classifiers, its point need not be one.
 
     Parameters

@@ -118,8 +118,8 @@ def write_responses(
 
     Where only true and false positives matter, there are fewer. Consecutive edges that all improve (or all
     game) are merged into one step, which leaves the relaxation as it is. The step of improving edges needs no
-    row that raises it, and that of gaming ones no row that limits it, since the optimum wants many of the
-    former and few of the latter. Where gaming is forbidden, it has no step at all.
+    row that raises it, and the step of gaming edges no row that limits it, since the objective favours the
+    former and the limit or penalty holds down the latter. Where gaming is forbidden, it has no step at all.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A linear classifier that meets every agent's requirement, or the proof that there is none (Proposition
+"""A linear classifier that meets every agent's requirement, or a proof that no classifier does (Proposition
 22)."""
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def find_separator(
     Returns
     -------
     Separator
-        The classifier, or None if there is none (with a margin above the tolerance).
+        The classifier, or None if no classifier has a margin above the tolerance.
 
     Raises
     ------

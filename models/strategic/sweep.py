@@ -27,9 +27,9 @@ def sweep(problem: TargetDesign2D, *, as_printed: bool = False, time_limit: floa
     agent j that would game on it, because that is cheaper than its present target, pushes it up along the
     gaming feature by the difference; if i can no longer afford it, i gets none. O(n^2).
 
-    The printed algorithm leaves open what an agent without a target pays, and takes infinity for one whose
-    target was discarded. Such an agent pays at most 1, its value, for gaming; taking 1 repairs both: skipping
-    it lets it game, infinity discards targets that are safe.
+    The printed algorithm does not define the cost of an agent without a target, and takes infinity for one
+    whose target was discarded. Such an agent pays at most 1, its value, for gaming; taking 1 repairs both:
+    without a cost the agent can game, and infinity discards targets that are safe.
 
     Parameters
     ----------

@@ -26,15 +26,15 @@ class Certificate:
     Attributes
     ----------
     feasible : bool
-        Whether `point` satisfies everything, exactly but for the parts that `how` names; None if nothing is
-        known of that.
+        Whether `point` satisfies all constraints, exactly but for the parts that `how` names; None if that is
+        not known.
     violation : Fraction
         The largest violation by the point given (the solver's, or a decision's), in the units of the row or
-        bound (1 for a point outside the domain of an atom); None if there is none.
+        bound (1 for a point outside the domain of an atom); None without a point.
     objective : Fraction
         At `point`, of the first stage, in the model's own sense.
     bound : Fraction
-        Proved on the optimum of the first stage; None if none is.
+        Proved on the optimum of the first stage; None if no bound is proved.
     optimal : bool
         Whether `point` is optimal, in all stages; None if that is not known.
     how : str

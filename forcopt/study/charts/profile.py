@@ -57,7 +57,7 @@ def profile(comparison: Comparison, *, measure: str = "seconds", tolerance: floa
     >>> profile(Comparison(runs)).series[1].x.round(3).tolist()
     [1.0, 2.0, 2.2]
     """
-    comparison.numbers(measure)  # raises if there is none
+    comparison.numbers(measure)  # raises without a number
     taken = times(comparison, tolerance, measure)
     if (taken < 0).any():
         raise DeclarationError(f"{measure} is negative for some run; a profile divides by the least")

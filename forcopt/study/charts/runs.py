@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_runs"]
 
-# Okabe and Ito's palette, which colour-blind readers can tell apart.
+# Okabe and Ito's palette, which colour-blind readers can distinguish.
 _COLOURS = {Status.OPTIMAL: "#009E73", Status.FEASIBLE: "#0072B2", Status.APPROXIMATE: "#E69F00"}
 _GREY = "#777777"
 _VIOLATES = "violates a demand"

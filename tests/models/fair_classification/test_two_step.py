@@ -94,7 +94,7 @@ def test_the_law_is_the_same_for_true_groups():
 def test_one_must_say_which_groups_are_given():
     problem = declared(4000)
     decision = problem.solve("two-step", seed=0, allow_vacuous=True).decision
-    with pytest.raises(fo.DeclarationError, match="say whether these groups are reports"):
+    with pytest.raises(fo.DeclarationError, match="these groups may be reports"):
         decision.predict([[0]], ["0"])
     with pytest.raises(fo.DeclarationError, match="not through"):
         decision.predict([[0]], RandomizedResponse(9.0).observe(["0"]))

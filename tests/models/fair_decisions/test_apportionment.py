@@ -138,8 +138,8 @@ def test_squares_of_huntington_are_compared_exactly():
     ("bad", "rule"),
     [
         ({"populations": []}, "at least one"),
-        ({"populations": [0, 0]}, "all 0"),
-        ({"populations": [1, -1]}, "population of state 1 is -1"),
+        ({"populations": [0, 0]}, "0 everywhere"),
+        ({"populations": [1, -1]}, r"populations\[1\] is -1"),
         ({"populations": [1, np.nan]}, "populations"),
         ({"seats": 0}, "seats"),
         ({"minimum": -1}, "minimum"),

@@ -228,7 +228,7 @@ def test_plain_grants_promise_nothing():
     ("bad", "rule"),
     [
         ({"eligible": [0, 0]}, "0 everywhere"),
-        ({"eligible": [1, -1]}, "district 1 is -1"),
+        ({"eligible": [1, -1]}, r"eligible\[1\] is -1"),
         ({"eligible": []}, "at least one"),
         ({"weights": [1, 0]}, "weights"),
         ({"failure": 0.0}, "failure"),

@@ -90,7 +90,7 @@ def test_a_column_of_reports(shared_data):
 
 def test_predicting_says_which_groups_are_meant():
     decision = private().solve().decision
-    with pytest.raises(fo.DeclarationError, match="say whether these groups are reports"):
+    with pytest.raises(fo.DeclarationError, match="these groups may be reports"):
         decision.predict([0, 1], [0, 1])
     with pytest.raises(fo.DeclarationError, match="came through"):
         decision.predict([0, 1], RandomizedResponse(2.0).observe([0, 1]))
