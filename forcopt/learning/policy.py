@@ -10,7 +10,7 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 
-__all__ = ["RandomizedPolicy", "chosen_classes", "systematic_draw"]
+__all__ = ["RandomizedPolicy", "chosen_classes", "systematic_draw", "systematic_numbers"]
 
 
 class RandomizedPolicy(ABC):
@@ -83,6 +83,37 @@ def chosen_classes(chance: Array, numbers: Array) -> Array:
     ends = np.cumsum(chance, axis=1)
     last = np.max(np.where(chance > 0, np.arange(chance.shape[1]), 0), axis=1)
     return np.minimum((numbers[:, None] * ends[:, -1:] >= ends).sum(axis=1), last)
+
+
+def systematic_numbers(strata: Array, rng: np.random.Generator) -> Array:
+    """Draw a number for each record, so that those of a stratum are spread evenly.
+
+    Parameters
+    ----------
+    strata : Array
+        The number of each record's stratum, from 0; shape ``(n,)``.
+    rng : numpy.random.Generator
+        The source of randomness.
+
+    Returns
+    -------
+    Array
+        Uniform in [0, 1) for each record, shape ``(n,)``. The m numbers of a stratum are
+        ``(u + k) / m`` for k = 0, ..., m - 1 in a random order, with one uniform u per stratum: an interval
+        of length l holds m l of them, up to 1.
+
+    Examples
+    --------
+    >>> numbers = systematic_numbers(np.zeros(1000, dtype=int), np.random.default_rng(0))
+    >>> int((numbers < 0.3).sum())
+    300
+    """
+    sizes = np.bincount(strata)
+    order = np.lexsort((rng.random(len(strata)), strata))
+    place = np.arange(len(strata)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    numbers = np.empty(len(strata))
+    numbers[order] = (place + np.repeat(rng.random(len(sizes)), sizes)) / np.repeat(sizes, sizes)
+    return numbers
 
 
 def systematic_draw(probability: Array, strata: Array, rng: np.random.Generator) -> Array:
