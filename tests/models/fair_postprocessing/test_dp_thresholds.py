@@ -91,7 +91,7 @@ NOTIONS = [
     BoundedGroupLoss(0.33),
     DemographicParityRatio(0.9),
     EqualizedOddsRatio(0.95),
-    PredictiveValues(0.78, 0.72),
+    PredictiveValues(0.74, 0.72),
     ErrorParity(0.01) & PredictiveValues(0.6, 0.6),
     EqualizedOdds(0.01).by("kind", {"a": "x", "b": "y", "c": "y"}) & DemographicParityRatio(0.5),
 ]
