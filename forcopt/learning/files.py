@@ -151,7 +151,8 @@ class LinearScores:
 
     def predict(self, X: Any) -> Array:
         """The class of each row of X."""
-        return np.argmax(np.asarray(X, dtype=float) @ self.normals.T + self.offsets, axis=1)
+        scores = np.asarray(X, dtype=float) @ self.normals.T + self.offsets
+        return np.asarray(scores.argmax(axis=1))
 
 
 def linear_form(estimator: Any) -> tuple[Array, Array]:

@@ -56,7 +56,7 @@ class RandomizedPolicy(ABC):
     def predict_proba(self, X: Any) -> Array:
         """Give the probability of each class for each row of X, shape ``(n, 2)`` or ``(n, C)``."""
         chance = self.probability(X)
-        return chance if chance.ndim == 2 else np.column_stack([1.0 - chance, chance])
+        return np.asarray(chance if chance.ndim == 2 else np.column_stack([1.0 - chance, chance]))
 
     def predict(self, X: Any, seed: int | np.random.Generator | None = None) -> Array:
         """Draw a prediction for each row of X, as `draw` does; scikit-learn's name for it."""
@@ -82,7 +82,7 @@ def chosen_classes(chance: Array, numbers: Array) -> Array:
         return np.asarray(numbers < chance, dtype=np.int64)
     ends = np.cumsum(chance, axis=1)
     last = np.max(np.where(chance > 0, np.arange(chance.shape[1]), 0), axis=1)
-    return np.minimum((numbers[:, None] * ends[:, -1:] >= ends).sum(axis=1), last)
+    return np.asarray(np.minimum((numbers[:, None] * ends[:, -1:] >= ends).sum(axis=1), last))
 
 
 def systematic_numbers(strata: Array, rng: np.random.Generator) -> Array:

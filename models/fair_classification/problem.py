@@ -392,7 +392,9 @@ class FairClassification(Problem):
             saddle gaps and the lower bound that the multipliers prove.
         """
         predicted = self.predicted(decision)
-        rates = decision.rates_for(self) if isinstance(decision, SeesGroups) else self.rates(predicted)
+        rates: Any = self.rates(predicted)
+        if isinstance(decision, SeesGroups):
+            rates = decision.rates_for(self)
         metrics = dict(self.demand.disparity(rates))
         parts = [("", rates)]
         if self.classes:

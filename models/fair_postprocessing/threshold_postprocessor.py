@@ -274,7 +274,7 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
     def predict(self, X: Any, *, sensitive_features: Any = None) -> Array:
         """Draw a class for each row; groups as in `fit`."""
         score, codes, chance = self._scored(X, sensitive_features)
-        if chance.ndim == 2:
+        if isinstance(self.policy_, RandomizedRemix):
             score = np.array(list(map(self.policy_.classes.index, score.tolist())))
         drawn = draw(chance, np.column_stack([score, codes]), self.draws, self.random_state)
         return np.asarray(self.classes_[drawn])
