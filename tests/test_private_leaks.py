@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 import forcopt as fo
-from forcopt.fairness import DemographicParity, EqualizedOdds
+from forcopt.fairness import (
+    BoundedGroupLoss,
+    DemographicParity,
+    EqualizedOdds,
+    EqualizedOddsRatio,
+    PredictiveValues,
+)
 from forcopt.models import FairClassification, FairPostprocessing, ScorePostprocessing
 from forcopt.models.fair_classification import Finite
 from forcopt.privacy import AdditiveMechanism, PrivacyBudget
@@ -116,6 +122,33 @@ def test_nothing_of_the_data_goes_with_a_solution(key, seed):
         assert all(blob not in p for p in pickled)
     for text in texts:
         assert all(text not in p for p in printed)
+
+
+@pytest.mark.parametrize(
+    "notion",
+    [
+        BoundedGroupLoss(0.4),
+        BoundedGroupLoss(0.1),
+        EqualizedOddsRatio(0.8),
+        PredictiveValues(0.6, 0.6),
+        DemographicParity(0.1).by("half", {"a": "x", "b": "y"}) & BoundedGroupLoss(0.45),
+    ],
+    ids=repr,
+)
+def test_private_thresholds_are_a_function_of_the_release(notion, monkeypatch):
+    """Other groups and the same noisy histogram: the same decision and message, a failure too."""
+    p, edges = scores().replace(constraint=notion), [-1.0, 0.0, 0.5, 1.0]
+    table = np.array([[[1500, 60]], [[2900, 500]], [[900, 600]], [[700, 900]], [[300, 1600]]])
+    table = table + np.random.default_rng(0).laplace(scale=2.0, size=(5, 2, 2))
+    monkeypatch.setattr(AdditiveMechanism, "send", lambda self, values, rng: table.copy())
+    moved = np.array(p.groups)
+    moved[:200] = np.where(moved[:200] == "a", "b", "a")
+    found = []
+    for groups in (p.groups, moved):
+        s = p.replace(groups=list(groups)).solve(edges=edges, seed=1)
+        found.append((str(s.status), s.message, s.log, pickle.dumps(s.decision)))
+    assert found[0] == found[1]
+    assert found[0][0] == ("failed" if notion == BoundedGroupLoss(0.1) else "approximate")
 
 
 def test_a_decision_is_a_function_of_the_release(monkeypatch, tmp_path):

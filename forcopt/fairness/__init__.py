@@ -33,6 +33,7 @@ from forcopt.fairness.rates import (
     POSITIVE_PREDICTIVE,
     SELECTION,
     TRUE_POSITIVE,
+    CountNoise,
     GroupRates,
     Rate,
 )
@@ -58,6 +59,7 @@ __all__ = [
     "BoundedGroupLoss",
     "ClassRates",
     "Classwise",
+    "CountNoise",
     "CounterfactualOrder",
     "DemographicParity",
     "DemographicParityRatio",

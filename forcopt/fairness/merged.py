@@ -11,7 +11,7 @@ from pydantic import Field
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.fairness.notions import Notion
-from forcopt.fairness.rates import GroupRates, Rate
+from forcopt.fairness.rates import CountNoise, GroupRates, Rate
 from forcopt.language.constraint import Constraint
 
 __all__ = ["Merged"]
@@ -73,9 +73,9 @@ class Merged(Notion):
         names = tuple(dict.fromkeys(self.values[g] for g in rates.groups if g in self.values))
         member: Array = np.array([[self.values.get(g) == name for g in rates.groups] for name in names])
         union = member.astype(float)
-        return GroupRates(
-            union @ rates.positives, union @ rates.mass, tuple(f"{self.column}={name}" for name in names)
-        )
+        noise = None if rates.noise is None else CountNoise(rates.noise.bound, union @ rates.noise.counts)
+        titles = tuple(f"{self.column}={name}" for name in names)
+        return GroupRates(union @ rates.positives, union @ rates.mass, titles, noise=noise)
 
     def rows(self, rates: GroupRates) -> list[Constraint]:
         """The rows of the notion over the unions."""

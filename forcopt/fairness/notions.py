@@ -110,24 +110,18 @@ class RateParity(Notion):
 
     tolerance: float = Field(default=0.0, ge=0.0, le=1.0, allow_inf_nan=False)
 
-    def rows(self, rates: GroupRates, slack: Mapping[Rate, Array] | None = None) -> list[Constraint]:
+    def rows(self, rates: GroupRates) -> list[Constraint]:
         """One constraint of K rows for each rate, named after it; none for a single group.
 
-        Parameters
-        ----------
-        rates : GroupRates
-            Of the predictor.
-        slack : Mapping[Rate, Array], optional
-            For each rate, by how much it may be misjudged in each group, shape ``(K,)``. The rows then are
-            ``-slack_a <= rate_a - level <= tolerance + slack_a``: two groups may differ by the tolerance and
-            both their slacks, so that no such error makes a fair predictor look unfair.
+        For rates of noisy counts the rows are ``-slack_a <= rate_a - level <= tolerance + slack_a``: two
+        groups may differ by the tolerance and both their slacks.
         """
         if len(rates.groups) == 1:
             return []
-        return [self._row(rates, rate, 0.0 if slack is None else slack[rate]) for rate in self.rates]
+        return [self._row(rates, rate) for rate in self.rates]
 
-    def _row(self, rates: GroupRates, rate: Rate, slack: Any) -> Constraint:
-        values = rates.rate(rate)
+    def _row(self, rates: GroupRates, rate: Rate) -> Constraint:
+        values, slack = rates.rate(rate), rates.slack(rate)
         if not isinstance(values, Expression):
             raise DeclarationError(
                 f"the {rate.name} is made of numbers, so it cannot be constrained; `violation` measures it"
@@ -149,8 +143,8 @@ class RateParity(Notion):
             return []
         found = []
         for rate in self.rates:
-            values = rates.rate(rate)
-            row = values[first] - values[second] <= self.tolerance
+            values, slack = rates.rate(rate), rates.slack(rate)
+            row = values[first] - values[second] <= self.tolerance + slack[first] + slack[second]
             row.name = rate.name.replace(" ", "_")
             row.labels = [
                 f"{row.name}[{rates.groups[a]},{rates.groups[b]}]" for a, b in zip(first, second, strict=True)
@@ -262,7 +256,7 @@ class BoundedGroupLoss(Notion):
 
     def rows(self, rates: GroupRates) -> list[Constraint]:
         """One constraint, with a row for each group."""
-        row = rates.rate(ERROR) <= self.bound
+        row = rates.rate(ERROR) <= self.bound + rates.slack(ERROR)
         row.name = "group_loss"
         row.labels = [f"group_loss[{group}]" for group in rates.groups]
         return [row]
@@ -319,7 +313,8 @@ class PredictiveValues(Notion):
     def _row(self, rates: GroupRates, rate: Rate, least: float) -> Constraint:
         size = rates.mass.sum(axis=1)
         size = np.where(size > 0, size, 1.0)
-        row: Constraint = rates.total(rate.event) / size - least * (rates.total(rate.given) / size) >= 0
+        share = rates.total(rate.event) / size - least * (rates.total(rate.given) / size)
+        row: Constraint = share >= 0.0 - rates.slack_of_weighted() / size
         row.name = name = row.expression.model.unused_name(rate.name.replace(" ", "_"))
         row.labels = [f"{name}[{group}]" for group in rates.groups]
         return row

@@ -20,6 +20,7 @@ __all__ = [
     "POSITIVE_PREDICTIVE",
     "SELECTION",
     "TRUE_POSITIVE",
+    "CountNoise",
     "GroupRates",
     "Rate",
 ]
@@ -73,6 +74,22 @@ NEGATIVE_PREDICTIVE = Rate("negative predictive value", event=((1, 0), (0, 0)), 
 
 
 @dataclass(frozen=True, eq=False)
+class CountNoise:
+    """A bound on the noise of counts, from which rates are taken.
+
+    Attributes
+    ----------
+    bound : float
+        On the noise of each count.
+    counts : Array
+        How many noisy counts each group has for either label, such as bins of a score; shape ``(K,)``.
+    """
+
+    bound: float
+    counts: Array
+
+
+@dataclass(frozen=True, eq=False)
 class GroupRates:
     """The rates of a (randomised) binary predictor in each of K groups.
 
@@ -90,6 +107,9 @@ class GroupRates:
     predicted : Any, optional
         The probability that each record is predicted 1, shape ``(n,)``, for notions that compare records;
         None if only the cells are known.
+    noise : CountNoise, optional
+        A bound on the noise of the counts, if they are noisy. Notions then relax their rows by as much as
+        noise within the bound may move rates, so that each fair predictor stays feasible.
 
     Examples
     --------
@@ -102,6 +122,7 @@ class GroupRates:
     mass: Array
     groups: tuple[str, ...] = ()
     predicted: Any = None
+    noise: CountNoise | None = None
 
     def __post_init__(self) -> None:
         mass = as_numbers(self.mass, "mass")
@@ -176,6 +197,25 @@ class GroupRates:
         if not isinstance(given, Expression) and (given <= 0).any():
             raise DeclarationError(self._undefined(rate, int(np.argmax(given <= 0))))
         return self.total(rate.event) / given
+
+    def slack(self, rate: Rate) -> Array:
+        """By how much the noise may move a linear rate in each group, shape ``(K,)``; 0 without noise.
+
+        Notes
+        -----
+        A rate over c cells is a mean of c probabilities, weighted by the counts. It lies between the least
+        and the largest of them, so that c noises of at most N move it by at most (c - 1) N / (noisy records).
+        """
+        if self.noise is None:
+            return np.zeros(len(self.mass))
+        cells = self.noise.counts * int(np.sum(rate.given[0]))
+        return np.asarray((cells - 1) * self.noise.bound / self.total(rate.given))
+
+    def slack_of_weighted(self) -> Array:
+        """By how much it may move a sum over a group with weights w for label 1 and w - 1 for label 0."""
+        if self.noise is None:
+            return np.zeros(len(self.mass))
+        return np.asarray(self.noise.counts * self.noise.bound)
 
     def overall(self, rate: Rate) -> Any:
         """A rate in the whole population (the groups must not overlap); a scalar."""

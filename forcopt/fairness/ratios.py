@@ -38,7 +38,7 @@ class RateRatio(Notion):
         return [row for rate in self.rates for row in self._rows(rates, rate)]
 
     def _rows(self, rates: GroupRates, rate: Rate) -> list[Constraint]:
-        values = rates.rate(rate)
+        values, slack = rates.rate(rate), rates.slack(rate)
         if not isinstance(values, Expression):
             raise DeclarationError(
                 f"the {rate.name} is made of numbers, so it cannot be constrained; `violation` measures it"
@@ -46,7 +46,7 @@ class RateRatio(Notion):
         model = values.model
         level = model.variable(model.unused_name(f"largest_{rate.name.replace(' ', '_')}"))
         name = level.name.removeprefix("largest_")
-        found: list[Constraint] = [values - level <= 0, values - self.ratio * level >= 0]
+        found: list[Constraint] = [values - level <= slack, values - self.ratio * level >= 0.0 - slack]
         for row, side in zip(found, ("most", "least"), strict=True):
             row.name = f"{name}_{side}"
             row.labels = [f"{row.name}[{group}]" for group in rates.groups]
@@ -59,8 +59,8 @@ class RateRatio(Notion):
             return []
         found = []
         for rate in self.rates:
-            values = rates.rate(rate)
-            row = self.ratio * values[second] - values[first] <= 0
+            values, slack = rates.rate(rate), rates.slack(rate)
+            row = self.ratio * values[second] - values[first] <= self.ratio * slack[second] + slack[first]
             row.name = f"{rate.name.replace(' ', '_')}_ratio"
             row.labels = [
                 f"{row.name}[{rates.groups[a]},{rates.groups[b]}]" for a, b in zip(first, second, strict=True)

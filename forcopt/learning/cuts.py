@@ -13,6 +13,10 @@ from forcopt.learning.hypotheses import Classifier, Constant, Hypothesis
 __all__ = ["Cuts", "best_cuts", "lowest_cut"]
 
 
+DIGITS = 12
+"""Of a cost, as a share of all costs; further ones are rounding."""
+
+
 class Cuts:
     """The classifiers that predict 1 where a score is at least some value; the best costs one pass.
 
@@ -53,11 +57,12 @@ class Family(Protocol):
 def lowest_cut(scores: Array, costs: Array) -> float:
     """The number t for which predicting 1 where a score is at least t costs least.
 
-    It lies between two scores, or a unit beyond all of them.
+    It lies between two scores, or a unit beyond all of them. Of costs that differ by rounding alone the first
+    counts.
     """
     values, place = np.unique(scores, return_inverse=True)
     above = np.append(np.cumsum(np.bincount(place, costs, len(values))[::-1])[::-1], 0.0)
-    k = int(np.argmin(above))
+    k = int(np.argmin(np.round(above / (np.abs(costs).sum() or 1.0), DIGITS)))
     ends = np.concatenate([[values[0] - 2.0], values, [values[-1] + 2.0]])
     return float((ends[k] + ends[k + 1]) / 2)
 

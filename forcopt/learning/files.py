@@ -15,11 +15,12 @@ from forcopt.errors import DeclarationError
 from forcopt.learning.finite import TableRow
 from forcopt.learning.halfspaces import Halfspace
 from forcopt.learning.hypotheses import Classifier, Constant
-from forcopt.learning.learner import ScoreCut
+from forcopt.learning.learner import ScoreCut, ScoreOffsets
 from forcopt.learning.lookup import Lookup
 from forcopt.learning.thresholds import Threshold
 
 __all__ = [
+    "LinearScores",
     "PolicyFile",
     "StoredClassifiers",
     "classifier_from_dict",
@@ -133,8 +134,29 @@ class StoredClassifiers:
         return self.classifiers[number]
 
 
-def linear_form(estimator: Any) -> tuple[Any, float]:
-    """Normal and offset of a fitted linear classifier of scikit-learn, with or without a `StandardScaler`.
+@dataclass(frozen=True, eq=False)
+class LinearScores:
+    """Predicts the class with the largest linear score.
+
+    Attributes
+    ----------
+    normals : Array
+        Shape ``(C, d)``.
+    offsets : Array
+        Shape ``(C,)``; minus infinite for a class that is never predicted.
+    """
+
+    normals: Array
+    offsets: Array
+
+    def predict(self, X: Any) -> Array:
+        """The class of each row of X."""
+        scores = np.asarray(X, dtype=float) @ self.normals.T + self.offsets
+        return np.asarray(scores.argmax(axis=1))
+
+
+def linear_form(estimator: Any) -> tuple[Array, Array]:
+    """Normals and offsets of a fitted linear classifier of scikit-learn, with or without a `StandardScaler`.
 
     Parameters
     ----------
@@ -143,8 +165,8 @@ def linear_form(estimator: Any) -> tuple[Any, float]:
 
     Returns
     -------
-    tuple[Array, float]
-        The score is ``normal . x + offset``.
+    tuple[Array, Array]
+        The scores are ``normals @ x + offsets``, one for two classes; shapes ``(r, d)`` and ``(r,)``.
 
     Raises
     ------
@@ -155,25 +177,45 @@ def linear_form(estimator: Any) -> tuple[Any, float]:
     last, before = steps[-1], steps[:-1]
     coefficients = getattr(last, "coef_", None)
     scalers = [step for step in before if hasattr(step, "scale_") and hasattr(step, "mean_")]
-    linear = (
-        coefficients is not None
-        and hasattr(last, "decision_function")
-        and np.atleast_2d(coefficients).shape[0] == 1
-    )
+    linear = coefficients is not None and hasattr(last, "decision_function")
     if not linear or len(scalers) != len(before) or len(scalers) > 1:
         raise DeclarationError(
             f"{estimator!r} has no plain form: only linear classifiers are written to a file"
         )
-    normal, offset = (
-        np.atleast_2d(np.asarray(coefficients, dtype=float))[0],
-        float(np.ravel(last.intercept_)[0]),
-    )
+    normals = np.atleast_2d(np.asarray(coefficients, dtype=float))
+    offsets = np.broadcast_to(np.ravel(np.asarray(last.intercept_, dtype=float)), len(normals)).copy()
     for scaler in scalers:
         if scaler.scale_ is not None:
-            normal = normal / scaler.scale_
+            normals = normals / scaler.scale_
         if scaler.mean_ is not None:
-            offset -= float(normal @ scaler.mean_)
-    return normal, offset
+            offsets -= normals @ scaler.mean_
+    return normals, offsets
+
+
+def _halfspace(estimator: Any, cut: float | None = None) -> dict[str, Any]:
+    """A linear classifier of two classes; without a cut it predicts 1 where the score is above 0."""
+    normals, offsets = linear_form(estimator)
+    if len(normals) > 1:
+        raise DeclarationError(f"{estimator!r} has no plain form: it has more than two classes")
+    offset = float(offsets[0])
+    return {
+        "type": "Halfspace",
+        "normal": normals[0].tolist(),
+        "offset": float(np.nextafter(offset, -np.inf)) if cut is None else offset - cut,
+    }
+
+
+def _linear_scores(estimator: Any, given: Array) -> dict[str, Any]:
+    """A linear classifier of several classes, some of which it may never have met."""
+    normals, offsets = linear_form(estimator)
+    known = np.asarray(estimator.classes_).astype(np.int64)
+    if len(known) == 2 and len(normals) == 1:
+        normals, offsets = np.vstack([0 * normals, normals]), np.append(0.0, offsets)
+    if len(normals) != len(known):
+        raise DeclarationError(f"{estimator!r} has no plain form: it has no score for each class")
+    every, total = np.zeros((len(given), normals.shape[1])), np.full(len(given), -np.inf)
+    every[known], total[known] = normals, offsets + given[known]
+    return {"type": "LinearScores", "normals": every.tolist(), "offsets": plain_numbers(total)}
 
 
 def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
@@ -207,15 +249,14 @@ def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
     if isinstance(classifier, Lookup):
         return {"type": "Lookup", "rows": classifier.rows.tolist(), "values": classifier.values.tolist()}
     if isinstance(classifier, ScoreCut):
-        normal, offset = linear_form(classifier.estimator)
-        return {"type": "Halfspace", "normal": normal.tolist(), "offset": offset - float(classifier.cut)}
-    if hasattr(classifier, "get_params"):  # an estimator with its own cut: 1 where the score is above 0
-        normal, offset = linear_form(classifier)
-        return {
-            "type": "Halfspace",
-            "normal": normal.tolist(),
-            "offset": float(np.nextafter(offset, -np.inf)),
-        }
+        return _halfspace(classifier.estimator, float(classifier.cut))
+    if isinstance(classifier, ScoreOffsets):
+        return _linear_scores(classifier.estimator, classifier.offsets)
+    if isinstance(classifier, LinearScores):
+        offsets = plain_numbers(classifier.offsets)
+        return {"type": "LinearScores", "normals": classifier.normals.tolist(), "offsets": offsets}
+    if hasattr(classifier, "get_params"):  # an estimator with its own cut
+        return _halfspace(classifier)
     raise DeclarationError(f"{classifier!r} has no plain form, so it cannot be written to a file")
 
 
@@ -236,6 +277,8 @@ def classifier_from_dict(data: dict[str, Any]) -> Classifier:
         return Halfspace(np.asarray(data["normal"], dtype=float), float(data["offset"]))
     if kind == "Lookup":
         return Lookup(np.asarray(data["rows"], dtype=float), np.asarray(data["values"], dtype=np.int64))
+    if kind == "LinearScores":
+        return LinearScores(numbers_from_plain(data["normals"]), numbers_from_plain(data["offsets"]))
     raise DeclarationError(
-        f"a classifier has type {kind!r}; it must be Constant, Threshold, Halfspace or Lookup"
+        f"a classifier has type {kind!r}; it must be Constant, Threshold, Halfspace, LinearScores or Lookup"
     )

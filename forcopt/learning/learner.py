@@ -170,7 +170,7 @@ class ScoreOffsets:
         """The class of each row of X."""
         scores = _class_scores(self.estimator, len(self.offsets), X)
         assert scores is not None
-        return np.argmax(scores + self.offsets, axis=1)
+        return np.asarray((scores + self.offsets).argmax(axis=1))
 
     def __repr__(self) -> str:
         return f"scores plus {np.round(self.offsets, 4).tolist()} of {self.estimator!r}"

@@ -8,7 +8,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.learning.classes import as_cells, costs_by_class
-from forcopt.learning.cuts import lowest_cut
+from forcopt.learning.cuts import DIGITS, lowest_cut
 from forcopt.learning.hypotheses import Classifier, Hypothesis
 
 __all__ = ["Offsets"]
@@ -51,7 +51,8 @@ class Offsets:
             Of the cells of `as_cells`, shape ``(n * C,)``.
         """
         table = costs_by_class(costs, self.scores.shape[1])
-        cost, offsets = min((self._descend(start, table) for start in self.starts), key=lambda pair: pair[0])
+        one, other = (self._descend(start, table) for start in self.starts)
+        cost, offsets = other if other[0] < one[0] - _dust(table) else one
         codes = np.argmax(self.scores + offsets, axis=1)
         return cost, Hypothesis(lambda: self.make(offsets), as_cells(codes, self.scores.shape[1]))
 
@@ -70,8 +71,13 @@ class Offsets:
                 margin = self.scores[:, c] - others[each, rival]
                 tried[c] = -lowest_cut(margin, table[:, c] - table[each, rival])
                 reached = float(table[each, np.argmax(self.scores + tried, axis=1)].sum())
-                if reached < cost:
+                if reached < cost - _dust(table):
                     cost, offsets = reached, tried
             if cost >= before:
                 break
         return cost, offsets
+
+
+def _dust(table: Array) -> float:
+    """A difference of costs that may be rounding."""
+    return float(10.0**-DIGITS * np.abs(table).sum())

@@ -10,7 +10,7 @@ import numpy as np
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 
-__all__ = ["RandomizedPolicy", "chosen_classes", "systematic_draw"]
+__all__ = ["RandomizedPolicy", "chosen_classes", "systematic_draw", "systematic_numbers"]
 
 
 class RandomizedPolicy(ABC):
@@ -56,7 +56,7 @@ class RandomizedPolicy(ABC):
     def predict_proba(self, X: Any) -> Array:
         """Give the probability of each class for each row of X, shape ``(n, 2)`` or ``(n, C)``."""
         chance = self.probability(X)
-        return chance if chance.ndim == 2 else np.column_stack([1.0 - chance, chance])
+        return np.asarray(chance if chance.ndim == 2 else np.column_stack([1.0 - chance, chance]))
 
     def predict(self, X: Any, seed: int | np.random.Generator | None = None) -> Array:
         """Draw a prediction for each row of X, as `draw` does; scikit-learn's name for it."""
@@ -82,7 +82,38 @@ def chosen_classes(chance: Array, numbers: Array) -> Array:
         return np.asarray(numbers < chance, dtype=np.int64)
     ends = np.cumsum(chance, axis=1)
     last = np.max(np.where(chance > 0, np.arange(chance.shape[1]), 0), axis=1)
-    return np.minimum((numbers[:, None] * ends[:, -1:] >= ends).sum(axis=1), last)
+    return np.asarray(np.minimum((numbers[:, None] * ends[:, -1:] >= ends).sum(axis=1), last))
+
+
+def systematic_numbers(strata: Array, rng: np.random.Generator) -> Array:
+    """Draw a number for each record, so that those of a stratum are spread evenly.
+
+    Parameters
+    ----------
+    strata : Array
+        The number of each record's stratum, from 0; shape ``(n,)``.
+    rng : numpy.random.Generator
+        The source of randomness.
+
+    Returns
+    -------
+    Array
+        Uniform in [0, 1) for each record, shape ``(n,)``. The m numbers of a stratum are
+        ``(u + k) / m`` for k = 0, ..., m - 1 in a random order, with one uniform u per stratum: an interval
+        of length l holds m l of them, up to 1.
+
+    Examples
+    --------
+    >>> numbers = systematic_numbers(np.zeros(1000, dtype=int), np.random.default_rng(0))
+    >>> int((numbers < 0.3).sum())
+    300
+    """
+    sizes = np.bincount(strata)
+    order = np.lexsort((rng.random(len(strata)), strata))
+    place = np.arange(len(strata)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    numbers = np.empty(len(strata))
+    numbers[order] = (place + np.repeat(rng.random(len(sizes)), sizes)) / np.repeat(sizes, sizes)
+    return numbers
 
 
 def systematic_draw(probability: Array, strata: Array, rng: np.random.Generator) -> Array:

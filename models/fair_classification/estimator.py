@@ -17,7 +17,14 @@ from forcopt.errors import DeclarationError
 from forcopt.fairness import DemographicParity, Notion
 from forcopt.learning import Hypotheses, Learner
 from forcopt.models.fair_classification.decision import RandomizedClassifier, SeesGroups
-from forcopt.models.fair_classification.group_aware import GroupAware, accepted, draw, subset
+from forcopt.models.fair_classification.group_aware import (
+    GroupAware,
+    accepted,
+    check_class_count,
+    draw,
+    subset,
+    takes_several,
+)
 from forcopt.models.fair_classification.problem import FairClassification
 from forcopt.privacy import PrivacyBudget
 from forcopt.problem import Solution
@@ -90,7 +97,7 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
         ``constraint__tolerance`` in a grid search.
     learner : estimator or Hypotheses, optional
         A scikit-learn classifier that takes ``sample_weight``, or a class of hypotheses; logistic regression
-        on standardised features by default.
+        on standardised features by default. More than two labels need a learner of several classes.
     method : str, optional
         Of `FairClassification`; by default ``column-generation``, with `privacy` ``dp-oracle-learner``.
     options : Mapping[str, Any], optional
@@ -114,7 +121,8 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
     Attributes
     ----------
     classes_ : numpy.ndarray
-        The two labels, the second being the better treatment.
+        The labels. Of two the second is the better treatment; with more a notion holds classwise, see
+        `FairClassification`.
     policy_ : RandomizedClassifier
         The classifiers and the probability of each. It holds no training records, except as a learner keeps
         them itself (nearest neighbours do), and for the classes `AllFunctions` and `Finite`, which are
@@ -132,8 +140,8 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
     The constraint holds for probabilities. Realised predictions follow them as closely as draws allow:
 
     - With ``draws="record"`` all records with the same features are sampled systematically, in a random order
-      (`systematic_draw`). Their number of 1s is exact up to rounding, and the rates of groups concentrate:
-      with n records in a group, a realised rate is off by about ``1 / (2 sqrt(n))`` at most.
+      (`systematic_draw`). Their number in each class is exact up to rounding, and the rates of groups
+      concentrate: with n records in a group, a realised rate is off by about ``1 / (2 sqrt(n))`` at most.
     - With ``draws="row"`` one number decides for all records with the same features and random_state: the
       same person always gets the same prediction. If few distinct rows make up the data, the realised rates
       may then be off by as much as the probabilities differ from 0 and 1, at worst by 1.
@@ -190,7 +198,7 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
         X : array_like
             Features, shape ``(n, d)``.
         y : array_like
-            One of two labels for each record.
+            A label for each record, of two or more.
         sensitive_features : array_like, optional
             The group of each record, missing or observed through a channel as `FairClassification` allows; a
             table of several columns is combined by `combine`. Needed, here or by `sensitive`, if the
@@ -214,10 +222,7 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
         X, y = validate_data(self, self._features(X), y, **self._accepted())
         check_classification_targets(y)
         self.classes_ = np.unique(y)
-        if len(self.classes_) != 2:
-            raise DeclarationError(
-                f"y has {len(self.classes_)} classes; Only binary classification is supported, with 2 classes"
-            )
+        check_class_count(self.classes_, self._takes_several())
         groups, constraint = self._groups(X_given, given, constraint)
         labels = np.searchsorted(self.classes_, y)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
@@ -236,6 +241,7 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
             weights=weights,
             hypotheses=hypotheses,
             privacy=self.privacy,
+            classes=tuple(map(str, self.classes_)) if len(self.classes_) > 2 else (),
         )
         options = dict(self.options or {})
         if "accountant" in options:
@@ -264,6 +270,13 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
         """The tables that the learner takes, for ``validate_data``."""
         return accepted(self.learner.estimator if isinstance(self.learner, Learner) else self.learner)
 
+    def _takes_several(self) -> bool:
+        """Whether the learner takes more than two classes."""
+        learner = self.learner.estimator if isinstance(self.learner, Learner) else self.learner
+        if isinstance(learner, Hypotheses):
+            return type(learner).class_oracle is not Hypotheses.class_oracle
+        return self.privacy is None and takes_several(learner)
+
     def _check_parameters(self) -> None:
         self._check_front()
         seed = self.random_state
@@ -275,7 +288,7 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
     # -- predicting ----------------------------------------------------------------------------------------
 
     def probability(self, X: Any) -> Array:
-        """The probability of the second class for each row, shape ``(n,)``."""
+        """The probability of the second class for each row, shape ``(n,)``; of more, of each: ``(n, C)``."""
         check_is_fitted(self)
         return self.policy_.probability(self._table(X))
 
@@ -284,9 +297,9 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
         return validate_data(self, self._features(X), reset=False, **self._accepted())
 
     def predict_proba(self, X: Any) -> Array:
-        """The probabilities of both classes, shape ``(n, 2)``."""
-        positive = self.probability(X)
-        return np.column_stack([1.0 - positive, positive])
+        """The probabilities of the classes, shape ``(n, 2)`` or ``(n, C)``."""
+        check_is_fitted(self)
+        return self.policy_.predict_proba(self._table(X))
 
     def predict(self, X: Any) -> Array:
         """Draw a class for each row; see Notes.
@@ -303,13 +316,12 @@ class FairClassifier(GroupAware, ClassifierMixin, BaseEstimator):  # type: ignor
         """
         check_is_fitted(self)
         X = self._table(X)
-        positive = self.policy_.probability(X)
-        ones = draw(positive, X, self.draws, self.random_state)
-        return np.asarray(self.classes_[ones.astype(np.int64)])
+        drawn = draw(self.policy_.probability(X), X, self.draws, self.random_state)
+        return np.asarray(self.classes_[drawn])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = self._takes_several()
         taken = self._accepted()
         tags.input_tags.sparse = bool(taken.get("accept_sparse"))
         tags.input_tags.allow_nan = taken.get("ensure_all_finite") == "allow-nan"

@@ -15,7 +15,7 @@ from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.fairness import AllOf, Notion
 from forcopt.fairness.records import is_missing
-from forcopt.learning import systematic_draw
+from forcopt.learning.policy import chosen_classes, systematic_draw, systematic_numbers
 from forcopt.models.fair_classification.options import is_whole
 from forcopt.privacy import ObservedGroups
 
@@ -23,11 +23,13 @@ __all__ = [
     "GroupAware",
     "SensitiveColumns",
     "accepted",
+    "check_class_count",
     "check_seed",
     "column_names",
     "combined",
     "draw",
     "subset",
+    "takes_several",
 ]
 
 
@@ -138,6 +140,30 @@ def accepted(estimator: Any) -> dict[str, Any]:
     }
 
 
+def takes_several(estimator: Any) -> bool:
+    """Whether a classifier of scikit-learn takes more than two classes; None is the default learner."""
+    if not hasattr(estimator, "__sklearn_tags__") or isinstance(estimator, type):
+        return True
+    tags = get_tags(estimator).classifier_tags
+    return tags is None or bool(tags.multi_class)
+
+
+def check_class_count(classes: Array, several: bool) -> None:
+    """Refuse labels of one class, and of more than two where the learner takes two.
+
+    Raises
+    ------
+    DeclarationError
+        In scikit-learn's words.
+    """
+    if len(classes) < 2:
+        raise DeclarationError(f"y has {len(classes)} class; at least 2 classes are needed")
+    if len(classes) > 2 and not several:
+        raise DeclarationError(
+            f"y has {len(classes)} classes; Only binary classification is supported by the learner"
+        )
+
+
 def check_seed(seed: Any) -> Any:
     """Give back a source of randomness, if it is one.
 
@@ -155,22 +181,30 @@ def check_seed(seed: Any) -> Any:
 
 
 def draw(probability: Array, rows: Any, draws: Literal["record", "row"], seed: Any) -> Array:
-    """Draw true or false for each record, see the notes of `FairClassifier`.
+    """Draw a class for each record, see the notes of `FairClassifier`.
 
     Parameters
     ----------
     probability : Array
-        Of true, shape ``(n,)``.
+        Of the second of two classes, shape ``(n,)``, or of each class, shape ``(n, C)``.
     rows : ndarray or sparse array
         Features that distinguish records, shape ``(n, d)``.
     draws : {"record", "row"}
         Whether equal rows are sampled systematically, or share one number.
     seed : int, numpy.random.Generator or numpy.random.RandomState, optional
         The source of randomness.
+
+    Returns
+    -------
+    Array
+        The number of each record's class, int64 of shape ``(n,)``.
     """
     if draws == "row":
-        return _row_numbers(rows, 0 if seed is None else int(seed)) < probability
-    ones = np.asarray(probability >= 1.0)
+        return chosen_classes(probability, _row_numbers(rows, 0 if seed is None else int(seed)))
+    if probability.ndim == 2:
+        strata = np.unique(_row_numbers(rows, 0), return_inverse=True)[1]
+        return chosen_classes(probability, systematic_numbers(strata, _generator(seed)))
+    ones = np.asarray(probability >= 1.0, dtype=np.int64)
     mixed = np.flatnonzero((probability > 0.0) & (probability < 1.0))
     if len(mixed):
         # two rows with one number would share a stratum, which changes no probability

@@ -184,6 +184,11 @@ class FairClassification(Problem):
 
     def _has_classes(self) -> None:
         count = len(self.classes) or 2
+        if self.classes and (count < 3 or len(set(self.classes)) < count):
+            raise DeclarationError(
+                f"classes: {', '.join(self.classes)} are not three or more different names; two classes need "
+                "no names"
+            )
         outside = self.labels >= count
         if outside.any():
             at = int(np.argmax(outside))
@@ -191,11 +196,6 @@ class FairClassification(Problem):
             raise DeclarationError(f"labels: the array[{at}] is {self.labels[at]}; it must be {rule}")
         if not self.classes:
             return
-        if count < 3 or len(set(self.classes)) < count:
-            raise DeclarationError(
-                f"classes: {', '.join(self.classes)} are not three or more different names; two classes need "
-                "no names"
-            )
         if self.privacy is not None:
             raise DeclarationError(f"privacy: private learning has two classes, not {count}")
         if len(self.constraint.records):
@@ -265,7 +265,7 @@ class FairClassification(Problem):
         """Error, inequalities, and the costs for the oracle at given multipliers."""
         w, y = self.record_weights, self.labels
         if self.classes:
-            costs, base = -as_cells(y, self.class_count) * np.repeat(w, self.class_count), float(w.sum())
+            costs, base = (1.0 - as_cells(y, self.class_count)) * np.repeat(w, self.class_count), 0.0
         else:
             costs, base = w * (1.0 - 2.0 * y), float(w @ y)
         return Lagrangian(costs, base, self.demand.inequalities, self.moments)
@@ -273,7 +273,7 @@ class FairClassification(Problem):
     @cached_property
     def oracle(self) -> Oracle:
         """The cost-sensitive oracle of `hypotheses` for the records; a method takes a `fresh` one."""
-        hypotheses = self.hypotheses or _default_hypotheses()
+        hypotheses = self.hypotheses or _default_hypotheses(self.features, self.record_weights)
         if self.classes:
             return hypotheses.class_oracle(self.features, self.class_count)
         return hypotheses.oracle(self.features)
@@ -392,7 +392,9 @@ class FairClassification(Problem):
             saddle gaps and the lower bound that the multipliers prove.
         """
         predicted = self.predicted(decision)
-        rates = decision.rates_for(self) if isinstance(decision, SeesGroups) else self.rates(predicted)
+        rates: Any = self.rates(predicted)
+        if isinstance(decision, SeesGroups):
+            rates = decision.rates_for(self)
         metrics = dict(self.demand.disparity(rates))
         parts = [("", rates)]
         if self.classes:
@@ -462,8 +464,10 @@ def _codes(values: Any) -> Array:
     )
 
 
-def _default_hypotheses() -> Learner:
+def _default_hypotheses(features: Array, weights: Array) -> Learner:
+    """Logistic regression on features that are standardised once, by the weights of the records."""
     try:
+        from sklearn.frozen import FrozenEstimator
         from sklearn.linear_model import LogisticRegression
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import StandardScaler
@@ -473,4 +477,5 @@ def _default_hypotheses() -> Learner:
             "name other hypotheses, such as Thresholds()"
         ) from None
 
-    return Learner(make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000, warm_start=True)))
+    scaler = FrozenEstimator(StandardScaler().fit(features, sample_weight=weights))
+    return Learner(make_pipeline(scaler, LogisticRegression(max_iter=1000, warm_start=True)))

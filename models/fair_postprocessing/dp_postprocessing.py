@@ -6,13 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from forcopt.arrays import Array
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
-from forcopt.fairness import GroupRates, Rate, RateParity
+from forcopt.fairness import AllOf, CountNoise, GroupRates, Notion, Rate, RateParity
 from forcopt.language.constraint import Constraint
 from forcopt.language.model import Model
-from forcopt.models.fair_postprocessing.noisy_rates import noisy_slack, parities_of
+from forcopt.models.fair_postprocessing.noisy_rates import emptied
 from forcopt.models.fair_postprocessing.problem import FairPostprocessing
 from forcopt.privacy import Accountant, AdditiveMechanism, Laplace, PrivacyBudget, randomness
 from forcopt.problem import Outcome
@@ -158,19 +157,23 @@ def dp_postprocessing(
         If the accountant's budget does not allow the run.
     """
     deadline = Deadline(time_limit)
-    parities, noise = parities_of(problem.constraint, "dp-postprocessing"), _largest_noise(problem, beta)
+    parities, noise = _parities_of(problem.constraint), _largest_noise(problem, beta)
     rng, mechanism = randomness(seed=seed), _mechanism(problem)
     if accountant is not None:
         accountant.spend(mechanism, name="dp-postprocessing")
     noisy = np.asarray(mechanism.release(problem.counts, rng))
     model = Model("noisy post-processing")
     probabilities = model.variable("probability", shape=(2, len(problem.groups)), lower=0, upper=1)
-    rates = GroupRates((noisy * probabilities[:, :, None]).sum(axis=0), noisy.sum(axis=0), problem.groups)
-    slack, emptied = noisy_slack(rates, problem.constraint, noise)
-    if emptied:
-        return Outcome(None, private=True, status=Status.FAILED, message=emptied)
+    rates = GroupRates(
+        (noisy * probabilities[:, :, None]).sum(axis=0),
+        noisy.sum(axis=0),
+        problem.groups,
+        noise=CountNoise(noise, np.full(len(problem.groups), 2)),
+    )
+    if reason := emptied(rates, problem.constraint):
+        return Outcome(None, private=True, status=Status.FAILED, message=reason)
     for notion in parities:
-        model.subject_to(_anchored(notion, rates, slack) if as_printed else notion.rows(rates, slack))
+        model.subject_to(_anchored(notion, rates) if as_printed else notion.rows(rates))
     # The number of records is public, and unlike the noisy total it is surely positive.
     model.minimize(rates.total(((0, 1), (1, 0))).sum() / float(problem.counts.sum()))
     result = model.solve(backend or "highs", time_limit=deadline.left)
@@ -195,11 +198,22 @@ def dp_postprocessing(
     )
 
 
-def _anchored(notion: RateParity, rates: GroupRates, slack: dict[Rate, Array]) -> list[Constraint]:
+def _parities_of(notion: Notion) -> list[RateParity]:
+    """The parts of a notion, all parities of rates."""
+    parts = notion.notions if isinstance(notion, AllOf) else (notion,)
+    found = [part for part in parts if isinstance(part, RateParity)]
+    for part in parts:
+        if not isinstance(part, RateParity):
+            raise DeclarationError(f"dp-postprocessing is for parity of rates, not for {type(part).__name__}")
+    return found
+
+
+def _anchored(notion: RateParity, rates: GroupRates) -> list[Constraint]:
     """The rows of LP (1): every other group against the first."""
     rows = []
     for rate in notion.rates:
-        values, allowed = rates.rate(rate), 2 * np.maximum(slack[rate][1:], slack[rate][0])
+        values, slack = rates.rate(rate), rates.slack(rate)
+        allowed = 2 * np.maximum(slack[1:], slack[0])
         limit = notion.tolerance + allowed
         rows.append((values[1:] - values[0]).between(-limit, limit))
     return rows

@@ -9,9 +9,9 @@ import numpy as np
 from forcopt.arrays import Array, as_numbers
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
-from forcopt.fairness import GroupRates
+from forcopt.fairness import CountNoise, GroupRates
 from forcopt.language.model import Model
-from forcopt.models.fair_postprocessing.noisy_rates import noisy_slack, parities_of
+from forcopt.models.fair_postprocessing.noisy_rates import emptied
 from forcopt.models.fair_postprocessing.scores import ScorePostprocessing
 from forcopt.models.fair_postprocessing.thresholds import RandomizedThresholds
 from forcopt.privacy import Accountant, AdditiveMechanism, Laplace, randomness
@@ -48,7 +48,7 @@ def dp_thresholds(
     Parameters
     ----------
     problem : ScorePostprocessing
-        With `privacy`, parity of rates, and no weights.
+        With `privacy`, and no weights.
     edges : array_like
         The thresholds, m different numbers. They must be **public**: quantiles of the scores in a group would
         reveal the group.
@@ -68,7 +68,7 @@ def dp_thresholds(
     Raises
     ------
     DeclarationError
-        Without privacy or edges, with weights, and for a notion other than parity of rates.
+        Without privacy or edges, and with weights.
     BudgetSpentError
         If the accountant's budget does not allow the run.
 
@@ -78,12 +78,18 @@ def dp_thresholds(
     probability 1 - beta. A record of bin b is predicted 1 with probability p[b], and a rate lies between the
     least and the largest of the probabilities that it averages; so a rate over c cells of a group is off by
     at most s = (c - 1) N / (noisy records). Rows that are relaxed by s keep the best fair mixture of these
-    thresholds feasible: the error is at most 2 K B N / n above its error, and no disparity is above tolerance
-    by more than twice the sum of two groups' s. This is the argument of Theorem 3.1 of Jagielski et al., with
-    B values in place of two.
+    thresholds feasible: the error is at most 2 K B N / n above its error. No disparity is above tolerance by
+    more than twice the sum of two groups' s; no loss is above its bound by more than 2 s; and ``rate_a`` is
+    not below ``ratio * rate_b`` by more than ``2 (s_a + ratio * s_b)``. This is the argument of Theorem 3.1
+    of Jagielski et al., with B values in place of two. A union of g groups has g times as many cells. The
+    rows of predictive values, multiplied out, are sums with weights that differ by 1 between the labels. They
+    are relaxed by B N, and true counts break them by at most 2 B N records.
+
+    If no mixture meets the relaxed rows, then with probability 1 - beta none meets the constraint. The run
+    fails with this message, which is computed from the noisy histogram, too.
     """
     deadline = Deadline(time_limit)
-    privacy, parities = problem.privacy, parities_of(problem.constraint, "dp-thresholds")
+    privacy = problem.privacy
     if privacy is None:
         raise DeclarationError("dp-thresholds needs privacy, such as PrivacyBudget(epsilon=1.0)")
     if problem.weights is not None:
@@ -107,14 +113,20 @@ def dp_thresholds(
     model = Model("private thresholds")
     chance = model.variable("chance", shape=(bins, groups), lower=0, upper=1)
     model.subject_to(chance[1:] - chance[:-1] >= 0, name="rising")
-    rates = GroupRates((noisy * chance[:, :, None]).sum(axis=0), noisy.sum(axis=0), problem.group_names)
-    slack, emptied = noisy_slack(rates, problem.constraint, noise, values=bins)
-    if emptied:
-        return Outcome(None, private=True, status=Status.FAILED, message=emptied)
-    for notion in parities:
-        model.subject_to(notion.rows(rates, slack))
+    rates = GroupRates(
+        (noisy * chance[:, :, None]).sum(axis=0),
+        noisy.sum(axis=0),
+        problem.group_names,
+        noise=CountNoise(noise, np.full(groups, bins)),
+    )
+    if reason := emptied(rates, problem.constraint):
+        return Outcome(None, private=True, status=Status.FAILED, message=reason)
+    model.subject_to(problem.constraint.rows(rates))
     model.minimize(rates.total(((0, 1), (1, 0))).sum() / float(len(problem.scores)))
     result = model.solve(backend or "highs", time_limit=deadline.left)
+    if result.status is Status.INFEASIBLE:
+        none = f"with probability {1 - beta:g} no mixture of these thresholds meets the constraint"
+        return Outcome(None, private=True, status=Status.FAILED, message=none)
     if not result.status.has_solution:
         return Outcome(None, private=True, status=result.status, message=result.message)
     private = f"{privacy.epsilon:g}-differentially private in the groups of the records"

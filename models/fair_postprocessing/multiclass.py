@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
 from forcopt.arrays import Array, as_numbers
-from forcopt.declaration import Integers
+from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import ClassRates, Classwise, Notion, read_groups
 from forcopt.fairness.records import is_missing, same_length
@@ -32,8 +32,9 @@ class MulticlassPostprocessing(Problem):
 
     Attributes
     ----------
-    counts : Integers
-        How many records there are, indexed ``[prediction, group, label]``; shape ``(C, K, C)``.
+    counts : Numbers
+        How many records there are, or how much they weigh, indexed ``[prediction, group, label]``; shape
+        ``(C, K, C)``.
     constraint : Notion
         The fairness notion, over groups; notions combine with ``&``.
     groups : tuple[str, ...], optional
@@ -66,7 +67,7 @@ class MulticlassPostprocessing(Problem):
     family: ClassVar[str] = "postprocessing"
     default_method: ClassVar[str] = "lp"
 
-    counts: Integers
+    counts: Numbers
     constraint: Notion
     groups: tuple[Annotated[str, BeforeValidator(str)], ...] = ()
     classes: tuple[Annotated[str, BeforeValidator(str)], ...] = Field(default=(), kw_only=True)
@@ -94,7 +95,7 @@ class MulticlassPostprocessing(Problem):
                 "least 2 and K at least 1"
             )
         if self.counts.min() < 0:
-            raise DeclarationError(f"counts: the least is {self.counts.min()}; it must not be negative")
+            raise DeclarationError(f"counts: the least is {self.counts.min():g}; it must not be negative")
         if not self.counts.any():
             raise DeclarationError("counts: all are 0; at least one record is needed")
         for name, count in (("groups", shape[1]), ("classes", shape[0])):
@@ -118,6 +119,7 @@ class MulticlassPostprocessing(Problem):
         constraint: Notion,
         *,
         classes: Sequence[str] | None = None,
+        weights: Any = None,
     ) -> Self:
         """Count records.
 
@@ -132,6 +134,8 @@ class MulticlassPostprocessing(Problem):
         classes : Sequence[str], optional
             The names of all classes in their order, also of classes without a record; by default the
             classes that occur.
+        weights : array_like, optional
+            Of the records, at least 0; 1 each by default.
 
         Raises
         ------
@@ -148,8 +152,12 @@ class MulticlassPostprocessing(Problem):
         known = None if classes is None else tuple(map(str, classes))
         both, found = read_groups(np.concatenate(list(columns.values())).tolist(), known)
         n, count = len(codes), len(found)
-        counts = np.zeros((count, len(names), count), dtype=np.int64)
-        np.add.at(counts, (both[:n], codes, both[n:]), 1)
+        weight = np.ones(n) if weights is None else as_numbers(weights, "weights")
+        same_length(groups=codes, weights=weight)
+        if weight.min() < 0:
+            raise DeclarationError(f"weights: the least is {weight.min():g}; it must not be negative")
+        counts = np.zeros((count, len(names), count))
+        np.add.at(counts, (both[:n], codes, both[n:]), weight)
         return cls(counts=counts, constraint=constraint, groups=names, classes=found)
 
     # -- rates -----------------------------------------------------------------------------------------------
@@ -159,17 +167,12 @@ class MulticlassPostprocessing(Problem):
         """The probabilities that leave every prediction as it is, shape ``(C, K, C)``."""
         return np.repeat(np.eye(len(self.classes))[:, None, :], len(self.groups), axis=1)
 
-    @cached_property
-    def _cells(self) -> Array:
-        """The counts as floats, whose sums do not overflow."""
-        return self.counts.astype(float)
-
     def rates(self, probabilities: Any) -> ClassRates:
         """The rates of each class against all others, and of errors; numbers or expressions."""
         every = range(len(self.classes))
         split = np.stack(  # [class, prediction, group, whether the label is the class]
             [
-                np.stack([self._cells.sum(axis=2) - self._cells[:, :, c], self._cells[:, :, c]], axis=2)
+                np.stack([self.counts.sum(axis=2) - self.counts[:, :, c], self.counts[:, :, c]], axis=2)
                 for c in every
             ]
         )
@@ -184,7 +187,7 @@ class MulticlassPostprocessing(Problem):
 
     def error(self, probabilities: Any) -> Any:
         """The error rate; a scalar."""
-        return 1.0 - (self._cells * probabilities).sum() / float(self._cells.sum())
+        return 1.0 - (self.counts * probabilities).sum() / float(self.counts.sum())
 
     def least_relaxation(self, time_limit: float = 10.0) -> str:
         """Give the least changes of the limits of the notion, by `lp`; see `Problem.least_relaxation`."""

@@ -23,7 +23,16 @@ from forcopt.errors import DeclarationError
 from forcopt.fairness import DemographicParity, Notion
 from forcopt.fairness.records import read_groups
 from forcopt.models.fair_classification.estimator import TrainingReport
-from forcopt.models.fair_classification.group_aware import GroupAware, accepted, draw, subset
+from forcopt.models.fair_classification.group_aware import (
+    GroupAware,
+    accepted,
+    check_class_count,
+    draw,
+    subset,
+    takes_several,
+)
+from forcopt.models.fair_postprocessing.multiclass import MulticlassPostprocessing
+from forcopt.models.fair_postprocessing.remix import RandomizedRemix
 from forcopt.models.fair_postprocessing.scores import ScorePostprocessing
 from forcopt.models.fair_postprocessing.thresholds import RandomizedThresholds
 from forcopt.privacy import PrivacyBudget
@@ -37,7 +46,8 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
     """Cuts the score of a classifier at group-wise randomised thresholds: `ScorePostprocessing`.
 
     Of all laws of thresholds by group it takes one of least training error that satisfies the constraint,
-    which is exact, for any number of groups and any notion over groups.
+    which is exact, for any number of groups and any notion over groups. With more than two labels it remixes
+    the predicted labels by group: `MulticlassPostprocessing`.
 
     Parameters
     ----------
@@ -71,11 +81,11 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
     Attributes
     ----------
     classes_ : numpy.ndarray
-        The two labels, the second being the better treatment.
+        The labels. Of two the second is the better treatment; with more a notion holds classwise.
     estimator_ : estimator
         The fitted classifier.
-    policy_ : RandomizedThresholds
-        The thresholds of each group.
+    policy_ : RandomizedThresholds or RandomizedRemix
+        The thresholds of each group; with more than two labels the law of the label for each predicted one.
     report_ : TrainingReport
         Training error, bound and rates; with `privacy` the message alone, as all else is of the true groups.
 
@@ -128,7 +138,7 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
         X : array_like
             Features, shape ``(n, d)``.
         y : array_like
-            One of two labels for each record.
+            A label for each record, of two or more.
         sensitive_features : array_like, optional
             The group of each record; needed, here or by `sensitive`, if the constraint looks at groups.
         sample_weight : array_like, optional
@@ -154,10 +164,7 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
         X, y = validate_data(self, self._features(X), y, **self._accepted())
         check_classification_targets(y)
         self.classes_ = np.unique(y)
-        if len(self.classes_) != 2:
-            raise DeclarationError(
-                f"y has {len(self.classes_)} classes; Only binary classification is supported, with 2 classes"
-            )
+        check_class_count(self.classes_, self._takes_several())
         groups, constraint = self._groups(given, sensitive_features, constraint)
         labels = np.searchsorted(self.classes_, y)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
@@ -167,20 +174,29 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
             groups = None if groups is None else subset(groups, kept)
         self._fit_estimator(X, y, weights)
         self._blind = groups is None
-        problem = ScorePostprocessing(
-            scores=self._score(X),
-            labels=labels,
-            groups=("all",) * len(y) if groups is None else groups,
-            constraint=constraint,
-            weights=weights,
-            privacy=self.privacy,
-        )
+        groups = ("all",) * len(y) if groups is None else groups
+        problem: ScorePostprocessing | MulticlassPostprocessing
+        if len(self.classes_) > 2:
+            names = tuple(map(str, self.classes_))
+            of_labels = [names[c] for c in labels.tolist()]
+            problem = MulticlassPostprocessing.from_predictions(
+                self._score(X), groups, of_labels, constraint, classes=names, weights=weights
+            )
+        else:
+            problem = ScorePostprocessing(
+                scores=self._score(X),
+                labels=labels,
+                groups=groups,
+                constraint=constraint,
+                weights=weights,
+                privacy=self.privacy,
+            )
         options = {} if self.privacy is None else {"edges": self._edges()}
         solution = problem.solve(backend=self.backend, **options)
         if solution.decision is None:
             ended = f"{solution.status} {solution.message}"
             raise DeclarationError(f"constraint: {self.constraint!r} cannot be met: {ended}")
-        self.policy_: RandomizedThresholds = solution.decision
+        self.policy_: RandomizedThresholds | RandomizedRemix = solution.decision
         self.report_ = TrainingReport.of(solution)
         return self
 
@@ -192,6 +208,10 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
                 "edges is None; with privacy and an estimator without predict_proba, give public thresholds"
             )
         return np.arange(1, 20) / 20
+
+    def _takes_several(self) -> bool:
+        """Whether the estimator takes more than two classes; private thresholds are for two."""
+        return self.privacy is None and takes_several(self.estimator)
 
     def _accepted(self) -> dict[str, Any]:
         """The tables that the estimator takes, for ``validate_data``."""
@@ -217,6 +237,14 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
                 self.estimator_.fit(X, y, **({} if weights is None else {name: weights}))
 
     def _score(self, X: Any) -> Array:
+        """The score of each record; with more than two labels the predicted label as text."""
+        if len(self.classes_) > 2:
+            found = np.asarray(self.estimator_.predict(X))
+            place = np.minimum(np.searchsorted(self.classes_, found), len(self.classes_) - 1)
+            if (self.classes_[place] != found).any():
+                at = int(np.argmax(self.classes_[place] != found))
+                raise DeclarationError(f"estimator predicts {found[at]!r}, which is no label of y")
+            return np.array(list(map(str, self.classes_)))[place]
         if hasattr(self.estimator_, "predict_proba"):
             return np.asarray(self.estimator_.predict_proba(X), dtype=float)[:, 1]
         if hasattr(self.estimator_, "decision_function"):
@@ -224,7 +252,7 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
         return np.asarray(np.asarray(self.estimator_.predict(X)) == self.classes_[1], dtype=float)
 
     def _scored(self, X: Any, sensitive_features: Any) -> tuple[Array, Array, Array]:
-        """Scores, the number of each group, and the probability of the second class."""
+        """Scores, the number of each group, and the probability of the second class (or of each)."""
         check_is_fitted(self)
         given = X
         X = validate_data(self, self._features(X), reset=False, **self._accepted())
@@ -239,15 +267,17 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
         return score, codes, self.policy_.probability(score, groups)
 
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Array:
-        """The probabilities of both classes, shape ``(n, 2)``; groups as in `fit`."""
-        positive = self._scored(X, sensitive_features)[2]
-        return np.column_stack([1.0 - positive, positive])
+        """The probabilities of the classes, shape ``(n, 2)`` or ``(n, C)``; groups as in `fit`."""
+        chance = self._scored(X, sensitive_features)[2]
+        return chance if chance.ndim == 2 else np.column_stack([1.0 - chance, chance])
 
     def predict(self, X: Any, *, sensitive_features: Any = None) -> Array:
         """Draw a class for each row; groups as in `fit`."""
-        score, codes, positive = self._scored(X, sensitive_features)
-        ones = draw(positive, np.column_stack([score, codes]), self.draws, self.random_state)
-        return np.asarray(self.classes_[ones.astype(np.int64)])
+        score, codes, chance = self._scored(X, sensitive_features)
+        if isinstance(self.policy_, RandomizedRemix):
+            score = np.array(list(map(self.policy_.classes.index, score.tolist())))
+        drawn = draw(chance, np.column_stack([score, codes]), self.draws, self.random_state)
+        return np.asarray(self.classes_[drawn])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
         """The accuracy of drawn predictions; groups as in `fit`."""
@@ -256,7 +286,7 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = self._takes_several()
         taken = self._accepted()
         tags.input_tags.sparse = bool(taken.get("accept_sparse"))
         tags.input_tags.allow_nan = taken.get("ensure_all_finite") == "allow-nan"

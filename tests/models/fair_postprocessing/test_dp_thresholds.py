@@ -5,7 +5,16 @@ import pytest
 from scipy.optimize import linprog
 
 import forcopt as fo
-from forcopt.fairness import DemographicParity, EqualizedOdds, EqualOpportunity, PredictiveValues
+from forcopt.fairness import (
+    BoundedGroupLoss,
+    DemographicParity,
+    DemographicParityRatio,
+    EqualizedOdds,
+    EqualizedOddsRatio,
+    EqualOpportunity,
+    ErrorParity,
+    PredictiveValues,
+)
 from forcopt.models import ScorePostprocessing
 from forcopt.privacy import Accountant, PrivacyBudget, PureDP
 from forcopt.privacy.accountant import BudgetSpentError
@@ -78,6 +87,83 @@ def test_the_bounds_hold(constraint):
     assert failed <= 30 * beta
 
 
+NOTIONS = [
+    BoundedGroupLoss(0.33),
+    DemographicParityRatio(0.9),
+    EqualizedOddsRatio(0.95),
+    PredictiveValues(0.74, 0.72),
+    ErrorParity(0.01) & PredictiveValues(0.6, 0.6),
+    EqualizedOdds(0.01).by("kind", {"a": "x", "b": "y", "c": "y"}) & DemographicParityRatio(0.5),
+]
+
+
+def binned(p):
+    """The same problem without noise, on scores that only the edges divide."""
+    scores = np.searchsorted(EDGES, p.scores, side="right")
+    return p.replace(scores=scores, privacy=None)
+
+
+@pytest.mark.parametrize("constraint", NOTIONS, ids=repr)
+def test_any_notion_is_exact_at_a_huge_epsilon(constraint):
+    p = problem(constraint=constraint, groups="abc", epsilon=1e9)
+    s, exact = p.solve(edges=EDGES, seed=0), binned(p).solve()
+    assert exact.status == "optimal" and s.evaluation.feasible
+    assert s.objective == pytest.approx(exact.objective, abs=2e-6)
+    free = binned(p.replace(constraint=DemographicParity(1.0))).solve().objective
+    if constraint != BoundedGroupLoss(0.33):  # each group alone keeps it or not
+        assert exact.objective > free + 1e-4
+
+
+@pytest.mark.parametrize("constraint", NOTIONS, ids=repr)
+def test_the_bounds_of_any_notion_hold(constraint):
+    """Rows of the true counts are broken by at most twice the slack, and the error is within its bound."""
+    epsilon, beta, bins, groups = 1.0, 0.1, len(EDGES) + 1, "abc"
+    p = problem(constraint=constraint, groups=groups, epsilon=epsilon, n=20_000)
+    noise = 2 / epsilon * np.log(2 * len(groups) * bins / beta)
+    best, a, y, failed = binned(p).solve().objective, np.array(p.groups), p.labels, 0
+    parts = getattr(constraint, "notions", (constraint,))
+    for seed in range(20):
+        s = p.solve(edges=EDGES, beta=beta, seed=seed)
+        chance = s.decision.probability(p.scores, a)
+        bad = s.objective > best + 2 * len(groups) * bins * noise / len(a)
+        for part in parts:
+            values = getattr(part, "values", {g: g for g in groups})
+            member = [
+                np.isin(a, [g for g in groups if values[g] == v]) for v in dict.fromkeys(values.values())
+            ]
+            cells = [bins * sum(values[g] == v for g in groups) for v in dict.fromkeys(values.values())]
+            own = getattr(part, "notion", part)
+            if isinstance(own, PredictiveValues):
+                for m, c in zip(member, cells, strict=True):
+                    one, zero = chance[m] @ y[m], chance[m] @ (1 - y[m])
+                    bad |= own.positive * (one + zero) - one > 2 * c * noise
+                    one, zero = (1 - chance[m]) @ y[m], (1 - chance[m]) @ (1 - y[m])
+                    bad |= own.negative * (one + zero) - zero > 2 * c * noise
+                continue
+            for rate in own.rates:
+                over = [m & np.isin(y, [k for k in (0, 1) if rate.given[0][k]]) for m in member]
+                event = np.where(y == 1, 1 - chance, chance) if rate.name == "error rate" else chance
+                found = np.array([event[o].mean() for o in over])
+                c = np.array(cells) * sum(rate.given[0])
+                slack = (
+                    (c - 1) * noise / np.array([o.sum() - k * noise for o, k in zip(over, c, strict=True)])
+                )
+                if isinstance(own, BoundedGroupLoss):
+                    bad |= (found > own.bound + 2 * slack).any()
+                elif hasattr(own, "ratio"):
+                    bad |= (own.ratio * (found - 2 * slack).max() > found + 2 * slack).any()
+                else:
+                    bad |= (found - 2 * slack).max() - (found + 2 * slack).min() > own.tolerance
+        failed += bool(bad)
+    assert failed <= 20 * beta
+
+
+def test_a_constraint_that_no_thresholds_meet_is_a_failure_with_its_probability():
+    s = problem(constraint=BoundedGroupLoss(0.01)).solve(edges=EDGES, seed=0)
+    assert s.status == "failed" and s.private and s.decision is None
+    assert s.message == "with probability 0.95 no mixture of these thresholds meets the constraint"
+
+
 def test_without_a_seed_the_noise_is_drawn_securely():
     s = problem().solve(edges=EDGES)
     assert s.decision is not None and "simulation" not in s.message
@@ -107,7 +193,6 @@ def test_noise_that_empties_a_group_is_a_failure_that_spends():
         ({}, {}, "needs edges"),
         ({}, {"edges": EDGES, "beta": 0.0}, "beta is 0.0"),
         ({"weights": np.ones(4000)}, {"edges": EDGES}, "takes none"),
-        ({"constraint": PredictiveValues(0.5, 0.5)}, {"edges": EDGES}, "not for PredictiveValues"),
     ],
 )
 def test_what_is_refused(fields, options, message):
