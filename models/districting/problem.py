@@ -501,8 +501,8 @@ class Districting(Problem):
     def least_relaxation(self, time_limit: float = 10.0) -> str:
         """Give the least deviation from the mean population that a plan can have.
 
-        If no populations allow a plan, give side constraints that contradict each other instead: an
-        irreducible set of them.
+        If no populations allow a plan, give side constraints that contradict each other instead, with none
+        to spare if time allows.
 
         Examples
         --------
@@ -518,15 +518,15 @@ class Districting(Problem):
         whole = self.replace(tolerance=None, bounds=(0, self.arrays.total), objective="deviation")
         found = whole.solve("portfolio", time_limit=deadline.left)
         if found.status is Status.INFEASIBLE:
-            needed = self.side_constraints
-            for item in needed:
-                fewer = tuple(other for other in needed if other is not item)
+            blamed = self.side_constraints
+            for item in blamed:
+                fewer = tuple(other for other in blamed if other is not item)
                 rest = whole.replace(side_constraints=fewer).solve("portfolio", time_limit=deadline.left)
-                needed = fewer if rest.status is Status.INFEASIBLE else needed
-            if not needed:  # the graph has too many components
+                blamed = fewer if rest.status is Status.INFEASIBLE else blamed
+            if not blamed:  # the graph has too many components
                 return ""
-            together = " together" if len(needed) > 1 else ""
-            return f"no plan of any populations satisfies {', '.join(map(repr, needed))}{together}"
+            together = " together" if len(blamed) > 1 else ""
+            return f"no plan of any populations satisfies {', '.join(map(repr, blamed))}{together}"
         if found.decision is None:
             return ""
         people = np.bincount(self.labels(found.decision), self.arrays.weights, self.districts).astype(int)
