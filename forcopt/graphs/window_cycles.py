@@ -105,7 +105,7 @@ def _extend(  # type: ignore[no-untyped-def]
         if used[h] or gone[h] or back[h] < 0:
             continue
         c = paid[i] + cost[d >> 1]
-        if 2 * c > most or c + back[h] > most or 2 * size[i] > longest:
+        if 2 * c > most or c + back[h] > most or size[i] + 2 > longest:
             continue
         mark = role[i]
         if len(first) > 0:  # may a cycle begin with the path, and may one end with its reverse?

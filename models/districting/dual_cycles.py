@@ -29,6 +29,12 @@ _STEP = 2
 TAKES = ("seats", "Share", "SplitLimit")
 """The features that dual cycles take, of those that not all methods take."""
 
+_LISTED = 10_000_000
+"""A list of plans holds at most this number: about 2 gigabytes."""
+
+_BYTES = ">i4"
+"""Edges in bytes, which sort as the edges do."""
+
 _PATIENCE = 1.0
 """Seconds of search without a plan, after which a local search seeks one."""
 
@@ -156,7 +162,7 @@ def dual_cycles(
     accept = accepts(problem, search)
     costs, scale = problem.arrays.costs, problem.cost_scale
     plan: Plan | None = start
-    best = int(costs.sum()) + 1
+    best = 1 + (int(costs.sum()) if problem.most_cost is None else problem.most_cost)
     if start is not None:
         best = problem.arrays.cut_cost(start.labels)
     bound, paths = 0, search.paths
@@ -207,27 +213,42 @@ class CycleCounter:
         With two districts on a connected planar graph.
     most : int, optional
         The largest cost, in the units of ``problem.arrays``; all plans if left out.
+
+    Raises
+    ------
+    MemoryError
+        While it counts, if there are more than 10 million plans, or their paths do not fit in memory.
     """
 
     def __init__(self, problem: Districting, most: int | None) -> None:
+        self.problem = problem
         self.search = cycles_of(problem, "count with dual-cycles")
         self.accept = accepts(problem, self.search)
         self.most = int(problem.arrays.costs.sum()) if most is None else most
 
     @cached_property
-    def _by_cost(self) -> dict[int, list[Array]]:
+    def _by_cost(self) -> dict[int, list[bytes]]:
         return self._listed(lambda: False)
 
-    def _listed(self, stop: Callable[[], bool]) -> dict[int, list[Array]]:
+    def _listed(self, stop: Callable[[], bool]) -> dict[int, list[bytes]]:
         def pause() -> None:
             if stop():
                 raise TimeoutError
 
         # With different numbers of seats a cycle may satisfy the bounds in both directions.
-        found: dict[int, dict[tuple[int, ...], Array]] = {}
-        for cost, edges in self.search.search(self.most, every=True, accept=self.accept, pause=pause):
-            found.setdefault(cost, {})[tuple(edges.tolist())] = edges
-        return {cost: [found[cost][key] for key in sorted(found[cost])] for cost in sorted(found)}
+        found: dict[int, set[bytes]] = {}
+        cycles = self.search.search(self.most, every=True, accept=self.accept, pause=pause)
+        try:
+            for number, (cost, edges) in enumerate(cycles, 1):
+                found.setdefault(cost, set()).add(edges.astype(_BYTES).tobytes())
+                if number > _LISTED:
+                    raise MemoryError(f"they are more than {_LISTED}")
+        except MemoryError as error:
+            raise MemoryError(
+                f"the plans of cost at most {self.most / self.problem.cost_scale:g} are not counted: "
+                f"{error}; a smaller max_cost leaves fewer plans, and 'frontier' counts without listing them"
+            ) from None
+        return {cost: sorted(found[cost]) for cost in sorted(found)}
 
     def histogram(self, stop: Callable[[], bool]) -> dict[int, int]:
         """The number of plans of each cost; raises `TimeoutError` if `stop` returns True."""
@@ -236,5 +257,5 @@ class CycleCounter:
 
     def ranked(self, cost: int, rank: int) -> list[list[int]]:
         """The districts of one plan; ranks order the plans by the positions of their cut edges."""
-        side = self.search.dual.sides(self._by_cost[cost][rank])
+        side = self.search.dual.sides(np.frombuffer(self._by_cost[cost][rank], _BYTES).astype(np.int64))
         return [np.flatnonzero(side == d).tolist() for d in (0, 1)]

@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, field_serializer, model_validator
 
 from forcopt.arrays import Array, as_fraction, rounded_up
+from forcopt.clock import Deadline
 from forcopt.data.graphs import graph_from_dict, graph_to_dict
 from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
@@ -500,6 +501,9 @@ class Districting(Problem):
     def least_relaxation(self, time_limit: float = 10.0) -> str:
         """Give the least deviation from the mean population that a plan can have.
 
+        If no populations allow a plan, give side constraints that contradict each other instead, with none
+        to spare if time allows.
+
         Examples
         --------
         >>> from forcopt.data import grid
@@ -507,9 +511,22 @@ class Districting(Problem):
         ''
         >>> Districting(grid(1, 3, population=[1, 3, 1]), 2, tolerance=0.2).least_relaxation()
         'the least relaxation: tolerance 0.6, for districts of population 1 to 4'
+        >>> Districting(grid(2, 2), 2, tolerance=0, side_constraints=[CutLimit(1)]).least_relaxation()
+        'no plan of any populations satisfies CutLimit(limit=1)'
         """
-        whole = {"tolerance": None, "bounds": (0, self.arrays.total), "objective": "deviation"}
-        found = self.replace(**whole).solve("portfolio", time_limit=time_limit)
+        deadline = Deadline(time_limit)
+        whole = self.replace(tolerance=None, bounds=(0, self.arrays.total), objective="deviation")
+        found = whole.solve("portfolio", time_limit=deadline.left)
+        if found.status is Status.INFEASIBLE:
+            blamed = self.side_constraints
+            for item in blamed:
+                fewer = tuple(other for other in blamed if other is not item)
+                rest = whole.replace(side_constraints=fewer).solve("portfolio", time_limit=deadline.left)
+                blamed = fewer if rest.status is Status.INFEASIBLE else blamed
+            if not blamed:  # the graph has too many components
+                return ""
+            together = " together" if len(blamed) > 1 else ""
+            return f"no plan of any populations satisfies {', '.join(map(repr, blamed))}{together}"
         if found.decision is None:
             return ""
         people = np.bincount(self.labels(found.decision), self.arrays.weights, self.districts).astype(int)
@@ -669,6 +686,8 @@ class Districting(Problem):
             For another objective than ``cut``, or if the graph is too wide (see ``frontier``).
         TimeoutError
             If the count takes longer than the time limit.
+        MemoryError
+            If the states, or the plans that ``dual-cycles`` lists, do not fit in memory.
         """
         from forcopt.models.districting.counts import PlanCounts
 

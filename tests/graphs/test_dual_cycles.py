@@ -76,6 +76,17 @@ def test_cycles_are_the_bonds_in_the_window(block):
         assert cheapest[-1:] == [c for c, _ in expected[:1]], seed
 
 
+def test_half_of_the_cost_may_be_more_than_half_of_the_edges():
+    """The cycle around the hub of a wheel has 5 edges, and 4 of them cost 4 of 13."""
+    wheel = nx.wheel_graph(6)
+    costs = [(9 if v == 3 else 1) if u == 0 else 50 for u, v in wheel.edges]
+    dual = PlanarDual.of(WeightedGraph.of([1, 2, 2, 2, 2, 2], wheel.edges, costs))
+    for longest, found in ((5, [13]), (4, [])):
+        search = WindowCycles(dual, 1, 1, longest=longest)
+        for edge in range(10):
+            assert [cost for cost, _ in search.search(100, every=True, separator=[edge])] == found
+
+
 def test_flow_sums_are_antisymmetric_and_tell_the_weight_of_each_bond():
     rng = random.Random(1)
     for _ in range(20):

@@ -396,6 +396,11 @@ def random_two_districts(seed):
     g.remove_edges_from([e for e in list(g.edges) if set(e) not in tree and rng.random() > share])
     for e in g.edges:
         g.edges[e]["cost"] = rng.choice([1, 1, 0, 0.5, 3])
+    if rng.random() < 0.3:  # parallel edges
+        g = nx.MultiGraph(g)
+        g.add_edges_from(
+            (u, v, {"cost": rng.choice([0, 1, 2])}) for u, v in rng.choices(list(g.edges()), k=2)
+        )
     total = sum(p for _, p in g.nodes(data="population"))
     low = rng.randint(0, total // 2)
     u, v, w, x = rng.sample(list(g), 4)
@@ -404,16 +409,19 @@ def random_two_districts(seed):
     return Districting(g, 2, bounds=(low, rng.randint(total - total // 2, total)), side_constraints=side)
 
 
-@pytest.mark.parametrize("block", range(5))
-def test_dual_cycles_agree_with_brute_force(block):
+def cost_of(p, plan):
+    """The cost of a plan by the edges of the given graph, where parallel edges stand alone."""
+    at = plan.assignment
+    return sum(cost for u, v, cost in p.graph.edges(data="cost") if at[u] != at[v])
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_dual_cycles_counts_and_samples_agree_with_brute_force(block):
+    statistic = freedom = 0
     for seed in range(30 * block, 30 * block + 30):
         p = random_two_districts(seed)
-        limit = p.cut_limit
-        costs = []
-        for parts in all_plans(p):
-            plan = Plan.of(p, parts)
-            if limit is None or len(plan.cut_edges) <= limit:
-                costs.append(plan.cost)
+        plans = [plan for parts in all_plans(p) if p.evaluate(plan := Plan.of(p, parts)).feasible]
+        costs = [cost_of(p, plan) for plan in plans]
         for method in ("dual-cycles", "portfolio", "set-partitioning"):
             s = p.solve(method)
             assert s.status == ("optimal" if costs else "infeasible"), (seed, method)
@@ -421,8 +429,15 @@ def test_dual_cycles_agree_with_brute_force(block):
             assert not costs or s.bound == s.objective
         counts = p.count(method="dual-cycles")
         assert counts.histogram == dict(sorted(Counter(costs).items())), seed
-        listed = list(counts.iterate())
-        assert len(set(listed)) == len(costs) and all(p.evaluate(plan).feasible for plan in listed)
+        assert sorted(map(repr, (plan.parts for plan in counts.iterate()))) == sorted(
+            repr(plan.parts) for plan in plans
+        )
+        if plans:
+            drawn = Counter(counts.sample(3 * len(plans), seed=seed))
+            assert set(drawn) <= set(plans)
+            statistic += sum((drawn[plan] - 3) ** 2 / 3 for plan in plans)
+            freedom += len(plans) - 1
+    assert statistic < chi2.isf(1e-5, freedom)
 
 
 def test_dual_cycles_say_what_they_take():
@@ -460,6 +475,24 @@ def test_dual_cycles_beat_a_start_and_report_memory(monkeypatch):
     )
     s = wide.solve("dual-cycles")
     assert s.status in ("limit", "feasible") and "stopped at cost" in s.message and s.bound > 0
+
+
+def test_a_list_of_plans_beyond_memory_names_its_cost(monkeypatch):
+    from forcopt.graphs import window_cycles
+    from forcopt.models.districting import dual_cycles
+
+    p = Districting(grid(14, 14), 2, tolerance=0)
+    monkeypatch.setattr(window_cycles, "_LARGEST", 1 << 16)
+    with pytest.raises(
+        MemoryError, match=r"cost at most 60 are not counted: .* one start face .*; a smaller"
+    ):
+        p.count(60, "dual-cycles").total
+    small = Districting(grid(4, 4), 2, tolerance=0)
+    monkeypatch.setattr(dual_cycles, "_LISTED", 10)
+    assert small.count(-1, "dual-cycles").total == 0
+    assert small.count(4, "dual-cycles").total == 2
+    with pytest.raises(MemoryError, match=r"cost at most 7 .*: they are more than 10; .* 'frontier' counts"):
+        small.count(7, "dual-cycles").total
 
 
 @pytest.mark.parametrize("block", range(4))

@@ -38,7 +38,7 @@ def test_us_tracts_in_two_districts(shared_data, state, cut):
 
 
 def test_french_departments_in_two_districts(shared_data):
-    """All departments with two districts or more, cut in two: dual cycles against exact covers."""
+    """All departments with two districts or more, cut in two: exact covers, cycles, and counts of both."""
     agreed = 0
     for path in sorted((shared_data / "france").glob("*.json")):
         graph = load_graph(path)
@@ -47,5 +47,9 @@ def test_french_departments_in_two_districts(shared_data):
             s, other = p.solve("dual-cycles"), p.solve("set-partitioning")
             assert s.status == other.status, path
             assert s.decision is None or s.objective == other.objective, path
+            most = None if s.decision is None else s.objective
+            counts = p.count(most, "frontier")
+            assert counts.histogram == p.count(most, "dual-cycles").histogram, path
+            assert list(counts.histogram) == ([] if s.decision is None else [s.objective]), path
             agreed += 1
     assert agreed == 240
