@@ -19,7 +19,7 @@ from forcopt.language import editing, evaluator
 from forcopt.language import objective as objectives
 from forcopt.language.callbacks import Cut, Heuristic, Proposer
 from forcopt.language.columns import Block, Columns, ColumnStore, consecutive
-from forcopt.language.constraint import Condition, Constraint, Lazy, Separator
+from forcopt.language.constraint import Condition, Constraint, GatheredRows, Lazy, Separator, gathered
 from forcopt.language.expression import Expression
 from forcopt.language.intervals import integral, interval
 from forcopt.language.labels import align, describe_labels, is_pandas, read_axes
@@ -129,6 +129,7 @@ class Model:
         self._removed = np.zeros(0, dtype=bool)  # which columns belong to removed variables
         self.parameters: list[Parameter] = []
         self._parametric = np.zeros(0, dtype=bool)  # which columns parameters determine
+        self._gathered: tuple[list[Constraint], tuple[int, int], list[GatheredRows]] | None = None
         self.prepared: dict[str, Any] = {}  # compiled programs by backend, see `forcopt.loops.prepared`
 
     @property
@@ -360,6 +361,16 @@ class Model:
         known = self.parametric_columns()
         assert known is not None
         mark(result.terms, known)
+
+    def gathered_constraints(self) -> Iterable[GatheredRows]:
+        """Give the constraints, joined; kept between the solves of a model with parameters."""
+        if not self.parameters:
+            return gathered(self.constraints)
+        size = len(self.constraints), self.column_count
+        kept = self._gathered
+        if kept is None or kept[0] is not self.constraints or kept[1] != size:
+            kept = self._gathered = self.constraints, size, list(gathered(self.constraints))
+        return kept[2]
 
     def marks(self) -> tuple[Any, ...]:
         """Give the objects that hold the model, and their sizes; they change with it, see `same_marks`."""
