@@ -402,6 +402,8 @@ def _refuted(model: Model, program: Program, options: SolveOptions) -> bool:
         if np.isfinite(point).all() and max(model.violations(point).values(), default=0.0) <= highs.accuracy:
             return True
         values = np.append(point, found[wide:])
+        if not np.isfinite(values[held]).all():  # outside an atom's domain
+            return False
         lower, upper = np.where(held, values, rows.lower), np.where(held, values, rows.upper)
         rows = replace(rows, lower=lower, upper=upper)
     return False
