@@ -69,7 +69,7 @@ class ParametricProgram:
         flat = self._products and not any(nested for *_, nested in self._products)
         self._pattern = _Pattern(self._products, width) if flat else None
         self._turned: _Turned | None = None  # the last substitution, and the costs computed from it
-        self._costs: dict[int, tuple[_Turned | _Nested | None, Array]] = {}
+        self._costs: dict[int, tuple[_Turned | _Nested | None, StageCost]] = {}
         self._staged = any(stage.leximin is not None for stage in program.stages)
         if (self._staged or program.lazies) and self._products:
             raise UnsupportedError(
@@ -152,10 +152,16 @@ class ParametricProgram:
         offset, quadratic = stage.offset + float(stage.cost @ shift), stage.quadratic
         block = None if rows is None else rows.at(shift, turned)
         if quadratic is None:
-            known = self._costs.get(number)
-            if known is None or known[0] is not turned:
-                known = self._costs[number] = turned, self._reduced(stage.cost, turned)
-            return replace(stage, cost=known[1], offset=offset, rows=block)
+            last, known = self._costs.get(number, (None, None))
+            if known is None or last is not turned:
+                cost = self._reduced(stage.cost, turned)
+            elif known.offset == offset and known.rows is block:
+                return known
+            else:
+                cost = known.cost
+            known = replace(stage, cost=cost, offset=offset, rows=block)
+            self._costs[number] = turned, known
+            return known
         square = quadratic @ shift
         cost, offset = stage.cost + square, offset + 0.5 * float(shift @ square)
         if turned is not None or self.gone[quadratic.indices].any():
@@ -249,13 +255,13 @@ class _Part:
         by = self.given @ shift
         lower, upper = self.rows.lower - by, self.rows.upper - by
         if turned is None or not self.made.nnz:
-            return replace(self.kept, lower=lower, upper=upper)
+            return self.kept.within(lower, upper)
         if self._last is None or self._last[0] is not turned:
             whole = sp.csr_array(self.kept.matrix(self.given.shape[1]) + self.made @ turned.matrix)
             whole.sort_indices()
             indptr, indices = whole.indptr.astype(np.int32), whole.indices.astype(np.int32)
             self._last = turned, RowBlock(indptr, indices, whole.data, lower, upper)
-        return replace(self._last[1], lower=lower, upper=upper)
+        return self._last[1].within(lower, upper)
 
 
 def _masked(matrix: sp.csr_array, keep: Array) -> sp.csr_array:

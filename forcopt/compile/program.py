@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,6 +38,13 @@ def _excess(value: Array, lower: Array, upper: Array) -> Array:
         np.where(np.isfinite(lower), np.abs(lower), 0.0), np.where(np.isfinite(upper), np.abs(upper), 0.0)
     )
     return np.asarray(over / np.maximum(1.0, size))
+
+
+def _within(value: Array, lower: Array, upper: Array, tolerance: float) -> bool:
+    """Whether no value is beyond its bounds by more than `tolerance`; False for NaN."""
+    most = np.maximum.reduce
+    below, above = most(lower - value, initial=0.0), most(value - upper, initial=0.0)
+    return bool(below <= tolerance and above <= tolerance)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,6 +112,10 @@ class RowBlock:
         """
         value = self.matrix(len(x)) @ x if activity is None else activity
         return _excess(value, self.lower, self.upper)
+
+    def within(self, lower: Array, upper: Array) -> RowBlock:
+        """The same rows with other bounds; shares the scipy matrices."""
+        return RowBlock(self.indptr, self.indices, self.data, lower, upper, self._matrices)
 
     def extended(self, other: RowBlock) -> RowBlock:
         """These rows, then the others."""
@@ -257,7 +269,7 @@ class IndicatorRows:
     rows: RowBlock
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Program:
     """Minimise the stages in order, subject to bounds, integrality, rows, cones, indicators, lazy families.
 
@@ -308,7 +320,7 @@ class Program:
         """The number of columns."""
         return len(self.lower)
 
-    @property
+    @cached_property
     def is_integer(self) -> bool:
         """Whether any column must be an integer."""
         return bool((self.integer == 1).any())
@@ -335,6 +347,17 @@ class Program:
         parts += [cone.excess(x) for cone in self.cones]
         parts += [i.rows.excess(x)[np.round(x[i.columns]) == i.active] for i in self.indicators]
         return float(np.max(np.concatenate(parts), initial=0.0))
+
+    def holds(self, x: Array, tolerance: float, activity: Array | None = None) -> bool:
+        """Whether `violation` is at most `tolerance`; quicker for linear programs."""
+        if not (self.cones or self.indicators or self.is_integer):
+            rows, value = self.rows, self.matrix() @ x if activity is None else activity
+            # A relative violation is at most the absolute one.
+            if _within(x, self.lower, self.upper, tolerance) and _within(
+                value, rows.lower, rows.upper, tolerance
+            ):
+                return True
+        return self.violation(x, activity) <= tolerance
 
     def in_units(self, x: Array) -> Array:
         """The values of columns in the model's terms."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -107,9 +108,12 @@ class Constraint:
         over = self.violation(point)
         if not over.any():
             return over
+        return np.asarray(over / self._magnitude)
+
+    @cached_property
+    def _magnitude(self) -> Array:
         low, high = (np.where(np.isfinite(b), np.abs(b), 0.0) for b in (self.lower, self.upper))
-        size = np.maximum(low, high) + np.abs(self.expression.constant)
-        return np.asarray(over / np.maximum(1.0, size))
+        return np.asarray(np.maximum(1.0, np.maximum(low, high) + np.abs(self.expression.constant)))
 
     def broadcast_to(self, shape: tuple[int, ...]) -> Constraint:
         """The same rows, repeated along new or unit axes."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
-from forcopt.language.constraint import Condition, gathered
+from forcopt.language.constraint import Condition
 from forcopt.language.expression import Expression
 from forcopt.language.relations import AtomRelation, Product
 
@@ -117,7 +117,7 @@ def violations(model: Structure, values: Array) -> dict[str, float]:
         off = np.abs(values[whole] - np.round(values[whole])) if whole.size else whole
         for place in np.flatnonzero(~(off <= 0)).tolist():
             note(f"integrality of {model.block_of(int(whole[place])).name}", off[place])
-    for group in gathered(model.constraints):
+    for group in model.gathered_constraints():
         over = group.relative_violation(values)
         if len(group.members) == 1:
             note(group.members[0].name, over)

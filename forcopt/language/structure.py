@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,7 +14,7 @@ from forcopt.errors import CurvatureError, DeclarationError, unknown
 from forcopt.language import evaluator
 from forcopt.language.callbacks import Cut, Heuristic
 from forcopt.language.columns import Block, Columns, ColumnStore, consecutive
-from forcopt.language.constraint import Condition, Constraint, Lazy
+from forcopt.language.constraint import Condition, Constraint, GatheredRows, Lazy, gathered
 from forcopt.language.expression import Expression
 from forcopt.language.intervals import integral, interval
 from forcopt.language.labels import describe_labels
@@ -74,6 +74,7 @@ class Structure:
         self._removed = np.zeros(0, dtype=bool)  # which columns belong to removed variables
         self.parameters: list[Parameter] = []
         self._parametric = np.zeros(0, dtype=bool)  # which columns parameters determine
+        self._gathered: tuple[list[Constraint], tuple[int, int], list[GatheredRows]] | None = None
         self.prepared: dict[str, Any] = {}  # compiled programs by backend, see `forcopt.loops.prepared`
 
     @property
@@ -130,6 +131,16 @@ class Structure:
         known = self.parametric_columns()
         assert known is not None
         mark(result.terms, known)
+
+    def gathered_constraints(self) -> Iterable[GatheredRows]:
+        """Give the constraints, joined; kept between the solves of a model with parameters."""
+        if not self.parameters:
+            return gathered(self.constraints)
+        size = len(self.constraints), self.column_count
+        kept = self._gathered
+        if kept is None or kept[0] is not self.constraints or kept[1] != size:
+            kept = self._gathered = self.constraints, size, list(gathered(self.constraints))
+        return kept[2]
 
     def marks(self) -> tuple[Any, ...]:
         """Give the objects that hold the model, and their sizes; they change with it, see `same_marks`."""

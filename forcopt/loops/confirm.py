@@ -113,10 +113,11 @@ def optimality_doubt(
         (reduced, x, program.lower, program.upper),
         (y, program.matrix() @ x if activity is None else activity, program.rows.lower, program.rows.upper),
     ):
-        end = np.where(multiplier > 0, lower, upper)
-        # Toward an infinite bound, the point is compared with one that is farther by its own size.
-        room = np.where(np.isfinite(end), np.abs(value - end), np.maximum(1.0, np.abs(value)))
-        gap += float(np.abs(multiplier) @ np.where(multiplier != 0, room, 0.0))
+        room = np.abs(value - np.where(multiplier > 0, lower, upper))
+        far = np.isinf(room)
+        if far.any():  # toward an infinite bound, the point is compared with one that is farther by its size
+            room[far] = np.maximum(1.0, np.abs(value[far]))
+        gap += float(np.abs(multiplier) @ room)
     value = stage.value(x)
     scale = max(1.0, abs(value), float(np.abs(slope) @ np.abs(x)))
     if gap > tolerance * scale:

@@ -43,29 +43,17 @@ def lexicographic(
     results : list of RawResult
         The results of all solves. The first one's bound is a bound on the first objective.
     """
-    results: list[RawResult] = []
-    last = False
-
-    def attempt() -> RawResult:
-        result = solve(session, last)
-        # The point of the solve before is feasible: lower the floors until the solver finds that, too.
-        while not result.status.has_solution and _stumbled(result) and run.floors.relax():
-            result = solve(session, last)
-        results.append(result)
-        if result.status.has_solution:
-            run.best = result
-        return result
-
-    run = StageRun(session, Floors(session, program.tolerance), attempt, accuracy, program.tolerance)
+    run = StageRun(session, Floors(session, program.tolerance), solve, accuracy, program.tolerance)
+    results = run.results
     for number, stage in enumerate(program.stages):
         if number:
             session.set_stage(stage)
         if stage.rows is not None:
             session.add_rows(stage.rows)
-        last = number == len(program.stages) - 1
+        run.last = number == len(program.stages) - 1
         layout = stage.leximin
         if layout is None:
-            result = attempt()
+            result = run.solve()
         else:
             assert isinstance(layout, Layout)
             result = layout.run(stage, run)
@@ -76,8 +64,8 @@ def lexicographic(
             break
         assert result.x is not None
         if isinstance(layout, Layout):
-            layout.hold(stage, run, result.x, last)
-        elif not last:
+            layout.hold(stage, run, result.x, run.last)
+        elif not run.last:
             session.add_rows(hold_objective(stage, stage.value(result.x), program.tolerance))
     best = run.best
     assert best is not None
@@ -92,10 +80,6 @@ def lexicographic(
     for finished in layouts.values():
         finished.conclude(program, run, results)
     return best, results
-
-
-def _stumbled(result: RawResult) -> bool:
-    return result.status in (Status.INFEASIBLE, Status.FAILED)
 
 
 def _cut_short(result: RawResult, best: RawResult | None, number: int) -> RawResult:

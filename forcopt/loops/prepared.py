@@ -76,7 +76,8 @@ class _TrimmedSession(Session):
         self._left = np.flatnonzero(self._keep)
         self._place = np.cumsum(self._keep) - 1
         self._indices = self._placed = np.zeros(0, np.int32)
-        self._cost = self._left_cost = np.zeros(0)
+        stage = program.stages[0]
+        self._stage, self._left_stage = stage, replace(stage, cost=stage.cost[self._left])
         # The values of parameters move the bounds of no column that stays.
         self._bounds = program.lower[self._left], program.upper[self._left]
         self._integer = program.integer[self._left]
@@ -90,17 +91,22 @@ class _TrimmedSession(Session):
         rows, stage = program.rows, program.stages[0]
         if rows.indices is not self._indices:
             self._indices, self._placed = rows.indices, self._place[rows.indices].astype(np.int32)
-        if stage.cost is not self._cost:
-            self._cost, self._left_cost = stage.cost, stage.cost[self._left]
+        if stage is not self._stage:
+            same = stage.cost is self._stage.cost
+            cost = self._left_stage.cost if same else stage.cost[self._left]
+            self._stage, self._left_stage = stage, replace(stage, cost=cost)
         return replace(
             program,
             lower=self._bounds[0],
             upper=self._bounds[1],
             integer=self._integer,
             rows=RowBlock(rows.indptr, self._placed, rows.data, rows.lower, rows.upper),
-            stages=(replace(stage, cost=self._left_cost),),
-            column_name=lambda column: program.column_name(int(self._left[column])),
+            stages=(self._left_stage,),
+            column_name=self._column_name,
         )
+
+    def _column_name(self, column: int) -> str:
+        return self.program.column_name(int(self._left[column]))
 
     def update(self, program: Program) -> None:
         """Replace the numbers of the program."""

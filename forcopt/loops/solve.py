@@ -151,7 +151,8 @@ def solve_model(
     result, results = lexicographic(session, program, run, chosen.accuracy)
     session.last = result.x
     checked = session.program if model.lazies else program  # with the rows of the lazy families
-    checked = replace(checked, callbacks=())  # no check rests on a cut
+    if checked.callbacks:
+        checked = replace(checked, callbacks=())  # no check rests on a cut
     if result.ambiguous:
         result.status = _disambiguate(chosen, checked, settings, deadline)
     if result.status is Status.INFEASIBLE and program.cones:  # conic solvers take large values for that
@@ -312,9 +313,9 @@ def _doubt(
 
 def _beyond_tolerance(program: Program, x: Array, backend: Backend, activity: Array | None = None) -> str:
     """Describe a violation beyond the backend's accuracy; empty for a point within it."""
-    off = program.violation(x, activity)
-    if off <= _AT_TOLERANCE * backend.accuracy:
+    if program.holds(x, _AT_TOLERANCE * backend.accuracy, activity):
         return ""
+    off = program.violation(x, activity)
     return f"its point violates a row or bound by {off:.2g} > {backend.accuracy:g}"
 
 
@@ -433,6 +434,8 @@ def _refuted(model: Model, program: Program, options: SolveOptions) -> bool:
         if np.isfinite(point).all() and max(model.violations(point).values(), default=0.0) <= highs.accuracy:
             return True
         values = np.append(point, found[wide:])
+        if not np.isfinite(values[held]).all():  # outside an atom's domain
+            return False
         lower, upper = np.where(held, values, rows.lower), np.where(held, values, rows.upper)
         rows = replace(rows, lower=lower, upper=upper)
     return False
@@ -451,7 +454,7 @@ def postsolve(
     point, violation = None, 0.0
     stages: tuple[float, ...] = ()
     if result.x is not None:
-        whole = result.x[: model.column_count][program.integer[: model.column_count] == 1]
+        whole = result.x[_integers(model, program)] if program.is_integer else result.x[:0]
         off = np.abs(whole - np.round(whole)).max(initial=0.0)
         if off > 100 * backend.accuracy:
             raise BackendError(
@@ -514,11 +517,17 @@ def postsolve(
     )
 
 
+def _integers(model: Model, program: Program) -> Array:
+    """The model's columns that must be integers."""
+    return np.flatnonzero(program.integer[: model.column_count] == 1)
+
+
 def _completed(model: Model, program: Program, x: Array) -> Array:
     """The model's columns of a program's point: integers rounded, atoms and products computed."""
     point = np.array(x[: model.column_count])
-    integer = program.integer[: model.column_count] == 1
-    point[integer] = np.round(point[integer])
+    if program.is_integer:
+        integer = _integers(model, program)
+        point[integer] = np.round(point[integer])
     held = model.parametric_columns()
     if held is not None:  # not as a solver rounded them
         point[held] = program.lower[: len(held)][held]

@@ -17,6 +17,9 @@ from forcopt.privacy.randomness import Randomness, Simulated
 
 __all__ = ["Audit", "audit"]
 
+_LARGE = 1e150
+"""Larger outputs are cut off, so that their means and quantiles are finite."""
+
 
 @dataclass(frozen=True)
 class Audit:
@@ -90,8 +93,13 @@ def audit(
     -----
     The event is a half-line of one coordinate, of the projection on the difference of the means, or of the
     largest or smallest coordinate; or one value of it. It is chosen on the first halves and tested on the
-    second, whose Clopper-Pearson bounds are split evenly between the two data sets and the two directions
-    of the claim.
+    second. The confidence is split evenly over eight Clopper-Pearson bounds: of two data sets, for epsilon
+    and for delta, in two directions. Infinite outputs count as 1e150.
+
+    Raises
+    ------
+    DeclarationError
+        For fewer than 100 runs, a level outside of (0, 1), outputs with NaN, and outputs of several sizes.
 
     Examples
     --------
@@ -121,7 +129,10 @@ def audit(
                 out = features(out)
             parts = out if isinstance(out, tuple) else (out,)
             rows.append(np.concatenate([np.ravel(np.asarray(p, dtype=float)) for p in parts]))
-        return np.array(rows)
+        found = np.array(rows)
+        if np.isnan(found).any():
+            raise DeclarationError("an output holds NaN, which no event is about; give features without it")
+        return np.clip(found, -_LARGE, _LARGE)
 
     one, other = outputs(neighbours[0]), outputs(neighbours[1])
     if one.shape != other.shape:
@@ -130,7 +141,7 @@ def audit(
         )
     half = int(runs) // 2
     one, other = _statistics(one, other, half)
-    tail = (1 - level) / 4
+    tail = (1 - level) / 8
     lower_epsilon = lower_delta = 0.0
     text = "none"
     for p, q, side in ((one, other, "first"), (other, one, "second")):

@@ -23,6 +23,9 @@ __all__ = ["replicate"]
 _FEWEST = 30
 """Repetitions before the half width is looked at: below, Student's interval is too rough to stop by."""
 
+_STILL = 300
+"""Repetitions before a number that never varied counts as known: events of probability 1 % show by then."""
+
 _BATCHES = 100
 """The half width is looked at so often, and so often the progress bar moves."""
 
@@ -66,7 +69,8 @@ def replicate(
         Of the intervals, between 0 and 1.
     half_width : float or Mapping[str, float], optional
         Stop when the interval of every metric (or of the named ones) is at most this far from its mean. It is
-        looked at after at least 30 repetitions, at most 100 times.
+        looked at after at least 30 repetitions, at most 100 times. An entry that was the same in all
+        repetitions does not stop the study before the 300th: it may measure a rare event.
     executor : Executor, optional
         Any `concurrent.futures.Executor`; then the functions must be importable by its workers.
     store : str or Path, optional
@@ -205,6 +209,8 @@ def _is_narrow(rows: list[dict[str, Array]], widths: Mapping[str, float], level:
     for name, width in widths.items():
         found = mean_interval(np.stack([row[name] for row in rows]), level)
         if not np.max(found.high - found.mean) <= width:
+            return False
+        if len(rows) < _STILL and not np.all(found.deviation > 0):
             return False
     return True
 

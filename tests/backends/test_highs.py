@@ -93,3 +93,35 @@ def test_options_that_change_between_solves_are_passed_on():
     assert (held("random_seed"), held("mip_rel_gap")) == (5, 0.5)
     session.solve(SolveOptions())
     assert held("mip_rel_gap") == 0.0
+
+
+def strategy(session):
+    return session.highs.getOptionValue("simplex_strategy")[1]
+
+
+def session_of(model):
+    return get_backend("highs").session(compile_model(model, get_backend("highs").capabilities))
+
+
+def test_only_linear_programs_of_one_stage_go_on_from_a_feasible_basis():
+    """The first solve runs the dual simplex, and later ones the simplex that fits the basis."""
+    m = fo.Model()
+    x = m.variable("x", 3, lower=0, upper=2)
+    m.subject_to(x.sum() >= 2)
+    m.minimize(fo.stack([x[0], 2 * x[1], 3 * x[2]]).sum())
+    session = session_of(m)
+    assert strategy(session) == 1
+    session.solve(SolveOptions())
+    assert strategy(session) == 0
+    chosen = session_of(m)
+    chosen.solve(SolveOptions(extra={"simplex_strategy": 4}))
+    assert strategy(chosen) == 4
+
+    m.lexicographic([fo.minimize(x.sum()), fo.minimize(x[0])])
+    staged = session_of(m)
+    staged.solve(SolveOptions())
+    m.minimize(x.sum())
+    m.variable("y", binary=True)
+    integer = session_of(m)
+    integer.solve(SolveOptions())
+    assert strategy(staged) == strategy(integer) == 1

@@ -210,3 +210,14 @@ def test_refusals():
     m.minimize(b)
     with pytest.raises(UnsupportedError):
         m.solve()
+
+
+@pytest.mark.parametrize("backend", ["clarabel", "scs"])
+def test_an_infeasible_model_whose_rows_lead_outside_the_domain_of_an_atom(backend):
+    """Of its points, the rows alone keep one where the matrix has no logarithm of the determinant."""
+    m = fo.Model()
+    x = m.variable("x", 2)
+    m.subject_to(x[1] >= 2)
+    m.subject_to(fo.log_det(fo.symmetric(fo.stack([1 + x[0], x[1], 1 - x[0]]))) >= -3)
+    m.minimize(x[0])
+    assert m.solve(backend).status == "infeasible"

@@ -1,5 +1,6 @@
 """Parameters: the same answers as a model written anew, warm or cold, on every backend."""
 
+import gc
 import pickle
 
 import numpy as np
@@ -278,3 +279,68 @@ def test_products_of_parameters_scale_variables_anew():
         assert m.solve("highs").objective == pytest.approx((b + a * b + 1).sum())
         p.value = 1 / a  # the costs move with one of the two only
         assert m.solve("highs").objective == pytest.approx((b + b / a + 1).sum())
+
+
+@pytest.mark.parametrize("kind", ["unbounded", "infeasible", "optimal"])
+def test_other_costs_on_a_feasible_basis_lead_to_the_answer_of_a_new_solver(kind):
+    """HiGHS then runs the primal simplex."""
+    rng = np.random.default_rng(["unbounded", "infeasible", "optimal"].index(kind))
+    seen = set()
+    for _ in range(25):
+        rows, columns = rng.integers(2, 6, size=2)
+        a = rng.integers(-3, 6, size=(rows, columns)).astype(float)
+        top = np.inf if kind == "unbounded" else 4.0
+        m = fo.Model()
+        c = m.parameter("c", columns)
+        b = m.parameter("b", rows)
+        x = m.variable("x", columns, lower=0, upper=top)
+        m.subject_to(a @ x >= b)
+        m.minimize(c @ x)
+        b.value = a @ rng.integers(0, 4, size=columns) - rng.integers(0, 3, size=rows)
+        for turn in range(4):
+            c.value = rng.integers(-2 if kind == "unbounded" else -6, 9, size=columns)
+            if kind == "infeasible" and turn % 2:
+                b.value = rng.integers(0, 40, size=rows)
+            warm = m.solve("highs")
+            fresh = fo.Model()
+            y = fresh.variable("y", columns, lower=0, upper=top)
+            fresh.subject_to(a @ y >= b.value)
+            fresh.minimize(c.value @ y)
+            cold = fresh.solve("highs")
+            assert warm.status == cold.status
+            assert warm.objective == pytest.approx(cold.objective, abs=1e-7, nan_ok=True)
+            seen.add(str(warm.status))
+    assert seen == {"optimal", kind}
+
+
+def test_a_solve_leaves_no_garbage_behind():
+    """Arrays in cycles of objects would stay in memory until Python looks for cycles."""
+    m = fo.Model()
+    need = m.parameter("need", 3, [1.0, 2.0, 3.0])
+    x = m.variable("x", 3, lower=0)
+    m.subject_to(x >= need)
+    m.minimize(x.sum())
+    m.solve("highs")
+    gc.collect()
+    gc.disable()
+    try:
+        assert m.solve("highs").objective == 6.0
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+
+
+def test_rows_that_come_and_go_between_solves_are_checked():
+    m = fo.Model()
+    need = m.parameter("need", 12, np.ones(12))
+    x = m.variable("x", 12, lower=0, upper=9)
+    rows = [m.subject_to(x[i] >= need[i], name=f"row{i}") for i in range(12)]
+    m.minimize(x.sum())
+    assert m.solve("highs").objective == 12.0
+    zero = m.point({})
+    assert set(m.violations(zero)) == {c.name for c in rows}
+    m.remove(rows[3])
+    assert set(m.violations(zero)) == {c.name for c in rows if c is not rows[3]}
+    added = m.subject_to(x[3] >= 2 * need[3])
+    assert added.name in m.violations(zero)
+    assert m.solve("highs").objective == 13.0

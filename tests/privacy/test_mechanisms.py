@@ -263,7 +263,7 @@ class Count(Mechanism):
 )
 def test_mechanisms_pass_their_audit(mechanism, neighbours, epsilon, delta):
     """Each fails with probability at most 1e-5; and the audit finds most of a loss that is there."""
-    found = audit(mechanism, neighbours, epsilon, 6000, delta=delta, level=1 - 1e-5)
+    found = audit(mechanism, neighbours, epsilon, 8000, delta=delta, level=1 - 1e-5)
     assert found.passed, found
     assert found.lower_epsilon > 0.25 * epsilon
 
@@ -312,3 +312,23 @@ def test_a_sampled_release_charges_the_table_of_its_noise():
     values = np.arange(50)
     full = whole.release(values).total_variation
     assert whole.on(PoissonSample(rate=0.5)).release(values).total_variation >= full > 0
+
+
+def test_an_audit_splits_its_confidence_over_all_eight_bounds():
+    """Where outputs are the data, each bound is a power of its share."""
+    found = audit(lambda data, rng: data, (0.0, 1.0), epsilon=1.0, runs=2000, level=0.9)
+    low = (0.1 / 8) ** (1 / 1000)
+    assert found.lower_epsilon == pytest.approx(np.log(low / (1 - low)))
+    assert found.lower_delta == pytest.approx(low - np.e * (1 - low))
+
+
+def test_an_audit_refuses_outputs_that_no_event_is_about():
+    with pytest.raises(DeclarationError, match="NaN"):
+        audit(lambda data, rng: np.nan if data else 1.0, (0.0, 1.0), epsilon=1.0, runs=200)
+
+
+def test_an_audit_catches_infinite_outputs():
+    def leaky(data, rng):
+        return rng.generator().choice([np.inf, -np.inf]) if data else rng.generator().normal()
+
+    assert not audit(leaky, (0.0, 1.0), epsilon=1.0, runs=1000).passed

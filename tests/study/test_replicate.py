@@ -142,3 +142,17 @@ def test_a_metric_keeps_its_shape():
 
 def noisy_scalar(data, generator):
     return data + generator.normal()
+
+
+def rare(data, generator):
+    return float(generator.random() < 0.02)
+
+
+def test_a_number_that_has_not_varied_yet_does_not_end_a_study():
+    """An event of probability 2 % stays out of 300 repetitions in one study of 430."""
+    ends = [
+        replicate(0.0, rare, None, {"hit": lambda o, _: o}, 3000, seed, half_width=0.1) for seed in range(60)
+    ]
+    assert sum(e.mean("hit") == 0.0 for e in ends) <= 3
+    still = replicate(0.0, lambda data, g: 1.0, None, {"same": lambda o, _: o}, 3000, half_width=0.1)
+    assert still.runs == 300

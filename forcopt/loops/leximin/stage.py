@@ -13,6 +13,7 @@ from forcopt.arrays import Array
 from forcopt.backends.base import RawResult, Session
 from forcopt.compile.program import LeximinLayout, Program, RowBlock, StageCost
 from forcopt.loops.leximin.floors import Floors
+from forcopt.status import Status
 
 __all__ = ["Layout", "StageRun", "hold_objective", "realized"]
 
@@ -27,25 +28,42 @@ class StageRun:
         Holds the program at the current stage.
     floors : Floors
         Hold the values that earlier stages reached.
-    solve : callable
-        Solves the session and keeps the result.
+    call : callable
+        Solves the session once; its argument is `last`.
     accuracy : float
         The backend's.
     tolerance : float
         By how much later stages may worsen earlier ones.
+    last : bool, default False
+        Whether no stage follows.
     best : RawResult, optional
         The last result with a point.
+    results : list of RawResult
+        Of all solves.
     memory : dict
         A strategy's own state between its stages, by ``id`` of its layout.
     """
 
     session: Session
     floors: Floors
-    solve: Callable[[], RawResult]
+    call: Callable[[Session, bool], RawResult]
     accuracy: float
     tolerance: float
+    last: bool = False
     best: RawResult | None = None
+    results: list[RawResult] = field(default_factory=list)
     memory: dict[int, Any] = field(default_factory=dict)
+
+    def solve(self) -> RawResult:
+        """Solve the session and keep the result."""
+        result = self.call(self.session, self.last)
+        # The point of the solve before is feasible: lower the floors until the solver finds that, too.
+        while result.status in (Status.INFEASIBLE, Status.FAILED) and self.floors.relax():
+            result = self.call(self.session, self.last)
+        self.results.append(result)
+        if result.status.has_solution:
+            self.best = result
+        return result
 
 
 @dataclass(frozen=True, slots=True, eq=False)
