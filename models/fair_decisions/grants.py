@@ -250,8 +250,8 @@ class FormulaGrant(Problem):
         -------
         Evaluation
             The inflation; the violation ``"failure"``, by how much `failure_bound` exceeds `failure`; that
-            bound and `no_grants_bound` as metrics, and the largest and the smallest quotient of grant and share when every noise has
-            its mean.
+            bound and `no_grants_bound` as metrics, and the largest and the smallest quotient of grant and
+            share when every noise has its mean.
         """
         if not isinstance(decision, GrantRule) or decision.slacks.shape != self.eligible.shape:
             raise DeclarationError("the decision must be a GrantRule for these districts, see rule()")
