@@ -19,6 +19,9 @@ __all__ = ["milp", "misocp"]
 _STRICT = 10 * TOLERANCE
 """The room that points of label 0 need at least, in units of the extent: the border belongs to label 1."""
 
+_ROUNDING = 1e-9
+"""The room that each ball lacks, in units of the extent, so that balls that just touch can be kept apart."""
+
 _PREMISE = (
     "points of label 0 whose ball is smaller than 1e-5 of the extent are counted right only if they are off "
     "the border by as much"
@@ -82,7 +85,8 @@ def _write(problem: AdaptiveRobustClassification, model: Model) -> Handles:
     big = asked + _reach(problem, X, asked)
     signs = problem.signs
     model.subject_to(
-        (X * signs[:, None]) @ w + signs * b >= asked - big * lost, name=model.unused_name("margin")
+        (X * signs[:, None]) @ w + signs * b >= asked - _ROUNDING - big * lost,
+        name=model.unused_name("margin"),
     )
     for i, j in _overlapping(problem):
         model.subject_to(lost[i] + lost[j] >= 1, name=model.unused_name("lose_one"))

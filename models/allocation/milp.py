@@ -99,7 +99,8 @@ def _write(problem: Strata, model: Model, low: Array, high: Array, ordered: bool
         for (costs, limit), name in zip(limits, problem.limit_names, strict=True):
             whole = (costs == np.round(costs)).all()  # sums of these are exact
             most = limit if whole else limit * (1 + ROUNDING)
-            model.subject_to((costs @ sizes).sum() <= most, name=model.unused_name(name))
+            unit = 1.0 if limit >= 1.0 else 2.0 ** np.floor(np.log2(limit))  # tolerances are absolute
+            model.subject_to((costs / unit @ sizes).sum() <= most / unit, name=model.unused_name(name))
     return records
 
 
@@ -173,6 +174,8 @@ def milp(problem: StratifiedAllocation, model: Model, reduce: bool = True) -> Ha
     if len(records.rank):  # a record's gain counts about 1, so that solvers' tolerances are small
         each = (problem.coefficients @ weights)[records.stratum] / (records.rank * (records.rank - 1))
         unit = float(np.median(each[each > 0])) if (each > 0).any() else 1.0
+    else:
+        unit = float(problem.variances(records.high) @ weights) or 1.0
     losses = records.variances * weights
     return Handles(
         objective=(losses * (1 / unit)).sum()

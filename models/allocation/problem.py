@@ -231,7 +231,7 @@ class Strata(Problem):
         """Name a limit that the minimums violate, and the least sufficient one; empty if they satisfy all."""
         for (costs, limit), subject in zip(self.limits(), self.limit_names, strict=True):
             least = float(costs @ self.floors)
-            if least > limit + FEASIBILITY_TOLERANCE:
+            if least > limit + FEASIBILITY_TOLERANCE * min(1.0, limit):
                 return f"the minimum of all strata needs {least:g}; {subject} is {limit:g}"
         return ""
 
@@ -469,16 +469,16 @@ class StratifiedAllocation(Strata):
         -------
         Evaluation
             The objective; violations ``"minimum"``, ``"stratum"`` (more than there are), ``"maximum"``,
-            ``"whole sizes"``, ``"sample_size"`` and ``"budget"``; as metrics the sample's size, its cost, the
-            variances and the design effect, where they are known.
+            ``"whole sizes"``, ``"sample_size"`` and ``"budget"`` (relative to a limit below 1); as metrics
+            the sample's size, its cost, the variances and the design effect, where they are known.
         """
         chosen = self.allocation(decision)
         weighted = self.variable_weights * chosen.variances
         violations = self._violations(chosen.sizes)
         for (costs, limit), subject in zip(self.limits(), self.limit_names, strict=True):
             over = float(costs @ chosen.sizes) - limit
-            if over > FEASIBILITY_TOLERANCE * max(1.0, limit):
-                violations[subject] = over
+            if over > FEASIBILITY_TOLERANCE * limit:
+                violations[subject] = over / min(1.0, limit)
         metrics = {"sample size": chosen.size}
         if self.costs is not None:
             spent = np.atleast_1d(chosen.sizes @ self.costs).tolist()

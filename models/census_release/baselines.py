@@ -74,6 +74,8 @@ def l1_rounder(
     terms = [absolute(level - near).sum() for level, near in zip(counts, real, strict=True)]
     model.minimize(sum(terms[1:], terms[0]))
     result = model.solve(backend, time_limit=clock.left)
+    if result.status is Status.INFEASIBLE and not problem.integer:
+        return Outcome(None, status=Status.FAILED, message="no whole release meets the invariants")
     if not result.status.has_solution:
         return Outcome(None, status=result.status, message=result.message)
     leaves = np.round(np.asarray(result[counts[-1]]))

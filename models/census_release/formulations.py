@@ -45,8 +45,10 @@ class Counts:
     ----------
     levels : list of Expression
         The counts, shapes ``(units, types)``.
+    unit : float
+        1 for whole counts and ordinary noise, otherwise a power of two near a hundredth of the noise.
     shifts : list of Variable
-        Their differences from `near`.
+        Their differences from `near`, in this unit.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Counts:
     ) -> None:
         h, self.problem = problem.hierarchy, problem
         self.near = centre(problem) if near is None else near
+        self.unit = 1.0 if integer else _unit(problem, self.near)
         self.shifts: list[Any] = []
         ranges = _ranges(problem, self.near) if bounded else []
         for level, around in enumerate(self.near):
@@ -68,7 +71,7 @@ class Counts:
             high, last = np.full(held.shape, np.inf), level == h.depth - 1
             if ranges:
                 low, high = np.maximum(low, ranges[level][0]), ranges[level][1]
-            low, high = (np.where(np.isnan(held), limit, held) - around for limit in (low, high))
+            low, high = ((np.where(np.isnan(held), at, held) - around) / self.unit for at in (low, high))
             name = model.unused_name(f"shift_{level}")
             self.shifts.append(
                 model.variable(name, held.shape, lower=low, upper=high, integer=integer and last)
@@ -80,18 +83,20 @@ class Counts:
             )
             name = model.unused_name(f"sums_{level}")
             model.subject_to(adds @ self.shifts[level] == self.shifts[level - 1], name=name)
-        self.levels = [shift + around for shift, around in zip(self.shifts, self.near, strict=True)]
+        self.levels = [s * self.unit + around for s, around in zip(self.shifts, self.near, strict=True)]
         for number, item in enumerate(problem.invariants):
             types = list(item.types or range(problem.types))
             if len(types) > 1:
                 unit = h.find(item.level, item.unit)
                 name = model.unused_name(f"invariant_{number}")
-                model.subject_to(self.levels[item.level][unit, types].sum() == item.value, name=name)
+                total = self.levels[item.level][unit, types].sum() * (1 / self.unit)
+                model.subject_to(total == item.value / self.unit, name=name)
 
     def start(self, decision: Any) -> dict[Any, Array]:
         """The values of the variables at a decision."""
         levels = self.problem.read(decision)
-        return {v: level - near for v, level, near in zip(self.shifts, levels, self.near, strict=True)}
+        both = zip(self.shifts, levels, self.near, strict=True)
+        return {shift: (level - near) / self.unit for shift, level, near in both}
 
     def release(self, result: ModelSolution, integer: bool) -> Release:
         """The release of a solver's point: rounded or clipped, with the leaves' invariants."""
@@ -101,6 +106,17 @@ class Counts:
         elif self.problem.nonnegative:
             found = np.maximum(found, 0.0)
         return Release.of_leaves(self.problem.hierarchy, np.where(np.isnan(held), found, held))
+
+
+def _unit(problem: ConsistentRelease, near: tuple[Array, ...]) -> float:
+    """The unit of real counts: noise counts 1 to 1e6 in it, since solvers' tolerances are absolute.
+
+    Near the least squares a tolerance of 1e-6 leaves the counts a freedom of 1e-3.
+    """
+    rows = problem.queries.T.astype(float)
+    off = [np.abs(noisy - level @ rows).max() for noisy, level in zip(problem.noisy, near, strict=True)]
+    noise = float(max(off))
+    return 1.0 if noise == 0.0 or 1.0 <= noise <= 1e6 else float(2.0 ** np.round(np.log2(noise / 100)))
 
 
 def _ranges(problem: ConsistentRelease, near: tuple[Array, ...]) -> list[tuple[Array, Array]]:
@@ -164,7 +180,7 @@ def _objective(problem: ConsistentRelease, stages: list[Any], tolerance: float) 
 
 def _quadratic(problem: ConsistentRelease, model: Model, integer: bool, bounded: bool = False) -> Handles:
     counts = Counts(problem, model, integer, bounded)
-    unit = float(np.median(problem.weights))  # solvers' tolerances are absolute
+    unit = float(np.median(problem.weights)) * counts.unit**2  # solvers' tolerances are absolute
     stages = [squares(parts, unit) for parts in measured(problem, counts.levels)]
     return Handles(
         objective=_objective(problem, stages, 1e-6),

@@ -56,9 +56,11 @@ def level_qp(problem: ConsistentRelease, common: dict[str, Any], deadline: Deadl
         counts = Counts(problem, model, integer=False, near=near, fixed=above if complete else ())
         for upper, values in enumerate(above):
             if not complete:
-                model.subject_to(counts.levels[upper] @ rows.T == values @ rows.T)
+                model.subject_to(
+                    counts.levels[upper] @ (rows.T / counts.unit) == values @ (rows.T / counts.unit)
+                )
         parts = measured(problem, counts.levels)[level]
-        unit = float(np.median(np.concatenate([w.ravel() for _, _, w in parts])))
+        unit = float(np.median(np.concatenate([w.ravel() for _, _, w in parts]))) * counts.unit**2
         model.minimize(squares(parts, unit))
         backend = backend or default_backend(model)
         if level == 0 and start is not None:

@@ -30,6 +30,9 @@ def _listed(types: tuple[int, ...]) -> str:
     return ", ".join(map(str, types))
 
 
+_ROUNDING = 1e-12
+"""Sums of floats are off by this much, relative."""
+
 _MOST_NAMED = 3
 """Violations of one kind that are named; the largest first."""
 
@@ -507,7 +510,7 @@ class ConsistentRelease(Problem):
         for item in self.invariants:
             unit, types = h.find(item.level, item.unit), list(item.types or range(self.types))
             off = abs(float(counts[item.level][unit, types].sum()) - item.value)
-            if off > FEASIBILITY_TOLERANCE:
+            if off > max(FEASIBILITY_TOLERANCE, _ROUNDING * abs(item.value)):
                 violations[f"invariant of unit {h.name(item.level, unit)}"] = off
         metrics = {f"residual, {h.level_name(level)}": float(v) for level, v in enumerate(each)}
         return Evaluation(float(each.sum()), violations, metrics)

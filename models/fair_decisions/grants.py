@@ -111,6 +111,7 @@ class FormulaGrant(Problem):
     slacks below 0, the sum of the probabilities of both parts. Where noisy counts below 0 become 0, the noise
     of a count is in effect at most ``max(0, L_a)``, and just that for counts of 0: the sum is then one of
     positive parts. The inflation has no mean over the noise, since the noisy total has a density at v.
+    No grants follow from a noisy total of at most v; the metric ``"no grants bound"`` is the probability.
 
     References
     ----------
@@ -220,6 +221,18 @@ class FormulaGrant(Problem):
         above = laplace_sum_tail(v, self.noise * rule.weights, positive=rule.clipped, least=least)
         return float(min(1.0, -np.expm1(below.sum()) + above))
 
+    def no_grants_bound(self, rule: GrantRule) -> float:
+        """Bound the probability that the noisy total is at most `total_slack`, so that no grants follow.
+
+        It depends on the true total. Exact for whole noise and Laplace noise but for clipped rules, whose
+        noisy totals are larger.
+        """
+        room = self.total - rule.total_slack
+        if isinstance(self.noise, Noise):
+            law = LatticeSum(self.noise, rule.weights)
+            return law.tail(room - law.unit)  # at least `room`, by symmetry
+        return float(laplace_sum_tail(room, self.noise * rule.weights))
+
     def evaluate(self, decision: GrantRule) -> Evaluation:
         """Evaluate a rule by its inflation and the probability that anyone loses.
 
@@ -232,8 +245,8 @@ class FormulaGrant(Problem):
         -------
         Evaluation
             The inflation; the violation ``"failure"``, by how much `failure_bound` exceeds `failure`; that
-            bound as metric, and the largest and the smallest quotient of grant and share when every noise has
-            its mean.
+            bound and `no_grants_bound` as metrics, and the largest and the smallest quotient of grant and
+            share when every noise has its mean.
         """
         if not isinstance(decision, GrantRule) or decision.slacks.shape != self.eligible.shape:
             raise DeclarationError("the decision must be a GrantRule for these districts, see rule()")
@@ -242,7 +255,7 @@ class FormulaGrant(Problem):
         left = float(w @ mean) - decision.total_slack
         bound = self.failure_bound(decision)
         value = float(w @ (mean + decision.slacks)) / left if left > 0 else float("inf")
-        metrics = {"failure bound": bound}
+        metrics = {"failure bound": bound, "no grants bound": self.no_grants_bound(decision)}
         if left > 0:
             some = x > 0
             quotient = (mean + decision.slacks)[some] / x[some] * self.total / left

@@ -20,7 +20,8 @@ __all__ = ["all_cohorts", "brute_force"]
 _MOST = 5_000_000
 _BATCH = 50_000
 _DECIMALS = 9
-"""Utilities are rounded to this number of decimals before a comparison, so that exact ties stay ties."""
+"""Utilities, in units of `LeximaxCohort.unit`, are rounded to this number of decimals before a comparison, so
+that exact ties stay ties."""
 
 
 def all_cohorts(problem: LeximaxCohort) -> Iterator[Array]:
@@ -53,7 +54,7 @@ def brute_force(problem: LeximaxCohort, *, time_limit: float | None = None) -> O
     """One cohort: compare the sorted utilities of all. O(C(n, k) m log m); for 5,000,000 cohorts at most."""
     if not problem.integer:
         raise DeclarationError("'brute-force' finds one cohort; declare the problem with integer=True")
-    deadline = Deadline(time_limit)
+    deadline, utilities = Deadline(time_limit), problem.utilities / problem.unit
     best: Array | None = None
     cohort: Array | None = None
     looked = 0
@@ -63,7 +64,7 @@ def brute_force(problem: LeximaxCohort, *, time_limit: float | None = None) -> O
             break
         if not len(rows):
             continue
-        sorted_ = np.sort(np.round(rows @ problem.utilities, _DECIMALS), axis=1)
+        sorted_ = np.sort(np.round(rows @ utilities, _DECIMALS), axis=1)
         at = np.lexsort(sorted_.T[::-1])[-1]  # lexsort's last key is its first
         if best is None or tuple(sorted_[at]) > tuple(best):
             best, cohort = sorted_[at], rows[at]

@@ -100,7 +100,7 @@ def column_generation(
     while len(fixed) < m:
         found, (highest, shares), cohorts = _level(problem, pricing, cohorts, fixed, trace)
         result, rounds = found.solution, rounds + found.rounds
-        bound = result.bound if bound is None else bound
+        bound = result.bound * problem.unit if bound is None else bound
         if result.point is not None:  # it holds the levels before, too
             weights = np.maximum(result.point[1:], 0.0)
             weights /= weights.sum()
@@ -117,7 +117,7 @@ def column_generation(
                 trace.steps,
             )
         free = np.array([j for j in range(m) if j not in fixed])
-        height = float((problem.utilities.T @ (weights @ cohorts))[free].min())
+        height = float((problem.utilities.T @ (weights @ cohorts))[free].min()) / problem.unit
         tight = free[shares > min(_SHARE, 0.5 / len(free))]
         if not tight.size:
             raise BackendError(f"{backend}: the multipliers of level {len(fixed) + 1} do not add up to 1")
@@ -135,7 +135,7 @@ def _cover(problem: LeximaxCohort, pricing: _Pricing, first: Array, trace: Trace
 
     A start for the master; without it the first levels stay at 0 for one round a group.
     """
-    V, cohorts = problem.utilities, [first]
+    V, cohorts = problem.utilities / problem.unit, [first]
     top = float(np.abs(V).max()) or 1.0
     for _ in range(min(3 * int(np.ceil(len(V) / problem.size)), _MOST_COVERING)):
         if trace.over:
@@ -151,14 +151,14 @@ def _cover(problem: LeximaxCohort, pricing: _Pricing, first: Array, trace: Trace
 def _level(
     problem: LeximaxCohort, pricing: _Pricing, cohorts: Array, fixed: dict[int, float], trace: Trace
 ) -> tuple[GeneratedSolution, tuple[float, Array], Array]:
-    """Raise the level of all groups that are not fixed.
+    """Raise the level of all groups that are not fixed; levels count in the problem's unit.
 
     Returns
     -------
     tuple[GeneratedSolution, tuple[float, Array], Array]
         The solution; the least bound on the level, with the multipliers that prove it; all known cohorts.
     """
-    V = problem.utilities
+    V, unit = problem.utilities / problem.unit, problem.unit
     free = np.array([j for j in range(V.shape[1]) if j not in fixed])
     held = np.array(sorted(fixed), dtype=int)
     reached = np.array([fixed[j] for j in held.tolist()])
@@ -197,6 +197,8 @@ def _level(
         total=1.0,
         gap=1e-9,
         time_limit=trace.deadline.left,
-        on_improvement=lambda step: trace.stopped if fixed else trace.add(step.objective, step.bound),
+        on_improvement=lambda step: (
+            trace.stopped if fixed else trace.add(step.objective * unit, step.bound * unit)
+        ),
     )
     return found, proof, np.vstack([cohorts, *(c.data for c in found.columns)])

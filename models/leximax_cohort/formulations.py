@@ -75,15 +75,23 @@ def write_choice(
 
 
 def _handles(
-    problem: LeximaxCohort, x: Variable, u: Expression, objective: Objective | Expression
+    problem: LeximaxCohort, x: Variable, u: Expression, objective: Objective | Expression, unit: float
 ) -> Handles:
     return Handles(
         objective=objective,
+        unit=unit,
         decision=lambda result: problem.lottery(result[x]),
         start=lambda decision: {x: problem.read(decision)},
         marginals=x,
         utilities=u,
     )
+
+
+def _leximin(problem: LeximaxCohort, model: Model, method: str) -> Handles:
+    x, u = write_choice(problem, model)
+    whole = bool((problem.utilities == np.round(problem.utilities)).all())
+    unit = 1.0 if method == "ordered-values" and whole else problem.unit
+    return _handles(problem, x, u, leximin(u / unit, method), unit)
 
 
 def _of_marginals(problem: LeximaxCohort, method: str) -> None:
@@ -101,8 +109,7 @@ def saturation(problem: LeximaxCohort, model: Model) -> Handles:
         ``marginals``, shape ``(n,)``; ``utilities``, shape ``(m,)``.
     """
     _of_marginals(problem, "saturation")
-    x, u = write_choice(problem, model)
-    return _handles(problem, x, u, leximin(u, "saturation"))
+    return _leximin(problem, model, "saturation")
 
 
 @LeximaxCohort.formulation("compact", exact=True, cites=_OGRYCZAK)
@@ -114,8 +121,7 @@ def compact(problem: LeximaxCohort, model: Model) -> Handles:
     Handles
         ``marginals``, shape ``(n,)``; ``utilities``, shape ``(m,)``.
     """
-    x, u = write_choice(problem, model)
-    return _handles(problem, x, u, leximin(u, "compact"))
+    return _leximin(problem, model, "compact")
 
 
 @LeximaxCohort.formulation("cuts", exact=True, cites=f"{_HENZINGER}, Algorithms 1 and 2")
@@ -130,8 +136,7 @@ def cuts(problem: LeximaxCohort, model: Model) -> Handles:
     Handles
         ``marginals``, shape ``(n,)``; ``utilities``, shape ``(m,)``.
     """
-    x, u = write_choice(problem, model)
-    return _handles(problem, x, u, leximin(u, "cuts"))
+    return _leximin(problem, model, "cuts")
 
 
 @LeximaxCohort.formulation("ordered-values", exact=True, cites=_OGRYCZAK)
@@ -143,8 +148,7 @@ def ordered_values(problem: LeximaxCohort, model: Model) -> Handles:
     Handles
         ``marginals``, shape ``(n,)``; ``utilities``, shape ``(m,)``.
     """
-    x, u = write_choice(problem, model)
-    return _handles(problem, x, u, leximin(u, "ordered-values"))
+    return _leximin(problem, model, "ordered-values")
 
 
 @LeximaxCohort.formulation("milp", exact=True, cites=f"{_HENZINGER}, Appendix D; {_OGRYCZAK}")
@@ -158,8 +162,7 @@ def milp(problem: LeximaxCohort, model: Model) -> Handles:
     """
     if not problem.integer:
         raise DeclarationError("'milp' finds one cohort; declare the problem with integer=True")
-    x, u = write_choice(problem, model)
-    return _handles(problem, x, u, leximin(u, "compact"))
+    return _leximin(problem, model, "compact")
 
 
 @LeximaxCohort.formulation("enumeration", exact=True, cites=f"{_HENZINGER}, section 3")
@@ -178,15 +181,16 @@ def enumeration(problem: LeximaxCohort, model: Model) -> Handles:
             f"'enumeration' writes 2**{m} - 1 rows for {m} groups; for more than {_MOST_GROUPS} use 'cuts'"
         )
     x, u = write_choice(problem, model)
+    unit = problem.unit
     sums = model.variable(model.unused_name("sum"), m)
     for k in range(1, m + 1):
         members = np.zeros((comb(m, k), m))
         for row, subset in enumerate(combinations(range(m), k)):
             members[row, list(subset)] = 1.0
-        model.subject_to(members @ u >= sums[k - 1], name=model.unused_name(f"subsets of {k}"))
+        model.subject_to(members @ (u / unit) >= sums[k - 1], name=model.unused_name(f"subsets of {k}"))
     goal = lexicographic([maximize(sums[k]) for k in range(m)], tolerance=1e-9)
-    handles = _handles(problem, x, u, goal)
-    handles.sums = sums
+    handles = _handles(problem, x, u, goal, unit)
+    handles.sums = sums * unit
     return handles
 
 
@@ -200,4 +204,5 @@ def maximin(problem: LeximaxCohort, model: Model) -> Handles:
         ``marginals``, shape ``(n,)``; ``utilities``, shape ``(m,)``.
     """
     x, u = write_choice(problem, model)
-    return _handles(problem, x, u, u.min())
+    unit = problem.unit
+    return _handles(problem, x, u, (u / unit).min(), unit)

@@ -271,6 +271,13 @@ class LeximaxCohort(Problem):
         return np.broadcast_to(self.slack, self.utilities.shape[1:])
 
     @cached_property
+    def unit(self) -> float:
+        """The unit in which methods count utilities: 1, or a power of two near the largest, if that is tiny
+        or huge, since tolerances of solvers are absolute."""
+        top = float(np.abs(self.utilities).max())
+        return 1.0 if top == 0.0 or 1e-2 <= top <= 1e4 else float(2.0 ** np.round(np.log2(top)))
+
+    @cached_property
     def bounds(self) -> tuple[Array, Array]:
         """The least and the greatest probability of each candidate, each of shape ``(n,)``."""
         lower, upper = np.zeros(len(self.utilities)), np.ones(len(self.utilities))

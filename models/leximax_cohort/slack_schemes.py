@@ -37,7 +37,7 @@ def _cut_short(
         x = result[chosen]
     return Outcome(
         None if x is None else problem.lottery(x),
-        bound=best[0] if best else result.bound,
+        bound=problem.unit * (best[0] if best else result.bound),
         status=result.status if x is None else Status.FEASIBLE,
         iterations=taken,
         message=f"stage {len(best) + 1}: {result.message}",
@@ -64,14 +64,15 @@ def cumulative(problem: LeximaxCohort, *, backend: str = "highs", time_limit: fl
     time_limit : float, optional
         Seconds; then the decision comes from the last stage that ended.
     """
-    deadline = Deadline(time_limit)
-    best: list[float] = []
+    deadline, unit = Deadline(time_limit), problem.unit
+    best: list[float] = []  # in units
     x = None
     taken = 0
     for rank in range(1, problem.utilities.shape[1] + 1):
         model = Model("cumulative")
         chosen, u = write_choice(problem, model)
-        for r, (value, slack) in enumerate(zip(best, problem.slacks, strict=False), 1):
+        u = u / unit
+        for r, (value, slack) in enumerate(zip(best, problem.slacks / unit, strict=False), 1):
             model.subject_to(sum_smallest(u, r) >= value - slack)
         model.maximize(sum_smallest(u, rank))
         result = model.solve(backend, time_limit=deadline.left)
@@ -79,8 +80,8 @@ def cumulative(problem: LeximaxCohort, *, backend: str = "highs", time_limit: fl
         if result.status is not Status.OPTIMAL:
             return _cut_short(problem, x, chosen, best, result, taken)
         x = result[chosen]
-        best.append(float(np.sort(problem.utilities.T @ x)[:rank].sum()))
-    return Outcome(problem.lottery(x), bound=best[0], iterations=taken)
+        best.append(float(np.sort(problem.utilities.T @ x / unit)[:rank].sum()))
+    return Outcome(problem.lottery(x), bound=best[0] * unit, iterations=taken)
 
 
 @LeximaxCohort.algorithm(
@@ -101,16 +102,16 @@ def recursive(problem: LeximaxCohort, *, backend: str = "highs", time_limit: flo
     time_limit : float, optional
         Seconds; then the decision comes from the last level that ended.
     """
-    deadline = Deadline(time_limit)
-    every = FeasibleCohorts(problem, backend)
-    best: list[float] = []
+    deadline, unit = Deadline(time_limit), problem.unit
+    every = FeasibleCohorts(problem.replace(utilities=problem.utilities / unit), backend)
+    best: list[float] = []  # in units
     taken = 0
     x = None
     for level in range(every.count):
-        result, chosen, u = every.solve(np.array(best) - problem.slacks[:level], deadline.left)
+        result, chosen, u = every.solve(np.array(best) - problem.slacks[:level] / unit, deadline.left)
         taken += result.iterations
         if result.status is not Status.OPTIMAL:
             return _cut_short(problem, x, chosen, best, result, taken)
         best.append(float(np.sort(result[u])[level]))
         x = result[chosen]
-    return Outcome(problem.lottery(x), bound=best[0], iterations=taken)
+    return Outcome(problem.lottery(x), bound=best[0] * unit, iterations=taken)

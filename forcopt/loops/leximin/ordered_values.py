@@ -69,19 +69,23 @@ def write(utilities: Utilities, context: BridgeContext) -> LeximinStages:
     stage, values, low, high = utilities.stage, utilities.values, utilities.lower, utilities.upper
     whole = utilities.integral
     if stage.outcomes is not None:
-        outcomes = stage.outcomes if stage.maximize else -stage.outcomes[::-1]
+        count = len(stage.outcomes)
     elif whole and np.isfinite(low).all() and np.isfinite(high).all():
-        outcomes = np.arange(low.min(), high.max() + 1)
+        count = int(high.max()) - int(low.min()) + 1
     else:
         raise DeclarationError(
             "leximin by 'ordered-values' needs all values that can be taken: give outcomes=..., or make the "
             "expression integral and bounded"
         )
-    if len(outcomes) > _MOST_OUTCOMES:
+    if count > _MOST_OUTCOMES:
         raise DeclarationError(
-            f"leximin by 'ordered-values': there are {len(outcomes)} outcomes; it takes at most "
+            f"leximin by 'ordered-values': there are {count} outcomes; it takes at most "
             f"{_MOST_OUTCOMES}, use 'compact'"
         )
+    if stage.outcomes is None:
+        outcomes = low.min() + np.arange(count)
+    else:
+        outcomes = stage.outcomes if stage.maximize else -stage.outcomes[::-1]
     whole = whole and bool((outcomes == np.round(outcomes)).all())
     targets: list[Expression] = []
     rows: list[list[Constraint]] = []

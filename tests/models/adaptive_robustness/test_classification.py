@@ -301,3 +301,13 @@ def test_augmented_keeps_its_time_limit():
     assert s.seconds < 30 and "not end in time" in s.message and s.objective <= 1
     with pytest.raises(ValueError, match="C"):
         p.solve("augmented", seed=1, learner=SVC(kernel="linear", C=-1.0), time_limit=30)
+
+
+def test_no_proof_excludes_balls_that_touch():
+    p = AdaptiveRobustClassification([[1.13], [1.87], [0.42]], [0, 0, 1], 0.5, "linf")
+    assert p.solve("enumeration").objective == p.solve("milp").objective == 0.0
+    worse = Halfspace([-1.5], 0.9)  # loses a point
+    assert p.evaluate(worse).objective == pytest.approx(1 / 3)
+    certificate = p.certify(worse)
+    assert certificate.optimal is False and certificate.bound <= 0
+    assert p.solve("milp").certify().bound <= 0

@@ -193,3 +193,37 @@ def test_the_sweep_lists_noise_scales_within_its_limit():
     s, best = p.solve("sweep", time_limit=0), p.solve("sweep")
     assert s.status == fo.Status.FEASIBLE and s.evaluation.feasible
     assert 0 < s.bound <= best.objective <= s.objective
+
+
+@pytest.mark.parametrize("unit", [2.0**-30, 2.0**40])
+def test_budgets_hold_in_any_unit_of_money(unit):
+    fields = {"sizes": [3, 5, 2], "deviations": [2.0, 4.0, 1.0]}
+    ordinary = StratifiedAllocation(**fields, costs=[1.5, 1.0, 2.0], budget=9.0)
+    p = StratifiedAllocation(**fields, costs=np.array([1.5, 1.0, 2.0]) * unit, budget=9.0 * unit)
+    best = ordinary.solve("enumeration").decision.sizes
+    for method in ("milp", "milp@scip", "milp@cp-sat", "milp@glop", "enumeration"):
+        try:
+            assert (p.solve(method).decision.sizes == best).all(), method
+        except fo.UnsupportedError:
+            continue
+    over = p.evaluate([3, 5, 2]).violations["budget"]
+    assert not p.evaluate([3, 5, 2]).feasible
+    assert over == pytest.approx(13.5 / 9 - 1 if unit < 1 else 4.5 * unit)
+    broke = p.replace(budget=4.0 * unit)  # one of each costs 4.5
+    for method in ("milp", "milp@scip", "milp@glop", "enumeration", "greedy", "neyman", "proportional"):
+        try:
+            s = broke.solve(method)
+        except fo.UnsupportedError:
+            continue
+        assert s.status is fo.Status.INFEASIBLE, method
+        assert s.reason.startswith("the minimum of all strata needs"), method
+
+
+@pytest.mark.parametrize("criterion", ["weighted", "leximax"])
+def test_a_sample_without_a_choice_of_huge_deviations(criterion):
+    fields = {"sizes": [20], "costs": [1.0], "budget": 2.0, "minimum": 2, "criterion": criterion}
+    p = StratifiedAllocation(deviations=[[4e12, 0.0]], **fields)
+    for backend in ("highs", "clarabel", "scip"):
+        s = p.solve("milp", backend=backend)
+        assert s.status is fo.Status.OPTIMAL and s.objective == pytest.approx(1.6e25 * (1 / 2 - 1 / 20))
+        assert s.bound == pytest.approx(s.objective)

@@ -643,3 +643,51 @@ def test_all_methods_and_backends_agree_with_brute_force(p, data):
             levels,
             expected,
         )
+
+
+# -- scales ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", ["joint", "top-down"])
+@pytest.mark.parametrize("scale", [2.0**-30, 2.0**-4, 2.0**30])
+def test_real_counts_in_any_unit_have_the_optimum_of_ordinary_ones(order, scale):
+    tree = Hierarchy(parents=([0, 0], [0, 0, 1, 1, 1]))
+    noisy = ([11.0], [6.0, -2.0], [5.0, 0.5, -1.0, 2.0, 0.0])
+    at_leaf = Invariant(2, 3, 1.5 * scale)
+    p = ConsistentRelease(
+        tree,
+        tuple(np.array(level) * scale for level in noisy),
+        precision=[4.0, 2.0, 1.0],
+        order=order,
+        invariants=(at_leaf,),
+    )
+    best = p.solve("tree-nnls" if order == "joint" else "simplex")
+    assert best.decision.leaves.sum() > 5 * scale
+    for backend in ("highs", "clarabel", "scip"):
+        s = p.solve("qp", backend=backend)
+        assert s.evaluation.feasible
+        if s.status is not fo.Status.OPTIMAL:
+            assert backend == "highs"  # whose quadratic solver may cycle
+            assert s.bound <= best.objective * (1 + 1e-6)
+            continue
+        assert s.objective == pytest.approx(best.objective, rel=1e-3)
+        assert s.bound <= s.objective * (1 + 1e-5) and s.bound == pytest.approx(best.objective, rel=1e-3)
+
+
+def test_an_invariant_is_kept_up_to_the_rounding_of_its_sum():
+    tree = Hierarchy(parents=([0, 0, 0],))
+    p = ConsistentRelease(tree, ([3e9], [1e9, 1e9, 1e9]), [1, 1], invariants=(Invariant(0, 0, 3e9),))
+    leaves = np.array([1e9, 1e9, 1e9])
+    assert p.evaluate(leaves * (1 + 2e-14)).feasible
+    assert not p.evaluate(leaves + 1).feasible
+    small = p.replace(noisy=([3.0], [1.0, 1.0, 1.0]), invariants=(Invariant(0, 0, 3.0),))
+    assert not small.evaluate([1.0, 1.0, 1.00001]).feasible
+
+
+def test_a_rounder_does_not_call_fractional_invariants_infeasible():
+    tree = Hierarchy(parents=([0, 0],))
+    invariants = (Invariant(0, 0, 2.5), Invariant(1, 0, 1.0, (0, 1)))
+    p = ConsistentRelease(tree, ([[1.0, 2.0]], [[1.0, 0.0], [1.0, 1.0]]), [1, 1], invariants=invariants)
+    assert p.solve("qp").status is fo.Status.OPTIMAL
+    s = p.solve("l1-rounder")
+    assert s.status is fo.Status.FAILED and s.reason == "no whole release meets the invariants"

@@ -14,7 +14,7 @@ from forcopt.models.fair_decisions import (
     laplace_sum_tail,
 )
 from forcopt.models.fair_decisions.grant_rules import least_slacks
-from forcopt.privacy import AdditiveMechanism, Gaussian, Laplace
+from forcopt.privacy import AdditiveMechanism, DiscreteLaplace, Gaussian, Laplace
 from forcopt.status import Status
 
 
@@ -318,3 +318,24 @@ def test_scenario_grants_are_guaranteed_by_a_fresh_sample(weights):
     assert p.solve("scenario", seed=1, samples=40).status is Status.FAILED
     assert p.solve("scenario", seed=1, time_limit=0.0).status is Status.LIMIT
     assert FormulaGrant([5.0] * 548, noise(0.01)).solve("scenario", seed=0).status is Status.INFEASIBLE
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("clipped", [False, True])
+def test_the_probability_that_no_grants_follow(whole, clipped):
+    rng, trials = np.random.default_rng(4), 40_000
+    x, w = np.array([3.0, 1.0, 6.0]), np.array([1.0, 2.0, 1.0])
+    noise = DiscreteLaplace(scale=2.0) if whole else Laplace(epsilon=0.5)
+    p = FormulaGrant(x, AdditiveMechanism(noise), weights=w)
+    if whole:
+        stop = 1 - np.exp(-0.5)
+        drawn = rng.geometric(stop, (trials, 3)) - rng.geometric(stop, (trials, 3))
+    else:
+        drawn = rng.laplace(0, 2.0, (trials, 3))
+    for total_slack in (4.0, 11.0):
+        rule = p.rule(1.0, total_slack, clipped=clipped)
+        bound = p.evaluate(rule).metrics["no grants bound"]
+        none = np.mean([rule.allocate(row) is None for row in x + drawn])
+        error = 6 * np.sqrt(bound * (1 - bound) / trials)
+        assert none <= bound + error
+        assert clipped or none >= bound - error

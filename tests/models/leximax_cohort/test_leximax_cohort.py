@@ -373,3 +373,35 @@ def test_slack_schemes_keep_their_time_limit(method):
     assert s.status in ("limit", "feasible")
     small = random_cohort(30, 8, 6, seed=1)
     assert small.solve(method, time_limit=60.0).status == "approximate"
+
+
+# -- scales ------------------------------------------------------------------------------------------------
+
+WORTH = np.array([[1.0, 0, 0.3], [0, 1.0, 0.3], [0.5, 0.5, 0.3], [0.2, 0.1, 1.0]])
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e12])
+@pytest.mark.parametrize("integer", [False, True])
+def test_tiny_and_huge_utilities_have_the_optimum_and_the_bound_of_ordinary_ones(scale, integer):
+    ordinary = LeximaxCohort(utilities=WORTH, size=2, integer=integer)
+    p = ordinary.replace(utilities=WORTH * scale)
+    methods = ["milp", "compact", "brute-force", "cumulative", "recursive"] if integer else [*MARGINAL]
+    methods += [] if integer else ["maximin", "cumulative", "recursive"]
+    best = ordinary.solve(methods[0]).decision.utilities
+    for method in methods:
+        for backend in ready(["highs", "clarabel"]) if p.method(method).kind == "formulation" else [None]:
+            try:
+                s = p.solve(method, backend=backend)
+            except fo.UnsupportedError:
+                continue
+            assert s.objective == pytest.approx(best.min() * scale, rel=1e-5), method
+            if np.isfinite(s.bound):
+                assert s.bound == pytest.approx(best.min() * scale, rel=1e-5), method
+            if method not in ("maximin",):
+                assert np.sort(s.decision.utilities) == pytest.approx(np.sort(best) * scale, rel=1e-4), method
+
+
+def test_ordered_values_refuses_many_outcomes_before_it_lists_them():
+    p = LeximaxCohort(utilities=np.array([[1.0, 2], [2, 1], [3, 0]]) * 1e12, size=2, integer=True)
+    with pytest.raises(fo.DeclarationError, match="there are 6000000000001 outcomes; it takes at most 1000"):
+        p.solve("ordered-values")
