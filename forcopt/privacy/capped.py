@@ -10,7 +10,8 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.privacy.contour import contour
-from forcopt.privacy.losses import AtomLoss, Loss, NoiseLoss, log_moment
+from forcopt.privacy.losses import AtomLoss, Loss, NoiseLoss
+from forcopt.privacy.quadrature import log_moment
 
 __all__ = ["CappedLoss", "can_cap", "capped_contour"]
 

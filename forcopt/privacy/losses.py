@@ -30,7 +30,6 @@ __all__ = [
     "SampledLoss",
     "SubstitutedLoss",
     "enumerated",
-    "log_moment",
     "pure_loss",
     "sampled_loss",
     "symmetric_loss",
@@ -137,38 +136,6 @@ class GaussianLoss(Loss):
         above, other = float(log_ndtr(m / 2 - epsilon / m)), float(log_ndtr(-m / 2 - epsilon / m))
         gap = epsilon + other - above
         return above + log(-expm1(gap)) if gap < 0 else -inf
-
-
-def log_moment(z: Array, losses: Array, log_mass: Array, lost: float = 0.0) -> Array:
-    """``log(1 - lost + E[e^(z L) - 1])`` of a law on finitely many losses, which may be a quadrature's.
-
-    Real and imaginary parts are sums of real terms without cancellation where z L is small, and the terms of
-    one real part of z share their size. O(nodes) for each z.
-    """
-    z = np.asarray(z, dtype=complex)
-    flat, out = z.ravel(), np.empty(z.size, dtype=complex)
-    mass = np.exp(log_mass)
-    for c in np.unique(flat.real):
-        at = np.flatnonzero(flat.real == c)
-        tilt = c * losses
-        top = float((log_mass + tilt).max(initial=0.0))
-        if not isfinite(top):
-            out[at] = inf
-            continue
-        top = top if top > 600 else 0.0  # so that no exponential overflows
-        scale = exp(-top)
-        weight = np.exp(log_mass + tilt - top)
-        small = np.abs(tilt) < 1
-        real = float(np.where(small, mass * scale * np.expm1(np.where(small, tilt, 0.0)), 0.0).sum())
-        real += float(np.where(small, 0.0, weight - mass * scale).sum())
-        keep = weight > 1e-20 * weight.max(initial=0.0)
-        heavy, weight = losses[keep], weight[keep]
-        for part in range(0, len(at), 64):
-            half = flat[at[part : part + 64], None].imag * (heavy / 2)
-            sine = np.sin(half)
-            terms = real - 2 * (sine**2 @ weight) + 2j * ((sine * np.cos(half)) @ weight)
-            out[at[part : part + 64]] = top + np.log1p(terms + expm1(-top) - lost * scale)
-    return out.reshape(z.shape)
 
 
 class AtomLoss(Loss):

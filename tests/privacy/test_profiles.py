@@ -5,6 +5,7 @@ from math import comb, exp, factorial, inf
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 from scipy.special import logsumexp
 from scipy.stats import norm
 
@@ -449,8 +450,20 @@ def test_moments_of_steep_laws_stay_finite_or_are_infinite():
             moments = np.array([noise.log_moment(np.array([10.0**j]), 1.0)[0].real for j in range(-3, 7)])
             finite = moments[np.isfinite(moments)]
             assert not np.isnan(moments).any() and len(finite) > 2 and (np.diff(finite) > 0).all()
-    far = (GeneralizedGaussian(shape=1.7, scale=42.0).profile(1) ** 2).log_delta(3.5)
-    assert -50 < far < -40  # below the resolution of quadrature
+    shape, scale, epsilon = 1.7, 42.0, 3.5
+    far = (GeneralizedGaussian(shape=shape, scale=scale).profile(1) ** 2).log_delta(epsilon)
+    v = brentq(lambda v: (v + 1 / scale) ** shape - v**shape - epsilon / 2, 1.0, 1e4)
+    assert far == pytest.approx(-2 * v**shape, rel=3e-3)  # both losses are half of epsilon
+
+
+def test_steep_laws_far_in_their_tails_are_not_overstated():
+    """The integrand turns often where a steep loss is large; delta lies within the certified bracket."""
+    for shape, scale, deviation, epsilon in ((13.496, 27.686, 4.78, 8.7818), (11.0, 24.0, 4.0, 8.0)):
+        steep = GeneralizedGaussian(shape=shape, scale=scale).profile(1) ** 2
+        profile = steep @ Gaussian(scale=deviation).profile(1)
+        low, high = profile.bracket(epsilon)
+        assert high - low < 5e-3 * high
+        assert low * (1 - 1e-8) <= profile.delta(epsilon) <= high * (1 + 1e-3)
 
 
 def delta_of_tables(p, q, epsilon, count=1):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import lgamma, log
 from typing import Any
 
@@ -10,13 +11,12 @@ from pydantic import Field
 from scipy.special import gamma, gammaincc, gammainccinv, gammaln
 
 from forcopt.arrays import Array
-from forcopt.privacy.losses import GaussianLoss, Loss, NoiseLoss, log_moment
+from forcopt.privacy.losses import GaussianLoss, Loss, NoiseLoss
 from forcopt.privacy.noises.base import Noise
 from forcopt.privacy.noises.laplace import Laplace
+from forcopt.privacy.quadrature import log_moment, nodes, power_above
 
 __all__ = ["GeneralizedGaussian"]
-
-_NODES = np.polynomial.legendre.leggauss(20)
 
 
 class GeneralizedGaussian(Noise):
@@ -91,20 +91,6 @@ class GeneralizedGaussian(Noise):
             return Laplace(scale=self.scale).loss(shift)
         return NoiseLoss(self, shift)
 
-    # -- the loss, in units of the scale ---------------------------------------------------------------------
-
-    def _loss_at(self, v: Array, s: float) -> Array:
-        """``|v - s|^p - |v|^p``, without cancellation where s is small beside v."""
-        p = self.shape
-        far = np.abs(v) > 2 * s
-        safe = np.where(far, v, 1.0)
-        with np.errstate(over="ignore", invalid="ignore"):
-            there, here = np.abs(v - s) ** p, np.abs(v) ** p
-            near = np.where(np.isinf(there) & np.isinf(here), np.inf * np.sign(s - 2 * v), there - here)
-            return np.where(
-                far, np.abs(safe) ** p * np.expm1(p * np.log1p(-s / np.where(far, safe, 4 * s + 1))), near
-            )
-
     def crossing(self, t: Array, shift: float) -> Array:
         """See `Noise`: the root of the decreasing loss, by Newton steps within a bracket."""
         p, s = self.shape, shift / self.scale
@@ -112,11 +98,10 @@ class GeneralizedGaussian(Noise):
         reach = -float(self.quantile(1e-300)) / self.scale + s
         low, high = np.full(t.shape, -reach), np.full(t.shape, reach + s)
         grid = np.linspace(-reach, reach + s, 4097)
-        losses = self._loss_at(grid, s)
-        x = np.interp(-t, -losses, grid)
+        x = np.interp(-t, -_loss(p, s, grid), grid)
         moved = high - low
         for _ in range(200):  # Newton's step where it halves the last one, else bisection
-            off = self._loss_at(x, s) - t
+            off = _loss(p, s, x) - t
             low, high = np.where(off > 0, x, low), np.where(off > 0, high, x)
             with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
                 slope = np.sign(x - s) * np.abs(x - s) ** (p - 1) - np.sign(x) * np.abs(x) ** (p - 1)
@@ -134,39 +119,47 @@ class GeneralizedGaussian(Noise):
         return self.shape > 1
 
     def log_moment(self, z: Array, shift: float) -> Array:
-        """See `Noise`: by Gauss-Legendre quadrature of ``f (e^(z L) - 1)`` over graded panels."""
-        p, s = self.shape, shift / self.scale
+        """See `Noise`: by Gauss-Legendre quadrature of ``f (e^(z L) - 1)``."""
         z = np.asarray(z, dtype=complex)
-        tilt = float(z.real.max())
-        reach = 2.0 + s
-        while True:  # as far as the tilted density goes
-            grid = np.linspace(-reach, reach + s, 401)
-            with np.errstate(over="ignore", invalid="ignore"):
-                logs = -(np.abs(grid) ** p) + tilt * self._loss_at(grid, s)
-            if not (logs < np.inf).all():  # the moment is beyond e^(1e300)
-                return np.full(z.shape, np.inf, dtype=complex)
-            if max(logs[0], logs[-1]) < logs.max() - 60 and max(-(np.abs(grid[[0, -1]]) ** p)) < -60:
-                break
-            reach *= 1.5
-        keep = np.flatnonzero((logs >= logs.max() - 60) | (-(np.abs(grid) ** p) > -60))
-        left, right = grid[max(keep[0] - 1, 0)], grid[min(keep[-1] + 1, len(grid) - 1)]
-        nodes, weights = _panels(left, right, s, 0 if p % 2 == 0 else 12)
-        losses = self._loss_at(nodes, s)
-        logs = -(np.abs(nodes) ** p) + log(p / 2) - lgamma(1 / p)
-        return log_moment(z, losses, logs + np.log(weights))
+        found = _outcomes(self.shape, shift / self.scale, float(z.real.max()), power_above(z.imag))
+        return log_moment(z, *found) if found else np.full(z.shape, np.inf, dtype=complex)
 
 
-def _panels(left: float, right: float, s: float, graded: int) -> tuple[Array, Array]:
-    """Gauss-Legendre nodes over [left, right], with panels that shrink towards the kinks 0 and s."""
-    ends = set(np.linspace(left, right, 25)) | {0.0, s}
-    if graded:
-        for kink in (0.0, s):
-            for j in range(graded):
-                reach = 4.0**-j * (right - left) / 8
-                ends |= {kink - reach, kink + reach}
-    cuts = np.array(sorted(e for e in ends if left <= e <= right))
-    cuts = cuts[np.append(True, np.diff(cuts) > 1e-13 * (right - left))]
-    x, w = _NODES
-    half = np.diff(cuts)[:, None] / 2
-    middle = (cuts[:-1] + cuts[1:])[:, None] / 2
-    return (middle + half * x).ravel(), (half * w).ravel()
+def _loss(p: float, s: float, v: Array) -> Array:
+    """``|v - s|^p - |v|^p``, without cancellation where s is small beside v."""
+    far = np.abs(v) > 2 * s
+    safe = np.where(far, v, 4 * s + 1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        there, here = np.abs(v - s) ** p, np.abs(v) ** p
+        near = np.where(np.isinf(there) & np.isinf(here), np.inf * np.sign(s - 2 * v), there - here)
+        return np.where(far, np.abs(safe) ** p * np.expm1(p * np.log1p(-s / safe)), near)
+
+
+@lru_cache(maxsize=16)
+def _outcomes(p: float, s: float, tilt: float, turn: float) -> tuple[Array, Array] | None:
+    """Losses and logarithms of masses at the nodes of a quadrature for ``|z| <= tilt + i turn``.
+
+    The panels shrink towards the kinks 0 and s of the loss. None if the moment is beyond e^(1e300).
+    """
+
+    def laws(v: Array) -> tuple[Array, Array]:
+        with np.errstate(over="ignore"):
+            return _loss(p, s, v), log(p / 2) - lgamma(1 / p) - np.abs(v) ** p
+
+    reach = 2.0 + s
+    while True:  # as far as the tilted density goes
+        grid = np.linspace(-reach, reach + s, 401)
+        losses, logs = laws(grid)
+        with np.errstate(over="ignore", invalid="ignore"):
+            tilted = logs + tilt * losses
+        if not (tilted < np.inf).all():
+            return None
+        if max(tilted[0], tilted[-1]) < tilted.max() - 60 and max(logs[0], logs[-1]) < -60:
+            break
+        reach *= 1.5
+    keep = np.flatnonzero((tilted >= tilted.max() - 60) | (logs > -60))
+    left, right = grid[max(keep[0] - 1, 0)], grid[min(keep[-1] + 1, len(grid) - 1)]
+    graded = np.zeros(0) if p % 2 == 0 else (right - left) * 8.0 ** -np.arange(1, 9)
+    cuts = np.concatenate([np.linspace(left, right, 25), [0.0, s], graded, -graded, s - graded, s + graded])
+    cuts = np.unique(cuts[(cuts >= left) & (cuts <= right)])
+    return nodes(cuts[np.append(True, np.diff(cuts) > 1e-13 * (right - left))], laws, tilt, turn)
