@@ -32,7 +32,7 @@ from forcopt.models.districting.cycle_districts import CycleDistricts
 from forcopt.models.districting.jit_warmup import jit_warmup
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.only_plan import only_plan
-from forcopt.models.districting.plan import Plan
+from forcopt.models.districting.plan import Plan, feasible_start
 from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.short_districts import plan_of_short_districts
 from forcopt.problem import Outcome
@@ -143,11 +143,10 @@ def column_generation(
     only = only_plan(problem)
     if only is not None:
         return only
+    start = feasible_start(problem, start)
     if start is None:
         share = None if deadline.left is None else deadline.left / 2
         start = local_search(problem, restarts=8, seed=seed, time_limit=share).decision
-    elif not problem.evaluate(start).feasible:
-        raise DeclarationError("start: the plan is not feasible; see evaluate(start).violations")
     run = _Run(problem, start, backend or "highs", Trace(deadline, on_improvement))
     try:
         run.solve()

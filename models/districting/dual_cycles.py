@@ -16,7 +16,7 @@ from forcopt.graphs.window_cycles import WindowCycles
 from forcopt.models.districting.jit_warmup import jit_warmup
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.only_plan import only_plan
-from forcopt.models.districting.plan import Plan
+from forcopt.models.districting.plan import Plan, feasible_start
 from forcopt.models.districting.problem import Districting
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -150,8 +150,7 @@ def dual_cycles(
     deadline = Deadline(time_limit)
     trace = Trace(deadline, on_improvement)
     problem.require("dual-cycles", "cut", takes=TAKES)
-    if start is not None and not problem.evaluate(start).feasible:
-        raise DeclarationError("start: the plan is not feasible; see evaluate(start).violations")
+    start = feasible_start(problem, start)
     reason = problem.infeasibility_reason()
     if reason:
         return Outcome(None, status=Status.INFEASIBLE, message=reason)

@@ -12,7 +12,7 @@ from forcopt.graphs.dynamic_program import Bound, Program
 from forcopt.models.districting.jit_warmup import jit_warmup
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.only_plan import only_plan
-from forcopt.models.districting.plan import Plan
+from forcopt.models.districting.plan import Plan, feasible_start
 from forcopt.models.districting.problem import Districting
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -135,9 +135,7 @@ def _decide(
     reason = problem.infeasibility_reason()
     if reason:
         return Outcome(None, status=Status.INFEASIBLE, message=reason)
-    plan = start
-    if plan is not None and not problem.evaluate(plan).feasible:
-        raise DeclarationError("start: the plan is not feasible; see evaluate(start).violations")
+    plan = feasible_start(problem, start)
     only = only_plan(problem)
     if only is not None:
         return only

@@ -11,7 +11,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError, unknown
-from forcopt.models.districting.plan import Plan
+from forcopt.models.districting.plan import Plan, feasible_start
 from forcopt.models.districting.problem import Districting
 from forcopt.models.districting.side_constraints import Share, SplitLimit
 
@@ -151,6 +151,7 @@ def draw_ensemble(
     from forcopt.models.districting.recom import recom_chain
 
     problem.require("recom", "cut", "inertia", "deviation", "splits", takes=("Share", "SplitLimit"))
+    start = feasible_start(problem, start)
     if start is None:
         start = local_search(problem, restarts=4, seed=rng).decision
         if start is None:

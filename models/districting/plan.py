@@ -19,7 +19,7 @@ from forcopt.problem.drawing import finished
 if TYPE_CHECKING:
     from forcopt.models.districting.problem import Districting
 
-__all__ = ["Plan"]
+__all__ = ["Plan", "feasible_start"]
 
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 """Okabe and Ito's palette, which colour-blind readers can distinguish."""
@@ -291,6 +291,33 @@ class Plan:
         graph = nx.Graph(self.problem.graph)  # merges parallel edges, is not frozen
         updaters = {"population": Tally(self.problem.population, alias="population"), "cut_edges": cut_edges}
         return Partition(Graph.from_networkx(graph), dict(self.assignment), updaters)
+
+
+def feasible_start(problem: Districting, start: Plan | Mapping[Any, int] | None) -> Plan | None:
+    """Check a plan to start from.
+
+    Parameters
+    ----------
+    problem : Districting
+        Whose nodes it assigns.
+    start : Plan, mapping or None
+        As `Districting.evaluate` takes it; None without one.
+
+    Returns
+    -------
+    Plan or None
+
+    Raises
+    ------
+    DeclarationError
+        If it is malformed, or violates a constraint.
+    """
+    if start is None:
+        return None
+    violations = problem.evaluate(start).violations
+    if violations:
+        raise DeclarationError(f"start: the plan is not feasible: {', '.join(violations)}")
+    return Plan.from_labels(problem, problem.labels(start))
 
 
 def _matched(

@@ -14,7 +14,7 @@ from forcopt.clock import Deadline, OnImprovement, Trace
 from forcopt.errors import NotInstalledError
 from forcopt.models.districting.jit_warmup import jit_warmup
 from forcopt.models.districting.local_search import local_search
-from forcopt.models.districting.plan import Plan
+from forcopt.models.districting.plan import Plan, feasible_start
 from forcopt.models.districting.problem import Districting
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -74,6 +74,7 @@ def recom(
     if reason:
         return Outcome(None, status=Status.INFEASIBLE, message=reason)
     rng = np.random.default_rng(0 if seed is None else seed)
+    start = feasible_start(problem, start)
     if start is None:
         share = None if deadline.left is None else deadline.left / 2
         start = local_search(problem, restarts=4, seed=rng, time_limit=share).decision

@@ -32,7 +32,7 @@ from forcopt.graphs.bits import (
 )
 from forcopt.graphs.orders import spectral_order
 from forcopt.models.districting.jit_warmup import jit_warmup
-from forcopt.models.districting.plan import Plan
+from forcopt.models.districting.plan import Plan, feasible_start
 from forcopt.models.districting.problem import Districting
 from forcopt.problem import Outcome
 from forcopt.status import Status
@@ -456,9 +456,7 @@ def set_partitioning(
             f"method 'set-partitioning' takes graphs of at most {LARGEST} nodes, not {len(problem.nodes)}; "
             "'column-generation' takes larger ones"
         )
-    if start is not None and not problem.evaluate(start).feasible:
-        raise DeclarationError("start: the plan is not feasible; see evaluate(start).violations")
-    plan = start
+    plan = start = feasible_start(problem, start)
     cover = search_for(problem, plan)
     sought = start is not None
     while not cover.done:

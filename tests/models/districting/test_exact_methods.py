@@ -346,10 +346,11 @@ def test_counts_may_exceed_a_machine_word():
 def test_a_start_must_be_feasible():
     p = Districting(grid(2, 2), 2, tolerance=0)
     bad = Plan.of(p, [[0, 3], [1, 2]])
-    for method in EXACT:
-        with pytest.raises(DeclarationError, match="start"):
+    for method in [*EXACT, "dual-cycles"]:
+        with pytest.raises(DeclarationError, match="start: the plan is not feasible: contiguity of district"):
             p.solve(method, start=bad)
         assert p.solve(method, start=Plan.of(p, [[0, 1], [2, 3]])).objective == 2
+        assert p.solve(method, start={0: 1, 1: 1, 2: 0, 3: 0}).objective == 2
 
 
 def test_time_limits_leave_a_plan_without_proof():

@@ -412,6 +412,18 @@ def test_a_chain_gives_an_ensemble_and_a_histogram_marks_a_plan(tmp_path):
     assert sum(bar.get_height() for bar in axes.patches) == len(drawn)
 
 
+def test_a_chain_needs_a_feasible_start():
+    pytest.importorskip("gerrychain")
+    p = Districting(grid(2, 4), 2, tolerance=0.3)
+    bad = {v: int(v == 0) for v in range(8)}
+    with pytest.raises(DeclarationError, match="start: the plan is not feasible: population of district 0"):
+        p.ensemble("recom", size=3, start=bad, seed=1)
+    with pytest.raises(DeclarationError, match="start: the plan is not feasible: population of district 0"):
+        p.solve("recom", start=bad)
+    good = {v: v // 4 for v in range(8)}
+    assert p.ensemble("recom", size=1, start=good, seed=1).plans[0].assignment == good
+
+
 def test_ensembles_that_cannot_be_drawn_are_refused():
     p = Districting(grid(2, 2), 2, tolerance=0)
     with pytest.raises(ValueError, match="no plan of cost 1"):
