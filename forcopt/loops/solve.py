@@ -530,5 +530,5 @@ def _completed(model: Model, program: Program, x: Array) -> Array:
         point[integer] = np.round(point[integer])
     held = model.parametric_columns()
     if held is not None:  # not as a solver rounded them
-        point[held] = program.lower[: len(held)][held]
+        np.copyto(point, program.lower[: len(held)], where=held)
     return model.complete(point)

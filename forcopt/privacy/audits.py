@@ -132,7 +132,7 @@ def audit(
         found = np.array(rows)
         if np.isnan(found).any():
             raise DeclarationError("an output holds NaN, which no event is about; give features without it")
-        return np.clip(found, -_LARGE, _LARGE)
+        return np.asarray(np.clip(found, -_LARGE, _LARGE))
 
     one, other = outputs(neighbours[0]), outputs(neighbours[1])
     if one.shape != other.shape:
