@@ -211,8 +211,12 @@ def precise_milp(problem: PrecisionAllocation, model: Model, reduce: bool = True
     unit = np.maximum(targets, 1e-6 * (targets + constant))
     allowed = targets * (1 + 1e-12) + 1e-15 * constant  # sums round
     model.subject_to(records.variances * (1 / unit) <= allowed / unit, name=model.unused_name("targets"))
+    # Whole costs of ordinary size stay whole.
+    typical = float(np.median(costs))
+    price = 1.0 if 1e-2 <= typical <= 1e6 else float(2.0 ** np.round(np.log2(typical)))
     return Handles(
-        objective=(records.sizes * costs).sum(),
+        objective=(records.sizes * (costs / price)).sum(),
+        unit=price,
         decision=lambda result: problem.allocation(
             whole_and_precise(problem, _decision(records, result).sizes.copy())
         ),

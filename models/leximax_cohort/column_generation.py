@@ -39,7 +39,7 @@ class _Pricing:
         """The status, the cohort's row of 0 and 1 (None if none is found), and a bound on the sum."""
         lower, upper = self.problem.bounds
         bare = not self.problem.quotas and not self.problem.household_rows.shape[0]
-        if bare and len(self.problem.forced) <= self.problem.size <= upper.sum():
+        if bare and lower.sum() <= self.problem.size <= upper.sum():
             ranked = np.where(lower == 1.0, np.inf, np.where(upper == 0.0, -np.inf, weights))
             cohort = np.zeros(len(weights))
             cohort[np.argsort(-ranked, kind="stable")[: round(self.problem.size)]] = 1.0

@@ -10,7 +10,7 @@ import numpy as np
 from forcopt.errors import DeclarationError
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model, Variable
-from forcopt.language.objective import Objective, lexicographic, leximin, maximize
+from forcopt.language.objective import Objective, SortedMethod, lexicographic, leximin, maximize
 from forcopt.models.leximax_cohort.problem import LeximaxCohort
 from forcopt.problem import Handles
 
@@ -87,7 +87,7 @@ def _handles(
     )
 
 
-def _leximin(problem: LeximaxCohort, model: Model, method: str) -> Handles:
+def _leximin(problem: LeximaxCohort, model: Model, method: SortedMethod) -> Handles:
     x, u = write_choice(problem, model)
     whole = bool((problem.utilities == np.round(problem.utilities)).all())
     unit = 1.0 if method == "ordered-values" and whole else problem.unit

@@ -337,7 +337,7 @@ class LeximaxCohort(Problem):
         >>> p.infeasibility_reason()
         'the quotas contradict each other; the least relaxation: sex = f (at least 3 -> 2)'
         """
-        return reason(self, time_limit) if self.is_whole else ""
+        return reason(self, time_limit)
 
     def method(self, name: str | None = None) -> Method:
         """Give a method by name; by default one that is exact for these fields."""

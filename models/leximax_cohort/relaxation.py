@@ -15,6 +15,13 @@ if TYPE_CHECKING:
 __all__ = ["QuotaRelaxation", "least_relaxation"]
 
 
+_DIGITS = 6
+"""Decimals of the bounds that quotas on the marginals of a fractional size would need."""
+
+_SAME = 1e-3
+"""Of the last digit: the rounding of a solver."""
+
+
 class QuotaRelaxation(NamedTuple):
     """One quota with the bounds that it would need.
 
@@ -49,7 +56,7 @@ def least_relaxation(
     Parameters
     ----------
     problem : LeximaxCohort
-        With a whole size.
+        Which.
     backend : str, default "highs"
         Takes mixed-integer linear programs.
     time_limit : float, optional
@@ -64,7 +71,8 @@ def least_relaxation(
     Notes
     -----
     An elastic program: each quota may be broken by a number of places, and the sum of these numbers is
-    minimized over all cohorts. O(quotas) more columns than the program for one cohort.
+    minimized over all cohorts, or over all marginals of a fractional size. O(quotas) more columns than the
+    program for one cohort.
 
     References
     ----------
@@ -73,7 +81,7 @@ def least_relaxation(
     """
     classes, (lower, upper) = problem.classes, problem.bounds
     model = Model("relaxation")
-    chosen = model.variable("chosen", len(lower), lower=lower, upper=upper, integer=True)
+    chosen = model.variable("chosen", len(lower), lower=lower, upper=upper, integer=problem.is_whole)
     model.subject_to(chosen.sum() == problem.size)
     if problem.household_rows.shape[0]:
         model.subject_to(problem.household_rows @ chosen <= 1)
@@ -85,7 +93,12 @@ def least_relaxation(
     result = model.solve(backend, time_limit=time_limit)
     if result.point is None or result.status not in (Status.OPTIMAL, Status.FEASIBLE):
         return None
-    counts = np.round(classes.members @ np.round(result[chosen]))
+    counts, digits = classes.members @ result[chosen], 0 if problem.is_whole else _DIGITS
+    short, over = np.round(counts, digits) < classes.least, np.round(counts, digits) > classes.most
+    # outwards, so that the rounded bounds suffice
+    counts = np.where(short, np.floor(counts * 10**digits + _SAME), np.ceil(counts * 10**digits - _SAME))
+    counts /= 10**digits
+    counts = np.where(short | over, counts, np.clip(counts, classes.least, classes.most))
     return [
         QuotaRelaxation(name, (float(a), float(b)), (float(min(a, c)), float(max(b, c))))
         for name, a, b, c in zip(classes.names, classes.least, classes.most, counts, strict=True)
@@ -95,9 +108,9 @@ def least_relaxation(
 
 def reason(problem: LeximaxCohort, time_limit: float | None = None) -> str:
     """Explain why no cohort meets the demands, with the least relaxation; empty if one does."""
-    _, upper = problem.bounds
-    if len(problem.forced) > problem.size:
-        return f"{len(problem.forced)} candidates are forced; size is {problem.size:g}"
+    lower, upper = problem.bounds
+    if lower.sum() > problem.size:
+        return f"{lower.sum():g} candidates are forced; size is {problem.size:g}"
     if upper.sum() < problem.size:
         return f"{upper.sum():g} candidates are not forbidden; size is {problem.size:g}"
     found = least_relaxation(problem, time_limit=time_limit)

@@ -24,6 +24,9 @@ TIE_MARGIN = 1e-4
 """By how much a feature that would win a tie must weigh less (relative, per effort) than the one moved
 along."""
 
+_WIDEST = 0.01
+"""The margin need not be wider, in units of effort."""
+
 
 @dataclass(frozen=True, eq=False)
 class Separator:
@@ -36,7 +39,8 @@ class Separator:
     feature : int
         That one.
     margin : float
-        By how much rejected agents at best fall short, in units of that feature; at most 1.
+        By how much rejected agents at best fall short, in units of that feature; at most 1, or what an effort
+        of 0.01 is worth if that is more.
     """
 
     classifier: LinearClassifier
@@ -156,30 +160,32 @@ def _along(
     backend: str,
     deadline: Deadline,
 ) -> Separator | None:
-    """Solve LP (1) to (5) for one movement feature j, in the paper's units with ``a[j] = 1``.
+    """Solve LP (1) to (5) for one movement feature j, with ``a[j] = 1``.
 
     (3), strict in the paper, is met by the margin, which is as large as possible. (4) and (5) are linear
     because of ``a[j] = 1``; ``a >= 0`` since lowering features is free.
     """
-    X, c, (truth, needed) = agents.X, agents.costs, agents.truth
-    others = np.arange(X.shape[1]) != feature
+    # In units of effort, so that no unit of the features is too small for the tolerances.
+    (Y, truth, needed), c = agents.scaled(), agents.costs
+    others = np.arange(Y.shape[1]) != feature
     if improve.size and truth[feature] == 0:
         return None  # raising this feature qualifies no one
     model = Model("separator")
     # A feature that wins ties must weigh less per effort: improvable ones do, and among equals earlier ones.
     rank = np.lexsort((np.arange(len(c)), ~agents.improvable)).argsort()
-    most = c / c[feature] * np.where(rank < rank[feature], 1 - TIE_MARGIN, 1.0)  # (1)
-    a = model.variable("a", len(c), lower=np.where(others, 0.0, 1.0), upper=np.where(others, most, 1.0))
-    b, margin = model.variable("b"), model.variable("margin", lower=0, upper=1)
-    reach = X @ a + 1 / c[feature]  # a . x_max
+    most = np.where(rank < rank[feature], 1 - TIE_MARGIN, 1.0)  # (1)
+    a = model.variable("a", len(c), lower=np.where(others, 0.0, 1.0), upper=most)
+    b = model.variable("b")
+    margin = model.variable("margin", lower=0, upper=max(c[feature], _WIDEST))
+    reach = Y @ a + 1  # a . x_max
     model.subject_to(reach[yes] >= b, name="yes")  # (2)
     model.subject_to(reach[no] <= b - margin, name="no")  # (3)
     if improve.size:
-        meets = b - (X[improve] * others) @ a  # where along the feature the classifier is met
+        meets = b - (Y[improve] * others) @ a  # where along the feature the classifier is met
         # a row for each agent: where it is qualified, and the furthest that it can afford
-        qualifies = (needed - (X[improve] * others) @ truth) / truth[feature]
+        qualifies = (needed - (Y[improve] * others) @ truth) / truth[feature]
         model.subject_to(meets >= qualifies, name="qualifies")  # (4)
-        model.subject_to(meets <= X[improve, feature] + 1 / c[feature], name="affords")  # (5)
+        model.subject_to(meets <= Y[improve, feature] + 1, name="affords")  # (5)
     model.maximize(margin)
     result = model.solve(backend, time_limit=deadline.left)
     if deadline.passed:
@@ -189,13 +195,12 @@ def _along(
     if result.status is not Status.OPTIMAL:
         raise BackendError(f"the LP for feature {feature} ended as {result.status}: {result.message}")
     wide = float(result[margin])
-    if (
-        no.size and wide * c[feature] <= 10 * TOLERANCE
-    ):  # in units of effort, as the tolerance of the evaluation
+    if no.size and wide <= 10 * TOLERANCE:
         return None
-    weights = np.clip(result[a], 0.0, most)
+    weights = np.clip(result[a], 0.0, most) * c / c[feature]
     weights[feature] = 1.0
-    return Separator(LinearClassifier(weights, float(result[b])), feature, wide)
+    unit = float(1 / c[feature])
+    return Separator(LinearClassifier(weights, float(result[b]) * unit), feature, wide * unit)
 
 
 def _indices(agents: LinearAgents, name: str, members: Iterable[int]) -> Array:

@@ -227,3 +227,22 @@ def test_a_sample_without_a_choice_of_huge_deviations(criterion):
         s = p.solve("milp", backend=backend)
         assert s.status is fo.Status.OPTIMAL and s.objective == pytest.approx(1.6e25 * (1 / 2 - 1 / 20))
         assert s.bound == pytest.approx(s.objective)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e12])
+def test_precision_at_least_cost_in_any_unit_of_money(unit):
+    p = PrecisionAllocation(
+        sizes=[5, 4, 4],
+        deviations=[1.0, 2.0, 1.0],
+        costs=np.array([2.0, 2.0, 3.5]) * unit,
+        targets=0.0591715976331361,
+    )
+    best = p.solve("enumeration").objective
+    assert best == pytest.approx(21 * unit)
+    for backend in ("highs", "scip", "cp-sat"):
+        try:
+            s = p.solve("milp", backend=backend)
+        except fo.UnsupportedError:
+            continue
+        assert s.status is fo.Status.OPTIMAL and s.objective == pytest.approx(best)
+        assert s.bound == pytest.approx(best)

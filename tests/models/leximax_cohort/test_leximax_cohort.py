@@ -405,3 +405,34 @@ def test_ordered_values_refuses_many_outcomes_before_it_lists_them():
     p = LeximaxCohort(utilities=np.array([[1.0, 2], [2, 1], [3, 0]]) * 1e12, size=2, integer=True)
     with pytest.raises(fo.DeclarationError, match="there are 6000000000001 outcomes; it takes at most 1000"):
         p.solve("ordered-values")
+
+
+# -- reasons -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        (
+            {"quotas": {"x": {"a": (0, 0)}}, "size": 3.25},
+            "the quotas contradict each other; the least relaxation: x = a (at most 0 -> 1.25)",
+        ),
+        (
+            {"quotas": {"x": {"b": (2, 4)}}, "size": 4 / 3},
+            "the quotas contradict each other; the least relaxation: x = b (at least 2 -> 1.33333)",
+        ),
+        ({"forced": [0, 1], "size": 1.5}, "2 candidates are forced; size is 1.5"),
+        ({"forbidden": [0, 1, 2], "size": 1.5}, "1 candidates are not forbidden; size is 1.5"),
+    ],
+)
+def test_all_methods_give_one_reason_for_a_fractional_size(fields, words):
+    p = LeximaxCohort(utilities=WORTH, features={"x": list("aabb")}, **fields)
+    for method in ("saturation", "compact", "cuts", "enumeration", "maximin", "cumulative", "recursive"):
+        s = p.solve(method)
+        assert s.status is fo.Status.INFEASIBLE and s.reason == words, method
+
+
+def test_a_candidate_that_is_forced_twice_counts_once():
+    p = LeximaxCohort(utilities=WORTH, size=1, forced=[2, 2])
+    assert p.infeasibility_reason() == ""
+    assert p.solve().decision.marginals.tolist() == [0, 0, 1, 0]

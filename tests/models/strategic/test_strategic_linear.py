@@ -332,3 +332,15 @@ def test_a_classifier_prints_and_its_responses_plot(tmp_path):
     w5().simulate(LinearClassifier([1, 1], 12)).plot(tmp_path / "moves.png")
     assert (tmp_path / "moves.png").stat().st_size > 1000
     assert StrategicLinearClassifier.from_dict(w5().to_dict()) == w5()
+
+
+@pytest.mark.parametrize("unit", [2.0**-20, 2.0**17, 2.0**30])
+def test_a_separator_is_found_in_any_unit_of_the_features(unit):
+    X = np.array([[6.0, 4], [12, 1], [8, 0], [7, 1], [2, 1], [0, 3]])
+    p = StrategicLinearClassifier(
+        X=X * unit, truth=([1, 2], 12 * unit), costs=np.array([0.2, 0.2]) / unit, improvable=[True, False]
+    )
+    found = find_separator(p, yes=[0, 1], no=[4, 5], improve=[2, 3])
+    assert found.feature == 0 and 0 < found.margin <= max(1.0, 0.05 * unit) * (1 + 1e-9)
+    s = p.solve("separator-lp")
+    assert s.status is fo.Status.OPTIMAL and s.objective == 4.0
