@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import forcopt as fo
@@ -195,7 +196,6 @@ def test_files_hold_numbers(tmp_path):
 
 
 def test_labels():
-    import pandas as pd
 
     m = fo.Model()
     cost = pd.Series({"iron": 3.0, "coal": 1.0})
@@ -278,3 +278,17 @@ def test_products_of_parameters_scale_variables_anew():
         assert m.solve("highs").objective == pytest.approx((b + a * b + 1).sum())
         p.value = 1 / a  # the costs move with one of the two only
         assert m.solve("highs").objective == pytest.approx((b + b / a + 1).sum())
+
+
+def test_bounds_of_a_parameter_fit_its_shape_and_labels():
+    m = fo.Model()
+    with pytest.raises(
+        fo.DeclarationError, match=r"parameter p: lower has shape \(3,\), which does not broad"
+    ):
+        m.parameter("p", 2, lower=[0, 0, 0])
+    with pytest.raises(fo.DeclarationError, match=r"parameter p: shape \(3,\) does not fit the index"):
+        m.parameter("p", 3, index=["a", "b"])
+    p = m.parameter("p", index=["a", "b"], lower=pd.Series({"b": 1.0, "a": 2.0}))
+    assert m.columns().lower.tolist() == [2, 1]
+    with pytest.raises(fo.DeclarationError):
+        p.value = [1, 1]
