@@ -196,7 +196,6 @@ def test_files_hold_numbers(tmp_path):
 
 
 def test_labels():
-
     m = fo.Model()
     cost = pd.Series({"iron": 3.0, "coal": 1.0})
     price = m.parameter("price", index=cost.index, value=cost)
