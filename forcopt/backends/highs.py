@@ -19,13 +19,14 @@ from forcopt.backends.registry import register_backend
 from forcopt.clock import watches_interrupts
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.program import Program, RowBlock, StageCost
-from forcopt.errors import BackendError
+from forcopt.compile.scaling import without_dust
+from forcopt.errors import BackendError, UnsupportedError
 from forcopt.status import Status
 
 if TYPE_CHECKING:
     import highspy
 
-__all__ = ["Highs", "HighsSession", "pass_program", "silent_highs"]
+__all__ = ["Highs", "HighsSession", "highs_of", "pass_program", "silent_highs"]
 
 _ROWWISE, _TRIANGULAR, _MINIMIZE, _MAXIMIZE = 2, 1, 1, -1
 
@@ -41,6 +42,9 @@ _BY_BASIS = 0
 
 _SMALLEST = 1e-9
 """HiGHS drops smaller matrix entries (its option ``small_matrix_value``)."""
+
+_LEAST = 1e-12
+"""The least value of that option."""
 
 
 def pass_program(highs: highspy.Highs, program: Program, natural: bool = False) -> None:
@@ -74,11 +78,36 @@ def pass_program(highs: highspy.Highs, program: Program, natural: bool = False) 
     _check(status, "passing the model")
 
 
+def highs_of(program: Program) -> highspy.Highs:
+    """Give a silent HiGHS that holds a program in its own units, not run.
+
+    Raises
+    ------
+    UnsupportedError
+        For a coefficient that HiGHS takes for zero under any options, unless it is rounding dust.
+    """
+    program, _ = without_dust(program)
+    rows = program.rows
+    small = (rows.data != 0) & (np.abs(rows.data) <= _LEAST)
+    if small.any():
+        at = int(np.argmax(small))
+        owner = int(np.searchsorted(rows.indptr, at, side="right")) - 1
+        raise UnsupportedError(
+            f"row {program.row_name(owner)} holds the coefficient {rows.data[at]:g} of "
+            f"{program.column_name(int(rows.indices[at]))}, but HiGHS drops values up to {_LEAST:g}; "
+            "give the variable another unit"
+        )
+    out = silent_highs()
+    pass_program(out, program, natural=True)
+    return out
+
+
 def silent_highs() -> highspy.Highs:
-    """An empty HiGHS that prints nothing."""
+    """An empty HiGHS that prints nothing and drops as few entries as it can."""
     import highspy
 
     out = highspy.Highs()
+    out.setOptionValue("small_matrix_value", _LEAST)
     out.setOptionValue("log_to_console", False)
     out.setOptionValue("log_file", os.devnull)  # HiGHS calls back with its log only if it also writes it
     return out
@@ -452,10 +481,8 @@ class Highs(Backend):
         return self.capabilities
 
     def native(self, program: Program) -> highspy.Highs:
-        """Give a silent `highspy.Highs` that holds the program, not run."""
-        out = silent_highs()
-        pass_program(out, program, natural=True)
-        return out
+        """Give a silent `highspy.Highs` that holds the program, not run; see `highs_of`."""
+        return highs_of(program)
 
 
 register_backend(Highs("highs"))

@@ -71,8 +71,12 @@ def read_block(
     integer: Any = False,
     binary: Any = False,
     labels: Sequence[str] | None = None,
+    *,
+    kind: str = "variable",
 ) -> Block:
     """Read bounds, integrality and names of columns; see `Model.variable` for the parameters.
+
+    `kind` is "variable" or "parameter", for messages.
 
     Raises
     ------
@@ -80,19 +84,20 @@ def read_block(
         For labels that repeat, and for bounds that are NaN, crossed, of another shape, or beyond 0 and 1 for
         a binary variable.
     """
+    subject = f"{kind} {name}"
     lower, upper = (
-        align(b, axes, shape, f"variable {name}: {which}") if is_pandas(b) else b
+        align(b, axes, shape, f"{subject}: {which}") if is_pandas(b) else b
         for which, b in (("lower", lower), ("upper", upper))
     )
-    low, high = as_bounds(lower, upper, f"variable {name}: ")
-    whole = _booleans(integer, f"variable {name}: integer")
-    zero_one = _booleans(binary, f"variable {name}: binary")
+    low, high = as_bounds(lower, upper, f"{subject}: ")
+    whole = _booleans(integer, f"{subject}: integer")
+    zero_one = _booleans(binary, f"{subject}: binary")
     for which, values in (("lower", low), ("upper", high), ("integer", whole), ("binary", zero_one)):
         if values.ndim > len(shape) or any(
             m not in (1, n) for m, n in zip(values.shape[::-1], shape[::-1], strict=False)
         ):
             raise DeclarationError(
-                f"variable {name}: {which} has shape {values.shape}, which does not broadcast to {shape}"
+                f"{subject}: {which} has shape {values.shape}, which does not broadcast to {shape}"
             )
     if zero_one.any():
         for which, bound, beyond in (
@@ -102,13 +107,13 @@ def read_block(
             if (zero_one & beyond).any():
                 worst = float(bound[beyond].flat[0])
                 raise DeclarationError(
-                    f"variable {name}: {which} is {worst:g}, but a binary variable is 0 or 1; "
+                    f"{subject}: {which} is {worst:g}, but a binary variable is 0 or 1; "
                     "write integer=True for other integers"
                 )
         low = np.where(zero_one, np.maximum(low, 0.0), low)
         high = np.where(zero_one, np.minimum(high, 1.0), high)
         whole = whole | zero_one
-    check_order(low, high, shape, f"variable {name}")
+    check_order(low, high, shape, subject)
     if labels is not None:
         labels = _check_labels(labels, shape, name)
     return Block(name, start, shape, low, high, whole.astype(np.int8), 0, labels, axes)

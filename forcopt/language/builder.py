@@ -7,13 +7,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from forcopt.arrays import as_bounds, check_order
 from forcopt.errors import DeclarationError
 from forcopt.language import editing
 from forcopt.language import objective as objectives
 from forcopt.language.blocks import read_block, read_shape
 from forcopt.language.callbacks import Cut, Heuristic, Proposer
-from forcopt.language.columns import Block
 from forcopt.language.constraint import Condition, Constraint, Lazy, Separator
 from forcopt.language.expression import Expression
 from forcopt.language.objective import Objective, SortedMethod
@@ -156,9 +154,7 @@ class Builder(Structure):
         self._check_name(name, "parameter")
         full, axes = read_shape(shape, index, f"parameter {name}".rstrip())
         name = self._fresh_name(name) if name else self.unused_name(f"p{len(self.parameters) + 1}")
-        low, high = as_bounds(lower, upper, f"parameter {name}: ")
-        check_order(low, high, full, f"parameter {name}")
-        block = Block(name, self.column_count, full, low, high, 0, 0, None, axes)
+        block = read_block(name, self.column_count, full, axes, lower, upper, kind="parameter")
         self._store.add(block)
         out = Parameter(self._model, name, full, block.start, axes)
         self._names[name] = out

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array, as_bounds, check_order
-from forcopt.backends.highs import pass_program, silent_highs
+from forcopt.backends.highs import highs_of, silent_highs
 from forcopt.backends.registry import all_capabilities, backends
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.compiler import compile_model
@@ -129,7 +129,8 @@ def write(model: Model, path: str | Path) -> None:
     DeclarationError
         For another ending.
     UnsupportedError
-        For models beyond the formats: cones, lazy families, several objectives.
+        For models beyond the formats: cones, lazy families, several objectives; for coefficients up to 1e-12,
+        which HiGHS drops, unless they are rounding dust.
     OSError
         If the file cannot be written.
 
@@ -157,11 +158,10 @@ def write(model: Model, path: str | Path) -> None:
     _refuse_losses(model, f"write {path}")
     try:
         program = _compiled(model, _FILE, f"a {path.suffix} file")
+        out = highs_of(program)
     except UnsupportedError as error:
         raise UnsupportedError(f"cannot write {path}: {error}") from None
     path.open("w").close()  # HiGHS crashes on a file that it cannot open; Python gives the reason
-    out = silent_highs()
-    pass_program(out, program, natural=True)
     twice = np.isfinite(program.rows.lower) & np.isfinite(program.rows.upper)
     twice &= program.rows.lower < program.rows.upper
     for position, name in enumerate(_spell(map(program.column_name, range(program.columns)), path.suffix)):

@@ -4,6 +4,7 @@ import gc
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import forcopt as fo
@@ -196,8 +197,6 @@ def test_files_hold_numbers(tmp_path):
 
 
 def test_labels():
-    import pandas as pd
-
     m = fo.Model()
     cost = pd.Series({"iron": 3.0, "coal": 1.0})
     price = m.parameter("price", index=cost.index, value=cost)
@@ -344,3 +343,17 @@ def test_rows_that_come_and_go_between_solves_are_checked():
     added = m.subject_to(x[3] >= 2 * need[3])
     assert added.name in m.violations(zero)
     assert m.solve("highs").objective == 13.0
+
+
+def test_bounds_of_a_parameter_fit_its_shape_and_labels():
+    m = fo.Model()
+    with pytest.raises(
+        fo.DeclarationError, match=r"parameter p: lower has shape \(3,\), which does not broad"
+    ):
+        m.parameter("p", 2, lower=[0, 0, 0])
+    with pytest.raises(fo.DeclarationError, match=r"parameter p: shape \(3,\) does not fit the index"):
+        m.parameter("p", 3, index=["a", "b"])
+    p = m.parameter("p", index=["a", "b"], lower=pd.Series({"b": 1.0, "a": 2.0}))
+    assert m.columns().lower.tolist() == [2, 1]
+    with pytest.raises(fo.DeclarationError):
+        p.value = [1, 1]

@@ -276,3 +276,28 @@ def test_compressed_files(tmp_path, ending):
     m.write(path)
     assert path.read_bytes()[:2] == b"\x1f\x8b"
     assert fo.read(path).solve().objective == pytest.approx(6)
+
+
+@pytest.mark.parametrize("suffix", ["mps", "lp", "highs"])
+def test_small_coefficients_are_kept_or_refused(tmp_path, suffix):
+    def made(small):
+        m = fo.Model()
+        x = m.variable("x", lower=0, upper=5 / small)
+        y = m.variable("y", lower=0, upper=3)
+        m.subject_to(small * x + y >= 2.5, name="need")
+        m.minimize(y)
+        return m
+
+    path = tmp_path / f"small.{suffix}"
+
+    def taken(m):
+        if suffix == "highs":
+            highs = m.to_highs()
+            return highs.getLp().a_matrix_.value_
+        m.write(path)
+        return fo.read(path).solve("highs").objective
+
+    assert taken(made(5e-10)) == (pytest.approx(0, abs=1e-9) if suffix != "highs" else [5e-10, 1])
+    with pytest.raises(fo.UnsupportedError, match=r"row need holds the coefficient 5e-13 of x"):
+        taken(made(5e-13))
+    assert not path.exists() or path.stat().st_size
