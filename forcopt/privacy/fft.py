@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 from forcopt.arrays import Array
 from forcopt.privacy.losses import Loss
 
-__all__ = ["Bracket", "bracket", "upper_bound"]
+__all__ = ["Bracket", "bracket", "log_upper_bound"]
 
 Parts = Sequence[tuple[Loss, int]]
 
@@ -86,7 +86,7 @@ def bracket(parts: Parts, epsilon: float, rtol: float = 5e-3, points: int = LARG
     """
     best = Bracket(0.0, 1.0)
     for spans, h in _steps(parts, points):
-        upper = _upper(parts, spans, h, epsilon, points)
+        upper = exp(_log_upper(parts, spans, h, epsilon, points))
         lower = _lower(parts, spans, h, epsilon, points)
         best = Bracket(max(best.lower, min(lower, upper)), min(best.upper, upper))
         if best.upper - best.lower <= rtol * best.upper or best.upper < 1e-300:
@@ -94,12 +94,12 @@ def bracket(parts: Parts, epsilon: float, rtol: float = 5e-3, points: int = LARG
     return best
 
 
-def upper_bound(parts: Parts, epsilon: float, rtol: float = 1e-4, points: int = LARGEST) -> float:
-    """The upper end of `bracket` alone, refined until half the step improves it by less than `rtol`."""
-    best = 1.0
+def log_upper_bound(parts: Parts, epsilon: float, rtol: float = 1e-4, points: int = LARGEST) -> float:
+    """The logarithm of the upper end of `bracket`, refined until it settles to `rtol`."""
+    best = 0.0
     for spans, h in _steps(parts, points):
-        upper = min(best, _upper(parts, spans, h, epsilon, points))
-        if best - upper <= rtol * best:
+        upper = min(best, _log_upper(parts, spans, h, epsilon, points))
+        if upper == -inf or best - upper <= rtol:
             return upper
         best = upper
     return best
@@ -166,7 +166,9 @@ def _cells(loss: Loss, edges: Array) -> tuple[Array, Array, float, float]:
     return np.maximum(p[:-1] - p[1:], 0.0), np.maximum(q[:-1] - q[1:], 0.0), float(p[-1]), float(1 - p[0])
 
 
-def _upper(parts: Parts, spans: list[tuple[float, float]], h: float, epsilon: float, points: int) -> float:
+def _log_upper(
+    parts: Parts, spans: list[tuple[float, float]], h: float, epsilon: float, points: int
+) -> float:
     lattices, finite = [], 0.0
     for (loss, count), (low, high) in zip(parts, spans, strict=True):
         first, last = int(np.floor(low / h + 1e-9)) - 1, int(np.ceil(high / h - 1e-9)) + 1
@@ -179,8 +181,10 @@ def _upper(parts: Parts, spans: list[tuple[float, float]], h: float, epsilon: fl
         mass[0] += below
         lattices.append(_Lattice(first, mass, count))
         finite += count * np.log1p(-above) if above < 1 else -inf
-    value, error = _hockey_stick(lattices, h, epsilon, points)
-    return float(min(1.0, max(0.0, value) + error - expm1(finite)))
+    front, value, error = _hockey_stick(lattices, h, epsilon, points)
+    with np.errstate(divide="ignore"):
+        seen = front + float(np.log(max(0.0, value) + error))
+        return min(0.0, float(np.logaddexp(seen, np.log(-expm1(finite)))))
 
 
 def _lower(parts: Parts, spans: list[tuple[float, float]], h: float, epsilon: float, points: int) -> float:
@@ -209,8 +213,8 @@ def _lower(parts: Parts, spans: list[tuple[float, float]], h: float, epsilon: fl
         mass = np.bincount(onto[onto >= 0], a[onto >= 0], len(at))
         lattices.append(_Lattice(first, mass, count))
         moved += count * (allowed + 1e-15 * max(1.0, float(np.abs(at).max())))
-    value, error = _hockey_stick(lattices, h * (1 - slope), epsilon + moved, points)
-    return max(0.0, value - error) - expm1(finite)
+    front, value, error = _hockey_stick(lattices, h * (1 - slope), epsilon + moved, points)
+    return exp(min(front, 700.0)) * max(0.0, value - error) - expm1(finite)
 
 
 def _slope(cells: list[tuple[int, int, Array, Array, Array]]) -> float:
@@ -226,8 +230,13 @@ def _slope(cells: list[tuple[int, int, Array, Array, Array]]) -> float:
     return slope if abs(slope) < 0.1 else 0.0
 
 
-def _hockey_stick(lattices: list[_Lattice], h: float, epsilon: float, points: int) -> tuple[float, float]:
-    """``E[(1 - e^(epsilon - S))_+]`` of the sum S of all draws, and a bound on its error."""
+def _hockey_stick(
+    lattices: list[_Lattice], h: float, epsilon: float, points: int
+) -> tuple[float, float, float]:
+    """``E[(1 - e^(epsilon - S))_+]`` of the sum S of all draws, and a bound on its error.
+
+    Both over a common factor, whose logarithm comes first.
+    """
     moments = [_Moments(lattice, h) for lattice in lattices]
 
     def cumulant(theta: float) -> float:
@@ -240,7 +249,7 @@ def _hockey_stick(lattices: list[_Lattice], h: float, epsilon: float, points: in
     if mean(0.0) < epsilon:
         top = sum(m.points[-1] * m.count for m in moments)
         if top <= epsilon:
-            return 0.0, 0.0
+            return 0.0, 0.0, 0.0
         high = 1.0
         while mean(high) < epsilon and high < 1e6:
             high *= 2
@@ -270,9 +279,9 @@ def _hockey_stick(lattices: list[_Lattice], h: float, epsilon: float, points: in
     x = place * h - epsilon
     with np.errstate(over="ignore"):
         weight = np.where(x > 0, np.exp(-theta * np.maximum(x, 0.0)) * -np.expm1(-np.maximum(x, 0.0)), 0.0)
-    front = exp(min(base - theta * epsilon, 700.0))
     noise = 1.2e-16 * (8 * log(n) + 4 * draws) * float(np.linalg.norm(pmf))
-    return front * float(pmf @ weight), front * (noise * float(np.linalg.norm(weight)) + wrap)
+    error = noise * float(np.linalg.norm(weight)) + wrap
+    return base - theta * epsilon, float(pmf @ weight), error
 
 
 class _Moments:

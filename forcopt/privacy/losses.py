@@ -9,11 +9,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, expm1, inf, isfinite, isinf, log, log1p, sqrt, tanh
+from math import ceil, exp, expm1, inf, isfinite, isinf, log, log1p, sqrt, tanh
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr, ndtri
+from scipy.special import erfcx, log_ndtr, logsumexp, ndtr, ndtri
 from scipy.stats import binom
 
 from forcopt.arrays import Array
@@ -85,12 +85,17 @@ class Loss(ABC):
         """``log E_P[e^(z L)]`` for complex z."""
         raise NotImplementedError
 
+    def log_tails(self, t: float) -> tuple[float, float]:
+        """The logarithms of `tails`."""
+        with np.errstate(divide="ignore"):
+            above, other = np.log(self.tails(np.array([t])))
+        return float(above[0]), float(other[0])
+
     def log_delta(self, epsilon: float) -> float:
-        """The logarithm of delta(epsilon), exact."""
-        above, other = self.tails(np.array([epsilon]))
-        with np.errstate(over="ignore"):
-            value = float(above[0]) - (float(other[0]) * exp(min(epsilon, 700.0)) if other[0] else 0.0)
-        return log(value) if value > 0 else -inf
+        """The logarithm of delta(epsilon), exact; the difference is taken in logarithms."""
+        above, other = self.log_tails(epsilon)
+        gap = epsilon + other - above if above > -inf else 0.0
+        return above + log(-expm1(gap)) if gap < 0 else -inf
 
 
 @dataclass(frozen=True)
@@ -130,12 +135,18 @@ class GaussianLoss(Loss):
         """See `Loss`."""
         return np.asarray(z * (z + 1) * self.shift**2 / 2)
 
-    def log_delta(self, epsilon: float) -> float:
-        """See `Loss`; the difference is taken in logarithms, so that it does not underflow."""
+    def log_tails(self, t: float) -> tuple[float, float]:
+        """See `Loss`."""
         m = self.shift
-        above, other = float(log_ndtr(m / 2 - epsilon / m)), float(log_ndtr(-m / 2 - epsilon / m))
-        gap = epsilon + other - above
-        return above + log(-expm1(gap)) if gap < 0 else -inf
+        return float(log_ndtr(m / 2 - t / m)), float(log_ndtr(-m / 2 - t / m))
+
+    def log_delta(self, epsilon: float) -> float:
+        """See `Loss`; far out both tails share the factor ``e^(-a^2 / 2)``."""
+        a = self.shift / 2 - epsilon / self.shift
+        if a > 0 or not isfinite(a * a):
+            return super().log_delta(epsilon)
+        gap = float(erfcx(-a / sqrt(2)) - erfcx((self.shift - a) / sqrt(2))) / 2
+        return log(gap) - a * a / 2 if gap > 0 else -inf
 
 
 class AtomLoss(Loss):
@@ -253,6 +264,17 @@ class BinomialLoss(Loss):
         truth = 1 / (1 + exp(-self.each))
         return binom.cdf(most, self.count, lie), binom.cdf(most, self.count, truth)
 
+    def log_tails(self, t: float) -> tuple[float, float]:
+        """See `Loss`."""
+        logs = list(super().log_tails(t))
+        most = ceil((self.count - t / self.each) / 2) - 1  # lies
+        lie = 1 / (1 + exp(min(self.each, 700.0)))
+        lies = np.arange(max(0, most - 5000), most + 1)  # in a tail that underflows, fewer do not count
+        for k, chance in enumerate((lie, 1 - lie)):
+            if logs[k] < -650 and len(lies):
+                logs[k] = float(logsumexp(binom.logpmf(lies, self.count, chance)))
+        return logs[0], logs[1]
+
     @property
     def span(self) -> tuple[float, float]:
         """See `Loss`."""
@@ -332,6 +354,12 @@ class NoiseLoss(Loss):
         c = self.noise.crossing(np.asarray(t, dtype=float), self.shift)
         return self.noise.cdf(c), self.noise.cdf(c - self.shift)
 
+    def log_tails(self, t: float) -> tuple[float, float]:
+        """See `Loss`."""
+        c = self.noise.crossing(np.array([t]), self.shift)
+        above, other = self.noise.log_cdf(np.concatenate([c, c - self.shift]))
+        return float(above), float(other)
+
     @property
     def span(self) -> tuple[float, float]:
         """See `Loss`."""
@@ -405,6 +433,16 @@ class SampledLoss(Loss):
         p, q = np.where(everything, 1.0, p), np.where(everything, 1.0, q)
         return (1 - self.rate) * q + self.rate * p, q
 
+    def log_delta(self, epsilon: float) -> float:
+        """See `Loss`: a multiple of the base's delta at a larger epsilon (Balle et al. 2018)."""
+        more = log(self.rate)
+        if not self.added:
+            if epsilon > 700:
+                return more + self.base.log_delta(epsilon - more)
+            return more + self.base.log_delta(log1p(expm1(epsilon) / self.rate))
+        keep = -expm1(epsilon + log1p(-self.rate)) if self.rate < 1 else 1.0
+        return log(keep) + self.base.log_delta(epsilon + more - log(keep)) if keep > 0 else -inf
+
     @property
     def span(self) -> tuple[float, float]:
         """See `Loss`."""
@@ -449,6 +487,10 @@ class SubstitutedLoss(Loss):
         t = np.asarray(t, dtype=float)
         high, low = (SampledLoss(self.base, self.rate, added).tails(t) for added in (False, True))
         return np.where(t >= 0, high[0], low[0]), np.where(t >= 0, high[1], low[1])
+
+    def log_delta(self, epsilon: float) -> float:
+        """See `Loss`; for an epsilon from 0 up."""
+        return SampledLoss(self.base, self.rate).log_delta(epsilon)
 
     @property
     def span(self) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from forcopt.errors import DeclarationError
 from forcopt.privacy.capped import can_cap, capped_contour
 from forcopt.privacy.conditioned import can_condition, conditioned
 from forcopt.privacy.contour import contour
-from forcopt.privacy.fft import Bracket, bracket, upper_bound
+from forcopt.privacy.fft import Bracket, bracket, log_upper_bound
 from forcopt.privacy.losses import BinomialLoss, GaussianLoss, Loss, enumerated, pure_loss
 
 __all__ = ["Bracket", "Profile"]
@@ -280,8 +280,7 @@ def _log_delta(parts: list[tuple[Loss, int]], epsilon: float, method: Engine) ->
     if method == "auto" and len(parts) == 1 and can_cap(loss):
         with suppress(DeclarationError):
             return capped_contour(loss, count, epsilon)  # type: ignore[arg-type]
-    upper = upper_bound(parts, epsilon)
-    return log(upper) if upper > 0 else -inf
+    return log_upper_bound(parts, epsilon)
 
 
 def _bracket(parts: list[tuple[Loss, int]], epsilon: float, rtol: float) -> Bracket:

@@ -17,10 +17,10 @@ _X, _W = np.polynomial.legendre.leggauss(20)
 PHASE = 14.0
 """The most by which ``turn * loss`` may change on a panel of 20 nodes."""
 
-HEAVY = 45.0
+HEAVY = 36.0
 """Panels whose integrand is below e^-HEAVY of the largest are left as they are."""
 
-MOST_PANELS = 500
+MOST_PANELS = 2000
 """A quadrature with more is refused."""
 
 

@@ -30,7 +30,7 @@ from forcopt.privacy import (
 )
 from forcopt.privacy.capped import CappedLoss
 from forcopt.privacy.contour import contour
-from forcopt.privacy.fft import bracket, upper_bound
+from forcopt.privacy.fft import bracket, log_upper_bound
 
 
 def brute_force(pairs, epsilon):
@@ -340,6 +340,48 @@ def test_logarithms_reach_below_the_smallest_float():
     assert many.log_delta(3.0) < -1000
 
 
+@pytest.mark.parametrize(
+    ("noise", "epsilon", "known"),
+    [  # by mpmath, 60 digits
+        (Gaussian(scale=1e3), 0.01, -62.455877437764092),
+        (Gaussian(scale=50.0), 3.0, -11263.352415434981),
+        (GeneralizedGaussian(shape=2.36898, scale=89.36550491510278), 4.96935, -8586.5365672736254),
+        (GeneralizedGaussian(shape=4.0, scale=100.0), 30.0, -6813.5266009515547),
+        (DiscreteGaussian(scale=2.0), 20.0, -803.75337629368702),
+        (DiscreteGaussian(scale=2.0), 40.0, -3203.7533762985278),
+        (BoundedNoise(power=200.0, radius=40.0), 600.0, -598.60994542716943),
+        (DiscreteLaplace(scale=0.001), 999.0, -0.45867514538708189),
+    ],
+    ids=repr,
+)
+def test_one_release_keeps_its_logarithm(noise, epsilon, known):
+    profile = noise.profile(1)
+    assert profile.log_delta(epsilon) == pytest.approx(known, rel=1e-10)
+    if known < -700:
+        back = profile.epsilon(1e-300)
+        assert profile.log_delta(back) == pytest.approx(np.log(1e-300), rel=1e-9)
+
+
+def test_compositions_keep_their_logarithm():
+    """All of the draws have the largest loss; without moments the sums are lattice laws."""
+    response = RandomizedResponse(0.1, groups=2).profile() ** 3000
+    exact = -3000 * np.log1p(exp(-0.1)) + np.log(-np.expm1(-0.05))
+    assert response.log_delta(299.95) == pytest.approx(exact, rel=1e-12)
+    whole = DiscreteLaplace(scale=3.0).profile(1) ** 3000
+    half = float(DiscreteLaplace(scale=3.0).cdf(0))
+    assert whole.log_delta(999.9) == pytest.approx(3000 * np.log(half) + np.log(-np.expm1(-0.1)), rel=1e-6)
+
+
+@pytest.mark.parametrize("rate", [1e-6, 0.2, 0.9])
+def test_a_sample_keeps_its_logarithm(rate):
+    """The removed record's delta is a multiple of the full one's at the unsampled epsilon."""
+    full = Gaussian(scale=2.0).profile(1)
+    sampled = AdditiveMechanism(Gaussian(scale=2.0)).on(PoissonSample(rate=rate)).profile()
+    for epsilon in (1e-3, 0.4, 5.0, 50.0):
+        more = np.log1p(np.expm1(epsilon) / rate)
+        assert sampled.log_delta(epsilon) == pytest.approx(np.log(rate) + full.log_delta(more), rel=1e-12)
+
+
 def test_what_has_a_closed_form():
     assert Laplace(scale=2.0).profile(1).delta(0.2) == pytest.approx(1 - exp((0.2 - 0.5) / 2), rel=1e-12)
     assert Laplace(scale=2.0).profile(1).epsilon(0.0) == 0.5
@@ -396,9 +438,9 @@ def test_epsilon_and_delta_are_inverses():
             assert epsilon == inf or profile.delta(epsilon * 0.999) > delta
 
 
-def test_upper_bounds_do_not_need_the_lower_end():
+def test_log_upper_bounds_do_not_need_the_lower_end():
     parts = [(Laplace(scale=5.0).loss(1.0), 20)]
-    assert upper_bound(parts, 1.0) == pytest.approx(bracket(parts, 1.0).upper, rel=2e-3)
+    assert exp(log_upper_bound(parts, 1.0)) == pytest.approx(bracket(parts, 1.0).upper, rel=2e-3)
 
 
 def test_a_contour_is_refused_where_there_are_no_moments():

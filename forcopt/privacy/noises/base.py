@@ -58,6 +58,11 @@ class Noise(Declared):
     def cdf(self, x: Any) -> Array:
         """The probability of at most x."""
 
+    def log_cdf(self, x: Any) -> Array:
+        """The logarithm of `cdf`; where that underflows, subclasses go on."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.cdf(x)))
+
     @abstractmethod
     def quantile(self, u: Any) -> Array:
         """The least x with ``cdf(x) >= u``."""

@@ -70,6 +70,20 @@ class BoundedNoise(Noise):
             half = betainc(a, a, end)
         return np.asarray(np.where(v < 0, half, 1 - half))
 
+    def log_cdf(self, x: Any) -> Array:
+        """See `Noise`; near the end by the first terms of a series of the incomplete beta function."""
+        a = self.power + 1
+        end = (1 + np.asarray(x, dtype=float) / self.radius) / 2
+        near = (end >= ROUNDING) & (end < 1e-3)
+        v = np.where(near, end, 0.5)
+        term = series = np.ones(v.shape) / a
+        for n in range(1, 40):  # (1 - v)^(a - 1) in powers of v, integrated
+            term = term * v * (n - a) / n
+            series = series + term * a / (a + n)
+        logs = a * np.log(v) + np.log(np.where(near, series, 1.0)) - betaln(a, a)
+        with np.errstate(divide="ignore"):
+            return np.where(near, logs, np.log(self.cdf(x)))
+
     def quantile(self, u: Any) -> Array:
         """See `Noise`."""
         u = np.asarray(u, dtype=float)

@@ -59,6 +59,16 @@ class DiscreteGaussian(Noise):
         above = tails[np.clip(x + 1, 0, len(tails) - 1)]
         return np.asarray(np.where(x <= 0, below, 1 - above))
 
+    def log_cdf(self, x: Any) -> Array:
+        """See `Noise`; beyond the table a sum over the next few scales."""
+        x = np.floor(np.asarray(x, dtype=float))
+        far = (x <= -len(self._half[0])) & np.isfinite(x)
+        with np.errstate(divide="ignore"):
+            near = np.log(self.cdf(x))
+        x, j = np.where(far, x, -len(self._half[0])), np.arange(3 * self.scale + 3)
+        further = np.exp((2 * x[..., None] * j - j * j) / (2 * self.scale**2)).sum(axis=-1)
+        return np.where(far, self.log_density(x) + np.log(further), near)
+
     def quantile(self, u: Any) -> Array:
         """See `Noise`."""
         u = np.asarray(u, dtype=float)

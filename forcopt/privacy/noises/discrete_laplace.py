@@ -48,6 +48,13 @@ class DiscreteLaplace(Noise):
             above = np.exp(-(np.maximum(x, -1) + 1) / self.scale) * tail
         return np.asarray(np.where(x < 0, below, 1 - above))
 
+    def log_cdf(self, x: Any) -> Array:
+        """See `Noise`."""
+        x = np.floor(np.asarray(x, dtype=float))
+        below = np.minimum(x, 0) / self.scale - np.logaddexp(0.0, -1 / self.scale)
+        with np.errstate(divide="ignore"):
+            return np.where(x < 0, below, np.log(self.cdf(x)))
+
     def quantile(self, u: Any) -> Array:
         """See `Noise`."""
         u = np.asarray(u, dtype=float)

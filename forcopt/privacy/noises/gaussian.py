@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from pydantic import Field
-from scipy.special import ndtr, ndtri
+from scipy.special import log_ndtr, ndtr, ndtri
 
 from forcopt.arrays import Array
 from forcopt.privacy.losses import GaussianLoss, Loss
@@ -45,6 +45,10 @@ class Gaussian(Noise):
     def cdf(self, x: Any) -> Array:
         """See `Noise`."""
         return np.asarray(ndtr(np.asarray(x) / self.scale))
+
+    def log_cdf(self, x: Any) -> Array:
+        """See `Noise`."""
+        return np.asarray(log_ndtr(np.asarray(x) / self.scale))
 
     def quantile(self, u: Any) -> Array:
         """See `Noise`."""

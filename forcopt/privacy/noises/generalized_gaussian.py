@@ -60,6 +60,20 @@ class GeneralizedGaussian(Noise):
             half = np.where(u < 1e-8, 1 - inner, gammaincc(a, u)) / 2
         return np.asarray(np.where(np.asarray(x) < 0, half, 1 - half))
 
+    def log_cdf(self, x: Any) -> Array:
+        """See `Noise`; far out by the continued fraction of the incomplete gamma function."""
+        a, u = 1 / self.shape, self._units(x)
+        far = (np.asarray(x) < 0) & (u > 500)
+        with np.errstate(divide="ignore"):
+            near = np.log(self.cdf(np.where(far, 0.0, x)))
+        u = np.where(far, u, 500.0)
+        fraction = u + 41 - a
+        for n in range(20, 0, -1):  # Legendre's, from its end
+            fraction = u + 2 * n - 1 - a - n * (n - a) / fraction
+        with np.errstate(invalid="ignore"):
+            tail = a * np.log(u) - u - np.log(fraction) - gammaln(a) - log(2)
+        return np.where(far, np.where(np.isinf(u), -np.inf, tail), near)
+
     def quantile(self, u: Any) -> Array:
         """See `Noise`; near 0 the density is constant."""
         u, a = np.asarray(u, dtype=float), 1 / self.shape
@@ -96,9 +110,14 @@ class GeneralizedGaussian(Noise):
         p, s = self.shape, shift / self.scale
         t = np.asarray(t, dtype=float)
         reach = -float(self.quantile(1e-300)) / self.scale + s
-        low, high = np.full(t.shape, -reach), np.full(t.shape, reach + s)
         grid = np.linspace(-reach, reach + s, 4097)
-        x = np.interp(-t, -_loss(p, s, grid), grid)
+        losses = _loss(p, s, grid)
+        x = np.interp(-t, -losses, grid)
+        low, high = np.full(t.shape, -reach), np.full(t.shape, reach + s)
+        beyond = (t > losses[0]) & (t < 1e6)  # further out than any probability that is a float
+        while beyond.any() and reach < 1e30 and _loss(p, s, np.array(-reach)) < t[beyond].max():
+            reach *= 2
+        low, high = np.where(beyond, -reach, low), np.where(beyond, grid[0], high)
         moved = high - low
         for _ in range(200):  # Newton's step where it halves the last one, else bisection
             off = _loss(p, s, x) - t

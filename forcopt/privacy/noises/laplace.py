@@ -69,6 +69,11 @@ class Laplace(Noise):
         half = np.exp(-np.abs(x) / self.scale) / 2
         return np.asarray(np.where(np.asarray(x) < 0, half, 1 - half))
 
+    def log_cdf(self, x: Any) -> Array:
+        """See `Noise`."""
+        half = -np.abs(x) / self.scale - np.log(2.0)
+        return np.asarray(np.where(np.asarray(x) < 0, half, np.log1p(-np.exp(half))))
+
     def quantile(self, u: Any) -> Array:
         """See `Noise`."""
         u = np.asarray(u, dtype=float)
