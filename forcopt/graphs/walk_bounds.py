@@ -7,66 +7,62 @@ from numba import njit
 
 from forcopt.arrays import Array
 
-__all__ = ["bucket_count", "completion_bounds"]
+__all__ = ["completion_bounds", "from_tree"]
 
-_REACH = 1.25
-"""Sums beyond this multiple of the total weight share the last bucket."""
+_NEVER = np.int32(2**29)
+"""The length of a walk that does not exist; lengths are integers below it."""
+
+_LARGEST = 20_000_000
+"""Half the number of entries of a table."""
 
 
 @njit(cache=True)
-def _relax(source, target, shift, length, low, high):  # type: ignore[no-untyped-def]
-    """Lower the row `target` to the row `source`, moved by a dart; the buckets that changed."""
-    top = len(source) - 1
-    first, last = max(low, 1 - shift), min(high, top - 1 - shift)
-    changed = False
-    for t in range(first, last + 1):
-        value = source[t] + length
-        old = target[t + shift]
-        better = value < old - 1e-9
-        changed |= better
-        target[t + shift] = value if better else old
-    least, most = (first + shift, last + shift) if changed else (top + 1, -1)
-    # Sums beyond the range: the outermost buckets hold all of them, and lead back to all buckets near them.
-    below, above = np.inf, np.inf
-    for t in range(low, min(high, -shift) + 1):
-        below = min(below, source[t])
-    for t in range(max(low, top - shift), high + 1):
-        above = min(above, source[t])
-    if low == 0 and shift > 0:
-        for t in range(min(shift, top) + 1):
-            if source[0] + length < target[t] - 1e-9:
-                target[t] = source[0] + length
-                least, most = min(least, t), max(most, t)
-    if high == top and shift < 0:
-        for t in range(max(top + shift, 0), top + 1):
-            if source[top] + length < target[t] - 1e-9:
-                target[t] = source[top] + length
-                least, most = min(least, t), max(most, t)
-    if below + length < target[0] - 1e-9:
-        target[0] = below + length
-        least, most = 0, max(most, 0)
-    if above + length < target[top] - 1e-9:
-        target[top] = above + length
-        least, most = min(least, top), top
-    return least, most
+def from_tree(starts, darts, face, gone, source, flow):  # type: ignore[no-untyped-def]
+    """Change an antisymmetric flow by a potential to 0 on a breadth-first tree from the source.
+
+    Sums along closed walks stay the same. The sum along a path is the one that the path encloses together
+    with the tree.
+    """
+    faces = len(starts) - 1
+    level = np.zeros(faces, flow.dtype)
+    seen = gone.copy()
+    queue = np.empty(faces, np.int64)
+    queue[0], seen[source] = source, True
+    head, tail = 0, 1
+    while head < tail:
+        g = queue[head]
+        head += 1
+        for spot in range(starts[g], starts[g + 1]):
+            d = darts[spot]
+            h = face[d ^ 1]
+            if not seen[h]:
+                seen[h] = True
+                level[h] = level[g] + flow[d]
+                queue[tail] = h
+                tail += 1
+    out = flow.copy()
+    for d in range(len(flow)):
+        out[d] += level[face[d]] - level[face[d ^ 1]]
+    return out
 
 
 @njit(cache=True)
 def _walks(starts, darts, face, shift, length, gone, source, rounds, best):  # type: ignore[no-untyped-def]
     """Set ``best[g, half + t]`` to the least length of a walk from the source to g whose shifts sum to t.
 
-    Walks have at most `rounds` darts, and return to the source only with their last one. The first and the
-    last bucket hold all sums beyond, too.
+    All walks of at most `rounds` darts that return to the source only with their last one are allowed, and
+    some longer ones. Sums beyond the table are left out.
     """
-    faces, half = len(starts) - 1, best.shape[1] // 2
-    best[:] = np.inf
-    best[source, half] = 0.0
+    faces, top = len(starts) - 1, best.shape[1] - 1
+    best[:] = _NEVER
+    best[source, top // 2] = 0
+    back = np.full(top + 1, _NEVER, np.int32)
     now = np.zeros(faces, np.bool_)
     after = np.zeros(faces, np.bool_)
     now[source] = True
-    low = np.full(faces, 2 * half + 1, np.int64)  # the buckets of a face in use
+    low = np.full(faces, top + 1, np.int64)  # the buckets of a face in use
     high = np.full(faces, -1, np.int64)
-    low[source] = high[source] = half
+    low[source] = high[source] = top // 2
     for _ in range(rounds):
         any_left = False
         for g in range(faces):
@@ -76,21 +72,36 @@ def _walks(starts, darts, face, shift, length, gone, source, rounds, best):  # t
             for spot in range(starts[g], starts[g + 1]):
                 d = darts[spot]
                 h = face[d ^ 1]
-                if gone[h]:
+                first, last = max(low[g], -shift[d]), min(high[g], top - shift[d])
+                if gone[h] or first > last:
                     continue
-                least, most = _relax(best[g], best[h], shift[d], length[d], low[g], high[g])
-                if most >= 0 and h != source:
-                    low[h], high[h] = min(low[h], least), max(high[h], most)
+                move, paid = shift[d], length[d]
+                left = best[g, first : last + 1]
+                right = back[first + move : last + move + 1]
+                if h != source:
+                    right = best[h, first + move : last + move + 1]
+                changed = False
+                for t in range(len(left)):  # without branches, so that it is vectorized
+                    value = max(left[t] + paid, -_NEVER)
+                    changed |= value < right[t]
+                    right[t] = min(value, right[t])
+                if changed and h != source:
+                    low[h], high[h] = min(low[h], first + move), max(high[h], last + move)
                     after[h] = True
                     any_left = True
         if not any_left:
-            return
+            break
         now, after = after, now
+    best[source] = back
+    best[source, top // 2] = min(0, back[top // 2])
 
 
 @njit(cache=True)
 def _drift(starts, darts, face, error, gone, source, rounds, most):  # type: ignore[no-untyped-def]
-    """Set ``most[g]`` to the greatest sum of errors of a walk from the source to g, see `_walks`; 0: none."""
+    """Set ``most[g]`` to the greatest sum of errors of a walk of at most `rounds` darts from the source to g.
+
+    A walk returns to the source only with its last dart. Faces that none reaches get 0.
+    """
     faces = len(starts) - 1
     never = np.iinfo(np.int64).min
     most[:] = never
@@ -116,31 +127,37 @@ def _drift(starts, darts, face, error, gone, source, rounds, most):  # type: ign
 
 
 @njit(cache=True)
-def _close(best, windows, threshold, sign, width, half, rise, fall, out):  # type: ignore[no-untyped-def]
+def _close(best, unit, windows, threshold, sign, width, rise, fall, out):  # type: ignore[no-untyped-def]
     """Set ``out[g, b]`` to the least length of a return walk, less the threshold of its window."""
     faces, buckets = best.shape
-    top = buckets - 1
+    half = buckets // 2
     out[:] = np.inf
-    for w in range(len(windows)):
-        for b in range(buckets):
-            # Sums of the walk: sign * (s - t) for s in bucket b and t in the window.
-            least, most = (b - half) * width, (b - half + 1) * width - 1
+    # A row between unreachable buckets; then the minima of as many buckets from each on as fit the window.
+    pad = (max(rise.max(), fall.max()) + np.abs(windows).max()) // width + 3
+    row = np.empty(buckets + 2 * pad, np.int32)
+    for g in range(faces):
+        if best[g].min() == _NEVER:
+            continue
+        for w in range(len(windows)):
+            # Sums of the walk: sign * (s - t) for s in bucket b and t in the window, here for b = 0.
+            least, most = -half * width, (1 - half) * width - 1
             if sign > 0:
                 least, most = least - windows[w, 1], most - windows[w, 0]
             else:
                 least, most = least + windows[w, 0], most + windows[w, 1]
-            for g in range(faces):
-                first = -((rise[g] - least) // width) + half
-                last = (most + fall[g]) // width + half
-                first = 0 if b == 0 else min(max(first, 0), top)
-                last = top if b == top else min(max(last, 0), top)
-                for t in range(first, last + 1):
-                    out[g, b] = min(out[g, b], best[g, t] - threshold[w])
-
-
-def bucket_count(total: int, width: int) -> int:
-    """The number of buckets on one side of 0."""
-    return int(_REACH * total / width) + 2
+            first = pad - (rise[g] - least) // width + half
+            last = pad + (most + fall[g]) // width + half
+            row[:] = _NEVER
+            row[pad : pad + buckets] = best[g]
+            span = 1
+            while 2 * span <= last - first + 1:
+                for t in range(len(row) - span):
+                    row[t] = min(row[t], row[t + span])
+                span *= 2
+            for b in range(buckets):
+                value = min(row[first + b], row[last + 1 - span + b])
+                if value < _NEVER:
+                    out[g, b] = min(out[g, b], value * unit - threshold[w])
 
 
 def completion_bounds(
@@ -151,9 +168,8 @@ def completion_bounds(
     windows: Array,
     threshold: Array,
     width: int,
-    half: int,
     rounds: int,
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array, int]:
     """Bound from below the reduced cost of the cycles that begin, or end, with a path from a source face.
 
     Parameters
@@ -172,18 +188,18 @@ def completion_bounds(
         The largest reduced cost of the cycles of each window.
     width : int
         Of the buckets of sums.
-    half : int
-        The number of buckets on one side of 0, see `bucket_count`.
     rounds : int
         The largest number of darts of a cycle.
 
     Returns
     -------
     begin, end : ndarray, shape (faces, 2 half + 1)
-        A path with cost a, prize q and a sum in bucket b at face g begins a cycle within the
-        threshold only if ``a - q + begin[g, b] <= 0``. Its reverse ends one only if
+        A path of at most half the darts, with cost a, prize q and a sum in bucket b at face g, begins a cycle
+        within the threshold only if ``a - q + begin[g, b] <= 0``. Its reverse ends one only if
         ``a + q + end[g, b] <= 0``. Bucket b holds the sums from ``(b - half) * width`` to
         ``(b - half + 1) * width - 1``.
+    width : int
+        Of the buckets; doubled until the tables fit in memory.
 
     Notes
     -----
@@ -194,7 +210,13 @@ def completion_bounds(
     **Rounding.** A table counts sums in multiples of the width: the flow sum of each dart is rounded to the
     nearest one. The errors of a walk add up. A second table holds the greatest and the least sum of errors
     of a walk of at most `rounds` darts to each face, and the window is widened by them. Errors of both signs
-    alternate along a walk, so that these sums are much smaller than half a width for each dart.
+    alternate along a walk, so that these sums are much smaller than half a width for each dart. They are
+    smallest for flows that are 0 on a tree, see `from_tree`. Lengths are rounded down to integers.
+
+    **Range.** Let r be the greatest sum of a walk of half the rounds. A path to a face of a cycle has at most
+    half its darts, or the rest of the cycle has. So the sum of the path is at most r, or differs by at most r
+    from a sum in a window. No larger sums are needed. A last bucket for all of them would be unsafe
+    for the bound: a walk in it could encircle vertices of large prizes again and again.
 
     If no walk from the source back to it is within the threshold, neither is a cycle, and the second table
     is left out. Bellman and Ford's method takes O(rounds m buckets) time at worst.
@@ -205,19 +227,30 @@ def completion_bounds(
        routing problems, Networks 1981.
     """
     starts, darts, face, gain, cost = links[:5]
-    near = (np.abs(gain) + width // 2) // width * np.sign(gain)
-    error = gain - near * width
-    rise, fall = np.empty(len(starts) - 1, np.int64), np.empty(len(starts) - 1, np.int64)
-    _drift(starts, darts, face, error, gone, source, rounds, rise)
-    _drift(starts, darts, face, -error, gone, source, rounds, fall)
-    lengths = np.repeat(cost, 2).astype(float)
-    table = np.empty((len(starts) - 1, 2 * half + 1))
-    begin, end = np.empty_like(table), np.empty_like(table)
-    _walks(starts, darts, face, near, lengths + prize, gone, source, rounds, table)
-    _close(table, windows, threshold, 1, width, half, rise, fall, begin)
-    if begin[source, half] > 0:
-        end[:] = np.inf
-        return begin, end
-    _walks(starts, darts, face, near, lengths - prize, gone, source, rounds, table)
-    _close(table, windows, threshold, -1, width, half, rise, fall, end)
-    return begin, end
+    faces = len(starts) - 1
+    rise, fall, most, least = (np.empty(faces, np.int64) for _ in range(4))
+    while True:
+        near = (np.abs(gain) + width // 2) // width * np.sign(gain)
+        error = gain - near * width
+        _drift(starts, darts, face, error, gone, source, rounds, rise)
+        _drift(starts, darts, face, -error, gone, source, rounds, fall)
+        _drift(starts, darts, face, near, gone, source, rounds // 2 + 1, most)
+        _drift(starts, darts, face, -near, gone, source, rounds // 2 + 1, least)
+        reach = max(int(most.max()), int(least.max()))
+        closed = int(np.abs(windows).max(initial=0)) + max(int(rise[source]), int(fall[source]))
+        half = reach + closed // width + 2
+        if faces * half <= _LARGEST or width > closed:
+            break
+        width *= 2
+    table = np.empty((faces, 2 * half + 1), np.int32)
+    begin, end = np.empty(table.shape), np.empty(table.shape)
+    for sign, out in ((1, begin), (-1, end)):
+        lengths = np.repeat(cost, 2) + sign * prize
+        unit = max(float(np.abs(lengths).max(initial=0.0)), 1e-300) * (rounds + 1) / (int(_NEVER) // 2)
+        paid = np.floor(lengths / unit).astype(np.int32)
+        _walks(starts, darts, face, near, paid, gone, source, rounds, table)
+        _close(table, unit, windows, threshold, sign, width, rise, fall, out)
+        if begin[source, half] > 0:
+            end[:] = np.inf
+            break
+    return begin, end, width

@@ -17,7 +17,7 @@ from forcopt.errors import DeclarationError
 from forcopt.graphs.enclosed_weight import flow_sums, separation_codes, spanning_tree
 from forcopt.graphs.heap import sift_down, sift_up
 from forcopt.graphs.planar_dual import PlanarDual
-from forcopt.graphs.walk_bounds import bucket_count, completion_bounds
+from forcopt.graphs.walk_bounds import completion_bounds, from_tree
 
 __all__ = ["WindowCycles"]
 
@@ -232,20 +232,22 @@ def _join(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _enclosed(found, gain, cost, parent, via, order, above, total, sets, costs):  # type: ignore[no-untyped-def]
+def _enclosed(found, gain, cost, parent, via, order, above, sets, costs):  # type: ignore[no-untyped-def]
     """Write the vertex set S of each cycle, and its cost; `above` holds the dart to each vertex of a tree."""
     crossed = np.zeros(len(cost), np.bool_)
     for x in range(len(found)):
         i, d, j = found[x]
         crossed[d >> 1] = True
         costs[x] = cost[d >> 1]
+        total = gain[d]
         for end in (i, j):
             p = end
             while parent[p] >= 0:
                 crossed[via[p] >> 1] = True
                 costs[x] += cost[via[p] >> 1]
+                total += gain[via[p]] if end == i else -gain[via[p]]
                 p = parent[p]
-        sets[x, order[0, 0]] = total[i] + gain[d] - total[j] < 0
+        sets[x, order[0, 0]] = total < 0
         for y in range(1, len(order)):
             v, u = order[y]
             sets[x, v] = sets[x, u] != crossed[above[v] >> 1]
@@ -523,12 +525,10 @@ class WindowCycles:
             for found in self._through(start, gone, most, True, space, pause, gains, rooms):
                 if not len(found):
                     continue
-                _, _, total, *_, parent, via = space.labels
+                *_, parent, via = space.labels
                 sets = np.zeros((len(found), graph.size), np.bool_)
                 costs = np.zeros(len(found), np.int64)
-                _enclosed(
-                    found, self._links[3], self._links[4], parent, via, order, above, total, sets, costs
-                )
+                _enclosed(found, self._links[3], self._links[4], parent, via, order, above, sets, costs)
                 costs //= factor
                 good = np.ones(len(found), np.bool_)
                 if prizes is not None:
@@ -617,23 +617,26 @@ class WindowCycles:
             prize, threshold = np.zeros(len(face)), np.full(len(self._windows), np.inf)
         if pause is not None:
             pause()
+        gain = from_tree(starts, darts, face, gone, start, self._links[3])
+        prize = from_tree(starts, darts, face, gone, start, prize)
+        links = (*self._links[:3], gain, *self._links[4:])
         back = np.empty(self.dual.faces, np.int64)
         _distances(starts, darts, face, cost, gone, start, back)
         space.begin(start, int(starts[start]))
         while space.now[1] >= 0:
             if finer and space.now[0] > finer[0][0] * self.many:  # bounds pay
                 width, finer = max(1, self._total // finer[0][1]), finer[1:]
-                half = bucket_count(self._total, width)
-                first, last = completion_bounds(
-                    self._links, prize, gone, start, self._windows, threshold, width, half,
+                first, last, width = completion_bounds(
+                    links, prize, gone, start, self._windows, threshold, width,
                     min(self._longest, most // int(cost.min())),
                 )  # fmt: skip
+                half = first.shape[1] // 2
                 space.begin(start, int(starts[start]))
             if space.now[0] == len(space.at):
                 space.grow()
             before = int(space.now[0])
             _extend(
-                *self._links, prize, gone, back, most, self._longest, first, last, width, half,
+                *links, prize, gone, back, most, self._longest, first, last, width, half,
                 *space.labels, space.trail, space.pointer, space.used, space.now, _PATHS,
             )  # fmt: skip
             self.paths += int(space.now[0]) - before
@@ -651,7 +654,7 @@ class WindowCycles:
             if pause is not None:
                 pause()
             found, most, begin = _join(
-                *self._links, prize, gone, self._windows, self._target, most, self._longest, every, threshold,
+                *links, prize, gone, self._windows, self._target, most, self._longest, every, threshold,
                 *labels, order, begins, sums, ordered, classes, step, space.stamp, begin, _JOINS, _BATCH,
             )  # fmt: skip
             yield found

@@ -67,6 +67,9 @@ _SHORT = 40_000
 _MARGIN = 0.05
 """Pricing first seeks reduced costs below minus this share of the mean boundary, by a smaller search."""
 
+_CLOSE = 2e-3
+"""Reduced costs above minus this share of the mean boundary are taken for 0: so far may the bound be off."""
+
 _FIRST = 1000
 """The first list holds at most this number of districts; before a longer list, the bound is improved."""
 
@@ -377,7 +380,7 @@ class _Run:
         count = model.subject_to(taken.sum() == k, name="count")
         model.minimize(taken @ costs + missing @ (self.prizes + box) - excess @ (self.prizes - box))
 
-        tiny = 1e-4 * self.beat / k
+        tiny = _CLOSE * self.beat / k
         margin = tiny if self.cycles is None else _MARGIN * self.beat / k
 
         def price(dual: Duals) -> Pricing:
@@ -393,8 +396,9 @@ class _Run:
             known = columns(*self.from_list(prizes, fee, tiny))
             if known:
                 return Pricing(known, -np.inf)
+            caps = (self.usual, None) if self.cycles is not None else (None,)
             while True:
-                for cap in (self.usual, None) if self.cycles is not None else (None,):
+                for cap in caps:
                     found: list[Column] = []
                     least, complete = -margin, cap is None
                     for some, paid in self.districts(fee - margin, prizes, cap=cap):
@@ -411,7 +415,7 @@ class _Run:
                     improve(prizes, fee + least)
                 if found or self.settled or margin == tiny:
                     return Pricing([] if self.settled else found, least if complete else -np.inf)
-                margin = max(tiny, margin / 5)
+                margin, caps = max(tiny, margin / 5), (None,)
 
         def improve(prizes: Array, fee: float) -> None:
             linear = float(prizes.sum()) + k * fee

@@ -112,11 +112,10 @@ class CycleDistricts:
         costs : ndarray of int64, shape (count,)
             The costs of their boundaries.
         """
-        most = self._most(threshold, prizes)
-        most = most if cap is None else min(most, cap)
+        most = self._most(threshold, prizes, cap)
         if most >= 0:
             yield from self.simple.sets(most, prizes, threshold, pause=pause)
-        yield from self.split(threshold, prizes, pause, cap)
+        yield from self.split(threshold, prizes, pause, most)
 
     def split(
         self,
@@ -128,8 +127,7 @@ class CycleDistricts:
         """Give the districts among them whose complement is disconnected; as `sets`."""
         if self.unions is None:
             return
-        budget, most = threshold + float(prizes.sum()) + 1e-6, self._most(threshold, prizes)
-        most = most if cap is None else min(most, cap)
+        budget, most = threshold + float(prizes.sum()) + 1e-6, self._most(threshold, prizes, cap)
         # Bonds are disjoint, so the prizes of the others sum to at least the sum of the negative prizes.
         below = float(prizes.clip(max=0).sum())
         # Beside a bond of j districts and S, the other bonds hold the rest of the weight.
@@ -228,9 +226,11 @@ class CycleDistricts:
             if district is not None or several <= limit:
                 return
 
-    def _most(self, threshold: float, prizes: Array) -> int:
-        """The greatest cost of a district of a reduced cost of at most a threshold."""
+    def _most(self, threshold: float, prizes: Array, cap: int | None) -> int:
+        """The greatest cost, up to a cap, of a district of a reduced cost of at most a threshold."""
         first = threshold + _most_prizes(prizes, self.graph.weights, self.high)
-        if first > self.usual:
+        if cap is not None:
+            first = min(first, float(cap))
+        elif first > self.usual:
             first = largest_boundary(self.graph, prizes, threshold, self.low, self.high, first)
         return int(np.floor(first + 1e-6))

@@ -9,6 +9,7 @@ import numpy as np
 from forcopt.clock import Deadline, Improvement, OnImprovement, Trace
 from forcopt.errors import DeclarationError
 from forcopt.graphs.bits import LARGEST
+from forcopt.graphs.planar_dual import PlanarDual
 from forcopt.language.expression import Expression
 from forcopt.language.model import Model
 from forcopt.models.districting.column_generation import column_generation
@@ -26,6 +27,9 @@ __all__ = ["portfolio"]
 
 _FEW = 20
 """Districts of this number of nodes on average are listed by reduced cost on nonplanar graphs."""
+
+_LARGE = 8
+"""Larger districts on average are not searched for long on planar graphs, but listed as dual cycles."""
 
 _ROUNDS = ((1, 2_000, 3_000_000), (8, 10_000, 60_000_000))
 """Annealing schedules, their steps for each node, partial districts of the search; then the proof begins."""
@@ -50,11 +54,12 @@ def portfolio(
     """Choose methods by the graph, each starting from the best plan and the best bound so far.
 
     Two districts of a connected planar graph are left to ``dual-cycles``. Otherwise a local search gives a
-    plan, set partitioning looks at some million partial districts on at most 128 nodes, and a method with
-    a bound follows for the objective ``cut``: column generation on connected planar graphs and where
-    districts hold few nodes, else the dynamic program if frontiers hold at most 16 nodes, else the
-    integer program ``labels-separators`` on HiGHS. It also follows for the objective ``splits``, and for
-    ``deviation`` on more nodes. Other objectives are searched to the end, on at most 128 nodes.
+    plan, set partitioning looks at some million partial districts on at most 128 nodes (at fewer where column
+    generation lists dual cycles of more than a few nodes), and a method with a bound follows for the
+    objective ``cut``: column generation on connected planar graphs and where districts hold few nodes,
+    else the dynamic program if frontiers hold at most 16 nodes, else the integer program
+    ``labels-separators`` on HiGHS. It also follows for the objective ``splits``, and for ``deviation`` on
+    more nodes. Other objectives are searched to the end, on at most 128 nodes.
 
     Parameters
     ----------
@@ -92,6 +97,8 @@ def portfolio(
         return Outcome(None, status=Status.INFEASIBLE, message=reason)
     searchable = _searchable(problem)
     finish = _last(problem)
+    large = len(problem.nodes) > _LARGE * problem.districts
+    by_cycles = finish is column_generation and large and _planar(problem)
     if not searchable and finish is None:
         raise DeclarationError(
             f"method 'portfolio' takes the objective inertia on at most {LARGEST} nodes; "
@@ -127,7 +134,7 @@ def portfolio(
             first.decision is not None and _value(problem, first.decision) < _value(problem, plan)
         ):
             plan = first.decision
-        if searchable and not trace.stopped:
+        if searchable and not trace.stopped and (number == 1 or not by_cycles):
             last = finish is None and number == len(_ROUNDS)
             left = deadline.left
             outcome = set_partitioning(
@@ -180,21 +187,22 @@ def _last(problem: Districting) -> Callable[..., Outcome] | None:
 
 def _wider(problem: Districting) -> Callable[..., Outcome]:
     """The same without dual cycles."""
-    from forcopt.graphs.planar_dual import PlanarDual
-
-    if len(problem.nodes) <= _FEW * problem.districts:
+    if len(problem.nodes) <= _FEW * problem.districts or (problem.districts > 2 and _planar(problem)):
         return column_generation
-    try:
-        if problem.districts > 2:
-            PlanarDual.of(problem.arrays)
-            return column_generation
-    except DeclarationError:
-        pass
     try:
         sweep_of(problem)
     except DeclarationError:
         return _by_cuts
     return frontier
+
+
+def _planar(problem: Districting) -> bool:
+    """Whether districts can be listed as dual cycles."""
+    try:
+        PlanarDual.of(problem.arrays)
+    except DeclarationError:
+        return False
+    return True
 
 
 def _by_cuts(

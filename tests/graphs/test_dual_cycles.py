@@ -10,6 +10,7 @@ from forcopt.data import delaunay
 from forcopt.errors import DeclarationError
 from forcopt.graphs.enclosed_weight import flow_sums
 from forcopt.graphs.planar_dual import PlanarDual
+from forcopt.graphs.walk_bounds import from_tree
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.graphs.window_cycles import WindowCycles
 
@@ -119,6 +120,24 @@ def test_paths_beyond_memory_are_an_error(monkeypatch):
     weighted = WeightedGraph.of([1] * 196, graph.edges, [1] * graph.number_of_edges())
     with pytest.raises(MemoryError, match="one start face"):
         list(WindowCycles(PlanarDual.of(weighted), 98, 98, symmetric=True).search(60, every=True))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_flows_from_a_tree_keep_all_sums_around_vertices(seed):
+    """So they keep the sums of all closed walks, whose duals are made of the faces around vertices."""
+    rng = random.Random(seed)
+    graph = planar_graph(rng, most=12)
+    dual = PlanarDual.of(graph)
+    flow = flow_sums(dual, graph.weights)
+    source = rng.randrange(dual.faces)
+    moved = from_tree(*dual.links, dual.face, np.zeros(dual.faces, bool), source, flow)
+    assert (moved[::2] == -moved[1::2]).all()
+    assert (moved == 0).sum() >= 2 * (dual.faces - 1)  # a tree has faces - 1 edges
+    u, v = graph.edges.T
+    around = np.zeros(graph.size, np.int64)
+    np.add.at(around, u, (moved - flow)[::2])
+    np.add.at(around, v, (moved - flow)[1::2])
+    assert not around.any()
 
 
 @pytest.mark.parametrize("buckets", [(), (250,), (3,), (2, 7)])
