@@ -50,7 +50,10 @@ def public(kind):
     return found
 
 
-@pytest.mark.parametrize("path, function", public(inspect.isfunction).items(), ids=lambda v: str(v)[:60])
+@pytest.mark.parametrize(
+    ("path", "function"),
+    [pytest.param(path, found, id=path) for path, found in public(inspect.isfunction).items()],
+)
 def test_a_public_function_describes_its_parameters_and_result_and_has_an_example(path, function):
     found, listed = sections(function.__doc__), described(function.__doc__)
     named, packed = parameters(function)
@@ -60,7 +63,9 @@ def test_a_public_function_describes_its_parameters_and_result_and_has_an_exampl
     assert "Examples" in found or function.__name__ in OF_FILES | ANALYSTS, path
 
 
-@pytest.mark.parametrize("path, cls", public(inspect.isclass).items(), ids=lambda v: str(v)[:60])
+@pytest.mark.parametrize(
+    ("path", "cls"), [pytest.param(path, found, id=path) for path, found in public(inspect.isclass).items()]
+)
 def test_a_public_class_describes_its_fields_and_its_methods_no_other_parameters(path, cls):
     if not issubclass(cls, BaseException | str):
         listed = set().union(*(described(c.__dict__.get("__doc__")) for c in cls.__mro__))
