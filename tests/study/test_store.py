@@ -173,7 +173,7 @@ def test_bad_stores_are_refused(tmp_path):
         compare(path, methods=["greedy"])
     with pytest.raises(FileNotFoundError, match="no file"):
         Comparison.read(tmp_path / "none.sqlite")
-    with pytest.raises(fo.DeclarationError, match="cannot tell whether"):
+    with pytest.raises(fo.DeclarationError, match="cannot identify a run with the option"):
         compare(tmp_path / "a.db", options={"note": {"extra": object()}})
 
 
