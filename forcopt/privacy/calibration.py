@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, inf, log
+from math import exp, inf, isfinite, log
 from typing import Any
 
 import numpy as np
@@ -95,7 +95,9 @@ def calibrate(
     low = high = min(start, most)
     while over(high) > 0:
         if high >= most:
-            raise DeclarationError(_why(family, budget, exp(most)))
+            raise DeclarationError(
+                _why(family, budget, exp(most), isfinite(mechanism(exp(most)).profile().largest_loss))
+            )
         low, high = high, min(high + 1.0, most)
     while over(low) <= 0:
         low, high = low - 1.0, low
@@ -119,8 +121,10 @@ def _rounded(size: float, holds: Any) -> float:
     return near if near > 0 and abs(near / size - 1) < 4 * TOLERANCE and holds(near) else size
 
 
-def _why(family: type[Noise], budget: Budget, most: float) -> str:
-    pure = isinstance(budget, ApproximateDP) and budget.delta == 0
-    kind = "bounded" if pure else {PureDP: "bounded", GDP: "Gaussian"}.get(type(budget), "that small")
+def _why(family: type[Noise], budget: Budget, most: float, bounded: bool) -> str:
+    if isinstance(budget, PureDP) or (isinstance(budget, ApproximateDP) and budget.delta == 0):
+        kind = "that small" if bounded else "bounded"
+    else:
+        kind = "Gaussian" if isinstance(budget, GDP) and not bounded else "that small"
     size = f"up to a {family.size} of {most:g}"
     return f"no {family.__name__} noise keeps {budget!r}: {size} its loss is not {kind}"

@@ -9,10 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil, exp, expm1, inf, isfinite, isinf, log, log1p, sqrt, tanh
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 from scipy.special import erfcx, log_ndtr, logsumexp, ndtr, ndtri
 from scipy.stats import binom
 
@@ -68,12 +70,12 @@ class Loss(ABC):
 
     @property
     def rho(self) -> float:
-        """The zCDP parameter that holds for sure; infinite if none is known."""
+        """A zCDP parameter, the least one of one noise or table; infinite if none is known."""
         return self.pure * tanh(self.pure / 2) if isfinite(self.pure) else inf
 
     @property
     def mu(self) -> float | None:
-        """The Gaussian-DP parameter that holds for sure, if one is known."""
+        """A Gaussian-DP parameter, the least one of one noise or table; None if none is known."""
         return float(-2 * ndtri(1 / (1 + exp(self.pure)))) if self.pure < 700 else None
 
     @property
@@ -167,6 +169,8 @@ class AtomLoss(Loss):
         both = (p > 0) & (q > 0)
         p, q = p[both], q[both]
         losses = np.log(p) - np.log(q)
+        if spacing is not None:
+            losses = np.round(losses / spacing) * spacing
         order = np.argsort(losses)
         self.losses = losses[order]
         self._p = np.append(np.cumsum(p[order][::-1])[::-1], 0.0) + self.infinite
@@ -196,16 +200,54 @@ class AtomLoss(Loss):
         """See `Loss`."""
         return inf if self.infinite > 0 else max(0.0, self.span[1])
 
+    @cached_property
+    def rho(self) -> float:
+        """See `Loss`: the largest Renyi divergence over its order, from order 1 up."""
+        if not 0 < self.pure < inf:
+            return self.pure
+        losses, mass = self.atoms_up_to(inf)
+
+        def negative(log_excess: float) -> float:
+            excess = exp(log_excess)
+            tilt = excess * losses
+            top = max(0.0, float(tilt[-1]))
+            mean = top + log(mass @ np.exp(tilt - top)) if top > 1 else log1p(mass @ np.expm1(tilt))
+            return float(-mean / (excess * (1 + excess)))
+
+        grid = np.linspace(-7.0, 7.0, 57) - log(min(self.pure, 1.0)) / 2
+        best = int(np.argmin([negative(x) for x in grid]))
+        ends = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+        found = minimize_scalar(negative, bounds=ends, method="bounded", options={"xatol": 1e-8})
+        return min(super().rho, max(-float(found.fun), float(mass @ losses)))
+
+    @property
+    def mu(self) -> float | None:
+        """See `Loss`: a trade-off function of straight pieces lies above a convex one if its corners do."""
+        back = AtomLoss(self.pair[1], self.pair[0])
+        if self.infinite > 0 or back.infinite > 0:
+            return None
+        tails = (self._p, back._q), (self._q, back._p)  # above each loss, and up to it
+        levels = [
+            np.where(above[1:-1] < 0.5, ndtri(above[1:-1]), -ndtri(below[-2:0:-1])) for above, below in tails
+        ]
+        return float((levels[0] - levels[1]).max(initial=0.0))
+
 
 def symmetric_loss(one: AtomLoss) -> AtomLoss:
     """The loss whose delta, at each epsilon, is the larger one of a pair (P, Q) and of (Q, P).
 
     It belongs to a pair itself, since the maximum of two convex functions of e^epsilon is convex (Zhu, Dong
     and Wang 2022, Proposition 8), and it is symmetric. Its compositions dominate all
-    compositions of the two pairs, as when one person moves one number up and another number down. O(n log n).
+    compositions of the two pairs, as when one person moves one number up and another number down. A loss that
+    is symmetric up to rounding is returned as it is. O(n log n).
     """
-    both = (one, one.reversed())
-    cuts = np.unique(np.concatenate([loss.losses for loss in both]))  # type: ignore[attr-defined]
+    both = (one, AtomLoss(one.pair[1], one.pair[0], one.spacing))
+    if len(one.losses) == len(both[1].losses) and all(
+        np.allclose(getattr(one, name), getattr(both[1], name), rtol=1e-12, atol=1e-14)
+        for name in ("losses", "_p", "_q", "infinite")
+    ):
+        return one
+    cuts = np.unique(np.concatenate([loss.losses for loss in both]))
     cuts = cuts[cuts > 1e-14]  # at 0 the curves meet; below, symmetry determines them
     tails = [loss.tails(cuts) for loss in both]
     with np.errstate(over="ignore", invalid="ignore"):
@@ -220,8 +262,8 @@ def symmetric_loss(one: AtomLoss) -> AtomLoss:
             mass = [tails[at][k][i] - tails[1 - at][k][i] for k in (0, 1)]
             p.append(float(max(mass[0], 0.0)))
             q.append(float(max(mass[1], 0.0)))
-    at = int(both[1].infinite > both[0].infinite)  # type: ignore[attr-defined]
-    beyond = both[at].infinite  # type: ignore[attr-defined]
+    at = int(both[1].infinite > both[0].infinite)
+    beyond = both[at].infinite
     rest = max(0.0, 1 - sum(p) - sum(q) - beyond)  # outcomes without loss
     return AtomLoss(np.array([*p, *q, rest, beyond, 0.0]), np.array([*q, *p, rest, 0.0, beyond]))
 
@@ -378,6 +420,12 @@ class NoiseLoss(Loss):
     def rho(self) -> float:
         """See `Loss`."""
         return min(self.noise.rho(self.shift), super().rho)
+
+    @property
+    def mu(self) -> float | None:
+        """See `Loss`."""
+        known = self.noise.mu(self.shift)
+        return super().mu if known is None else known
 
     @property
     def has_moments(self) -> bool:

@@ -238,7 +238,8 @@ class AdditiveMechanism(Mechanism):
         profile = self.noise.profile(shift)
         if len(profile.directions) == 1 or not isinstance(loss := profile.single()[0], AtomLoss):
             return profile
-        return Profile.of(symmetric_loss(loss), tight=False)
+        both = symmetric_loss(loss)
+        return Profile.of(both, tight=both is loss)
 
     def send(self, values: Any, rng: Randomness) -> Array:
         """See `Channel`."""

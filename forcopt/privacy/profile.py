@@ -37,9 +37,9 @@ class Profile:
     ----------
     directions : tuple
         The losses of the pair (P, Q), and of (Q, P) if that differs, each as ``((Loss, count), ...)``. Empty
-        if only `rho` is known.
-    rho : float
-        The parameter of zero-concentrated differential privacy (zCDP); infinite if none holds.
+        if only `concentration` is known.
+    concentration : float
+        The zCDP parameter of a profile that is known by it only, without `directions`.
     tight : bool
         Whether some pair of neighbours attains the profile; otherwise it is an upper bound.
 
@@ -55,18 +55,18 @@ class Profile:
     """
 
     directions: tuple[tuple[tuple[Loss, int], ...], ...]
-    rho: float = inf
+    concentration: float = inf
     tight: bool = True
 
     @classmethod
     def of(cls, *losses: Loss, tight: bool = True) -> Profile:
         """The profile of one loss for a symmetric pair, or of both directions."""
-        return cls(tuple(((loss, 1),) for loss in losses), max(loss.rho for loss in losses), tight)
+        return cls(tuple(((loss, 1),) for loss in losses), tight=tight)
 
     @classmethod
     def nothing(cls) -> Profile:
         """The profile of a release that does not depend on the data."""
-        return cls(((),), 0.0)
+        return cls(((),))
 
     @classmethod
     def pure(cls, epsilon: float, delta: float = 0.0) -> Profile:
@@ -179,6 +179,13 @@ class Profile:
         return worst
 
     @property
+    def rho(self) -> float:
+        """The parameter of zero-concentrated differential privacy (zCDP); infinite if none is known."""
+        if not self.directions:
+            return self.concentration
+        return max(sum(k * loss.rho for loss, k in parts) for parts in self.directions)
+
+    @property
     def mu(self) -> float | None:
         """The parameter of Gaussian differential privacy, if one is known to hold."""
         squares = 0.0
@@ -192,12 +199,13 @@ class Profile:
     # -- composition -----------------------------------------------------------------------------------------
 
     def __matmul__(self, other: Profile) -> Profile:
-        rho, tight = self.rho + other.rho, self.tight and other.tight
         if not self.directions or not other.directions:
-            return Profile((), rho, False)
+            return Profile.concentrated(self.rho + other.rho)
         pairs = max(len(self.directions), len(other.directions))
         mine, yours = (p.directions * (pairs // len(p.directions)) for p in (self, other))
-        return Profile(tuple(a + b for a, b in zip(mine, yours, strict=True)), rho, tight)
+        return Profile(
+            tuple(a + b for a, b in zip(mine, yours, strict=True)), tight=self.tight and other.tight
+        )
 
     def __pow__(self, count: int) -> Profile:
         if isinstance(count, bool) or count != int(count) or count < 0:
@@ -205,7 +213,7 @@ class Profile:
         if count == 0:
             return Profile.nothing()
         many = tuple(tuple((loss, k * int(count)) for loss, k in parts) for parts in self.directions)
-        return Profile(many, self.rho * int(count), self.tight)
+        return Profile(many, self.concentration * int(count), self.tight)
 
     @staticmethod
     def together(profiles: Any) -> Profile:

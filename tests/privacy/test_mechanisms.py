@@ -6,6 +6,7 @@ from math import exp, log
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 from scipy.stats import chisquare
 
 from forcopt import DeclarationError
@@ -25,6 +26,7 @@ from forcopt.privacy import (
     Laplace,
     Mechanism,
     PoissonSample,
+    Profile,
     PureDP,
     RandomizedResponse,
     Secure,
@@ -34,6 +36,7 @@ from forcopt.privacy import (
     audit,
     calibrate,
 )
+from forcopt.privacy.losses import AtomLoss
 
 NOISES = [
     Laplace(scale=1.5),
@@ -332,3 +335,135 @@ def test_an_audit_catches_infinite_outputs():
         return rng.generator().choice([np.inf, -np.inf]) if data else rng.generator().normal()
 
     assert not audit(leaky, (0.0, 1.0), epsilon=1.0, runs=1000).passed
+
+
+@pytest.mark.parametrize("gamma", [None, 0.0, 0.3, 1.0])
+@pytest.mark.parametrize("scale", [1e-1, 1e3, 1e9, 1e11, 1e13])
+def test_a_shift_far_below_the_period_of_a_staircase(gamma, scale):
+    """Only outcomes within the shift of a step have a loss; it is epsilon, however few they are."""
+    noise, shift = Staircase(epsilon=0.5, scale=scale, gamma=gamma), 0.03
+    profile = noise.profile(shift)
+    assert profile.largest_loss == pytest.approx(0.5)
+    variation = shift * float(noise.density(1e-6 * scale))  # from the rise of the density up to 0
+    for epsilon in (0.0, 0.3):
+        exact = variation * np.expm1(epsilon - 0.5) / np.expm1(-0.5)
+        assert profile.delta(epsilon) >= exact * (1 - 1e-9)
+        if scale < 1e12:
+            assert profile.delta(epsilon) == pytest.approx(exact, rel=1e-9, abs=0)
+
+
+def test_no_scale_makes_a_staircase_more_private_than_its_step():
+    with pytest.raises(DeclarationError, match=r"no Staircase noise keeps PureDP.*is not that small"):
+        calibrate(Staircase, PureDP(0.3), epsilon=0.5)
+
+
+@pytest.mark.parametrize("ratio", np.linspace(1.9, 3.9, 9))
+def test_even_noise_of_a_mechanism_has_the_profile_of_the_noise(ratio):
+    """Rounding is no difference between the two directions of a shift."""
+    noise = Staircase(epsilon=0.26497283886960754, scale=10.810674261539894 / ratio)
+    mechanism = AdditiveMechanism(noise, sensitivity=10.810674261539894)
+    alone, profile = noise.profile(10.810674261539894), mechanism.profile()
+    assert profile.largest_loss == alone.largest_loss
+    assert profile.mu == pytest.approx(alone.mu, rel=1e-9)
+    assert profile.bracket(0.1) == pytest.approx(alone.bracket(0.1), rel=1e-9)
+
+
+# -- concentrated and Gaussian privacy ---------------------------------------------------------------------
+
+
+def laws(noise, shift):
+    """The masses of a pair: of whole numbers, or of intervals on which the loss is constant or nearly so."""
+    if noise.whole:
+        x = np.arange(-400, 401 + shift)
+        return noise.density(x), noise.density(x - shift)
+    if isinstance(noise, GeneralizedGaussian):
+        ends = np.linspace(-9 * noise.scale, 9 * noise.scale + shift, 8001)
+    elif isinstance(noise, Staircase):
+        steps = np.arange(-30.0, 31.0)
+        ends = np.unique(np.concatenate([steps, steps + noise.share, steps - noise.share]))
+    else:
+        ends = np.concatenate([[-99.0], np.linspace(0, shift, 3001), [99.0]])
+    middle = (ends[1:] + ends[:-1]) / 2
+
+    def masses(ends, middle):  # differences of the smaller tail
+        return np.where(middle < 0, np.diff(noise.cdf(ends)), -np.diff(noise.cdf(-ends)))
+
+    return masses(ends, middle), masses(ends - shift, middle - shift)
+
+
+def concentrated(p, q):
+    """The largest Renyi divergence over its order, over a grid of orders from 1 up."""
+    p, q = p[p > 0], q[p > 0]
+    losses = np.log(p) - np.log(q)
+    excess = 10.0 ** np.linspace(-4, 3, 400)
+    top = np.max(losses)
+    logs = [e * top + np.log(p @ np.exp(e * (losses - top))) for e in excess]
+    return max(p @ losses, max(np.array(logs) / (excess * (1 + excess))))
+
+
+def too_private(p, q, mu):
+    """The largest excess of delta over the delta of Gaussian noise, on a grid of epsilon."""
+    losses = np.log(p) - np.log(q)
+    epsilons = np.linspace(-1, 1, 4001) * losses.max()
+    deltas = np.array([np.maximum(p - np.exp(e) * q, 0).sum() for e in epsilons])
+    gaussian = ndtr(mu / 2 - epsilons / mu) - np.exp(epsilons) * ndtr(-mu / 2 - epsilons / mu)
+    return float((deltas - gaussian).max())
+
+
+@pytest.mark.parametrize(
+    ("noise", "shift"),
+    [
+        (Laplace(scale=0.5), 1),
+        (Laplace(scale=2.0), 1),
+        (DiscreteLaplace(scale=0.7), 2),
+        (DiscreteLaplace(scale=3.0), 1),
+        (DiscreteLaplace(scale=3.0), 5),
+        (GeneralizedGaussian(shape=1.3, scale=2.0), 1),
+        (GeneralizedGaussian(shape=1.8, scale=0.7), 1),
+        (Staircase(epsilon=1.5), 1),
+        (Staircase(epsilon=0.4, gamma=0.1), 1),
+    ],
+    ids=repr,
+)
+def test_the_parameters_of_a_noise_are_the_least(noise, shift):
+    p, q = laws(noise, shift)
+    profile = noise.profile(shift)
+    assert profile.rho == pytest.approx(concentrated(p, q), rel=3e-6)
+    keep = (p > 1e-16) & (q > 1e-16)
+    p, q = p[keep], q[keep]
+    assert too_private(p, q, profile.mu * (1 + 1e-6)) < 1e-10
+    assert too_private(p, q, profile.mu * (1 - 1e-4)) > 1e-7
+
+
+def test_the_parameters_of_a_table_count_both_directions():
+    p, q = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.35, 0.45])
+    profile = Profile.of(AtomLoss(p, q), AtomLoss(q, p))
+    assert profile.rho == pytest.approx(max(concentrated(p, q), concentrated(q, p)), rel=1e-8)
+    assert max(too_private(p, q, profile.mu), too_private(q, p, profile.mu)) < 1e-12
+    smaller = profile.mu * (1 - 1e-3)
+    assert max(too_private(p, q, smaller), too_private(q, p, smaller)) > 1e-6
+
+
+@pytest.mark.parametrize("epsilon", [1e-7, 2.0, 30.0])
+def test_the_parameters_of_a_table_keep_their_digits(epsilon):
+    """Randomized response, with each answer listed twice."""
+    truth, lie = 1 / (2 + 2 * exp(-epsilon)), 1 / (2 + 2 * exp(epsilon))
+    p = np.array([truth, truth, lie, lie])
+    table, one = AtomLoss(p, p[::-1]), Profile.pure(log(truth / lie))
+    assert table.mu == pytest.approx(one.mu, rel=1e-8)
+    assert table.rho == pytest.approx(one.rho, rel=1e-8)
+
+
+@pytest.mark.parametrize("family", [Laplace, DiscreteLaplace])
+@pytest.mark.parametrize("budget", [ZCDP(0.3), ZCDP(1e-9), GDP(0.8), GDP(1e-6), ZCDP(40.0)], ids=repr)
+def test_laplace_noise_is_calibrated_to_its_own_loss(family, budget):
+    """The worst mechanism of the same epsilon loses more; for a small epsilon they agree."""
+    found = calibrate(family, budget, sensitivity=3)
+    epsilon = found.profile().largest_loss
+    assert not budget.holds(
+        found.noise.model_copy(update={"scale": found.noise.scale * (1 - 1e-9)}).profile(3)
+    )
+    worst = Profile.pure(epsilon)
+    assert budget.spent(worst) > budget.total * (1 + 1e-12)
+    if epsilon < 1e-3:
+        assert budget.spent(worst) == pytest.approx(budget.total, rel=1e-3)

@@ -242,6 +242,10 @@ class Noise(Declared):
         """The zCDP parameter; infinite if none is known."""
         return inf
 
+    def mu(self, shift: float) -> float | None:
+        """The Gaussian-DP parameter; None if only pure privacy gives one."""
+        return None
+
     @property
     def has_moments(self) -> bool:
         """Whether `log_moment` is there for contour integrals."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from math import sinh
 from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field
+from scipy.special import ndtri_exp
 
 from forcopt.arrays import Array
 from forcopt.privacy.noises.base import Noise
+from forcopt.privacy.noises.laplace import divergence
 
 __all__ = ["DiscreteLaplace"]
 
@@ -87,3 +90,14 @@ class DiscreteLaplace(Noise):
     def pure(self, shift: float) -> float:
         """``shift / scale``."""
         return shift / self.scale
+
+    def rho(self, shift: float) -> float:
+        """The Kullback-Leibler divergence, as for Laplace noise."""
+        e = min(1 / self.scale, 700.0)
+        more = sinh(e) - e if e > 1e-3 else e**3 * (1 / 6 + e**2 / 120)
+        return (shift * more + divergence(e * shift)) / sinh(e) / self.scale
+
+    def mu(self, shift: float) -> float | None:
+        """The parameter of the event next to half the shift, the best one as for Laplace noise."""
+        near = (int(shift) - 1) // 2
+        return -float(ndtri_exp(self.log_cdf(np.array([-near - 1, near - shift]))).sum())

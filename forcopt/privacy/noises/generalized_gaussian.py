@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from pydantic import Field
-from scipy.special import gamma, gammaincc, gammainccinv, gammaln
+from scipy.special import gamma, gammaincc, gammainccinv, gammaln, ndtri_exp
 
 from forcopt.arrays import Array
 from forcopt.privacy.losses import GaussianLoss, Loss, NoiseLoss
@@ -136,6 +136,15 @@ class GeneralizedGaussian(Noise):
     def has_moments(self) -> bool:
         """For shapes above 1; the loss of shape 1 is bounded, with atoms at its ends."""
         return self.shape > 1
+
+    def rho(self, shift: float) -> float:
+        """For shapes up to 2 the Kullback-Leibler divergence, as for Laplace noise; infinite above."""
+        found = _outcomes(self.shape, shift / self.scale, 0.0, 0.0) if self.shape < 2 else None
+        return float(np.exp(found[1]) @ found[0]) if found else np.inf
+
+    def mu(self, shift: float) -> float | None:
+        """For shapes up to 2 the parameter of the total variation, as for Laplace noise."""
+        return -2 * float(ndtri_exp(self.log_cdf(-shift / 2))) if self.shape < 2 else None
 
     def log_moment(self, z: Array, shift: float) -> Array:
         """See `Noise`: by Gauss-Legendre quadrature of ``f (e^(z L) - 1)``."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from math import expm1
 from typing import Any
 
 import numpy as np
 from pydantic import Field
+from scipy.special import ndtri_exp
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
@@ -28,6 +30,7 @@ class Laplace(Noise):
     References
     ----------
     Dwork, McSherry, Nissim and Smith (2006), Calibrating noise to sensitivity in private data analysis.
+    Dong, Roth and Su (2022), Gaussian differential privacy, has the trade-off function.
 
     Examples
     --------
@@ -97,3 +100,18 @@ class Laplace(Noise):
     def pure(self, shift: float) -> float:
         """``shift / scale``."""
         return shift / self.scale
+
+    def rho(self, shift: float) -> float:
+        """The Kullback-Leibler divergence: the Renyi divergence of order a, over a, falls with a."""
+        return divergence(shift / self.scale)
+
+    def mu(self, shift: float) -> float | None:
+        """The parameter of the total variation, since the tails are heavier than Gaussian ones."""
+        return -2 * float(ndtri_exp(self.log_cdf(-shift / 2)))
+
+
+def divergence(loss: float) -> float:
+    """``loss - 1 + e^-loss``, without cancellation: the divergence of Laplace noise with that pure loss."""
+    if loss > 1e-3:
+        return loss + expm1(-loss)
+    return loss**2 * (1 / 2 - loss / 6 + loss**2 / 24 - loss**3 / 120)

@@ -15,6 +15,9 @@ from forcopt.privacy.noises.base import Noise
 
 __all__ = ["Staircase"]
 
+NEAREST = 1e-13
+"""The least shift that is resolved, in periods."""
+
 
 class Staircase(Noise):
     """Steps: high on the first `gamma` of each period of length `scale`, then e^-epsilon as high.
@@ -112,18 +115,27 @@ class Staircase(Noise):
         return self.quantile(generator.random(size))
 
     def loss(self, shift: float) -> Loss:
-        """See `Noise`: both densities are constant between all steps, and far out they repeat."""
-        s = shift / self.scale
+        """See `Noise`: both densities are constant between all steps, and far out they repeat.
+
+        A shift below 1e-13 periods counts as that; the widths of intervals do not round it off.
+        """
+        s = max(shift / self.scale, NEAREST)
         if s > 50:
             raise DeclarationError(
                 f"shift is {shift}; the noise's period is {self.scale}, over 50 times less"
             )
         g = self.share
         reach = ceil(s) + 2
-        own = np.concatenate([np.arange(-2 * reach, reach + 1.0) + d for d in (0.0, g, 1 - g)])
-        cuts = np.unique(np.round(np.concatenate([own, own + s]), 12))
-        cuts = cuts[(cuts >= -reach) & (cuts <= reach)]
-        middle, width = (cuts[:-1] + cuts[1:]) / 2, np.diff(cuts)
+        own = np.unique(np.concatenate([np.arange(-2 * reach, reach + 1.0) + d for d in (0.0, g, 1 - g)]))
+        own = own[np.append(True, np.diff(own) > 1e-12)]
+        gap = np.abs(own[:, None] + s - own).min(axis=1)
+        moved = own[gap > min(1e-12, s / 2)]  # by s, onto no step of the noise itself
+        base = np.concatenate([own, moved])
+        extra = np.repeat([0.0, s], [len(own), len(moved)])
+        order = np.argsort(base + extra)
+        order = order[np.abs(base + extra)[order] <= reach]
+        cuts, width = (base + extra)[order], np.diff(base[order]) + np.diff(extra[order])
+        middle = (cuts[:-1] + cuts[1:]) / 2
 
         def masses(moved: float) -> Array:
             far = np.where(middle < -reach + 1, 1, np.where(middle > reach - 1, 1, 0))
@@ -139,4 +151,4 @@ class Staircase(Noise):
 
     def pure(self, shift: float) -> float:
         """``epsilon`` per period begun."""
-        return self.epsilon * ceil(shift / self.scale - 1e-12)
+        return self.epsilon * max(1, ceil(shift / self.scale - 1e-12))
