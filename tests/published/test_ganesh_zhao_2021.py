@@ -275,6 +275,7 @@ def test_lemma_25_by_its_short_proof():
         (1000, 1.0, 1e-20, 4, "k / 36"),
         (1000, 1.0, 0.0, 4, "unbounded"),
         (1000, 5000.0, 1e-6, 4, "Lemma 14"),
+        (3000, 1.0, 1e-34, 8, "tail"),
     ],
 )
 def test_the_range_of_theorem_17(queries, epsilon, delta, shape, said):

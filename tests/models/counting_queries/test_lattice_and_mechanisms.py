@@ -199,6 +199,12 @@ def test_edges_of_mechanisms():
     assert PrivateMechanism.counts(0, 2, epsilon=1.0).solve().objective == pytest.approx(0)
     free = PrivateMechanism(loss=np.eye(2)[::-1], edges=np.zeros((0, 2)), epsilon=0.0)
     assert free.solve().objective == pytest.approx(0)
+    for field, value in (("delta", 1.0), ("delta", -0.1), ("epsilon", math.inf), ("epsilon", -1.0)):
+        with pytest.raises(DeclarationError, match=f"{field} is"):
+            PrivateMechanism.counts(1, 1, **{"epsilon": 1.0, field: value})
+    for most, queries in ((-1, 1), (math.nan, 1), ("a", 1), (1, 0), (1, 1.5)):
+        with pytest.raises(DeclarationError, match="most is"):
+            PrivateMechanism.counts(most, queries, epsilon=1.0)
     with pytest.raises(DeclarationError, match="edges"):
         PrivateMechanism(loss=np.eye(2), edges=[[0, 2]], epsilon=1.0)
     with pytest.raises(DeclarationError, match="loss"):
