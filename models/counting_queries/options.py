@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import isfinite
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -18,4 +17,5 @@ def is_whole(value: Any) -> bool:
 
 def is_number(value: Any) -> bool:
     """Whether a value is a finite real number, and no truth value."""
-    return isinstance(value, Real) and not isinstance(value, bool) and isfinite(value)
+    real = isinstance(value, int | float | np.integer | np.floating)
+    return real and not isinstance(value, bool) and isfinite(value)
