@@ -3,7 +3,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare
+from scipy.stats import beta, chisquare
 
 import forcopt as fo
 from forcopt.clock import Deadline
@@ -174,11 +174,29 @@ def test_whole_samples_have_their_law(few):
     assert 0 < law.total_variation < 1e-12
 
 
-def test_an_audit_finds_delta_within_its_interval():
-    p = CountingQueries(queries=2, epsilon=1.0, delta=0.05, whole=True)
+def test_the_audited_delta_of_secure_draws_has_the_exact_one_in_its_interval():
+    """The best event, {loss > epsilon}, counted under both neighbours; fails by chance once in 10^6 runs."""
+    p, count, level = CountingQueries(queries=2, epsilon=1.0, delta=0.05, whole=True), 200_000, 5e-7
     law = p.solve().decision
-    found = audit(p.mechanism(law), ([0, 0], [1, 1]), 1.0, 6000, delta=0.05, level=1 - 1e-6)
-    assert found.passed and 0 <= found.lower_delta <= 0.05
+    ends = []
+    for counts in (np.zeros(2), np.ones(2)):
+        x = law.sample((count, 2)) + counts
+        hits = int(((law.log_density(x) - law.log_density(x - 1)).sum(axis=1) > 1.0).sum())
+        ends.append(beta.ppf([level / 2, 1 - level / 2], [hits, hits + 1], [count - hits + 1, count - hits]))
+    low, high = ends[0][0] - math.e * ends[1][1], ends[0][1] - math.e * ends[1][0]
+    exact = math.exp(p.log_delta(law))
+    assert low <= exact <= high and high - low < 0.03
+    assert exact == pytest.approx(0.05, rel=0.05)
+
+
+def test_an_audit_refutes_noise_of_half_the_size():
+    p = CountingQueries(queries=2, epsilon=1.0, delta=0.05, whole=True)
+    law = p.solve("gaussian").decision
+    assert audit(p.mechanism(law), ([0, 0], [1, 1]), 1.0, 6000, delta=0.05, level=1 - 1e-6).passed
+    halved = audit(
+        p.mechanism(law.replace(scale=law.scale / 2)), ([0, 0], [1, 1]), 1.0, 6000, delta=0.05, level=1 - 1e-6
+    )
+    assert not halved.passed and halved.lower_delta > 0.05
 
 
 def test_releases(few):
