@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, refuse_entry
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
 from forcopt.privacy.amplification.design import Design, Population
@@ -21,6 +21,15 @@ from forcopt.privacy.randomness import Randomness, Release, Secure, opendp
 from forcopt.privacy.relations import Neighbours
 
 __all__ = ["AdditiveMechanism", "Both", "Channel", "Mechanism", "PostProcessed", "Sampled"]
+
+EXACT = 2.0**53
+"""Whole numbers up to this are exact floats."""
+
+ABLE: dict[str, tuple[type[Noise], ...]] = {
+    "l1": (Laplace, DiscreteLaplace, Gaussian, DiscreteGaussian),
+    "l2": (Gaussian, DiscreteGaussian),
+}
+"""The noises whose worst change of several numbers is known in a norm."""
 
 
 class Channel(Declared):
@@ -174,14 +183,15 @@ class AdditiveMechanism(Mechanism):
         Gaussian and its kin. Under ``"linf"`` each of `dimension` numbers may change by
         `sensitivity`, and any even log-concave noise will do.
     dimension : int
-        The number of numbers, for ``"linf"``.
+        The number of numbers. Laplace and Gaussian noise and their whole kin under ``"l1"``, and the Gaussian
+        under ``"l2"``, have one profile for any number of them, and need none.
 
     Notes
     -----
     The worst change within the norm is known: all in one number under ``"l1"``; any direction under ``"l2"``
     for the Gaussian; all numbers at once under ``"linf"``, since the loss of an even log-concave law grows
     with each shift, the others being given. The discrete Gaussian under ``"l2"`` is known by its rho only,
-    unless one number is released.
+    unless one number is released. A table that is not log-concave is for one number that changes by 1.
 
     Examples
     --------
@@ -200,11 +210,7 @@ class AdditiveMechanism(Mechanism):
 
     @model_validator(mode="after")
     def _norm_fits(self) -> AdditiveMechanism:
-        able: dict[str, tuple[type[Noise], ...]] = {
-            "l1": (Laplace, DiscreteLaplace, Gaussian, DiscreteGaussian),
-            "l2": (Gaussian, DiscreteGaussian),
-        }
-        if self.dimension > 1 and self.norm in able and not isinstance(self.noise, able[self.norm]):
+        if self.dimension > 1 and self.norm != "linf" and not isinstance(self.noise, ABLE[self.norm]):
             raise DeclarationError(
                 f"AdditiveMechanism: norm is {self.norm!r}, whose worst change of {self.dimension} numbers "
                 f'is not known for {type(self.noise).__name__}; use norm="linf"'
@@ -214,13 +220,17 @@ class AdditiveMechanism(Mechanism):
                 "AdditiveMechanism: Staircase is not log-concave, so its worst change of several numbers "
                 "is not known; release one number at a time with &"
             )
+        if self.dimension > 1 or self.sensitivity > 1:
+            self._check_log_concave()
+        return self
+
+    def _check_log_concave(self) -> None:
         broken = getattr(self.noise, "not_log_concave", None)
-        if self.dimension > 1 and broken is not None:
+        if broken is not None:
             raise DeclarationError(
                 f"AdditiveMechanism: the table of the noise is not log-concave at {broken}, so its worst "
-                "change of several numbers is not known"
+                "change is known for one number that changes by 1 only"
             )
-        return self
 
     def profile(self, distance: int = 1) -> Profile:
         """See `Mechanism`."""
@@ -235,18 +245,31 @@ class AdditiveMechanism(Mechanism):
 
     def _one(self, shift: float) -> Profile:
         """The profile of one number; if the noise is not even, both directions of the shift count."""
+        if shift > 1:
+            self._check_log_concave()
         profile = self.noise.profile(shift)
         if len(profile.directions) == 1 or not isinstance(loss := profile.single()[0], AtomLoss):
             return profile
         both = symmetric_loss(loss)
         return Profile.of(both, tight=both is loss)
 
+    @property
+    def _any_number(self) -> bool:
+        """Whether the profile does not depend on how many numbers are released."""
+        if self.norm == "l2":
+            return isinstance(self.noise, Gaussian)
+        return self.norm == "l1" and isinstance(self.noise, ABLE["l1"])
+
     def send(self, values: Any, rng: Randomness) -> Array:
         """See `Channel`."""
         exact = as_numbers(values, "values")
-        if self.dimension > 1 and exact.size != self.dimension:
+        if exact.size != self.dimension and not (self.dimension == 1 and self._any_number):
             raise DeclarationError(f"values has {exact.size} numbers; dimension is {self.dimension}")
         if self.noise.whole:
+            if (large := np.abs(exact) > EXACT).any():
+                first = int(np.argmax(large))
+                rule = "at most 2^53 in absolute value, as larger whole numbers are not exact floats"
+                refuse_entry(exact.shape, first, exact.flat[first], "values", rule)
             if (exact != np.round(exact)).any():
                 raise DeclarationError("values must be whole, since the noise is; round them first")
             return np.asarray(exact.astype(np.int64) + self.noise.sample(exact.shape, rng).astype(np.int64))

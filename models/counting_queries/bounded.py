@@ -11,6 +11,7 @@ from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.models.counting_queries.calibration import gaussian_shift, least_size
 from forcopt.models.counting_queries.classical import needs_delta
+from forcopt.models.counting_queries.options import is_number
 from forcopt.models.counting_queries.problem import CountingQueries
 from forcopt.privacy.noises import BoundedNoise, Noise
 from forcopt.problem import Outcome
@@ -28,8 +29,8 @@ def bounded(
     Every error then is at most the radius, and the mean of the largest is near it for many queries.
     """
     needs_delta(problem, "bounded")
-    if power is not None and not power > 0:
-        raise DeclarationError(f"power is {power!r}; it must be positive")
+    if power is not None and not (is_number(power) and power > 0):
+        raise DeclarationError(f"power is {power!r}; it must be positive and finite")
     deadline = Deadline(time_limit)
     k = problem.queries if problem.error == "max" else 1
     mu = gaussian_shift(problem.epsilon, problem.delta)

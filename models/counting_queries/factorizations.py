@@ -6,6 +6,7 @@ import numpy as np
 
 from forcopt.errors import DeclarationError
 from forcopt.models.counting_queries.linear_queries import Factorization, LinearQueries
+from forcopt.models.counting_queries.options import is_whole
 from forcopt.problem import Outcome
 
 __all__ = ["hierarchical", "identity", "square_root", "workload"]
@@ -30,7 +31,7 @@ def hierarchical(problem: LinearQueries, *, branching: int = 2, time_limit: floa
 
     Every count is in one node of each level, so that the noise is larger by the root of their number.
     """
-    if branching != int(branching) or branching < 2:
+    if not is_whole(branching) or branching < 2:
         raise DeclarationError(f"branching is {branching!r}; it must be a whole number, at least 2")
     n = problem.workload.shape[1]
     x, width, parts = np.arange(n), 1, []
@@ -39,7 +40,7 @@ def hierarchical(problem: LinearQueries, *, branching: int = 2, time_limit: floa
         parts.append(np.eye(int(blocks[-1]) + 1)[:, blocks])
         if blocks[-1] == 0:
             break
-        width *= int(branching)
+        width *= branching
     tree = np.concatenate(parts)
     gram = tree.T @ tree
     return Outcome(Factorization(problem.workload @ np.linalg.solve(gram, tree.T), tree))

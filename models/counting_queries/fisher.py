@@ -10,8 +10,10 @@ from scipy.linalg import eigh_tridiagonal
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
+from forcopt.errors import DeclarationError
 from forcopt.models.counting_queries.calibration import gaussian_shift, least_size
 from forcopt.models.counting_queries.classical import needs_delta
+from forcopt.models.counting_queries.options import is_whole
 from forcopt.models.counting_queries.problem import CountingQueries
 from forcopt.privacy.noises import TabulatedNoise
 from forcopt.problem import Outcome
@@ -21,6 +23,9 @@ __all__ = ["FisherShape", "fisher", "fisher_shape"]
 
 TABLE = 200_000
 """The most entries of a table."""
+
+LEAST_POINTS = 100
+"""A coarser grid does not resolve the law."""
 
 
 class FisherShape:
@@ -153,6 +158,8 @@ def fisher(problem: CountingQueries, *, points: int = 4000, time_limit: float | 
     the law itself. Counts are whole, so that a table of whole noise answers whole=False and whole=True alike.
     """
     needs_delta(problem, "this")
+    if not is_whole(points) or points < LEAST_POINTS:
+        raise DeclarationError(f"points is {points!r}; it must be a whole number, at least {LEAST_POINTS}")
     deadline = Deadline(time_limit)
     shape, steps = fisher_shape(problem.queries if problem.error == "max" else 1, points, deadline=deadline)
     start = sqrt(problem.queries * shape.information) / gaussian_shift(problem.epsilon, problem.delta)

@@ -9,7 +9,9 @@ from scipy.linalg import eigh, svd
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
+from forcopt.errors import DeclarationError
 from forcopt.models.counting_queries.linear_queries import Factorization, LinearQueries
+from forcopt.models.counting_queries.options import is_number, is_whole
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -44,6 +46,10 @@ def fixed_point(
 
     Stops at the relative `gap` between the two bounds, and is then optimal up to it.
     """
+    if not (is_number(gap) and gap >= 0):
+        raise DeclarationError(f"gap is {gap!r}; it must be a number of at least 0")
+    if not is_whole(most) or most < 1:
+        raise DeclarationError(f"most is {most!r}; it must be a whole number, at least 1")
     deadline = Deadline(time_limit)
     trace = Trace(deadline, on_improvement)
     w = problem.workload @ problem.changes if problem.neighbours == "substitute" else problem.workload

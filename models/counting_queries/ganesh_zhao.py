@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import log, sqrt
+from math import inf, log, sqrt
 
 from scipy.special import gammainc, gammaincc
 
@@ -39,7 +39,7 @@ def out_of_range(queries: int, epsilon: float, delta: float, shape: float) -> st
     2 of its mean, which is below ``2 e^(-.001 k / p)``.
     """
     k, p = queries, shape
-    if not (p >= 4 and p == int(p) and int(p) % 2 == 0):
+    if not (p >= 4 and p % 2 == 0):
         return f"the shape p = {p:g} must be even and at least 4"
     if p > log(k):
         return f"the shape p = {p:g} must be at most log k = {log(k):.4g}"
@@ -70,7 +70,10 @@ def even_shape(problem: CountingQueries) -> int:
 
 
 def _guarantee(problem: CountingQueries) -> float:
-    return theorem17_error(problem.queries, problem.epsilon, problem.delta, even_shape(problem))
+    """The proved error; infinite where the theorem does not apply."""
+    budget = problem.queries, problem.epsilon, problem.delta
+    shape = even_shape(problem)
+    return inf if out_of_range(*budget, shape) else theorem17_error(*budget, shape)
 
 
 @CountingQueries.algorithm(

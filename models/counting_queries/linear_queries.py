@@ -16,6 +16,7 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.counting_queries.calibration import gaussian_shift
+from forcopt.models.counting_queries.options import is_whole
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
 
 __all__ = ["Factorization", "LinearQueries"]
@@ -126,10 +127,12 @@ class LinearQueries(Problem):
         """
         columns = {name: frame[name] for name in (frame if isinstance(frame, Mapping) else frame.columns)}
         sizes = [len(np.unique(np.asarray(c))) for c in columns.values()]
-        if not 1 <= order <= len(sizes):
+        if not is_whole(order) or not 1 <= order <= len(sizes):
             raise DeclarationError(
-                f"order is {order}; it must be from 1 to {len(sizes)}, the number of attributes"
+                f"order is {order!r}; it must be a whole number from 1 to {len(sizes)}, the attributes"
             )
+        if 0 in sizes:
+            raise DeclarationError("frame has no rows, so its attributes have no categories")
         if np.prod(sizes) > 5000:
             raise DeclarationError(
                 f"the product of the categories is {np.prod(sizes)}; at most 5,000 cells fit"
@@ -205,6 +208,6 @@ class LinearQueries(Problem):
 
 
 def _positive(counts: int) -> int:
-    if isinstance(counts, bool) or counts != int(counts) or counts < 1:
+    if not is_whole(counts) or counts < 1:
         raise DeclarationError(f"counts is {counts!r}; it must be a whole number, at least 1")
     return int(counts)

@@ -15,6 +15,7 @@ from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.language.model import Model
 from forcopt.loops.solution import ModelSolution
+from forcopt.models.counting_queries.options import is_whole
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Handles, Outcome, Problem
 
 __all__ = ["PrivateMechanism"]
@@ -109,9 +110,9 @@ class PrivateMechanism(Problem):
         epsilon, delta : float
             See the class.
         """
-        if most != int(most) or most < 0 or queries != int(queries) or queries < 1:
+        if not (is_whole(most) and most >= 0 and is_whole(queries) and queries >= 1):
             raise DeclarationError(
-                f"most is {most}, queries {queries}; they must be whole, from 0 and from 1 up"
+                f"most is {most!r}, queries {queries!r}; they must be whole, from 0 and from 1 up"
             )
         points = np.array(list(product(range(int(most) + 1), repeat=int(queries))))
         distance = np.abs(points[:, None] - points[None]).max(axis=2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, inf, log
+from math import exp, log
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -75,13 +75,14 @@ class CountingQueries(Problem):
     def log_delta(self, law: Noise | KNorm) -> float:
         """The logarithm of the delta that goes with `epsilon`, also where delta itself underflows.
 
-        The deviation of the table of a secure draw of whole noise is counted.
+        The deviation of the table of a secure draw of whole noise is counted, also for a law whose own delta
+        is 0.
         """
         self._check(law)
         if isinstance(law, KNorm):
             return law.profile(1.0).log_delta(self.epsilon)
         value = (law.profile(1.0) ** self.queries).log_delta(self.epsilon)
-        if law.whole and value > -inf:
+        if law.whole:
             table = log(law.total_variation * self.queries) + float(np.logaddexp(0.0, self.epsilon))
             value = min(0.0, float(np.logaddexp(value, table)))
         return value
@@ -105,7 +106,8 @@ class CountingQueries(Problem):
         -------
         Evaluation
             The error; the violation ``"privacy"``: delta over the allowed one, relatively (for delta 0, the
-            largest loss over epsilon); metrics ``"log delta"``, ``"max"`` and ``"mean"``.
+            largest loss of the law over epsilon, without the deviation of its table); metrics
+            ``"log delta"``, ``"max"`` and ``"mean"``.
 
         Raises
         ------

@@ -12,6 +12,7 @@ from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
 from forcopt.models.counting_queries.calibration import gaussian_shift, least_size
 from forcopt.models.counting_queries.classical import laplace
+from forcopt.models.counting_queries.options import is_number
 from forcopt.models.counting_queries.problem import CountingQueries
 from forcopt.privacy.noises import GeneralizedGaussian, Noise
 from forcopt.problem import Outcome
@@ -51,9 +52,9 @@ def shape_search(
     noise for more than three queries has the shape that is best for real noise, and a scale of its own. With
     delta 0 only shape 1 has a bounded loss.
     """
-    low, high = shapes
-    if not 1 <= low < high:
+    if len(shapes) != 2 or not all(map(is_number, shapes)) or not 1 <= shapes[0] < shapes[1]:
         raise DeclarationError(f"shapes is {shapes}; it must be two numbers from 1 up, the smaller first")
+    low, high = shapes
     if problem.delta == 0:
         found = laplace(problem, time_limit=time_limit)
         found.message = "delta is 0: of these shapes only p = 1 has a bounded loss"

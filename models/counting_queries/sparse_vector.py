@@ -12,6 +12,7 @@ from forcopt.arrays import Array
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
 from forcopt.models.counting_queries.ganesh_zhao import even_shape, out_of_range, theorem17_scale
+from forcopt.models.counting_queries.options import is_number
 from forcopt.models.counting_queries.problem import CountingQueries
 from forcopt.privacy.noises import GeneralizedGaussian
 from forcopt.problem import Outcome
@@ -145,8 +146,8 @@ def sparse_vector(
     k, epsilon, delta = problem.queries, problem.epsilon, problem.delta
     if k < 16:
         raise DeclarationError(f"sparse-vector: k = {k} must be at least 16, so that log log k > 1")
-    if not t > 0 or not multiplier > 0:
-        raise DeclarationError(f"t is {t!r} and multiplier {multiplier!r}; both must be positive")
+    if not (is_number(t) and t > 0 and is_number(multiplier) and multiplier > 0):
+        raise DeclarationError(f"t is {t!r} and multiplier {multiplier!r}; both must be positive and finite")
     p = even_shape(problem) if shape is None else shape
     broken = out_of_range(k, epsilon / 2, delta / 3, p)
     if broken:

@@ -87,7 +87,7 @@ def test_real_noise_is_not_drawn_securely_in_floating_point():
     with pytest.raises(DeclarationError, match=r"on_integers\(\)"):
         mechanism.release([1.0])
     whole = AdditiveMechanism(GeneralizedGaussian(shape=4, scale=20.0).on_integers())
-    release = whole.release([10, 20])
+    release = whole.release([10])
     assert release.values.dtype == np.int64 and not release.simulated and release.total_variation > 0
     with pytest.raises(DeclarationError, match="must be whole"):
         whole.release([0.5])
@@ -467,3 +467,63 @@ def test_laplace_noise_is_calibrated_to_its_own_loss(family, budget):
     assert budget.spent(worst) > budget.total * (1 + 1e-12)
     if epsilon < 1e-3:
         assert budget.spent(worst) == pytest.approx(budget.total, rel=1e-3)
+
+
+def test_a_change_of_up_to_two_may_be_worse_by_one():
+    # this table moved by 2 overlaps itself, but moved by 1 it does not
+    table = TabulatedNoise([0.25, 0.0, 0.5, 0.0, 0.25])
+    assert table.profile(1).delta(2.0) == 1.0 and table.profile(2).delta(2.0) == 0.25
+    with pytest.raises(DeclarationError, match="not log-concave at -1"):
+        AdditiveMechanism(table, sensitivity=2.0)
+    with pytest.raises(DeclarationError, match="not log-concave at -1"):
+        AdditiveMechanism(table).profile(2)
+    assert AdditiveMechanism(table).profile().delta(2.0) == 1.0
+    steep = TabulatedNoise([0.25, 0.5, 0.25])
+    assert AdditiveMechanism(steep, sensitivity=2.0).profile().delta(0.0) == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize(
+    "p, place",
+    [
+        ([0.1, 0.3, 0.0, 0.0, 0.2, 0.0, 0.0, 0.3, 0.1], -2),
+        ([0.25, 0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 0.25], -3),
+        ([0.0, 0.4, 0.2, 0.4, 0.0], 0),
+        ([0.0, 0.3, 0.4, 0.3, 0.0], None),
+    ],
+)
+def test_a_gap_of_any_width_is_not_log_concave(p, place):
+    assert TabulatedNoise(p).not_log_concave == place
+
+
+def test_log_concavity_of_masses_whose_squares_underflow():
+    half = np.exp(-np.arange(0.0, 700.0))
+    assert TabulatedNoise(np.concatenate([half[:0:-1], half]) / (2 * half.sum() - 1)).not_log_concave is None
+    half[400] = half[401] / 2
+    bent = np.concatenate([half[:0:-1], half])
+    assert TabulatedNoise(bent / bent.sum()).not_log_concave == -400
+
+
+@pytest.mark.parametrize("value", [1e300, 2.0**53 + 2, -1e16])
+def test_whole_numbers_beyond_the_exact_floats_are_refused(value):
+    mechanism = AdditiveMechanism(DiscreteLaplace(scale=1.0))
+    for rng in (None, Simulated(1)):
+        with pytest.raises(DeclarationError, match=r"values\[1\] is .* at most 2\^53"):
+            mechanism.release([1.0, value], rng)
+    assert abs(int(np.asarray(mechanism.release(2.0**53 - 100))) - 2**53) < 300
+
+
+@pytest.mark.parametrize(
+    "noise, norm",
+    [
+        (Laplace(scale=1.0), "linf"),
+        (GeneralizedGaussian(shape=4, scale=1.0), "l1"),
+        (DiscreteGaussian(scale=2.0), "l2"),
+    ],
+)
+def test_a_profile_of_one_number_does_not_cover_several(noise, norm):
+    mechanism = AdditiveMechanism(noise, norm=norm)
+    with pytest.raises(DeclarationError, match="values has 3 numbers; dimension is 1"):
+        mechanism.release([1.0, 2.0, 3.0], Simulated(1))
+    assert np.shape(mechanism.release([1.0], Simulated(1))) == (1,)
+    several = AdditiveMechanism(Gaussian(scale=2.0), norm="l2").release([1.0, 2.0], Simulated(1))
+    assert np.shape(several) == (2,)

@@ -135,9 +135,14 @@ def test_worst_change_of_two():
     ):
         assert delta(change, 4, 2.0, 0.5) == pytest.approx(value, abs=1e-4)
     assert GeneralizedGaussian(shape=4, scale=2.0).profile(1).delta(0.5) == pytest.approx(0.185929, abs=1e-6)
-    for shape, s, epsilon, value in ((4, 2, 0.5, 0.334599), (2, 2, 0.5, 0.23842), (6, 3, 0.3, 0.249723)):
-        profile = GeneralizedGaussian(shape=shape, scale=s).profile(1) ** 2
-        assert profile.delta(epsilon) == pytest.approx(value, abs=2e-5)
+    for shape, s, epsilon, both, one in (
+        (4, 2, 0.5, 0.334599, 0.185929),
+        (2, 2, 0.5, 0.23842, 0.12373),
+        (6, 3, 0.3, 0.249723, 0.13592),
+    ):
+        profile = GeneralizedGaussian(shape=shape, scale=s).profile(1)
+        assert profile.delta(epsilon) == pytest.approx(one, abs=6e-6)
+        assert (profile**2).delta(epsilon) == pytest.approx(both, abs=6e-6)
 
 
 def cone(p, k, r):
@@ -238,6 +243,9 @@ def test_constants_of_the_paper():
     s = CountingQueries(queries=1000, epsilon=1.0, delta=1e-6).solve("ganesh-zhao", shape=4)
     assert s.objective == pytest.approx(64389.94, abs=1e-2)
     assert s.decision.scale == pytest.approx(43489.6, abs=0.05)
+    exact = GeneralizedGaussian(shape=4, scale=scale(s.problem, 4))
+    assert exact.scale == pytest.approx(270.5318, abs=5e-5)
+    assert exact.expected_max(1000) == pytest.approx(400.545, abs=5e-4)
 
 
 def test_digamma_and_gamma_checks():
@@ -275,6 +283,7 @@ def test_lemma_25_by_its_short_proof():
         (1000, 1.0, 1e-20, 4, "k / 36"),
         (1000, 1.0, 0.0, 4, "unbounded"),
         (1000, 5000.0, 1e-6, 4, "Lemma 14"),
+        (3000, 1.0, 1e-34, 8, "tail"),
     ],
 )
 def test_the_range_of_theorem_17(queries, epsilon, delta, shape, said):

@@ -73,9 +73,11 @@ class TabulatedNoise(Noise):
         """The first value at which the table is not log-concave, or None."""
         p = self.probabilities
         support = np.flatnonzero(p)
-        inner = p[support[0] : support[-1] + 1]
-        bad = np.flatnonzero(inner[1:-1] ** 2 < inner[:-2] * inner[2:] * (1 - 1e-12))
-        return int(self.values[support[0] + bad[0] + 1]) if len(bad) else None
+        if len(gaps := np.flatnonzero(np.diff(support) > 1)):
+            return int(self.values[support[gaps[0]] + 1])
+        slopes = np.diff(np.log(p[support]))
+        bad = np.flatnonzero(np.diff(slopes) > 1e-12)
+        return int(self.values[support[bad[0] + 1]]) if len(bad) else None
 
     def log_density(self, x: Any) -> Array:
         """See `Noise`."""

@@ -1,12 +1,16 @@
 """Noise laws and factorizations inside other problems, each on two backends."""
 
+from itertools import product
+
+import networkx as nx
 import numpy as np
 import pytest
 
-from forcopt.data import Hierarchy
+from forcopt.data import Hierarchy, grid
 from forcopt.models import (
     ConsistentRelease,
     CountingQueries,
+    Districting,
     LevelBudget,
     LinearQueries,
     StratifiedAllocation,
@@ -72,3 +76,31 @@ def test_allocation_over_private_stratum_sizes(released, backend):
     # the allocation is judged on the true sizes: no better than the best for them
     true = StratifiedAllocation(sizes=COUNTS[1:], deviations=deviations, sample_size=12)
     assert true.evaluate(s.decision).objective >= true.solve("enumeration").objective - 1e-12
+
+
+@pytest.mark.parametrize("backend", ["highs", "scip"])
+def test_districts_on_private_counts_keep_a_margin_for_the_noise(backend):
+    rng = np.random.default_rng(2)
+    people = rng.integers(800, 1200, 9)
+    counts = CountingQueries(queries=9, epsilon=1.0, delta=1e-3, whole=True)
+    law = counts.solve("gaussian").decision
+    noisy = np.asarray(counts.release(law, people, Simulated(4)))
+    true = Districting(graph=grid(3, 3, population=people.tolist()), districts=2, tolerance=0.15)
+    low, high = true.population_bounds
+    margin = int(np.ceil(3 * np.sqrt(8 * law.variance)))  # a district has at most 8 blocks
+    seen = Districting(
+        graph=grid(3, 3, population=noisy.tolist()), districts=2, bounds=(low + margin, high - margin)
+    )
+    s = seen.solve("flow", backend=backend)
+    best = np.inf
+    for half in product((0, 1), repeat=8):
+        sides = np.array([[1, *half], [0, *(1 - h for h in half)]])
+        members = [[v for v, h in zip(true.nodes, side, strict=True) if h] for side in sides]
+        totals = sides @ noisy
+        if (totals < low + margin).any() or (totals > high - margin).any():
+            continue
+        if all(part and nx.is_connected(true.graph.subgraph(part)) for part in members):
+            place = dict(zip(true.nodes, sides[0], strict=True))
+            best = min(best, sum(place[u] != place[v] for u, v in true.graph.edges))
+    assert s.status == "optimal" and s.objective == pytest.approx(best)
+    assert true.evaluate(s.decision.assignment).feasible  # also by the counts that were not released

@@ -3,7 +3,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare
+from scipy.stats import beta, chisquare
 
 import forcopt as fo
 from forcopt.clock import Deadline
@@ -174,11 +174,29 @@ def test_whole_samples_have_their_law(few):
     assert 0 < law.total_variation < 1e-12
 
 
-def test_an_audit_finds_delta_within_its_interval():
-    p = CountingQueries(queries=2, epsilon=1.0, delta=0.05, whole=True)
+def test_the_audited_delta_of_secure_draws_has_the_exact_one_in_its_interval():
+    """The best event, {loss > epsilon}, counted under both neighbours; fails by chance once in 10^6 runs."""
+    p, count, level = CountingQueries(queries=2, epsilon=1.0, delta=0.05, whole=True), 200_000, 5e-7
     law = p.solve().decision
-    found = audit(p.mechanism(law), ([0, 0], [1, 1]), 1.0, 6000, delta=0.05, level=1 - 1e-6)
-    assert found.passed and 0 <= found.lower_delta <= 0.05
+    ends = []
+    for counts in (np.zeros(2), np.ones(2)):
+        x = law.sample((count, 2)) + counts
+        hits = int(((law.log_density(x) - law.log_density(x - 1)).sum(axis=1) > 1.0).sum())
+        ends.append(beta.ppf([level / 2, 1 - level / 2], [hits, hits + 1], [count - hits + 1, count - hits]))
+    low, high = ends[0][0] - math.e * ends[1][1], ends[0][1] - math.e * ends[1][0]
+    exact = math.exp(p.log_delta(law))
+    assert low <= exact <= high and high - low < 0.03
+    assert exact == pytest.approx(0.05, rel=0.05)
+
+
+def test_an_audit_refutes_noise_of_half_the_size():
+    p = CountingQueries(queries=2, epsilon=1.0, delta=0.05, whole=True)
+    law = p.solve("gaussian").decision
+    assert audit(p.mechanism(law), ([0, 0], [1, 1]), 1.0, 6000, delta=0.05, level=1 - 1e-6).passed
+    halved = audit(
+        p.mechanism(law.replace(scale=law.scale / 2)), ([0, 0], [1, 1]), 1.0, 6000, delta=0.05, level=1 - 1e-6
+    )
+    assert not halved.passed and halved.lower_delta > 0.05
 
 
 def test_releases(few):
@@ -244,6 +262,7 @@ def test_bad_laws():
     p = CountingQueries(queries=2, epsilon=1.0, delta=0.1)
     for law, message in (
         (TabulatedNoise([0.3, 0.05, 0.3, 0.05, 0.3]), "log-concave at"),
+        (TabulatedNoise([0.1, 0.1, 0, 0, 0.6, 0, 0, 0.1, 0.1]), "log-concave at -2"),
         (TabulatedNoise([0.2, 0.5, 0.3]), "even"),
         (Staircase(scale=1.0, epsilon=1.0, gamma=0.3), "log-concave"),
         ("laplace", "noise"),
@@ -252,7 +271,11 @@ def test_bad_laws():
             p.evaluate(law)
     with pytest.raises(DeclarationError, match="whole"):
         p.replace(whole=True).evaluate(Gaussian(scale=1.0))
-    for bad in ({"shape": 0.5, "scale": 1.0}, {"shape": 2.0, "scale": 0.0}):
+    for bad in (
+        {"shape": 0.5, "scale": 1.0},
+        {"shape": 2.0, "scale": 0.0},
+        {"shape": math.inf, "scale": 1.0},
+    ):
         with pytest.raises(ValueError):
             GeneralizedGaussian(**bad)
     pure = p.replace(delta=0.0)
@@ -286,3 +309,60 @@ def test_no_size_and_no_time():
     assert s.status is fo.Status.LIMIT and s.decision is None
     with pytest.raises(TimeoutError):
         least_size(p, lambda x: Gaussian(scale=x), 1.0, Deadline(0.0))
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "message"),
+    [
+        ("shape-search", {"shapes": (2,)}, "shapes is"),
+        ("shape-search", {"shapes": (2.0, math.inf)}, "shapes is"),
+        ("shape-search", {"shapes": ("a", 3)}, "shapes is"),
+        ("bounded", {"power": math.inf}, "power is inf"),
+        ("bounded", {"power": "a"}, "power is 'a'"),
+        ("fisher", {"points": 1}, "points is 1"),
+        ("fisher", {"points": 4000.0}, "points is 4000.0"),
+        ("ganesh-zhao", {"shape": math.inf}, "must be even"),
+        ("ganesh-zhao", {"shape": 5}, "must be even"),
+        ("sparse-vector", {"t": math.nan}, "t is nan"),
+        ("sparse-vector", {"multiplier": math.inf}, "multiplier inf"),
+    ],
+)
+def test_bad_options(method, options, message):
+    with pytest.raises(DeclarationError, match=message):
+        CountingQueries(queries=1000, epsilon=1.0, delta=1e-6).solve(method, **options)
+
+
+def test_no_guarantee_outside_of_the_theorem():
+    for queries, delta in ((1, 0.01), (1000, 0.0), (1000, 0.1)):
+        p = CountingQueries(queries=queries, epsilon=1.0, delta=delta)
+        assert p.methods["ganesh-zhao"].guarantee(p) == math.inf
+
+
+def test_the_table_of_a_pure_law_is_charged():
+    p = CountingQueries(queries=3, epsilon=1.0, whole=True)
+    law = p.solve("laplace").decision
+    charge = law.total_variation * 3 * (1 + math.e)
+    assert 0 < charge < 1e-12 and p.log_delta(law) == pytest.approx(math.log(charge))
+    assert p.evaluate(law).feasible  # delta 0 is that of the law; a release states the deviation of its table
+    assert p.release(law, [1, 2, 3]).total_variation == pytest.approx(3 * law.total_variation)
+    assert not p.replace(delta=charge / 2).evaluate(law).feasible
+
+
+@pytest.mark.parametrize(("queries", "t", "corrections"), [(10**6, 2.0, "0.575"), (10**6, 1.0, None)])
+def test_the_number_of_corrections(queries, t, corrections):
+    s = CountingQueries(queries=queries, epsilon=1.0, delta=1e-6).solve("sparse-vector", t=t)
+    why = f"c = {corrections} < 1" if corrections else "chance 0"
+    assert why in s.message and s.evaluation.feasible
+
+
+def test_corrections_stop_at_their_number():
+    technique = SparseVector(corrections=3, threshold=5000.0, epsilon=1.0, delta=0.01)
+    found = technique.estimate(np.full((20, 50), 1e6), np.random.default_rng(0))
+    assert ((found != 0).sum(axis=1) == 3).all() and (found[:, :3] != 0).all()
+
+
+@pytest.mark.parametrize("counts", [[math.nan, 1, 2], [1, math.inf, 2], [1, 2, 1e300], [1, 2, 2.5]])
+def test_bad_counts(few, counts):
+    p, law = few
+    with pytest.raises(DeclarationError, match="values"):
+        p.release(law, counts)

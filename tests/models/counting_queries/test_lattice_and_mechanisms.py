@@ -25,10 +25,16 @@ def test_every_backend_for_linear_programs_agrees(backend):
         assert s.status is fo.Status.OPTIMAL
         assert s.objective == pytest.approx(1.799242, abs=max(accuracy, 3e-5))
     for most, queries, ratio, delta, value in (
+        (1, 1, 3, 0, 0.25),
+        (1, 1, 3, 0.1, 0.225),
         (2, 1, 2, 0, 4 / 7),
         (2, 1, 2, 0.1, 17 / 35),
+        (2, 1, 3, 0, 3 / 7),
+        (3, 1, 2, 0, 28 / 39),
         (4, 1, 2, 0, 36 / 43),
+        (1, 2, 3, 0, 0.5),
         (1, 2, 3, 0.1, 0.45),
+        (1, 3, 3, 0, 0.7),
         (2, 2, 2, 0, 1.0),
     ):
         s = PrivateMechanism.counts(most, queries, epsilon=math.log(ratio), delta=delta).solve(
@@ -199,6 +205,12 @@ def test_edges_of_mechanisms():
     assert PrivateMechanism.counts(0, 2, epsilon=1.0).solve().objective == pytest.approx(0)
     free = PrivateMechanism(loss=np.eye(2)[::-1], edges=np.zeros((0, 2)), epsilon=0.0)
     assert free.solve().objective == pytest.approx(0)
+    for field, value in (("delta", 1.0), ("delta", -0.1), ("epsilon", math.inf), ("epsilon", -1.0)):
+        with pytest.raises(DeclarationError, match=f"{field} is"):
+            PrivateMechanism.counts(1, 1, **{"epsilon": 1.0, field: value})
+    for most, queries in ((-1, 1), (math.nan, 1), ("a", 1), (1, 0), (1, 1.5)):
+        with pytest.raises(DeclarationError, match="most is"):
+            PrivateMechanism.counts(most, queries, epsilon=1.0)
     with pytest.raises(DeclarationError, match="edges"):
         PrivateMechanism(loss=np.eye(2), edges=[[0, 2]], epsilon=1.0)
     with pytest.raises(DeclarationError, match="loss"):

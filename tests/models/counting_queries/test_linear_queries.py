@@ -106,9 +106,11 @@ def test_workloads():
     two = LinearQueries.marginals(frame, 1, 1.0, 1e-6)
     assert two.workload.shape == (5, 6) and (two.workload.sum(axis=0) == 2).all()
     assert LinearQueries.marginals(frame, 2, 1.0, 1e-6).workload.tolist() == np.eye(6).tolist()
-    for bad in (0, 3):
+    for bad in (0, 3, 1.5, True):
         with pytest.raises(DeclarationError, match="order"):
             LinearQueries.marginals(frame, bad, 1.0, 1e-6)
+    with pytest.raises(DeclarationError, match="no rows"):
+        LinearQueries.marginals({"sex": [], "age": [1]}, 1, 1.0, 1e-6)
 
 
 def test_errors_are_those_of_simulated_noise():
@@ -133,12 +135,18 @@ def test_bad_workloads():
             queries(w)
     with pytest.raises(DeclarationError, match="delta"):
         LinearQueries.prefix(3, 1.0, 0.0)
-    with pytest.raises(DeclarationError, match="counts"):
-        LinearQueries.prefix(0, 1.0, 1e-6)
+    for bad in (0, 2.5, "a", math.nan, math.inf):
+        with pytest.raises(DeclarationError, match="counts is"):
+            LinearQueries.prefix(bad, 1.0, 1e-6)
+    for option in ({"gap": -1.0}, {"gap": math.nan}, {"most": 0}):
+        with pytest.raises(DeclarationError, match=f"{next(iter(option))} is"):
+            LinearQueries.prefix(3, 1.0, 1e-6).solve(**option)
     with pytest.raises(DeclarationError, match="prefix"):
         queries(np.eye(3)).solve("square-root")
     with pytest.raises(DeclarationError, match="branching"):
         queries(np.eye(3)).solve("hierarchical", branching=1)
+    with pytest.raises(DeclarationError, match="branching is nan"):
+        queries(np.eye(3)).solve("hierarchical", branching=math.nan)
     with pytest.raises(DeclarationError, match="factors"):
         queries(np.eye(3)).evaluate(Factorization(np.eye(2), np.eye(3)))
     wrong = queries(np.eye(3)).evaluate(Factorization(np.eye(3), np.diag([1.0, 1.0, 0.9])))
