@@ -249,3 +249,32 @@ def test_a_comparison_of_releases_stores_no_metric_of_the_data(tmp_path):
     assert c.rows[0].metrics == {} and np.isnan(c.rows[0].objective)
     raw = (tmp_path / "runs.sqlite").read_bytes()
     assert all(blob not in raw for blob in secrets(problem)[0])
+
+
+@pytest.mark.parametrize("key", PRIVATE, ids="/".join)
+def test_files_displays_and_reports_hold_no_number_of_the_data(key, tmp_path, monkeypatch):
+    """Whatever the evaluation finds on the true groups is in no JSON, HTML or log.
+
+    A comparison with a seed is a study of simulations, which keeps the metrics; without one it is a release.
+    """
+    pytest.importorskip("opendp")
+    make, options = PRIVATE[key]
+    problem, found = make(), []
+    evaluate = type(problem).evaluate
+
+    def recorded(self, decision):
+        found.append(evaluate(self, decision))
+        return found[-1]
+
+    monkeypatch.setattr(type(problem), "evaluate", recorded)
+    s = problem.solve(key[1], **options)
+    s.decision.save(tmp_path / "decision.json")
+    c = fo.compare(problem, [key[1]], isolate=False, options={key[1]: options})
+    c.to_html(tmp_path / "report.html")
+    files = [(tmp_path / name).read_text() for name in ("decision.json", "report.html")]
+    shown = "\n".join([*files, s._repr_html_(), c._repr_html_(), repr(c), repr(s), s.log, s.message])
+    numbers = [x for e in found for x in (e.objective, *e.metrics.values(), *e.violations.values())]
+    texts = {f"{x:.{digits}g}" for x in numbers for digits in (6, 8)}
+    long = {t for t in texts if len(t.replace("0.", "").lstrip("0")) >= 6}  # shorter ones may coincide
+    assert len(found) == 2 and len(long) > 10
+    assert not {t for t in long if re.search(rf"(?<![\w.]){re.escape(t)}(?![\w])", shown)}
