@@ -14,6 +14,7 @@ from forcopt.fairness import (
     DemographicParity,
     EqualizedOdds,
     EqualizedOddsRatio,
+    EqualOpportunity,
     PredictiveValues,
 )
 from forcopt.models import FairClassification, FairPostprocessing, ScorePostprocessing
@@ -161,6 +162,62 @@ def test_private_thresholds_are_a_function_of_the_release(notion, monkeypatch):
     assert found[0][0] == ("failed" if notion == BoundedGroupLoss(0.1) else "approximate")
 
 
+@pytest.mark.parametrize(
+    "notion", [EqualOpportunity(0.1), BoundedGroupLoss(0.9), EqualizedOddsRatio(0.5)], ids=repr
+)
+def test_an_empty_cell_shows_in_the_release_alone(notion, monkeypatch):
+    """Neighbouring tables, one without records of a cell, and the same noisy counts: the same solution."""
+    labels, score = np.tile([0, 1], 20), np.arange(40.0)
+    groups = np.where(labels == 1, "a", "b").astype(object)
+    groups[[0, 2, 4]] = "a"
+    table = np.array([[[30.0, 20.0], [25.0, 40.0]], [[10.0, 30.0], [15.0, 20.0]]])
+    monkeypatch.setattr(AdditiveMechanism, "send", lambda self, values, rng: 1000 * table)
+    found, moved = [], groups.copy()
+    moved[1] = "b"  # the only record with label 1
+    for column in (groups, moved):
+        counts = np.zeros((2, 2, 2), dtype=int)
+        np.add.at(counts, ((score > 20).astype(int), (column == "b").astype(int), labels), 1)
+        budget = PrivacyBudget(1.0)
+        thresholds = ScorePostprocessing(score, labels, column, notion, names=("a", "b"), privacy=budget)
+        problems = [(thresholds, {"edges": [20.5]})]
+        if hasattr(notion, "tolerance"):
+            problems.append((FairPostprocessing(counts=counts, constraint=notion, privacy=budget), {}))
+        for problem, options in problems:
+            s = problem.solve(seed=0, **options)
+            found.append((str(s.status), s.message, repr(s), pickle.dumps(s.decision)))
+            if counts[:, 1, 1].sum() == 0 and hasattr(notion, "tolerance"):
+                assert s.evaluation.violations == {"undefined true positive rate": 1.0}
+                with pytest.raises(fo.DeclarationError, match="no records with label 1"):
+                    problem.solve("lp")
+                with pytest.raises(fo.DeclarationError, match="no records with label 1"):
+                    problem.replace(privacy=None)
+    shown = [(status, message, decision) for status, message, _, decision in found]
+    assert shown[: len(shown) // 2] == shown[len(shown) // 2 :]
+
+
+def test_a_group_that_is_named_counts_without_records():
+    """The only record of group c changes to group a: the decisions have thresholds for c either way."""
+    score, labels = np.arange(60.0), np.tile([0, 1], 30)
+    groups = np.tile(["a", "b"], 30).astype(object)
+    for first in "ac":
+        groups[0] = first
+        p = ScorePostprocessing(
+            score, labels, groups, PredictiveValues(0, 0), names=("a", "b", "c"), privacy=PrivacyBudget(1.0)
+        )
+        assert p.solve(edges=[29.5], seed=0).decision.groups == ("a", "b", "c")
+        assert p.solve("lp").decision.groups == ("a", "b", "c")
+    with pytest.raises(fo.DeclarationError, match="groups holds 'c'; the groups are a, b"):
+        p.replace(names=("a", "b"))
+    with pytest.raises(fo.DeclarationError, match="names: a, a, b, c are not all different"):
+        p.replace(names=("a", "a", "b", "c"))
+
+
+def test_a_stored_private_solution_has_its_guarantee_or_none():
+    for make, options in PRIVATE.values():
+        s = make().solve(seed=0, **options)
+        assert pickle.loads(pickle.dumps(s)).guarantee == s.guarantee
+
+
 def test_a_decision_is_a_function_of_the_release(monkeypatch, tmp_path):
     """Two tables of the same size and the same noisy counts: the same decision, rates and picture."""
     table = COUNTS + np.random.default_rng(0).laplace(scale=2.0, size=COUNTS.shape)
@@ -202,3 +259,32 @@ def test_a_comparison_of_releases_stores_no_metric_of_the_data(tmp_path):
     assert c.rows[0].metrics == {} and np.isnan(c.rows[0].objective)
     raw = (tmp_path / "runs.sqlite").read_bytes()
     assert all(blob not in raw for blob in secrets(problem)[0])
+
+
+@pytest.mark.parametrize("key", PRIVATE, ids="/".join)
+def test_files_displays_and_reports_hold_no_number_of_the_data(key, tmp_path, monkeypatch):
+    """Whatever the evaluation finds on the true groups is in no JSON, HTML or log.
+
+    A comparison with a seed is a study of simulations, which keeps the metrics; without one it is a release.
+    """
+    pytest.importorskip("opendp")
+    make, options = PRIVATE[key]
+    problem, found = make(), []
+    evaluate = type(problem).evaluate
+
+    def recorded(self, decision):
+        found.append(evaluate(self, decision))
+        return found[-1]
+
+    monkeypatch.setattr(type(problem), "evaluate", recorded)
+    s = problem.solve(key[1], **options)
+    s.decision.save(tmp_path / "decision.json")
+    c = fo.compare(problem, [key[1]], isolate=False, options={key[1]: options})
+    c.to_html(tmp_path / "report.html")
+    files = [(tmp_path / name).read_text() for name in ("decision.json", "report.html")]
+    shown = "\n".join([*files, s._repr_html_(), c._repr_html_(), repr(c), repr(s), s.log, s.message])
+    numbers = [x for e in found for x in (e.objective, *e.metrics.values(), *e.violations.values())]
+    texts = {f"{x:.{digits}g}" for x in numbers for digits in (6, 8)}
+    long = {t for t in texts if len(t.replace("0.", "").lstrip("0")) >= 6}  # shorter ones may coincide
+    assert len(found) == 2 and len(long) > 10
+    assert not {t for t in long if re.search(rf"(?<![\w.]){re.escape(t)}(?![\w])", shown)}

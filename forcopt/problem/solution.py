@@ -148,7 +148,7 @@ class Solution:
     @property
     def guarantee(self) -> float | None:
         """The theorem's bound on the distance from the optimum; None for a method without a theorem."""
-        if self.proved is not None:
+        if self.proved is not None or self.problem is None:  # a stored private solution has no problem
             return self.proved
         method = self.problem.method(self.method)
         return None if method.guarantee is None else method.guarantee(self.problem)

@@ -6,7 +6,7 @@ import numpy as np
 
 from forcopt.fairness import GroupRates, Notion
 
-__all__ = ["emptied"]
+__all__ = ["emptied", "undefined_rates"]
 
 
 def emptied(rates: GroupRates, notion: Notion) -> str:
@@ -29,3 +29,11 @@ def emptied(rates: GroupRates, notion: Notion) -> str:
                 f"{rate.name}; more than {enough:.6g} true ones would have been enough"
             )
     return ""
+
+
+def undefined_rates(rates: GroupRates, notion: Notion) -> dict[str, float]:
+    """The rates of a notion for which a group has no records, as violations of 1, the largest.
+
+    Private problems are declared without a look at the counts of groups: a refusal would reveal an empty one.
+    """
+    return {f"undefined {rate.name}": 1.0 for rate, over in notion.demands(rates) if not over.defines(rate)}

@@ -22,6 +22,7 @@ from forcopt.fairness import (
     tabulate,
 )
 from forcopt.models.fair_postprocessing.decision import RandomizedPostprocessor
+from forcopt.models.fair_postprocessing.noisy_rates import undefined_rates
 from forcopt.privacy import Laplace, ObservedGroups, PrivacyBudget, RandomizedResponse
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Method, Problem
 
@@ -58,9 +59,9 @@ class FairPostprocessing(Problem):
     Raises
     ------
     DeclarationError
-        For counts that are negative, fractional or of another shape; for a group without the records over
-        which a rate of `constraint` is taken; for a negative estimated cell; for a floor that the counts do
-        not keep; for `channel` and `privacy` together.
+        For counts that are negative, fractional, all 0 or of another shape; for a group without the records
+        over which a rate of `constraint` is taken (not with `privacy`: the refusal would reveal it); for a
+        negative estimated cell; for a floor that the counts do not keep; for `channel` with `privacy`.
 
     References
     ----------
@@ -145,7 +146,10 @@ class FairPostprocessing(Problem):
                 f"constraint: {type(self.constraint).__name__} looks at single records; counts are of groups"
             )
         for rate, base in self.constraint.demands(self.base):
-            base.rate(rate)
+            if self.privacy is None:
+                base.rate(rate)
+        if not self.counts.any():
+            raise DeclarationError("counts: all are 0; at least one record is needed")
         if self.privacy is not None and self.privacy.delta:
             raise DeclarationError("privacy.delta is positive; Laplace noise needs none")
         floor = None if self.privacy is None else self.privacy.floor
@@ -284,15 +288,18 @@ class FairPostprocessing(Problem):
         Evaluation
             The error rate; violations for each rate (disparity above tolerance) and for ``"probability"``
             (outside [0, 1]); as metrics the largest disparity and the rates of each group. With `privacy`,
-            all that is computed from the true counts, so it is not private.
+            all that is computed from the true counts, so it is not private; a rate for which a group has no
+            records then is a violation of 1.
         """
         probabilities = self.probabilities(decision)
         rates = self.rates(probabilities)
+        undefined = undefined_rates(rates, self.constraint)
         violations = {
-            **self.constraint.violation(rates),
+            **(undefined or self.constraint.violation(rates)),
             "probability": max(float(-probabilities.min()), float(probabilities.max()) - 1.0),
         }
-        metrics = {"largest disparity": max(self.constraint.disparity(rates).values(), default=0.0)}
+        disparity = {} if undefined else self.constraint.disparity(rates)
+        metrics = {"largest disparity": max(disparity.values(), default=float(bool(undefined)))}
         for rate in (FALSE_POSITIVE, TRUE_POSITIVE, SELECTION):
             if rates.defines(rate):
                 values = rates.rate(rate)

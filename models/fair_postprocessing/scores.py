@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import BeforeValidator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from forcopt.arrays import Array
 from forcopt.declaration import Integers, Numbers
@@ -24,6 +24,7 @@ from forcopt.fairness import (
     read_groups,
 )
 from forcopt.language.model import Model
+from forcopt.models.fair_postprocessing.noisy_rates import undefined_rates
 from forcopt.models.fair_postprocessing.roc import RocHull, roc_hull
 from forcopt.models.fair_postprocessing.thresholds import RandomizedThresholds
 from forcopt.privacy import PrivacyBudget
@@ -60,13 +61,16 @@ class ScorePostprocessing(Problem):
     privacy : PrivacyBudget, optional
         Let the decision be private in the groups of the records (not in scores and labels), such as
         ``PrivacyBudget(epsilon=1.0)``.
+    names : tuple[str, ...], optional
+        The names of all groups, also of groups without records; those that occur by default. They are public,
+        so with `privacy` give all that may occur.
 
     Raises
     ------
     DeclarationError
         For columns of different length, labels other than 0 and 1, a missing group, negative weights, a
-        group without the records over which a rate of `constraint` is taken, and a constraint on single
-        records.
+        group without the records over which a rate of `constraint` is taken (not with `privacy`: the refusal
+        would reveal it), and a constraint on single records.
 
     Notes
     -----
@@ -97,6 +101,7 @@ class ScorePostprocessing(Problem):
     constraint: Notion
     weights: Numbers | None = None
     privacy: PrivacyBudget | None = None
+    names: tuple[Annotated[str, BeforeValidator(str)], ...] = Field(default=(), kw_only=True)
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -116,9 +121,12 @@ class ScorePostprocessing(Problem):
             )
         if self.privacy is not None and (self.privacy.delta or self.privacy.floor is not None):
             raise DeclarationError("privacy: Laplace noise on a histogram needs no delta and no floor")
+        if len(set(self.names)) < len(self.names):
+            raise DeclarationError(f"names: {', '.join(self.names)} are not all different")
         nobody = GroupRates(np.zeros_like(self.mass), self.mass, self.group_names)
         for rate, rates in self.constraint.demands(nobody):
-            rates.rate(rate)
+            if self.privacy is None:
+                rates.rate(rate)
         return self
 
     def method(self, name: str | None = None) -> Method:
@@ -127,11 +135,11 @@ class ScorePostprocessing(Problem):
 
     @cached_property
     def _read(self) -> tuple[Array, tuple[str, ...]]:
-        return read_groups(list(self.groups))
+        return read_groups(list(self.groups), self.names or None)
 
     @property
     def group_names(self) -> tuple[str, ...]:
-        """The names of the K groups, sorted."""
+        """The names of the K groups: `names`, or those that occur, sorted."""
         return self._read[1]
 
     @cached_property
@@ -170,22 +178,26 @@ class ScorePostprocessing(Problem):
         Returns
         -------
         Evaluation
-            The error; violations of each demand; as metrics the disparities and the rates of each group.
+            The error; violations of each demand; as metrics the disparities and the rates of each group. A
+            rate for which a group has no records, as may be with `privacy`, is a violation of 1.
         """
         if not isinstance(decision, RandomizedThresholds):
             raise DeclarationError(
                 f"the decision is a {type(decision).__name__}; it must be RandomizedThresholds"
             )
         chance = decision.probability(self.scores, list(self.groups))
-        rates = GroupRates.from_records(chance, list(self.groups), self.labels, self.record_weights)
-        metrics = dict(self.constraint.disparity(rates))
+        cells = self._read[0] * 2 + self.labels
+        positives = np.bincount(cells, self.record_weights * chance, self.mass.size).reshape(-1, 2)
+        rates = GroupRates(positives, self.mass, self.group_names)
+        undefined = undefined_rates(rates, self.constraint)
+        metrics = {} if undefined else dict(self.constraint.disparity(rates))
         for rate in (FALSE_POSITIVE, TRUE_POSITIVE, SELECTION):
             if rates.defines(rate):
                 values = rates.rate(rate)
                 metrics |= {
                     f"{rate.name} of {g}": float(v) for g, v in zip(self.group_names, values, strict=True)
                 }
-        violations = self.constraint.violation(rates)
+        violations = undefined or self.constraint.violation(rates)
         return Evaluation(
             objective=float(rates.overall(ERROR)),
             violations={name: v for name, v in violations.items() if v > FEASIBILITY_TOLERANCE},

@@ -66,7 +66,8 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
         that the columns form together.
     privacy : PrivacyBudget, optional
         Let the thresholds be private in the groups of the records, such as ``PrivacyBudget(epsilon=1.0)``;
-        `ScorePostprocessing` solved by ``dp-thresholds``. Then there are no sample weights.
+        `ScorePostprocessing` solved by ``dp-thresholds``. Then there are no sample weights, and the names of
+        the groups that occur are public.
     edges : array_like, optional
         With `privacy`, the public thresholds to choose among; 0.05, 0.1, ..., 0.95 by default, for a
         classifier with ``predict_proba``.
