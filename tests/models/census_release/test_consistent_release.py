@@ -691,3 +691,15 @@ def test_a_rounder_does_not_call_fractional_invariants_infeasible():
     assert p.solve("qp").status is fo.Status.OPTIMAL
     s = p.solve("l1-rounder")
     assert s.status is fo.Status.FAILED and s.reason == "no whole release meets the invariants"
+
+
+@pytest.mark.parametrize("backend", ["highs", "glop", "scip"])
+@pytest.mark.parametrize("precision", [[0.5, 0.25], [1.0, 0.5], [3.0, 1.0]])
+def test_a_linear_program_with_ties_ends_at_a_vertex(backend, precision):
+    """Half of the way between two vertices costs the same in the linear program, and is not whole."""
+    p = ConsistentRelease(
+        Hierarchy.homogeneous([2]), ([[0.0]], [[0.0], [-1.0]]), precision, nonnegative=False, integer=True
+    )
+    s = p.solve("network-lp", backend=backend)
+    assert s.status is fo.Status.OPTIMAL
+    assert s.objective == pytest.approx(p.solve("tree-integer").objective)
