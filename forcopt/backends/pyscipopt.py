@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Scip", "ScipSession"]
 
-_DUAL_REDUCTIONS = ("misc/allowstrongdualreds", "misc/allowweakdualreds")
-
 _HUGE = 1e15
 """Where SCIP's arithmetic ends (its parameter ``numerics/hugeval``)."""
 
@@ -175,7 +173,7 @@ class _Run:
 
     def _add_lazies(self) -> None:
         scip = self.scip
-        for name in _DUAL_REDUCTIONS:
+        for name in ("misc/allowstrongdualreds", "misc/allowweakdualreds"):
             scip.setParam(name, False)
         for name in ("misc/usesymmetry", "constraints/components/maxprerounds"):
             scip.setParam(name, 0)
@@ -186,8 +184,8 @@ class _Run:
 
     def _set_options(self, options: SolveOptions) -> None:
         values: dict[str, Any] = {}
-        if not self.program.is_integer:  # by dual arguments, presolving fixes columns between the vertices
-            values |= dict.fromkeys(_DUAL_REDUCTIONS, False)
+        if not self.program.is_integer:  # they fix columns between the vertices
+            values["misc/allowweakdualreds"] = False
         if self.program.cones:  # its tolerance is one of each nonlinear row alone, ours of the cone
             values["numerics/feastol"] = _CONE_TOLERANCE
         if options.time_limit is not None:
