@@ -130,8 +130,8 @@ def _extend(  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _join(  # type: ignore[no-untyped-def]
     starts, darts, face, gain, cost, code, prize, gone, windows, target, most, longest, every, threshold,
-    at, paid, total, mask, won, role, size, parent, via, order, begins, sums, ordered, classes, step, stamp,
-    begin, budget, enough,
+    at, paid, total, mask, won, role, size, parent, via, order, begins, sums, ordered, cheapest, classes,
+    step, stamp, begin, budget, enough,
 ):  # fmt: skip
     """Join the paths from ``order[begin]`` on with an edge and a second path.
 
@@ -185,6 +185,8 @@ def _join(  # type: ignore[no-untyped-def]
                 low = total[i] + gain[d] - windows[w, 1]
                 high = total[i] + gain[d] - windows[w, 0]
                 for group in range(least, min(largest, classes - 1) + 1):
+                    if cheapest[h * classes + group] > room[w]:
+                        continue
                     y, stop = place[spot - starts[g], w, group], begins[h * classes + group + 1]
                     budget -= 1
                     while y < stop and sums[y] < low:
@@ -649,13 +651,15 @@ class WindowCycles:
         order, begins = _grouped(group, labels[2], self.dual.faces * classes, pause)
         sums = labels[2][order]
         ordered = tuple(labels[c][order] for c in (1, 3, 4, 5, 6))
+        cheapest = _cheapest(ordered[0] + ordered[2], begins)
         begin = 0
         while begin < len(order):
             if pause is not None:
                 pause()
             found, most, begin = _join(
                 *links, prize, gone, self._windows, self._target, most, self._longest, every, threshold,
-                *labels, order, begins, sums, ordered, classes, step, space.stamp, begin, _JOINS, _BATCH,
+                *labels, order, begins, sums, ordered, cheapest, classes, step, space.stamp,
+                begin, _JOINS, _BATCH,
             )  # fmt: skip
             yield found
         space.clear()
@@ -683,6 +687,16 @@ def _counted(group, groups):  # type: ignore[no-untyped-def]
         order[place[group[i]]] = i
         place[group[i]] += 1
     return order, begins
+
+
+@njit(cache=True)
+def _cheapest(value, begins):  # type: ignore[no-untyped-def]
+    """The least value of each group."""
+    out = np.full(len(begins) - 1, np.inf)
+    for g in range(len(out)):
+        for x in range(begins[g], begins[g + 1]):
+            out[g] = min(out[g], value[x])
+    return out
 
 
 def _grouped(

@@ -2,9 +2,10 @@
 
 The master program chooses districts and pays penalties for nodes that it leaves uncovered or covers twice.
 Pricing lists all connected districts of negative reduced cost. Let LB be the linear bound. Every district of
-a plan of cost at most T has a reduced cost of at most T - LB. These districts are listed, and an integer
-program over them finds the best plan or proves that no plan costs T or less. The linear bound of
-districting is close to the optimum, so no branch-and-price is needed.
+a plan of cost at most T has a reduced cost of at most T - LB, and their reduced costs sum to as little. These
+districts are listed, and a search for the cheapest exact cover finds the best plan among them, or proves that
+no plan costs T or less. With limits on sums over all districts an integer program replaces the search. The
+linear bound of districting is close to the optimum, so no branch-and-price is needed.
 
 On connected planar graphs districts are listed as cycles of the dual graph (`CycleDistricts`), on others by
 growth from their heaviest node (`ConnectedSets`).
@@ -29,6 +30,7 @@ from forcopt.language.model import Model
 from forcopt.loops.column_generation import Column, Duals, Pricing
 from forcopt.loops.column_generation import column_generation as generate
 from forcopt.models.districting.cycle_districts import CycleDistricts
+from forcopt.models.districting.exact_cover import cheapest_cover
 from forcopt.models.districting.jit_warmup import jit_warmup
 from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.only_plan import only_plan
@@ -60,6 +62,9 @@ _MOST = 300_000
 
 _FEW = 4
 """Plans of up to this number of districts are made of all their districts but the longest."""
+
+_LOOKS = 2_000_000_000
+"""The search for an exact cover may look at this number of districts before an integer program."""
 
 _SHORT = 40_000
 """The list of these districts holds at most this number."""
@@ -102,7 +107,7 @@ def column_generation(
     seed: int | np.random.Generator | None = None,
     on_improvement: OnImprovement | None = None,
 ) -> Outcome:
-    """Linear bound by column generation, then an integer program over all districts of small reduced cost.
+    """Linear bound by column generation, then exact covers by all districts of small reduced cost.
 
     Parameters
     ----------
@@ -124,7 +129,7 @@ def column_generation(
     -------
     Outcome
         The bound rises from the start: first the least cost of a district on planar graphs, then
-        the linear bound, then the costs of integer programs without a plan.
+        the linear bound, then the costs of lists of districts without a plan.
 
     Raises
     ------
@@ -193,13 +198,18 @@ class _Run:
             self.beat = 2 * arrays.cut_cost(plan.labels)
         self.low = self.linear = 0.0
         self.least = 0  # no district costs less
-        self.listed = np.zeros((0, 0), np.uint8), np.zeros(0, np.int64)  # bits of districts, and costs
+        # Bits of districts, and their costs.
+        self.listed = np.zeros((0, -(-arrays.size // 8)), np.uint8), np.zeros(0, np.int64)
         self.prizes, self.fee = np.zeros(arrays.size), 0.0
         # How many districts have each window of populations.
         self.windows = Counter(tuple(window) for window in problem.windows.tolist())
         self.looked_at, self.most, self.cut_short = 0, _FIRST, False
         # Pricing first seeks districts of about the usual cost; only its last round takes all.
         self.usual = int(1.3 * self.beat / problem.districts) + 4
+        # Whether districts that partition the nodes are a plan.
+        self.plain = not (
+            problem.unequal_seats or problem.shares or problem.split_limits or problem.cut_limit is not None
+        )
         self.cycles: CycleDistricts | None = None
         with suppress(DeclarationError):  # disconnected or not planar: districts grow from nodes
             self.cycles = CycleDistricts(self.graph, *problem.population_bounds, problem.districts)
@@ -221,6 +231,12 @@ class _Run:
         if not steps or (value, self.bound) != (steps[-1].objective, steps[-1].bound):
             self.trace.add(value, self.bound)
             self.pause()
+
+    def take(self, parts: list[Array]) -> None:
+        """Keep a better plan, given as sets."""
+        self.plan = Plan.of(self.problem, [self.order[part].tolist() for part in parts])
+        self.beat = 2 * self.problem.arrays.cut_cost(self.plan.labels)
+        self.note()
 
     def pause(self) -> None:
         """Stop in time."""
@@ -304,13 +320,19 @@ class _Run:
                     break
             if sum(map(len, sets)) >= wanted or threshold > self.beat:
                 pool, paid = np.concatenate(sets), np.concatenate(costs)
-                self.listed = np.packbits(pool, axis=1), paid
+                self.keep(pool, paid)
                 step = 1 + max(int(pool.sum()) // _ENTRIES, len(pool) // (4 * self.graph.size))
                 return pool[::step], paid[::step]
             threshold *= 1.2
 
+    def keep(self, sets: Array, costs: Array) -> None:
+        """Add districts to the list that is priced first."""
+        bits = np.concatenate([self.listed[0], np.packbits(sets, axis=1)])
+        bits, first = np.unique(bits, axis=0, return_index=True)
+        self.listed = bits, np.concatenate([self.listed[1], costs])[first]
+
     def from_list(self, prizes: Array, fee: float, tiny: float) -> tuple[Array, Array]:
-        """Districts of the first list with the least reduced costs, if these are below ``-tiny``."""
+        """Districts of the list with the least reduced costs, if these are below ``-tiny``."""
         bits, costs = self.listed
         by_byte = np.zeros(8 * bits.shape[1])
         by_byte[: self.graph.size] = prizes
@@ -448,8 +470,9 @@ class _Run:
                 sets.append(some)
                 costs.append(paid)
                 if sum(map(len, sets)) > self.most:
-                    return
-            if self.cut_short:
+                    break
+            self.keep(np.concatenate(sets), np.concatenate(costs))
+            if self.cut_short or sum(map(len, sets)) > self.most:
                 return
             self.best_of(np.concatenate(sets), np.concatenate(costs), target)
             self.low = max(self.low, min(self.beat, target + 2))
@@ -488,8 +511,7 @@ class _Run:
             self.pause,
         )
         if plan is not None:
-            self.plan = Plan.of(self.problem, [self.order[part].tolist() for part in plan])
-            self.beat = 2 * self.problem.arrays.cut_cost(self.plan.labels)
+            self.take(plan)
         self.low = float(self.beat)
         self.note()
         return True
@@ -498,6 +520,17 @@ class _Run:
         """The best plan of at most the target's cost made of these districts, if there is one."""
         if not sets.any(axis=0).all():
             return
+        if self.plain:
+            reduced, k = (costs - sets @ self.prizes - self.fee).clip(min=0), self.problem.districts
+            room = target - self.linear
+            try:
+                chosen = cheapest_cover(sets, costs, reduced, k, target, room, _LOOKS, self.pause)
+            except OverflowError:
+                pass  # districts are many and small, and an integer program follows
+            else:
+                if chosen is not None:
+                    self.take([sets[i] for i in chosen])
+                return
         model = Model("plan")
         taken = model.variable("taken", len(sets), binary=True)
         incidence = sp.csr_array(sets.T, dtype=float)
@@ -527,10 +560,7 @@ class _Run:
         model.minimize(taken @ costs)
         result = model.solve(self.backend, time_limit=self.left(), gap=0.0)
         if result.status.has_solution:
-            chosen = np.flatnonzero(result[taken] > 0.5)
-            self.plan = Plan.of(self.problem, [self.order[sets[i]].tolist() for i in chosen])
-            self.beat = int(costs[chosen].sum())
-            self.note()
+            self.take([sets[i] for i in np.flatnonzero(result[taken] > 0.5)])
         if result.status not in (Status.OPTIMAL, Status.INFEASIBLE):
             self.pause()
             raise _Stopped(f"{result.backend}: {result.message}")

@@ -24,6 +24,14 @@ def _most_prizes(prizes: Array, weights: Array, limit: int) -> float:
     return value + float(((limit - before) / weights[at]).clip(0.0, 1.0) @ prizes[at])
 
 
+def _least_sums(least: dict[int, float], parts: int) -> list[float]:
+    """The least sum of the values of bonds with q districts together, q < parts, by the least for each."""
+    sums = [0.0] + [np.inf] * (parts - 1)
+    for q in range(1, parts):
+        sums[q] = min((sums[q - j] + value for j, value in least.items() if j <= q), default=np.inf)
+    return sums
+
+
 class CycleDistricts:
     """The connected vertex sets within weight bounds, by the cost of their boundary less prizes.
 
@@ -137,33 +145,29 @@ class CycleDistricts:
                 if lightest <= j * self.high and j * self.low <= heaviest:
                     rest = max(self.low, total - (j + 1) * self.high)
                     limits[i] = max(limits[i], budget - least_value(self.graph, prizes, rest))
-        cheapest = min(
-            (int(c.min()) for _, c in self.unions.sets(most // 2, -prizes, limits, pause=pause) if len(c)),
-            default=None,
+        batches = list(self.unions.sets(most // 2, -prizes, limits, pause=pause))
+        bonds = self._by_districts(batches, prizes)
+        # At most one bond costs more than half, and the others are listed now.
+        values, costs = (
+            _least_sums({j: float(rows[c].min()) for j, rows in bonds.items()}, self.parts) for c in (2, 1)
         )
-        if cheapest is None:
-            return
-        batches = list(self.unions.sets(most - cheapest, -prizes, limits, pause=pause))
-        all_sets = np.concatenate([sets for sets, _ in batches])
-        all_costs = np.concatenate([costs for _, costs in batches])
-        weights, bonds = all_sets @ self.graph.weights, {}
-        for j in range(1, self.parts - 1):
-            fits = (weights >= j * self.low) & (weights <= j * self.high)
-            if fits.any():
-                sets, costs = all_sets[fits], all_costs[fits]
-                bonds[j] = (sets, costs, costs + sets @ prizes)
-        # least[q]: of the sums of values of bonds with q districts together.
-        least = [0.0] + [np.inf] * (self.parts - 1)
-        for q in range(1, self.parts):
-            for j, (_, _, values) in bonds.items():
-                if j <= q:
-                    least[q] = min(least[q], least[q - j] + float(values.min()))
+        most_of_one = -1
+        for i, (lightest, heaviest) in enumerate(self.unions.bounds):
+            limits[i] = -np.inf
+            for j in range(1, self.parts - 1):
+                rest = self.parts - 1 - j
+                if lightest <= j * self.high and j * self.low <= heaviest and np.isfinite(costs[rest]):
+                    limits[i] = max(limits[i], budget - values[rest])
+                    most_of_one = max(most_of_one, int(most - costs[rest]))
+        if most_of_one > most // 2:
+            longer = self.unions.sets(most_of_one, -prizes, limits, pause=pause)
+            batches += [(sets[paid > most // 2], paid[paid > most // 2]) for sets, paid in longer]
+            bonds = self._by_districts(batches, prizes)
+        least = _least_sums({j: float(rows[2].min()) for j, rows in bonds.items()}, self.parts)
         pieces = []
-        for j, (sets, costs, values) in bonds.items():
-            near = values <= budget - least[self.parts - 1 - j]
-            pieces += [
-                (v, j, s, int(c)) for v, s, c in zip(values[near], sets[near], costs[near], strict=True)
-            ]
+        for j, (sets, paid, value) in bonds.items():
+            near = value <= budget - least[self.parts - 1 - j]
+            pieces += [(v, j, s, int(c)) for v, s, c in zip(value[near], sets[near], paid[near], strict=True)]
         pieces.sort(key=lambda piece: (piece[0], piece[1]))
         u, w = self.graph.edges.T
         found: dict[bytes, tuple[Array, int]] = {}  # by the set: weights may fit several numbers of districts
@@ -194,6 +198,20 @@ class CycleDistricts:
         combine(0, np.zeros(self.graph.size, np.bool_), 0.0, 0, self.parts - 1)
         if found:
             yield np.array([s for s, _ in found.values()]), np.array([c for _, c in found.values()], np.int64)
+
+    def _by_districts(
+        self, batches: list[tuple[Array, Array]], prizes: Array
+    ) -> dict[int, tuple[Array, Array, Array]]:
+        """The sets, costs and values of bonds by each number of districts that their weights fit."""
+        out = {}
+        if batches:
+            sets, costs = (np.concatenate(column) for column in zip(*batches, strict=True))
+            weights = sets @ self.graph.weights
+            for j in range(1, self.parts - 1):
+                fits = (weights >= j * self.low) & (weights <= j * self.high)
+                if fits.any():
+                    out[j] = sets[fits], costs[fits], costs[fits] + sets[fits] @ prizes
+        return out
 
     def least_cost(self, pause: Callable[[], None] | None = None) -> Iterator[int]:
         """Give rising lower bounds on the cost of a district; the last is the least cost of a simple one.

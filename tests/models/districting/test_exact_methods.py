@@ -17,6 +17,7 @@ from forcopt.errors import DeclarationError
 from forcopt.models import Districting
 from forcopt.models.districting import CannotLink, CutLimit, Fixed, MustLink, Plan, Share
 from forcopt.models.districting.cycle_districts import CycleDistricts
+from forcopt.models.districting.exact_cover import cheapest_cover
 from forcopt.models.districting.short_districts import plan_of_short_districts
 
 EXACT = ["set-partitioning", "frontier", "sphere-cut", "column-generation"]
@@ -600,3 +601,72 @@ def test_plans_of_short_districts_agree_with_brute_force(block):
             else:
                 assert p.evaluate(Plan.of(p, [np.flatnonzero(s).tolist() for s in found])).feasible
                 assert sum(int(g.costs[s[u] != s[v]].sum()) for s in found) == 2 * optimum, seed
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_the_cheapest_exact_cover_agrees_with_brute_force(block):
+    found = missed = 0
+    for seed in range(25 * block, 25 * block + 25):
+        p = random_districting(seed)
+        g, k, plans = p.arrays, p.districts, list(all_plans(p))
+        u, v = g.edges.T
+        rng = np.random.default_rng(seed)
+        names = sorted({tuple(part) for parts in plans for part in map(sorted, parts)})
+        names = [part for part in names if rng.random() < 0.9]
+        sets = np.array([np.isin(np.arange(g.size), part) for part in names], bool).reshape(-1, g.size)
+        costs = (sets[:, u] != sets[:, v]) @ g.costs
+        prizes = rng.uniform(-1, 1, g.size)
+        fee = (costs - sets @ prizes).min(initial=0.0)
+        reduced, paid = costs - sets @ prizes - fee, prizes.sum() + k * fee
+        by_name = dict(zip(names, costs.tolist(), strict=True))
+        parts_of = [[tuple(sorted(part)) for part in parts] for parts in plans]
+        optimum = min(
+            (sum(map(by_name.get, parts)) for parts in parts_of if set(parts) <= set(names)), default=None
+        )
+        if not names:
+            continue
+        for most in (2 * int(g.costs.sum()), *([optimum, optimum - 1] if optimum is not None else [])):
+            chosen = cheapest_cover(sets, costs, reduced, k, most, most - paid)
+            if optimum is None or most < optimum:
+                assert chosen is None, seed
+                missed += 1
+            else:
+                assert len(chosen) == k and (sets[chosen].sum(axis=0) == 1).all(), seed
+                assert costs[chosen].sum() == optimum, seed
+                found += 1
+    assert found > 5 and missed > 5
+
+
+def test_exact_covers_of_more_vertices_than_a_word_holds():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        n, k = int(rng.integers(60, 140)), int(rng.integers(1, 7))
+        ends = rng.choice(np.arange(1, n), 8, replace=False).tolist()
+        ends = [0, *sorted(ends), n]
+        spans = [(a, b) for a in ends for b in ends if a < b and rng.random() < 0.8]
+        costs = rng.integers(1, 20, len(spans))
+        sets = np.array([[a <= v < b for v in range(n)] for a, b in spans])
+        least = {(0, 0): 0}  # of the covers of the first vertices by a number of spans
+        for end in ends[1:]:
+            for count in range(1, k + 1):
+                options = [
+                    least[a, count - 1] + int(cost)
+                    for (a, b), cost in zip(spans, costs, strict=True)
+                    if b == end and (a, count - 1) in least
+                ]
+                if options:
+                    least[end, count] = min(options)
+        chosen = cheapest_cover(sets, costs, costs.astype(float), k, 1000, 1000.0)
+        assert (None if chosen is None else costs[chosen].sum()) == least.get((n, k))
+
+
+def test_an_integer_program_replaces_a_long_search_for_an_exact_cover(monkeypatch):
+    with pytest.raises(OverflowError, match="exact cover takes too long"):
+        cheapest_cover(np.eye(2, dtype=bool), np.ones(2, np.int64), np.zeros(2), 2, 2, 0.0, looks=0)
+    from forcopt.models.districting import column_generation
+
+    p = Districting(delaunay(40, seed=3), 5, tolerance=0.1)
+    optimum = p.solve("column-generation").objective
+    monkeypatch.setattr(column_generation, "_LOOKS", 0)
+    s = p.solve("column-generation")
+    assert s.status == "optimal" and s.objective == optimum == p.solve("set-partitioning").objective
