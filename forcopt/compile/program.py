@@ -243,10 +243,11 @@ class Cone:
         else:
             a, b, c = entries.T
             with np.errstate(all="ignore"):  # the closure at b = 0 holds a <= 0, c >= 0
-                if self.kind == "exponential":
-                    over = np.maximum(
-                        np.where(b > 0, b * np.exp(a / b), np.where(a > 0, np.inf, 0.0)) - c, -b
-                    )
+                if self.kind == "exponential":  # near b = 0 a small step of a replaces a large one of c
+                    step_c = np.where(b > 0, b * np.exp(a / b), np.where(a > 0, np.inf, 0.0)) - c
+                    step_a = a - np.where(b > 0, b * np.log(np.maximum(c, 0.0) / b), 0.0)
+                    step_a = np.where(c >= 0, step_a, np.inf)
+                    over = np.maximum(np.minimum(step_c, step_a), -b)
                 else:
                     reach = np.maximum(a, 0.0) ** self.alpha * np.maximum(b, 0.0) ** (1 - self.alpha)
                     over = np.maximum.reduce([np.abs(c) - reach, -a, -b])
@@ -364,7 +365,7 @@ class Program:
             return large
         entries = (self.integer[rows.indices] != 1) | (rows.data != np.round(rows.data))
         broken = np.concatenate([[0], np.cumsum(entries)])
-        return large[broken[rows.indptr[large + 1]] == broken[rows.indptr[large]]]
+        return np.asarray(large[broken[rows.indptr[large + 1]] == broken[rows.indptr[large]]])
 
     def _missed_integers(self, x: Array) -> Array:
         """By how much whole rows miss a large bound at the nearest integers, where that is no rounding."""
