@@ -31,13 +31,13 @@ def triangle(order: int) -> Array:
 
 
 def _excess(value: Array, lower: Array, upper: Array) -> Array:
-    over = np.maximum(np.maximum(lower - value, value - upper), 0.0)
-    if not over.any():
-        return np.asarray(over)
-    size = np.maximum(
-        np.where(np.isfinite(lower), np.abs(lower), 0.0), np.where(np.isfinite(upper), np.abs(upper), 0.0)
-    )
-    return np.asarray(over / np.maximum(1.0, size))
+    """By how much values violate bounds, each relative to the bound's size where that is above 1."""
+    below, above = np.maximum(lower - value, 0.0), np.maximum(value - upper, 0.0)
+    if not (below.any() or above.any()):
+        return np.asarray(below)
+    with np.errstate(invalid="ignore"):
+        sizes = (np.where(np.isfinite(end), np.maximum(1.0, np.abs(end)), 1.0) for end in (lower, upper))
+        return np.asarray(np.maximum(below / next(sizes), above / next(sizes)))
 
 
 def _within(value: Array, lower: Array, upper: Array, tolerance: float) -> bool:
@@ -45,6 +45,9 @@ def _within(value: Array, lower: Array, upper: Array, tolerance: float) -> bool:
     most = np.maximum.reduce
     below, above = most(lower - value, initial=0.0), most(value - upper, initial=0.0)
     return bool(below <= tolerance and above <= tolerance)
+
+
+_LARGE_BOUND, _LARGEST_WHOLE, _HALF = 1e3, 2.0**53, 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -240,10 +243,11 @@ class Cone:
         else:
             a, b, c = entries.T
             with np.errstate(all="ignore"):  # the closure at b = 0 holds a <= 0, c >= 0
-                if self.kind == "exponential":
-                    over = np.maximum(
-                        np.where(b > 0, b * np.exp(a / b), np.where(a > 0, np.inf, 0.0)) - c, -b
-                    )
+                if self.kind == "exponential":  # near b = 0 a small step of a replaces a large one of c
+                    step_c = np.where(b > 0, b * np.exp(a / b), np.where(a > 0, np.inf, 0.0)) - c
+                    step_a = a - np.where(b > 0, b * np.log(np.maximum(c, 0.0) / b), 0.0)
+                    step_a = np.where(c >= 0, step_a, np.inf)
+                    over = np.maximum(np.minimum(step_c, step_a), -b)
                 else:
                     reach = np.maximum(a, 0.0) ** self.alpha * np.maximum(b, 0.0) ** (1 - self.alpha)
                     over = np.maximum.reduce([np.abs(c) - reach, -a, -b])
@@ -337,16 +341,40 @@ class Program:
     def violation(self, x: Array, activity: Array | None = None) -> float:
         """By how much a point violates bounds, rows, cones, indicators or integrality at most.
 
-        Relative to the bound's or the cone's size where that is above 1; NaN if the point has one. The
-        values of the rows there may be given as `activity`.
+        Relative to the bound's or the cone's size where that is above 1; NaN if the point has one. A row of
+        integers that the nearest integers miss by a half or more counts in full. The values of the rows there
+        may be given as `activity`.
         """
         parts = [_excess(x, self.lower, self.upper), self.rows.excess(x, activity)]
         if self.is_integer:
             whole = x[self.integer == 1]
             parts.append(np.abs(whole - np.round(whole)))
+            parts.append(self._missed_integers(x))
         parts += [cone.excess(x) for cone in self.cones]
         parts += [i.rows.excess(x)[np.round(x[i.columns]) == i.active] for i in self.indicators]
         return float(np.max(np.concatenate(parts), initial=0.0))
+
+    @cached_property
+    def _large_whole_rows(self) -> Array:
+        """The rows of integers with integral coefficients and a bound of which 1 is a small part."""
+        rows = self.rows
+        sizes = np.stack([np.abs(rows.lower), np.abs(rows.upper)])
+        size = sizes.max(axis=0, initial=0.0, where=np.isfinite(sizes))
+        large = np.flatnonzero((size >= _LARGE_BOUND) & (size < _LARGEST_WHOLE))
+        if not large.size:
+            return large
+        entries = (self.integer[rows.indices] != 1) | (rows.data != np.round(rows.data))
+        broken = np.concatenate([[0], np.cumsum(entries)])
+        return np.asarray(large[broken[rows.indptr[large + 1]] == broken[rows.indptr[large]]])
+
+    def _missed_integers(self, x: Array) -> Array:
+        """By how much whole rows miss a large bound at the nearest integers, where that is no rounding."""
+        at = self._large_whole_rows
+        if not at.size:
+            return np.zeros(0)
+        value = self.matrix()[at] @ np.round(x)
+        over = np.maximum(self.rows.lower[at] - value, value - self.rows.upper[at])
+        return np.where(over >= _HALF, over, 0.0)
 
     def holds(self, x: Array, tolerance: float, activity: Array | None = None) -> bool:
         """Whether `violation` is at most `tolerance`; quicker for linear programs."""

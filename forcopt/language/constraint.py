@@ -99,21 +99,27 @@ class Constraint:
 
     def violation(self, point: Array) -> Array:
         """By how much each row is violated at `point` (all columns' values); zero where it holds."""
-        value = self.expression.evaluate(point)
-        with np.errstate(invalid="ignore"):  # outside an atom's domain the value may be infinite
-            return np.asarray(np.maximum(np.maximum(self.lower - value, value - self.upper), 0.0))
+        return np.asarray(np.maximum(*self._beyond(point)))
 
     def relative_violation(self, point: Array) -> Array:
-        """The violation, divided by the size of the bound and the constant together where that is above 1."""
-        over = self.violation(point)
-        if not over.any():
-            return over
-        return np.asarray(over / self._magnitude)
+        """The violation, divided by the size of that bound and the constant together where it is above 1."""
+        below, above = self._beyond(point)
+        if not (below.any() or above.any()):
+            return np.asarray(below)
+        low, high = self._magnitudes
+        return np.asarray(np.maximum(below / low, above / high))
+
+    def _beyond(self, point: Array) -> tuple[Array, Array]:
+        """By how much each row is below its lower bound, and above its upper bound."""
+        value = self.expression.evaluate(point)
+        with np.errstate(invalid="ignore"):  # outside an atom's domain the value may be infinite
+            return np.maximum(self.lower - value, 0.0), np.maximum(value - self.upper, 0.0)
 
     @cached_property
-    def _magnitude(self) -> Array:
-        low, high = (np.where(np.isfinite(b), np.abs(b), 0.0) for b in (self.lower, self.upper))
-        return np.asarray(np.maximum(1.0, np.maximum(low, high) + np.abs(self.expression.constant)))
+    def _magnitudes(self) -> tuple[Array, Array]:
+        constant = np.abs(self.expression.constant)
+        low, high = (np.where(np.isfinite(b), np.abs(b) + constant, 0.0) for b in (self.lower, self.upper))
+        return np.maximum(1.0, low), np.maximum(1.0, high)
 
     def broadcast_to(self, shape: tuple[int, ...]) -> Constraint:
         """The same rows, repeated along new or unit axes."""

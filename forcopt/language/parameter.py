@@ -85,6 +85,9 @@ def parameter_product(left: Expression, right: Expression) -> Expression | None:
     curvature = 0
     if not model.is_affine(inside):
         if (low < 0).any():
+            if (high <= 0).all():
+                opposite = parameter_product(-scale, factor)
+                return None if opposite is None else -opposite
             raise CurvatureError(
                 f"a product of the parameter {scale._short()} and {factor._short()}: the parameter may be "
                 "negative; declare it with lower=0"

@@ -47,40 +47,84 @@ def quad_form(x: Operand, matrix: Operand) -> Any:
     size = len(flat)
     if np.shape(matrix) != (size, size):
         raise DeclarationError(f"quad_form: x has {size} elements, the matrix shape {np.shape(matrix)}")
-    sparse = sp.csr_array(matrix, dtype=float) if sp.issparse(matrix) else None
-    if sparse is not None and sparse.nnz == np.count_nonzero(sparse.diagonal()):
-        values, vectors = as_numbers(sparse.diagonal(), "the diagonal of the matrix of quad_form"), None
-    elif sparse is not None and (factor := _sparse_factor(sparse)) is not None:
-        sign, root = factor
-        return sign * apply_atom(SUM_SQUARES, root @ flat, parameter=(sign * sparse, root), label="quad_form")
+    if sp.issparse(matrix):
+        held = sp.csr_array(matrix, dtype=float)
+        if not np.isfinite(held.data).all():
+            as_numbers(held.toarray(), "the matrix of quad_form")
     else:
-        values, vectors = _eigen(matrix if sparse is None else sparse.toarray())
-    scale = float(np.abs(values).max(initial=0.0))
-    if scale == 0.0:
+        held = sp.csr_array(as_numbers(matrix, "the matrix of quad_form"))
+    if not held.count_nonzero():
         return 0.0 * flat.sum()
+    if held.count_nonzero() == np.count_nonzero(held.diagonal()):
+        sign, root = _diagonal_factor(held)
+    else:
+        units = _units(held)
+        _check_symmetric(held, units)
+        scaled = _in_units(held, units)
+        factor = _sparse_factor(scaled) if sp.issparse(matrix) else None
+        sign, root = factor or _dense_factor(scaled, held)
+        root = sp.csr_array(root.multiply(units))
+    return sign * apply_atom(SUM_SQUARES, root @ flat, parameter=(sign * held, root), label="quad_form")
+
+
+_DUST = 1e-14
+"""Eigenvalues this small, relative to the largest, are rounding."""
+
+
+def _units(matrix: sp.csr_array) -> Array:
+    """Powers of two by which rows and columns are divided for a diagonal near 1.
+
+    A matrix is semidefinite if and only if the scaled one is, whose rounding errors compare with 1.
+    """
+    row_max = abs(matrix).max(axis=1).toarray().reshape(-1)
+    diagonal = np.abs(matrix.diagonal())
+    size = np.where(diagonal > _DUST * row_max, diagonal, row_max)
+    return np.asarray(np.exp2(np.round(np.log2(np.where(size > 0, size, 1.0)) / 2)))
+
+
+def _in_units(matrix: sp.csr_array, units: Array) -> sp.csr_array:
+    return sp.csr_array(matrix.multiply(1 / units[:, None]).multiply(1 / units))
+
+
+def _check_symmetric(matrix: sp.csr_array, units: Array) -> None:
+    apart, scaled = sp.coo_array(_in_units(abs(matrix - matrix.T), units)), _in_units(matrix, units)
+    if apart.nnz and apart.data.max() > 1e-10 * np.abs(scaled.data).max():
+        worst = int(apart.data.argmax())
+        i, j = sorted((int(apart.coords[0][worst]), int(apart.coords[1][worst])))
+        raise DeclarationError(
+            f"quad_form: the matrix must be symmetric; its entries [{i}, {j}] and [{j}, {i}] are "
+            f"{matrix[i, j]:g} and {matrix[j, i]:g}"
+        )
+
+
+def _sign(values: Array, dust: float, matrix: sp.csr_array) -> float:
+    """1 if no eigenvalue is negative, -1 if none is positive, up to `dust` times the largest."""
     sign = 1.0 if values.max() >= -values.min() else -1.0
-    if (sign * values).min() < -1e-9 * scale:
+    if (sign * values).min() < -dust * np.abs(values).max():
+        diagonal = len(values) == np.count_nonzero(matrix.diagonal()) == matrix.count_nonzero()
+        found = values if diagonal else np.linalg.eigvalsh(matrix.toarray())
         raise CurvatureError(
-            f"quad_form: the matrix is indefinite (eigenvalues from {values.min():g} to {values.max():g}), "
+            f"quad_form: the matrix is indefinite (eigenvalues from {found.min():g} to {found.max():g}), "
             "so the form is neither convex nor concave"
         )
-    keep = np.flatnonzero(sign * values > 1e-14 * scale)
-    along = flat[keep] if vectors is None else vectors.T[keep] @ flat
-    scales = np.sqrt(sign * values[keep])
-    root = sp.csr_array(
-        sp.diags_array(scales)
-        @ (sp.eye_array(size, format="csr")[keep] if vectors is None else vectors.T[keep])
-    )
-    form = (
-        sp.csr_array(sp.diags_array(sign * values))
-        if vectors is None
-        else sp.csr_array(sign * _dense(matrix))
-    )
-    return sign * apply_atom(SUM_SQUARES, scales * along, parameter=(form, root), label="quad_form")
+    return sign
 
 
-def _dense(matrix: Operand) -> Array:
-    return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix, dtype=float)
+def _diagonal_factor(matrix: sp.csr_array) -> tuple[float, sp.csr_array]:
+    """As `_sparse_factor`; the diagonal shows the eigenvalues without rounding."""
+    values = matrix.diagonal()
+    sign = _sign(values, _DUST, matrix)
+    keep = np.flatnonzero(sign * values > 0)
+    roots = np.sqrt(sign * values[keep])
+    return sign, sp.csr_array((roots, (np.arange(len(keep)), keep)), shape=(len(keep), len(values)))
+
+
+def _dense_factor(scaled: sp.csr_array, matrix: sp.csr_array) -> tuple[float, sp.csr_array]:
+    """As `_sparse_factor`, by the eigenvalues of the scaled matrix."""
+    values, vectors = np.linalg.eigh(scaled.toarray())
+    sign = _sign(values, 1e-9, matrix)
+    keep = sign * values > _DUST * np.abs(values).max()
+    return sign, sp.csr_array(np.sqrt(sign * values[keep])[:, None] * vectors.T[keep])
 
 
 def _sparse_factor(matrix: sp.csr_array) -> tuple[float, sp.csr_array] | None:
@@ -105,20 +149,3 @@ def _sparse_factor(matrix: sp.csr_array) -> tuple[float, sp.csr_array] | None:
     root = sp.csr_array(sp.diags_array(np.sqrt(pivots)) @ lu.L.T)[:, lu.perm_c]
     error = np.abs((root.T @ root - sign * matrix).data).max(initial=0.0)
     return (sign, root) if error <= 1e-10 * scale else None
-
-
-def _eigen(matrix: Operand) -> tuple[Array, Array | None]:
-    """Eigenvalues and orthonormal eigenvectors (None for the unit vectors) of a symmetric matrix."""
-    dense = as_numbers(matrix, "the matrix of quad_form")
-    slack = np.abs(dense - dense.T) - 1e-10 * np.abs(dense).max(initial=0.0)
-    if slack.max(initial=0.0) > 0:
-        i, j = (int(k) for k in np.unravel_index(int(slack.argmax()), dense.shape))
-        raise DeclarationError(
-            f"quad_form: the matrix must be symmetric; its entries [{i}, {j}] and [{j}, {i}] are "
-            f"{dense[i, j]:g} and {dense[j, i]:g}"
-        )
-    diagonal = np.diag(dense)
-    if np.count_nonzero(dense) == np.count_nonzero(diagonal):
-        return diagonal, None
-    values, vectors = np.linalg.eigh(dense)
-    return values, vectors

@@ -191,7 +191,7 @@ def integer_infeasibility_doubt(
     """
     if not program.is_integer or program.cones:
         return ""
-    names = ("scip", "gscip") if backend.startswith("highs") else ("highs",)
+    names = ("scip", "gscip") if _is_highs(backend) else ("highs",)
     other = next((b for b in map(backends().get, names) if b is not None and b.missing() is None), None)
     needed = {"indicator"} if program.indicators else set()
     if other is None or not needed <= other.capabilities.kinds:
@@ -206,6 +206,11 @@ def integer_infeasibility_doubt(
     if found.x is None or program.violation(found.x) > accuracy:
         return ""
     return f"{other.name} finds a point that satisfies all rows, bounds and integers"
+
+
+def _is_highs(backend: str) -> bool:
+    """Whether a backend runs HiGHS, by itself or through another library (SciPy's solver is HiGHS)."""
+    return "highs" in backend.lower() or backend.endswith(":SCIPY")
 
 
 def _contradicted(program: Program) -> bool:

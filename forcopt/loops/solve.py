@@ -180,8 +180,12 @@ def solve_model(
         confirmed = not model.lazies and bool(ray(model, backend if program.indicators else "highs"))
         if result.status is Status.UNBOUNDED and not confirmed and not model.lazies:
             result.message += f"; but {_NO_RAY}"
-        if not model.lazies:
-            result.status = Status.UNBOUNDED if confirmed else Status.FAILED
+        if not confirmed and not model.lazies:
+            result.status = Status.FAILED
+        elif confirmed and result.status is Status.FAILED:  # there is a ray; is there a point?
+            solver = chosen if program.indicators else get_backend("highs")
+            plain = SolveOptions(settings.within(deadline.seconds).time_limit)
+            result.status = _disambiguate(solver, checked, plain, deadline)
     if model.lazies and result.status is Status.UNBOUNDED:
         # The families may bound it, but an oracle can only be asked about a point.
         result.status = Status.FAILED
@@ -236,7 +240,7 @@ def _confirmed(
     needed = {"rows"} | ({"integer"} if program.is_integer else set())
     needed |= {"quadratic"} if program.stages[0].quadratic is not None else set()
     attempts = [(backend, {**options.extra, **backend.careful})] if backend.careful else []
-    for name in _OTHERS:
+    for name in _INTEGER_OTHERS if program.is_integer else _OTHERS:
         other = backends()[name]
         if name != backend.name and other.missing() is None and needed <= other.capabilities.kinds:
             attempts.append((other, {}))
@@ -268,7 +272,7 @@ def _confirmed(
     return replace(result, status=Status.FAILED, x=None, objective=float("nan"), message=words)
 
 
-_OTHERS = ("highs", "glop", "clarabel")
+_OTHERS, _INTEGER_OTHERS = ("highs", "glop", "clarabel"), ("highs", "gscip")
 """Solvers that are asked for a second opinion, in this order."""
 
 

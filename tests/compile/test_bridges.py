@@ -6,10 +6,12 @@ import re
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import forcopt as fo
 from forcopt.backends import SolveOptions, get_backend
 from forcopt.compile import compile_model
+from forcopt.compile.program import Cone
 
 INF = float("inf")
 GRID = np.array(list(itertools.product(range(-2, 4), repeat=2)), dtype=float)
@@ -296,3 +298,25 @@ def test_the_members_of_connected_may_be_any_binary_expression():
     m.maximize(x[0].sum() - 0.1 * x[1].sum())
     s = m.solve()
     assert s[x].tolist() == [[0, 0, 0, 0, 0], [1, 0, 0, 0, 0]]
+
+
+@pytest.mark.parametrize("backend", ["clarabel", "scip"])
+def test_exponential_cones_at_their_edge(backend):
+    """At x = 0, the edge of the cone, a small violation is not an infinite one."""
+    if get_backend(backend).missing() is not None:
+        pytest.skip(f"{backend} is not installed")
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=3)
+    m.subject_to(x == [0, 2])
+    m.maximize(fo.entropy(x).sum() - fo.kl_div(x, x + 1).sum())
+    expected = -2 * np.log(2) - (1 + 2 * np.log(2 / 3) + 1)
+    s = m.solve(backend)
+    assert (s.status, s.objective) == (fo.Status.OPTIMAL, pytest.approx(expected, abs=1e-5))
+
+
+def test_violations_of_exponential_cones():
+    """(a, b, c) violates b exp(a / b) <= c by the least step of a or c that mends it."""
+    entries = np.array([[1, 1, 2.0], [4e-7, 1e-9, 1], [1e-3, 0, 1], [-1, 0, -0.5], [0, -0.25, 1], [0, 1, 2]])
+    cone = Cone("exponential", 3, sp.csr_array(np.eye(18)), np.zeros(18))
+    expected = [(1 - np.log(2)) / 2, 4e-7 + 1e-9 * np.log(1e-9), 1e-3, 0.5, 0.25, 0]
+    assert cone.excess(entries.ravel()) == pytest.approx(expected, rel=1e-6)

@@ -444,3 +444,25 @@ def test_a_model_with_any_atom_is_copied_and_pickled(value):
     for copied in (pickle.loads(pickle.dumps(m)), copy.deepcopy(m)):
         assert copied.relations[0].atom is relation.atom
         assert copied.objective.stages[0].expression.shape == ()
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_quadratic_forms_of_many_scales(sparse):
+    """Small entries beside large ones count; a small negative one is no rounding."""
+    q = np.array([[4.0, 1, 0], [1, 3, 1], [0, 1, 2]])
+    for size in (1e-6, 1, 1e6):
+        units = np.array([size, 1, 1 / size])
+        p, x = q * units * units[:, None], np.array([1, -2, 3]) / units
+        for sign in (1, -1):
+            value = fo.quad_form(x, sign * (sp.csr_array(p) if sparse else p))
+            assert float(value) == pytest.approx(sign * 18, rel=1e-9)
+        p[2, 2] -= 2 / size**2  # now [[3, 1], [1, 0]] is a part of it
+        with pytest.raises(fo.CurvatureError, match="indefinite"):
+            fo.quad_form(x, sp.csr_array(p) if sparse else p)
+    p = np.diag([1e12, 1e-6])
+    m = fo.Model()
+    x = m.variable("x", 2, lower=[0, 1e3], upper=2e3)
+    m.minimize(fo.quad_form(x, sp.csr_array(p) if sparse else p))
+    assert m.solve("highs").objective == pytest.approx(1)
+    with pytest.raises(fo.CurvatureError, match="indefinite"):
+        fo.quad_form(x, sp.csr_array(np.diag([1e12, -0.1])) if sparse else np.diag([1e12, -0.1]))

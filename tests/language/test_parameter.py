@@ -207,6 +207,19 @@ def test_labels():
     assert price.value.tolist() == [1, 5] and m.solve().objective == 6
 
 
+def test_a_negated_parameter_scales_an_atom():
+    m = fo.Model()
+    w = m.parameter("w", 2, value=[2, 1], lower=0)
+    x = m.variable("x", 2, lower=-3, upper=3)
+    m.maximize(((-w) * fo.abs(x - 1)).sum() + 1.5 * x.sum())
+    assert m.solve().objective == pytest.approx(4)  # x = (1, 3)
+    w.value = 1
+    assert m.solve().objective == pytest.approx(5)
+    with pytest.raises(CurvatureError):
+        m.minimize(-w @ fo.abs(x))
+        m.solve()
+
+
 def test_refusals():
     m = fo.Model()
     p, x = m.parameter("p", 2, lower=-1), m.variable("x", 2)

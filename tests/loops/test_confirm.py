@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import linprog
 
 import forcopt as fo
-from forcopt.backends import backends
+from forcopt.backends import backends, get_backend
 from forcopt.backends.base import RawResult, SolveOptions
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.compiler import compile_model
@@ -329,3 +329,41 @@ def test_an_infeasibility_that_only_exact_multipliers_prove():
     m.subject_to(rows @ x == rng.normal(size=20), (rows[:3].sum(axis=0)) @ x >= 1e3)
     program = compile_model(m, Capabilities(frozenset({"rows"})))
     assert infeasibility_doubt(program, SolveOptions(), 1e-6) == ""
+
+
+OTHER_NAMES = ["highs", "pyomo:appsi_highs", "pyomo:cbc", "cvxpy:HIGHS", "cvxpy:SCIPY"]
+
+
+@pytest.mark.parametrize("backend", OTHER_NAMES)
+def test_a_false_infeasible_of_highs_under_another_name(backend):
+    """HiGHS calls this program infeasible without scaling; CBC gives a point that violates a row."""
+    if get_backend(backend).missing() is not None:
+        pytest.skip(f"{backend} is not installed")
+    m = fo.Model()
+    x, b = m.variable("x", lower=0, upper=1e7, integer=True), m.variable("b", 3, binary=True)
+    m.subject_to(x <= 1e7 * b[0], b[0] <= 1, b.sum() <= 2, x >= 3)
+    m.minimize(1000 * b.sum() + x)
+    s = m.solve(backend)
+    assert (s.status, s.objective) == (fo.Status.OPTIMAL, 1003)
+
+
+def test_an_infeasible_quadratic_program_with_a_ray():
+    """Clarabel stops at a ray of the objective, though no point is feasible."""
+    m = fo.Model()
+    x = m.variable("x", 2)
+    m.subject_to(x[0] >= 1, x[0] <= 0)
+    m.minimize(fo.sum_squares(x[:1]) - x[1])
+    for backend in ("clarabel", "highs", "osqp"):
+        assert m.solve(backend).status == "infeasible", backend
+
+
+def test_whole_rows_hold_exactly():
+    """A row of integers that is off by 1 at 2e9 is violated, however small that is relative to 2e9."""
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=2e9, integer=True)
+    y = m.variable("y", lower=0, upper=2e9)
+    m.subject_to(x.sum() <= 1999999999, x.sum() + y <= 1999999999, 0.5 * x.sum() <= 999999999.5)
+    program = compile_model(m, Capabilities(frozenset({"rows", "integer"})), "any")
+    assert program.violation(np.array([2e9, 0, 0])) == 1
+    assert program.violation(np.array([1999999999, 1e-9, 0])) < 1e-8
+    assert 0 < program.violation(np.array([1999999999, 0, 1.0])) < 1e-9

@@ -233,3 +233,17 @@ def test_a_lazy_family_over_a_cone(backend, reach, status):
     assert s.status == status
     if status == "optimal":  # on the circle and the line
         assert s.objective == pytest.approx(2 + 0.5**0.5, abs=1e-3)
+
+
+@pytest.mark.parametrize("backend", ["highs", "scip"])
+def test_a_side_is_measured_by_its_own_size(backend):
+    """A large bound on the other side does not hide a violation."""
+    m = fo.Model()
+    x = m.variable("x", 3, lower=0, upper=5, integer=True)
+    m.lazy(lambda value: [x.sum().between(-1e9, 4)])
+    m.maximize([1, 2, 3] @ x)
+    s = m.solve(backend)
+    assert s.objective == 12
+    row = m.subject_to(x.sum().between(-1e9, 1e3))
+    assert row.relative_violation(np.array([2e3, 0, 0])) == 1
+    assert row.relative_violation(np.array([-2e9, 0, 0])) == 1
