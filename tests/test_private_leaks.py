@@ -218,6 +218,14 @@ def test_a_stored_private_solution_has_its_guarantee_or_none():
         assert pickle.loads(pickle.dumps(s)).guarantee == s.guarantee
 
 
+def test_a_stored_private_solution_is_certified_by_its_problem():
+    problem = postprocessing()
+    stored = pickle.loads(pickle.dumps(problem.solve(seed=0)))
+    with pytest.raises(fo.DeclarationError, match=r"calls problem\.certify"):
+        stored.certify()
+    assert problem.certify(stored.decision).how
+
+
 def test_a_decision_is_a_function_of_the_release(monkeypatch, tmp_path):
     """Two tables of the same size and the same noisy counts: the same decision, rates and picture."""
     table = COUNTS + np.random.default_rng(0).laplace(scale=2.0, size=COUNTS.shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
@@ -171,7 +172,7 @@ def linear_form(estimator: Any) -> tuple[Array, Array]:
     Raises
     ------
     DeclarationError
-        For another estimator.
+        For another estimator, and if ``decision_function`` is another function.
     """
     steps = [step for _, step in getattr(estimator, "steps", [("", estimator)])]
     last, before = steps[-1], steps[:-1]
@@ -180,16 +181,32 @@ def linear_form(estimator: Any) -> tuple[Array, Array]:
     linear = coefficients is not None and hasattr(last, "decision_function")
     if not linear or len(scalers) != len(before) or len(scalers) > 1:
         raise DeclarationError(
-            f"{estimator!r} has no plain form: only linear classifiers are written to a file"
+            f"{estimator!r} has no plain form: only linear classifiers, with a StandardScaler before or "
+            "without, are written to a file; write others with pickle"
         )
     normals = np.atleast_2d(np.asarray(coefficients, dtype=float))
     offsets = np.broadcast_to(np.ravel(np.asarray(last.intercept_, dtype=float)), len(normals)).copy()
     for scaler in scalers:
         if scaler.scale_ is not None:
             normals = normals / scaler.scale_
-        if scaler.mean_ is not None:
+        if scaler.with_mean:
             offsets -= normals @ scaler.mean_
+    if not _is_score(estimator, normals, offsets):
+        raise DeclarationError(f"{estimator!r} has no plain form: its score is not that of its coefficients")
     return normals, offsets
+
+
+def _is_score(estimator: Any, normals: Array, offsets: Array) -> bool:
+    """Whether the decision function is this affine map, at points that determine it and at others."""
+    width = normals.shape[1]
+    points = np.vstack([np.zeros(width), np.eye(width), np.random.default_rng(0).normal(size=(20, width))])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of names of columns
+        scores = np.asarray(estimator.decision_function(points), dtype=float)
+    size = np.abs(points) @ np.abs(normals).T + np.abs(offsets)
+    ours = points @ normals.T + offsets
+    theirs = scores[:, None] if scores.ndim == 1 else scores
+    return ours.shape == theirs.shape and bool((np.abs(ours - theirs) <= 1e-6 * size + 1e-12).all())
 
 
 def _halfspace(estimator: Any, cut: float | None = None) -> dict[str, Any]:

@@ -200,8 +200,19 @@ class Solution:
         -------
         Certificate
             The proved objective and bound, with the way they were proved.
+
+        Raises
+        ------
+        DeclarationError
+            For a stored private solution, which has no problem to be checked in.
         """
         from forcopt.loops.certify import Certificate
+
+        if self.problem is None:
+            raise DeclarationError(
+                "a stored private solution has no problem to be checked in; whoever holds the data calls "
+                "problem.certify(solution.decision)"
+            )
 
         if method is None and self.model_solution is not None and self.problem.method(self.method).exact:
             found = self.model_solution.certify()

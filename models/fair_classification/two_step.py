@@ -215,12 +215,22 @@ def two_step(
     )
     if mixed.decision is None:
         return Outcome(None, status=mixed.status, message=f"step 2: {mixed.message}")
+    projected = (channel.debias(second.counts.sum(axis=0)) < 0).any()
+    words = [
+        f"reports are {channel.epsilon:g}-locally private",
+        "negative estimated cells were projected: no bound"
+        if projected
+        else f"with probability {1 - beta:g} the rates of true groups differ by at most {bound:.4g} in the "
+        "population",
+        f"step 1: {learnt.message}",
+    ]
+    if mixed.status is not Status.OPTIMAL:
+        words.append(f"step 2: {mixed.message}")
     return Outcome(
         TwoStepClassifier(learnt.decision, mixed.decision),
         status=Status.APPROXIMATE,
         iterations=learnt.iterations,
-        message=f"reports are {channel.epsilon:g}-locally private; with probability {1 - beta:g} the rates "
-        f"of true groups differ by at most {bound:.4g} in the population",
+        message="; ".join(words),
     )
 
 

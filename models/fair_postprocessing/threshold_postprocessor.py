@@ -67,7 +67,10 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
     privacy : PrivacyBudget, optional
         Let the thresholds be private in the groups of the records, such as ``PrivacyBudget(epsilon=1.0)``;
         `ScorePostprocessing` solved by ``dp-thresholds``. Then there are no sample weights, and the names of
-        the groups that occur are public.
+        the groups are public.
+    names : sequence of str, optional
+        With `privacy`, the names of all groups that may occur, of crossed columns such as ``sex=f & race=u``;
+        without it those that occur become public.
     edges : array_like, optional
         With `privacy`, the public thresholds to choose among; 0.05, 0.1, ..., 0.95 by default, for a
         classifier with ``predict_proba``.
@@ -115,6 +118,7 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
         sensitive: Any = None,
         combine: Literal["cross", "each"] = "cross",
         privacy: PrivacyBudget | None = None,
+        names: Any = None,
         edges: Any = None,
         draws: Literal["record", "row"] = "record",
         backend: str = "highs",
@@ -126,6 +130,7 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
         self.sensitive = sensitive
         self.combine = combine
         self.privacy = privacy
+        self.names = names
         self.edges = edges
         self.draws = draws
         self.backend = backend
@@ -160,6 +165,10 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
             raise DeclarationError(
                 "edges is given without privacy; without it every score may be a threshold"
             )
+        if self.names is not None and (self.privacy is None or self.combine == "each"):
+            raise DeclarationError(
+                "names is given without privacy or with combine='each'; then the groups are those that occur"
+            )
         constraint = UNCONSTRAINED if self.constraint is None else self.constraint
         given = X
         X, y = validate_data(self, self._features(X), y, **self._accepted())
@@ -191,6 +200,7 @@ class ThresholdPostprocessor(GroupAware, ClassifierMixin, MetaEstimatorMixin, Ba
                 constraint=constraint,
                 weights=weights,
                 privacy=self.privacy,
+                names=() if self.names is None else tuple(self.names),
             )
         options = {} if self.privacy is None else {"edges": self._edges()}
         solution = problem.solve(backend=self.backend, **options)

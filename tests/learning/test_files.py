@@ -204,7 +204,7 @@ def test_a_private_file_holds_released_numbers_only(tmp_path):
 
 
 @pytest.mark.parametrize("cut", ["best", "default"])
-@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("scaled", [None, {}, {"with_mean": False}, {"with_std": False}])
 def test_linear_learners_survive_a_file(cut, scaled, tmp_path):
     from sklearn.linear_model import LogisticRegression, RidgeClassifier
     from sklearn.pipeline import make_pipeline
@@ -214,8 +214,33 @@ def test_linear_learners_survive_a_file(cut, scaled, tmp_path):
     X, a = rng.normal(size=(200, 3)) * [1.0, 1e4, 1e-4] + [0.0, 1e5, 0.0], rng.integers(0, 2, 200)
     y = (X[:, 0] + 0.5 * a + rng.normal(size=200) > 0).astype(int)
     for linear in (LogisticRegression(), RidgeClassifier()):
-        learner = Learner(make_pipeline(StandardScaler(), linear) if scaled else linear, cut=cut)
+        learner = Learner(
+            linear if scaled is None else make_pipeline(StandardScaler(**scaled), linear), cut=cut
+        )
         decision = FairClassification(X, y, a, DemographicParity(0.05), None, learner).solve().decision
         decision.save(tmp_path / "policy.json")
         again = RandomizedClassifier.load(tmp_path / "policy.json")
         assert again.probability(X).tolist() == pytest.approx(decision.probability(X).tolist())
+
+
+def test_coefficients_that_are_not_the_score_are_refused(tmp_path):
+    """A support vector machine has a coefficient for each pair of classes: as many as classes, if three."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.svm import SVC
+
+    class Squared(LogisticRegression):
+        def decision_function(self, X):
+            return super().decision_function(np.square(X))
+
+    rng = np.random.default_rng(0)
+    X, a = rng.normal(size=(200, 3)), rng.integers(0, 2, 200)
+    y = (X[:, 0] > -0.5).astype(int) + (X[:, 1] > 0.5)
+    for learner, labels, fields in (
+        (SVC(kernel="linear"), y, {"classes": ("low", "mid", "top")}),
+        (Squared(), (np.square(X[:, 0]) > 0.5).astype(int), {}),
+    ):
+        problem = FairClassification(
+            X, labels, a, DemographicParity(0.5), hypotheses=Learner(learner), **fields
+        )
+        with pytest.raises(fo.DeclarationError, match="its score is not that of its coefficients"):
+            problem.solve(rounds=5).decision.save(tmp_path / "policy.json")

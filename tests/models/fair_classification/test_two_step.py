@@ -129,10 +129,24 @@ def test_a_part_too_small_for_the_channel_is_told():
     ]
     told = [s for s in failed if s.status is fo.Status.FAILED]
     assert told and all("step 2: " in s.message and "must not be negative" in s.message for s in told)
-    s = problem.solve(
-        "two-step", first="lp", allow_vacuous=True, split=0.95, negative_cells="project", seed=0
-    )
-    assert s.decision is not None
+
+
+def test_a_projected_table_has_no_bound():
+    problem = declared(400, 0.3, constraint=DemographicParity(0.01))
+    options = {"first": "lp", "allow_vacuous": True, "split": 0.95}
+    told = []
+    for seed in range(6):
+        plain = problem.solve("two-step", **options, seed=seed)
+        s = problem.solve("two-step", **options, seed=seed, negative_cells="project")
+        if s.decision is not None:  # else the nearest table has an empty group
+            told.append(plain.decision is None)
+            assert ("no bound" in s.message) == told[-1] == ("differ by at most" not in s.message)
+    assert set(told) == {True, False}
+
+
+def test_a_time_limit_in_the_first_step_is_told():
+    s = declared(4000, 2.0).solve("two-step", first="exponentiated-gradient", time_limit=1e-9, seed=0)
+    assert s.decision is not None and "step 1: the time limit was reached" in s.message
 
 
 def test_it_runs_with_a_learner():

@@ -20,7 +20,7 @@ from forcopt.models.fair_postprocessing import RandomizedThresholds
 from forcopt.privacy import PrivacyBudget
 
 pytest.importorskip("sklearn")
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -249,6 +249,27 @@ def test_private_thresholds_by_the_front():
         )
     with pytest.raises(fo.DeclarationError, match="edges is given without privacy"):
         ThresholdPostprocessor(constraint=EqualizedOdds(0.1), edges=[0.5]).fit(X, y, sensitive_features=a)
+
+
+def test_a_private_front_has_the_groups_that_are_named():
+    """The names alone decide the groups, whether or not somebody is in each."""
+    rng = np.random.default_rng(1)
+    a = rng.choice(["a", "b"], 4000)
+    X = rng.normal(size=(4000, 2))
+    y = X.sum(axis=1) + rng.normal(size=4000) > 0
+    demand = PredictiveValues(0.0, 0.0)
+    front = ThresholdPostprocessor(
+        constraint=demand, privacy=PrivacyBudget(1.0), names=["a", "b", "c"], random_state=0
+    )
+    front.fit(X, y, sensitive_features=a)
+    assert front.policy_.groups == ("a", "b", "c")
+    assert front.predict(X[:2], sensitive_features=["a", "c"]).shape == (2,)
+    assert clone(front).get_params()["names"] == ["a", "b", "c"]
+    with pytest.raises(fo.DeclarationError, match="groups holds 'b'; the groups are a, c"):
+        clone(front).set_params(names=["a", "c"]).fit(X, y, sensitive_features=a)
+    for fields in ({"privacy": None}, {"combine": "each"}):
+        with pytest.raises(fo.DeclarationError, match="names is given without privacy or with combine"):
+            clone(front).set_params(**fields).fit(X, y, sensitive_features=a)
 
 
 def test_labels_sparse_tables_and_several_columns():
