@@ -166,7 +166,7 @@ class Deadline:
     def __init__(self, limit: float | None = None) -> None:
         try:
             valid = limit is None or float(limit) >= 0
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             valid = False
         if not valid:
             raise DeclarationError(f"time_limit is {limit!r}; it must be a number >= 0")

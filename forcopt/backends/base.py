@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -70,7 +71,7 @@ class SolveOptions:
                 continue
             whole = name in ("threads", "seed", "pool")
             number = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
-            if number and float(value) >= low:
+            if number and low <= value <= (sys.maxsize if whole else np.inf):
                 continue
             raise DeclarationError(
                 f"{name} is {value!r}; it must be {'an integer' if whole else 'a number'} >= {low:g}"

@@ -116,6 +116,9 @@ class Atom:
         """Bounds on the value for arguments between `ends`; infinite where monotonicity gives no bound."""
         if self.span is not None:
             return self.span(*ends[0], parameter)
+        if 0 in self.monotone:
+            shape = ends[0][0].shape[:-1] if self.reduces else ends[0][0].shape
+            return np.full(shape, 0.0 if self.nonnegative else -np.inf), np.full(shape, np.inf)
         least, most = [], []
         for position, monotone in enumerate(self.monotone):
             lower, upper = (self._inside(position, end) for end in ends[position])
@@ -126,9 +129,8 @@ class Atom:
             least.append(near)
             most.append(far)
         low, high = self.evaluate(least, parameter), self.evaluate(most, parameter)
-        unknown = 0 in self.monotone
-        low = np.where(np.isnan(low) | unknown, -np.inf, low)
-        high = np.where(np.isnan(high) | unknown, np.inf, high)
+        low = np.where(np.isnan(low), -np.inf, low)
+        high = np.where(np.isnan(high), np.inf, high)
         return np.maximum(low, 0.0) if self.nonnegative else low, high
 
 

@@ -312,7 +312,7 @@ def norm(x: Operand, p: float = 2, axis: int | None = None) -> Any:
     along = reduced_axis_last(x, axis, "norm")
     if np.ndim(p) == 0 and p in atoms:
         return apply_atom(atoms[p], along)
-    if not isinstance(p, int | float | np.number) or not p >= 1:
+    if not _number(p) >= 1:
         raise DeclarationError(f"norm: p is {p}; it must be a number >= 1, or inf")
     return apply_atom(NORM_P, along, parameter=float(p), label="norm")
 
@@ -438,7 +438,7 @@ def huber(x: Operand, threshold: float = 1.0) -> Any:
     >>> fo.huber([0.5, -3.0]).tolist()
     [0.25, 5.0]
     """
-    if not _is_number(threshold) or not 0 < threshold < np.inf:
+    if not 0 < _number(threshold) < np.inf:
         raise DeclarationError(f"huber: the threshold is {threshold}; it must be one positive number")
     return apply_elementwise(HUBER, x, parameter=float(threshold))
 
@@ -663,8 +663,12 @@ def kl_div(x: Operand, y: Operand) -> Any:
     return apply_elementwise(KL_DIV, x, y)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real)
+def _number(value: Any) -> float:
+    """A real number as a float; NaN for anything else, and for an integer too large."""
+    try:
+        return float(value) if isinstance(value, Real) else np.nan
+    except OverflowError:
+        return np.nan
 
 
 def power(x: Operand, p: float) -> Any:
@@ -696,7 +700,7 @@ def power(x: Operand, p: float) -> Any:
     >>> fo.power([1.0, 4.0], 0.5).tolist(), fo.power([-2.0], 4).tolist()
     ([1.0, 2.0], [16.0])
     """
-    if not _is_number(p) or not np.isfinite(p) or p == 0:
+    if not np.isfinite(_number(p)) or p == 0:
         raise DeclarationError(f"power: p is {p}; it must be one finite number, not 0")
     if p == 1:
         return as_operand(x, "power")

@@ -65,7 +65,7 @@ def variable_values(
         if unknown:
             try:
                 data = np.asarray(data, dtype=float)
-            except (TypeError, ValueError) as error:
+            except (TypeError, ValueError, OverflowError) as error:
                 raise DeclarationError(f"{label} must be numbers: {error}") from None
         numbers = as_numbers(np.where(np.isnan(data), 0.0, data) if unknown else data, label)
         try:

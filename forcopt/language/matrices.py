@@ -156,19 +156,26 @@ def symmetric(entries: Operand) -> Any:
     return data[place]
 
 
-def _lambda_max_value(x: Array, _: None) -> Any:
+def _eigenvalues(x: Array) -> Array:
+    """Of flat symmetric matrices, shape ``(..., n)``; NaN where an entry is not finite."""
     order = round(x.shape[-1] ** 0.5)
-    return np.linalg.eigvalsh(x.reshape(*x.shape[:-1], order, order))[..., -1]
+    known = np.isfinite(x).all(axis=-1, keepdims=True)
+    matrices = np.where(known, x, 0.0).reshape(*x.shape[:-1], order, order)
+    return np.where(known, np.linalg.eigvalsh(matrices), np.nan)
+
+
+def _lambda_max_value(x: Array, _: None) -> Any:
+    return _eigenvalues(x)[..., -1]
 
 
 def _nuclear_norm_value(x: Array, shape: tuple[int, int]) -> Any:
-    return np.linalg.svd(x.reshape(*x.shape[:-1], *shape), compute_uv=False).sum(axis=-1)
+    known = np.isfinite(x).all(axis=-1, keepdims=True)
+    matrices = np.where(known, x, 0.0).reshape(*x.shape[:-1], *shape)
+    return np.where(known, np.linalg.svd(matrices, compute_uv=False), np.nan).sum(axis=-1)
 
 
 def _log_det_value(x: Array, _: None) -> Any:
-    order = round(x.shape[-1] ** 0.5)
-    values = np.linalg.eigvalsh(x.reshape(*x.shape[:-1], order, order))
-    return np.log(np.maximum(values, 0.0)).sum(axis=-1)
+    return np.log(np.maximum(_eigenvalues(x), 0.0)).sum(axis=-1)
 
 
 LAMBDA_MAX = Atom("lambda_max", 1, (0,), _lambda_max_value, reduces=True)

@@ -145,7 +145,7 @@ def feasibility_relaxation(
     name = backend or default_backend(model)
     solver = get_backend(name)
     program = compile_model(model, solver.capabilities, name, only=[*model.constraints, *conditions])
-    costs = _costs(model, program, constraints, weights or {})
+    costs = _costs(model, program, constraints, {} if weights is None else weights)
     if bounds:
         program, costs = _bounds_as_rows(program, model.column_count, costs)
     softened, at, signs = elastic(program, np.ones(program.rows.count), costs)
@@ -170,9 +170,13 @@ def _costs(
 ) -> Array:
     """The cost of a change of each row; infinite for rows that may not change."""
     costs = np.full(program.rows.count, np.inf)
+    if not isinstance(weights, Mapping):
+        raise DeclarationError(f"weights is {weights!r}; it must give numbers to constraints, as in {{c: 2}}")
+    for field, given in (("constraints", constraints or ()), ("weights", weights)):
+        for c in given:
+            if not isinstance(c, Constraint) or c.model is not model or c.start < 0:
+                raise DeclarationError(f"{field}: {c} is not a constraint of the model {model.name!r}")
     for c in model.constraints if constraints is None else constraints:
-        if not isinstance(c, Constraint) or c.model is not model or c.start < 0:
-            raise DeclarationError(f"constraints: {c} is not a constraint of the model {model.name!r}")
         costs[c.start : c.start + c.expression.size] = 1.0
     for c, weight in weights.items():
         numbers = np.broadcast_to(as_numbers(weight, f"the weight of {c.name!r}"), c.shape).reshape(-1)

@@ -171,4 +171,7 @@ def project_box(point: Any, lower: Any, upper: Any, total: float, weights: Any =
     if not free.any():  # the sum is constant between the two bends
         return np.asarray(np.clip(x - bends[first] * w, low, high))
     level = (float(w[free] @ x[free]) + float(w[~free] @ fixed[~free]) - total) / float(w[free] @ w[free])
-    return np.where(free, np.clip(x - level * w, low, high), fixed)
+    found = np.where(free, np.clip(x - level * w, low, high), fixed)
+    # entries of a large point lose digits; their sum is known
+    step = (total - float(w @ found)) / float(w[free] @ w[free])
+    return np.where(free, np.clip(found + step * w, low, high), found)

@@ -221,3 +221,17 @@ def test_an_infeasible_model_whose_rows_lead_outside_the_domain_of_an_atom(backe
     m.subject_to(fo.log_det(fo.symmetric(fo.stack([1 + x[0], x[1], 1 - x[0]]))) >= -3)
     m.minimize(x[0])
     assert m.solve(backend).status == "infeasible"
+
+
+@pytest.mark.parametrize("backend", ["clarabel", "scs"])
+def test_eigenvalues_of_matrices_without_bounds(backend):
+    """No eigenvalue exists of a matrix of infinite bounds, or of a start that leaves out entries."""
+    m = fo.Model()
+    v = m.variable("v", 6)
+    x = fo.symmetric(v)
+    m.subject_to(fo.trace(x) == 3, fo.semidefinite(x))
+    cases = (fo.lambda_max(x), 1), (fo.nuclear_norm(x), 3), (-fo.log_det(x), 0), (-fo.lambda_min(x), -1)
+    for expression, value in cases:
+        m.minimize(expression)
+        s = m.solve(backend, start={v[:2]: 0.5})
+        assert s.objective == pytest.approx(value, abs=1e-3)

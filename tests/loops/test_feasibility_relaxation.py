@@ -81,3 +81,18 @@ def test_refusals():
         m.feasibility_relaxation(weights={row: 0})
     with pytest.raises(fo.DeclarationError, match="not a constraint of the model"):
         fo.Model("other").feasibility_relaxation(constraints=[row])
+
+
+def test_weights_of_other_things_are_refused():
+    m, other = fo.Model(), fo.Model()
+    x, y = m.variable("x", lower=0, upper=1), other.variable("y")
+    m.subject_to(x >= 2, x >= 4)
+    elsewhere = other.subject_to(y >= 1)
+    gone = m.subject_to(x <= 0)
+    m.remove(gone)
+    for weights in ({elsewhere: 1.0}, {gone: 1.0}, {"c1": 1.0}):
+        with pytest.raises(fo.DeclarationError, match=r"weights: .* is not a constraint of the model"):
+            m.feasibility_relaxation(weights=weights)
+    for weights in (2.0, 0, "c1"):
+        with pytest.raises(fo.DeclarationError, match=r"weights is .*; it must give numbers to constraints"):
+            m.feasibility_relaxation(weights=weights)

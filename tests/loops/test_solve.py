@@ -527,3 +527,26 @@ def test_slacks(backend):
         s.slack(switch)
     with pytest.raises(fo.DeclarationError, match="belongs to model"):
         s.slack(fo.Model("other").variable("z") <= 1)
+
+
+def test_integers_too_large_for_a_float_are_refused():
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=5)
+    m.minimize(x.sum())
+    s, huge = m.solve(), 10**400
+    for field in ("time_limit", "threads", "pool"):
+        with pytest.raises(fo.DeclarationError, match=field):
+            m.solve(**{field: huge})
+    with pytest.raises(fo.DeclarationError, match="the value of x must be numbers"):
+        m.solve(start={x: huge})
+    with pytest.raises(fo.DeclarationError, match=r"the value of x\[0\] must be numbers"):
+        m.fix(x[0], huge)
+    for call, name in (
+        (lambda: fo.norm(x, huge), "norm: p"),
+        (lambda: fo.power(x, huge), "power: p"),
+        (lambda: fo.huber(x, huge), "huber: the threshold"),
+        (lambda: s.certify(rounding=huge), "rounding"),
+        (lambda: s.certify(rounding=-1), "rounding is -1; it must be at least 0"),
+    ):
+        with pytest.raises(fo.DeclarationError, match=name):
+            call()

@@ -83,3 +83,9 @@ def test_a_weight_of_0_is_named() -> None:
 def test_bounds_of_another_shape_are_named() -> None:
     with pytest.raises(DeclarationError, match=r"lower has shape \(3,\); it must be one number or \(2,\)"):
         project_box([1.0, 2.0], [0, 0, 0], 1, 1)
+
+
+def test_the_total_is_kept_beside_far_entries() -> None:
+    """One entry is 1e9 below its bound; the free one is what the total leaves."""
+    found = project_box([-1.33443347e9, -7.4e6], [0.1, -1.1], [3.1, -1.1], -1.098, weights=[1e-3, 1])
+    assert found == pytest.approx([2.0, -1.1], abs=1e-11)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from forcopt.arrays import as_numbers
 from forcopt.backends.base import SolveOptions
 from forcopt.backends.conditioned import open_session
 from forcopt.backends.registry import backends, get_backend
@@ -64,7 +65,7 @@ def certify_model(
     ------
     DeclarationError
         If the model or a parameter has changed since the solution was found; if `decimals` is asked for a
-        model with atoms, conditions or lazy families.
+        model with atoms, conditions or lazy families; if `rounding` is negative or no finite number.
 
     Examples
     --------
@@ -88,6 +89,8 @@ def certify_model(
 
 def _certified(solution: ModelSolution, rounding: float | None, decimals: bool) -> Certificate:
     _check_unchanged(solution)
+    if rounding is not None and (as_numbers(rounding, "rounding") < 0).any():
+        raise DeclarationError(f"rounding is {rounding!r}; it must be at least 0")
     if decimals and (solution.model.relations or solution.model.lazies):
         raise DeclarationError(
             f"decimals=True, but model {solution.model.name!r} has atoms, conditions or lazy families, "
@@ -100,9 +103,7 @@ def _certified(solution: ModelSolution, rounding: float | None, decimals: bool) 
             program = _with_cuts(model, program)
         return certify_without_point(solution, program, number)
     own = ExactPoint(model, solution.point, number)
-    if rounding is None:
-        rounding = 100 * get_backend(solution.backend).accuracy
-    tolerance = rational(rounding)
+    tolerance = rational(100 * get_backend(solution.backend).accuracy if rounding is None else rounding)
     conic = _conic(model) if program is None else None
     if conic is not None:
         return certify_conic(conic, own, tolerance)
