@@ -9,7 +9,7 @@ from pydantic import Field
 
 from forcopt.arrays import as_numbers
 from forcopt.errors import DeclarationError
-from forcopt.privacy.mechanism import Mechanism
+from forcopt.privacy.mechanism import Mechanism, whole_distance
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.randomness import Randomness, opendp
 
@@ -51,7 +51,7 @@ class ExponentialMechanism(Mechanism):
 
     def profile(self, distance: int = 1) -> Profile:
         """See `Mechanism`: the worst that pure privacy allows, an upper bound."""
-        return Profile.pure(self.epsilon * distance)
+        return Profile.pure(self.epsilon * whole_distance(distance))
 
     def send(self, values: Any, rng: Randomness) -> int:
         """See `Channel`: the place of the chosen candidate, given the losses, shape ``(h,)``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from math import isfinite, sqrt
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -20,7 +20,7 @@ from forcopt.privacy.profile import Profile
 from forcopt.privacy.randomness import Randomness, Release, Secure, opendp
 from forcopt.privacy.relations import Neighbours
 
-__all__ = ["AdditiveMechanism", "Both", "Channel", "Mechanism", "PostProcessed", "Sampled"]
+__all__ = ["AdditiveMechanism", "Both", "Channel", "Mechanism", "PostProcessed", "Sampled", "whole_distance"]
 
 EXACT = 2.0**53
 """Whole numbers up to this are exact floats."""
@@ -76,7 +76,10 @@ class Mechanism(Channel):
     ``one & other`` releases both; ``mechanism.on(design)`` runs on a sample of the records.
     """
 
-    neighbours: ClassVar[Neighbours] = "add_remove"
+    @property
+    def neighbours(self) -> Neighbours | None:
+        """The relation between data for which the profile holds; None for that of the sensitivity."""
+        return None
 
     @abstractmethod
     def profile(self, distance: int = 1) -> Profile:
@@ -133,6 +136,11 @@ class PostProcessed(Mechanism):
             raise DeclarationError(f"{type(self.channel).__name__} has no neighbour relation, so no profile")
         return self.channel.profile(distance)
 
+    @property
+    def neighbours(self) -> Neighbours | None:
+        """See `Mechanism`."""
+        return self.channel.neighbours if isinstance(self.channel, Mechanism) else None
+
 
 class Both(Mechanism):
     """Several mechanisms on the same data; their profiles compose.
@@ -151,6 +159,21 @@ class Both(Mechanism):
     """
 
     parts: tuple[Mechanism, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _one_relation(self) -> Both:
+        relations = {part.neighbours for part in self.parts} - {None}
+        if len(relations) > 1:
+            raise DeclarationError(
+                "Both: the profiles of some parts are between data of which one has a record more, of others "
+                "between data of which one record differs; they do not compose"
+            )
+        return self
+
+    @property
+    def neighbours(self) -> Neighbours | None:
+        """See `Mechanism`."""
+        return next((part.neighbours for part in self.parts if part.neighbours), None)
 
     def send(self, values: Any, rng: Randomness) -> Any:
         """See `Channel`: a tuple of the releases of the parts."""
@@ -234,7 +257,7 @@ class AdditiveMechanism(Mechanism):
 
     def profile(self, distance: int = 1) -> Profile:
         """See `Mechanism`."""
-        shift = self.sensitivity * _distance(distance)
+        shift = self.sensitivity * whole_distance(distance)
         if self.norm == "linf":
             return self._one(shift) ** self.dimension
         if isinstance(self.noise, Gaussian):
@@ -260,8 +283,8 @@ class AdditiveMechanism(Mechanism):
             return isinstance(self.noise, Gaussian)
         return self.norm == "l1" and isinstance(self.noise, ABLE["l1"])
 
-    def send(self, values: Any, rng: Randomness) -> Array:
-        """See `Channel`."""
+    def _numbers(self, values: Any) -> Array:
+        """The numbers to release, if the profile and the noise are for them."""
         exact = as_numbers(values, "values")
         if exact.size != self.dimension and not (self.dimension == 1 and self._any_number):
             raise DeclarationError(f"values has {exact.size} numbers; dimension is {self.dimension}")
@@ -272,6 +295,12 @@ class AdditiveMechanism(Mechanism):
                 refuse_entry(exact.shape, first, exact.flat[first], "values", rule)
             if (exact != np.round(exact)).any():
                 raise DeclarationError("values must be whole, since the noise is; round them first")
+        return exact
+
+    def send(self, values: Any, rng: Randomness) -> Array:
+        """See `Channel`."""
+        exact = self._numbers(values)
+        if self.noise.whole:
             return np.asarray(exact.astype(np.int64) + self.noise.sample(exact.shape, rng).astype(np.int64))
         if rng.simulated:
             return np.asarray(exact + self.noise.sample(exact.shape, rng))
@@ -310,7 +339,8 @@ class Sampled(Mechanism):
     Parameters
     ----------
     mechanism : Mechanism
-        The mechanism; its profile is read as that between samples that are `design.neighbours`.
+        The mechanism; its profile is read as that between samples that are `design.neighbours`, so that the
+        sensitivity must be stated for this relation.
     design : Design
         Any. `PoissonSample` and `SimpleRandomSample` amplify every profile exactly, the others pure privacy.
     population : int, sequence or mapping, optional
@@ -333,6 +363,21 @@ class Sampled(Mechanism):
     design: Design
     population: Population = None
 
+    @model_validator(mode="after")
+    def _same_relation(self) -> Sampled:
+        if self.mechanism.neighbours not in (None, self.design.neighbours):
+            raise DeclarationError(
+                f"Sampled: the profile of {type(self.mechanism).__name__} is for the relation "
+                f"{self.mechanism.neighbours!r}, and {type(self.design).__name__} amplifies for "
+                f"{self.design.neighbours!r}"
+            )
+        return self
+
+    @property
+    def neighbours(self) -> Neighbours | None:
+        """See `Mechanism`."""
+        return self.design.neighbours
+
     def profile(self, distance: int = 1) -> Profile:
         """See `Mechanism`; for neighbours at distance 1."""
         if distance != 1:
@@ -350,7 +395,8 @@ class Sampled(Mechanism):
         return self.mechanism.send(values.iloc[order] if hasattr(values, "iloc") else values[order], rng)
 
 
-def _distance(distance: int) -> int:
+def whole_distance(distance: int) -> int:
+    """The distance, if it is one."""
     if isinstance(distance, bool) or not isfinite(distance) or distance != int(distance) or distance < 1:
         raise DeclarationError(f"distance is {distance!r}; it must be a whole number, at least 1")
     return int(distance)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from pydantic import Field
@@ -11,7 +11,7 @@ from pydantic import Field
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.privacy.losses import AtomLoss, pure_loss
-from forcopt.privacy.mechanism import Mechanism
+from forcopt.privacy.mechanism import Mechanism, whole_distance
 from forcopt.privacy.noises import TabulatedNoise
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.randomness import Randomness, randomness
@@ -41,12 +41,20 @@ class RandomizedResponse(Mechanism):
     [[0.75, 0.25], [0.25, 0.75]]
     """
 
-    neighbours: ClassVar[Neighbours] = "substitute"
     epsilon: float = Field(gt=0.0, allow_inf_nan=False)
     groups: int | None = Field(default=None, ge=2)
 
     def profile(self, distance: int = 1) -> Profile:
-        """The profile of one report; without `groups` for two groups, which is the worst case."""
+        """The profile of the reports of as many people; without `groups` for two groups, the worst case."""
+        return self._one ** whole_distance(distance)
+
+    @property
+    def neighbours(self) -> Neighbours | None:
+        """See `Mechanism`: one person has another group; the number of reports is not protected."""
+        return "substitute"
+
+    @property
+    def _one(self) -> Profile:
         if self.groups in (None, 2) or self.epsilon > 700:
             return Profile.of(pure_loss(self.epsilon))
         truth, lie = self._probabilities(self.groups or 2)

@@ -66,6 +66,10 @@ class Nested(Mechanism):
         """See `Mechanism`."""
         return self.mechanism.profile(distance)
 
+    def total_variation(self, values: Any) -> float:
+        """See `Channel`."""
+        return self.mechanism.total_variation(values)
+
     def send(self, values: Any, rng: Randomness) -> Any:
         """See `Channel`: nested counts from the largest to the smallest along the last axis."""
         x = as_numbers(values, "values")

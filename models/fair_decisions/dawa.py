@@ -13,7 +13,7 @@ from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.fair_decisions.partition import shortest
-from forcopt.privacy.mechanism import AdditiveMechanism, Mechanism
+from forcopt.privacy.mechanism import AdditiveMechanism, Mechanism, whole_distance
 from forcopt.privacy.noises import Laplace
 from forcopt.privacy.profile import Profile
 from forcopt.privacy.randomness import Randomness
@@ -91,7 +91,7 @@ class Dawa(Mechanism):
 
     def profile(self, distance: int = 1) -> Profile:
         """See `Mechanism`: the worst that pure privacy allows, an upper bound."""
-        return Profile.pure(self.epsilon * distance)
+        return Profile.pure(self.epsilon * whole_distance(distance))
 
     def send(self, values: Any, rng: Randomness) -> Array:
         """See `Channel`: counts along the last axis."""

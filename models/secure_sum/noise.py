@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
 from forcopt.privacy import (
     AdditiveMechanism,
@@ -138,14 +138,12 @@ class SharedNoise(AdditiveMechanism):
         DeclarationError
             For real noise without a seed: floating-point draws are not private.
         """
-        exact = as_numbers(values, "values")
+        exact = self._numbers(values)
         if not (rng.simulated or self.noise.whole):
             raise DeclarationError(
                 f"rng is {rng!r}; parts of {type(self.noise).__name__} noise are floating-point draws, which "
                 "are not private: simulate with a seed"
             )
-        if self.noise.whole and (exact != np.round(exact)).any():
-            raise DeclarationError("values must be whole, since the noise is; round them first")
         seed = rng.generator()
         parts = shared_noise(self.noise, self.servers, self._coalition, exact.size, seed)
         return np.asarray(exact + parts.sum(axis=0).reshape(exact.shape))

@@ -30,6 +30,7 @@ from forcopt.privacy import (
     PureDP,
     RandomizedResponse,
     Secure,
+    SimpleRandomSample,
     Simulated,
     Staircase,
     TabulatedNoise,
@@ -308,6 +309,42 @@ def test_secure_reports_have_their_law_and_state_their_deviation():
     assert 0 < release.total_variation < 1e-10 and not release.simulated
     certain = RandomizedResponse(800.0, groups=3).release(np.array([0, 1, 2, 1]))
     assert certain.values.tolist() == [0, 1, 2, 1]
+
+
+@pytest.mark.parametrize("groups", [2, 3, 5])
+@pytest.mark.parametrize("people", [1, 2, 3])
+def test_reports_of_several_people_lose_more(groups, people):
+    """Against all outputs of people who all have another group."""
+    channel = RandomizedResponse(0.7, groups=groups)
+    law = channel.transition(groups)
+    one = other = np.ones(1)
+    for _ in range(people):
+        one, other = np.outer(one, law[:, 0]).ravel(), np.outer(other, law[:, 1]).ravel()
+    profile = channel.profile(people)
+    assert profile.largest_loss == pytest.approx(0.7 * people)
+    for epsilon in (0.0, 0.3, 0.69, 1.0, 2.0):
+        delta = np.maximum(one - exp(epsilon) * other, 0.0).sum()
+        assert profile.delta(epsilon) == pytest.approx(delta, abs=1e-12)
+    with pytest.raises(DeclarationError, match="distance is 0"):
+        channel.profile(0)
+    with pytest.raises(DeclarationError, match="distance is 0"):
+        ExponentialMechanism(epsilon=1.0).profile(0)
+
+
+def test_profiles_for_different_neighbours_do_not_compose():
+    """The number of reports gives a record more away; no sample of unknown size hides it."""
+    channel = RandomizedResponse(1.0, groups=2)
+    count = AdditiveMechanism(Laplace(scale=1.0))
+    tenth, ten = PoissonSample(rate=0.1), SimpleRandomSample(size=10)
+    for mechanism in (channel, channel >> np.sum, count & channel):
+        with pytest.raises(DeclarationError, match="relation 'substitute', and PoissonSample amplifies for"):
+            mechanism.on(tenth)
+        assert mechanism.on(ten, 100).neighbours == mechanism.neighbours == "substitute"
+    for other in (channel, count.on(ten, 100)):
+        with pytest.raises(DeclarationError, match="do not compose"):
+            count.on(tenth) & other
+    assert (count.on(ten, 100) & channel & count).neighbours == "substitute"
+    assert count.neighbours is None and count.on(tenth).neighbours == "add_remove"
 
 
 def test_a_sampled_release_charges_the_table_of_its_noise():

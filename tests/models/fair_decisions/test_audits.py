@@ -4,7 +4,7 @@ import pytest
 from forcopt.errors import DeclarationError
 from forcopt.models import Apportionment, FormulaGrant
 from forcopt.models.fair_decisions import CoverageRule, IntervalPartition, Nested, audit
-from forcopt.privacy import AdditiveMechanism, Laplace
+from forcopt.privacy import AdditiveMechanism, DiscreteLaplace, Laplace
 
 pytest.importorskip("pandas")
 
@@ -64,3 +64,9 @@ def test_refusals():
         audit(slack, [10, 20, 30], laplace(1.0), exact=False)
     with pytest.raises(DeclarationError, match=r"must be \(1, k\)"):
         audit(lambda x: x[0], [10, 20, 30], laplace(1.0), trials=5, seed=0)
+
+
+def test_nested_releases_state_the_deviation_of_their_draws():
+    whole = AdditiveMechanism(DiscreteLaplace(scale=2.0))
+    counts = np.array([[9, 5, 2]])
+    assert Nested(whole).release(counts).total_variation == whole.release(counts).total_variation > 0

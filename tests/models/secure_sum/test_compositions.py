@@ -277,6 +277,16 @@ def test_mechanisms_that_servers_cannot_share():
         SharedNoise(Staircase(epsilon=1.0))
     with pytest.raises(DeclarationError, match="whole"):
         SharedNoise(DiscreteLaplace(scale=1.0)).send([0.5], Simulated(1))
+    with pytest.raises(DeclarationError, match=r"values\[0\] is .*2\^53"):
+        SharedNoise(DiscreteLaplace(scale=1.0)).send([2.0**60], Simulated(1))
+
+
+def test_shared_noise_is_for_as_many_numbers_as_its_profile():
+    shared = SharedNoise(Laplace(scale=1.0), norm="linf", dimension=2)
+    assert shared.profile().epsilon(0.0) == pytest.approx(2.0)
+    assert shared.send([1.0, 2.0], Simulated(1)).shape == (2,)
+    with pytest.raises(DeclarationError, match="values has 3 numbers; dimension is 2"):
+        shared.send([1.0, 2.0, 3.0], Simulated(1))
 
 
 # -- samples of clients --------------------------------------------------------------------------------------
