@@ -49,20 +49,42 @@ class BackendError(ForcoptError, RuntimeError):
 def unknown(kind: str, name: str, known: list[str]) -> UnknownNameError:
     """Build the error for an unknown `name`, with the nearest of the `known` ones as a suggestion.
 
+    Parameters
+    ----------
+    kind : str
+        The kind of thing, such as ``"backend"``, or ``"option of method 'lp'"``: the name goes before "of".
+    name : str
+        The unknown name.
+    known : list of str
+        The names that exist.
+
     Examples
     --------
     >>> str(unknown("backend", "hihgs", ["highs", "scs"]))
     "unknown backend 'hihgs'; did you mean 'highs'? known: highs, scs"
+    >>> str(unknown("field of Point", "z", ["x", "y"]))
+    "unknown field 'z' of Point; known: x, y"
+    """
+    noun, of, owner = kind.partition(" of ")
+    near = similar(name, known, _SUGGESTED if len(known) > _LISTED else 1)
+    hint = f" did you mean {' or '.join(map(repr, near))}?" if near else ""
+    subject = f"unknown {noun} '{name}'{of}{owner}"
+    if len(known) > _LISTED:
+        return UnknownNameError(f"{subject};{hint or ' nothing is similar among'} {len(known)} known")
+    return UnknownNameError(f"{subject};{hint} known: {', '.join(sorted(known)) or 'none'}")
+
+
+def similar(name: str, known: list[str], most: int) -> list[str]:
+    """Give the known names that are spelled like `name`, else those that contain it.
+
+    Examples
+    --------
+    >>> similar("fair", ["FairAuction", "Districting", "FairRanking"], 3)
+    ['FairAuction', 'FairRanking']
     """
     from difflib import get_close_matches
 
-    near = get_close_matches(name, known, n=_SUGGESTED if len(known) > _LISTED else 1)
-    hint = f" did you mean {' or '.join(map(repr, near))}?" if near else ""
-    if len(known) > _LISTED:
-        return UnknownNameError(
-            f"unknown {kind} '{name}';{hint or ' nothing is similar among'} {len(known)} known"
-        )
-    return UnknownNameError(f"unknown {kind} '{name}';{hint} known: {', '.join(sorted(known)) or 'none'}")
+    return get_close_matches(name, known, n=most) or [k for k in known if name.lower() in k.lower()][:most]
 
 
 _LISTED, _SUGGESTED = 40, 3

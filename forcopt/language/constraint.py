@@ -295,7 +295,7 @@ class Connected(Condition):
         Binary expression, shape (number of nodes,).
     """
 
-    edges: Array
+    edges: Array = field(repr=False)
     member: Expression
 
     kind = "connected"
@@ -416,6 +416,10 @@ def connected(graph: nx.Graph[Any], member: Expression) -> Connected:
     5.0
     """
     require_binary(member, "the member expression of connected")
+    if not hasattr(graph, "is_directed"):
+        raise DeclarationError(
+            f"connected: the graph is a {type(graph).__name__}; it must be a networkx graph"
+        )
     if graph.is_directed():
         raise DeclarationError(
             "connected: the graph is directed; it must be undirected (graph.to_undirected())"

@@ -252,6 +252,21 @@ class Expression:
         box[()] = self
         return box
 
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        # Without it numpy takes an expression for one object: its `dot` would be an outer product.
+        if function in (np.shape, np.ndim, np.size):
+            return function(np.broadcast_to(0, self.shape), *args[1:], **kwargs)
+        name = function.__name__
+        if name in ("dot", "inner", "vdot"):
+            hint = "write A @ x"
+        elif callable(getattr(Expression, name, None)):
+            hint = f"write x.{name}()"
+        elif name in _LIKE_NUMPY:
+            hint = f"write forcopt.{name}"
+        else:
+            hint = "take the methods of an expression, or functions such as forcopt.stack and forcopt.maximum"
+        raise TypeError(f"numpy.{name} takes no expressions; {hint}")
+
     # -- arithmetic ----------------------------------------------------------------------------------------
 
     def _same_model(self, other: Expression) -> None:
@@ -546,10 +561,10 @@ class Expression:
         raise TypeError("an optimization model has no constraint !=")
 
     def __lt__(self, other: Operand) -> bool:
-        raise TypeError("an optimization model has no strict inequality; use <=")
+        raise TypeError(_NO_STRICT.format("<="))
 
     def __gt__(self, other: Operand) -> bool:
-        raise TypeError("an optimization model has no strict inequality; use >=")
+        raise TypeError(_NO_STRICT.format(">="))
 
     __hash__ = object.__hash__
 
@@ -622,6 +637,15 @@ class Combination(Expression):
     """
 
     __slots__ = ()
+
+
+_LIKE_NUMPY = ("abs", "block", "concatenate", "cumsum", "diag", "stack", "trace")
+"""Functions of numpy that have a counterpart for expressions."""
+
+_NO_STRICT = (
+    "an optimization model has no strict inequality; use {}, and in place of Python's min, max and sorted "
+    "fo.minimum(x, y), fo.maximum(x, y), x.min() and x.max()"
+)
 
 
 def _padded(values: Array, axes: int) -> Array:

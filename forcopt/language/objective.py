@@ -192,6 +192,8 @@ def lexicographic(objectives: Iterable[Objective], tolerance: float = 1e-7) -> O
     >>> m.solve()[x].round(6).tolist()
     [0.5, 1.0]
     """
+    if isinstance(objectives, Objective):
+        raise DeclarationError("lexicographic needs a list of objectives, not a single one")
     objectives = list(objectives)
     if not objectives:
         raise DeclarationError("lexicographic needs at least one objective")

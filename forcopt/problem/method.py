@@ -5,13 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cache
 from types import SimpleNamespace
 from typing import Any, Literal
 
 from forcopt.clock import Deadline, Improvement
-from forcopt.errors import DeclarationError, UnknownNameError, unknown
+from forcopt.errors import DeclarationError, unknown
 from forcopt.language.expression import Expression
 from forcopt.language.model import Variable
 from forcopt.language.objective import Objective
@@ -235,12 +234,7 @@ class Method:
         """
         for name in options:
             if name not in self.options:
-                near = get_close_matches(name, [*self.options, *self.common], n=1)
-                if near and near[0] not in self.options:
-                    raise UnknownNameError(
-                        f"unknown option of method {self.name!r} {name!r}; did you mean {near[0]!r}?"
-                    )
-                raise unknown(f"option of method {self.name!r}", name, list(self.options))
+                raise unknown(f"option of method {self.name!r}", name, [*self.options, *self.common])
         return dict(options)
 
     def check_common(self, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -95,10 +95,10 @@ class Certificate:
 
     def __str__(self) -> str:
         lines = [f"feasible   {_answer(self.feasible)}"]
-        if self.moved:
-            lines[0] += f", {float(self.moved):.2g} from the point given"
-        if self.violation:
-            lines[0] += f"; that is off by {float(self.violation):.2g}"
+        given = [f"is {float(self.moved):.2g} away"] if self.moved else []
+        given += [f"violates the model by {float(self.violation):.2g}"] if self.violation else []
+        if given:
+            lines[0] += f"; the point given {' and '.join(given)}"
         if self.objective is not None:
             lines.append(f"objective  {as_text(self.objective)}")
         if self.bound is not None:
@@ -168,7 +168,7 @@ def certificate_of(
     model, signs = point.model, point.signs
     if point.rough:
         how += f"; evaluated in floating point, to within {ROUGH:g}: {', '.join(point.rough)}"
-    if own.violations:
+    if own.violations and not point.holds:
         how += f"; the point given violates {_first(list(own.violations))}"
     moved = max((abs(a - b) for a, b in zip(point.x, own.x, strict=True)), default=fmpq(0))
     stages = tuple(fraction(sign * v) for sign, v in zip(signs, point.values, strict=True))
