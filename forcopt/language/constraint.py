@@ -43,6 +43,16 @@ class Constraint:
         Its first row in the model, or -1 before it joins one.
     labels : Sequence[str], optional
         A name for each row, if they have their own.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 2)
+    >>> m.subject_to(x <= [1, 2], name="cap")
+    <constraint cap of shape (2,): x[0] <= 1, ...>
+    >>> (x.sum() >= 3).violation(m.point({x: 1})).item()
+    1.0
     """
 
     expression: Expression

@@ -80,6 +80,15 @@ class Objective:
         slack that floating-point solvers need.
     kind : str
         The kind of the objective, such as ``"minimize"`` or ``"leximin"``.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 2)
+    >>> goal = fo.lexicographic([fo.maximize(x.sum()), fo.minimize(x[0])])
+    >>> goal.kind, [stage.maximize for stage in goal.stages]
+    ('lexicographic', [True, False])
     """
 
     stages: tuple[Stage, ...]

@@ -81,6 +81,19 @@ class ModelSolution:
         The points of the pool, best first; read them by `pool`.
     solved : Solved, optional
         The compiled program and its options, for certificates and ranging.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 2, lower=0)
+    >>> need = m.subject_to(x[0] + 2 * x[1] >= 4, name="need")
+    >>> m.minimize(3 * x.sum())
+    >>> s = m.solve()
+    >>> s.status.value, s.objective, s[x].tolist(), s[x.sum()].item()
+    ('optimal', 6.0, [0.0, 2.0], 2.0)
+    >>> s.dual(need).item(), s.reduced_cost(x).tolist()
+    (1.5, [1.5, 0.0])
     """
 
     model: Model

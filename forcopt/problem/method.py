@@ -51,6 +51,16 @@ class Handles(SimpleNamespace):
         (default "") is an assumption of the formulation without an exact proof; certificates repeat it.
         ``restricts`` (default False) means that the model excludes decisions of the problem: its bound then
         does not hold for the problem.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 2, lower=0, upper=1)
+    >>> parts = fo.Handles(objective=x.sum(), decision=lambda s: s[x].tolist(), x=x)
+    >>> m.maximize(parts.objective)
+    >>> parts.decision(m.solve()), parts.x is x
+    ([1.0, 1.0], True)
     """
 
     objective: Expression | Objective
@@ -121,6 +131,14 @@ class Outcome:
     private : bool, default False
         Whether the decision is a private release (or a simulation of one), so that nothing else of the data
         may go with it.
+
+    Examples
+    --------
+    >>> from forcopt import Outcome, Status
+    >>> Outcome([1, 0, 1], bound=5.0, iterations=12).bound
+    5.0
+    >>> Outcome(None, status=Status.INFEASIBLE, message="the weights exceed the capacity").decision is None
+    True
     """
 
     decision: Any
@@ -164,6 +182,15 @@ class Method:
         It compiles code, and is called before the clock of a run with a time limit starts; see `compile`.
     private : bool, default False
         Whether outcomes may be private releases (`Outcome.private`); no other method may return one.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> method = fo.load("postprocessing/two-groups").methods["lp"]
+    >>> method.name, method.kind, method.exact
+    ('lp', 'formulation', True)
+    >>> method.common
+    ('backend', 'time_limit', 'gap', 'start', 'seed', 'threads', 'log', 'on_improvement')
     """
 
     name: str

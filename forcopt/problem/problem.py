@@ -81,6 +81,21 @@ class Problem(Declared):
         The first part of the names of its examples, such as ``postprocessing``.
     methods : Mapping[str, Method]
         The registered methods by name, of a class or an instance.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> class Cheapest(fo.Problem):
+    ...     default_method = "scan"
+    ...     prices: tuple[float, ...]
+    ...     def evaluate(self, decision):
+    ...         return fo.Evaluation(self.prices[decision])
+    >>> @Cheapest.algorithm("scan", exact=True)
+    ... def scan(problem):
+    ...     return fo.Outcome(problem.prices.index(min(problem.prices)))
+    >>> s = Cheapest(prices=(3.0, 1.0, 2.0)).solve()
+    >>> s.decision, s.objective, str(s.status)
+    (1, 1.0, 'optimal')
     """
 
     tag: ClassVar[str] = "model"

@@ -50,6 +50,17 @@ class Certificate:
         Multipliers of the program's rows that prove the bound of a linear program, or its infeasibility.
     model : Model, optional
         The certified model.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 2, lower=0)
+    >>> _ = m.subject_to(3 * x[0] + x[1] >= 1, x[0] + 3 * x[1] >= 1)
+    >>> m.minimize(x.sum())
+    >>> c = m.solve().certify()
+    >>> c.optimal, str(c.objective), str(c.bound), [str(v) for v in c[x]]
+    (True, '1/2', '1/2', ['1/4', '1/4'])
     """
 
     feasible: bool | None
