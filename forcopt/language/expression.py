@@ -482,7 +482,24 @@ class Expression:
     # -- reductions ----------------------------------------------------------------------------------------
 
     def sum(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Expression:
-        """Sum over all elements, or over one or several axes."""
+        """Sum over all elements, or over one or several axes.
+
+        Parameters
+        ----------
+        axis : int or tuple[int, ...], optional
+            The axes; all if left out.
+        keepdims : bool, default False
+            Leave the axes with length 1.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> x = fo.Model().variable("x", (2, 2))
+        >>> x.sum()
+        <expression of shape (), 4 coefficients: x[0,0] + x[0,1] + x[1,0] + x[1,1]>
+        >>> x.sum(axis=0).shape, x.sum(axis=1, keepdims=True).shape
+        ((2,), (2, 1))
+        """
         axes = tuple(range(self.ndim)) if axis is None else tuple(sorted(normalized_axes(axis, self.shape)))
         kept = tuple(a for a in range(self.ndim) if a not in axes)
         shape = tuple(self.shape[a] for a in kept)
@@ -508,14 +525,34 @@ class Expression:
         return self.sum(axes) / count
 
     def max(self, axis: int | None = None) -> Expression:
-        """The largest element (convex), of all or along an axis."""
+        """The largest element (convex), of all or along an axis.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> m = fo.Model()
+        >>> x = m.variable("x", 3, lower=[1, 4, 2])
+        >>> m.minimize(x.max())
+        >>> m.solve().objective
+        4.0
+        """
         from forcopt.language.atoms import maximum
 
         result: Expression = maximum(self.ravel() if axis is None else self, axis=axis or 0)
         return result
 
     def min(self, axis: int | None = None) -> Expression:
-        """The smallest element (concave), of all or along an axis."""
+        """The smallest element (concave), of all or along an axis.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> m = fo.Model()
+        >>> x = m.variable("x", 3, upper=[1, 4, 2])
+        >>> m.maximize(x.min())
+        >>> m.solve().objective
+        1.0
+        """
         from forcopt.language.atoms import minimum
 
         result: Expression = minimum(self.ravel() if axis is None else self, axis=axis or 0)

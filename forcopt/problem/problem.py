@@ -313,7 +313,28 @@ class Problem(Declared):
         return handles
 
     def to_model(self, method: str | None = None, **options: Any) -> Model:
-        """Give the model of a formulation, with its objective: see `formulate`."""
+        """Give the model of a formulation, with its objective: see `formulate`.
+
+        Parameters
+        ----------
+        method : str, optional
+            The formulation; the default one if left out.
+        options : Any
+            The formulation's own options.
+
+        Returns
+        -------
+        Model
+            To change, write to a file, or hand to another library.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> p = fo.load("postprocessing/two-groups")
+        >>> m = p.to_model("lp")
+        >>> round(m.solve().objective, 6), round(p.solve("lp").objective, 6)
+        (0.260937, 0.260937)
+        """
         return self.formulate(method, **options)[0]
 
     @property
