@@ -36,6 +36,17 @@ class Improvement:
         Of the best point, in the problem's own sense; NaN or infinite without a point.
     bound : float
         On the optimum; infinite if no bound is proved.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 3, upper=2.5, integer=True)
+    >>> m.maximize(x.sum())
+    >>> seen = []
+    >>> _ = m.solve(on_improvement=lambda step: seen.append(step.objective))
+    >>> all(value <= 6 for value in seen)
+    True
     """
 
     seconds: float

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from inspect import isabstract
+from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, dataclass_transform, get_args
 
 import numpy as np
@@ -138,10 +139,20 @@ class Declared(BaseModel, metaclass=_Named):
         unknown_names = [name for name in fields if name not in names]
         if unknown_names:
             raise unknown(f"field of {type(self).__name__}", unknown_names[0], names)
+        _check_order(type(self), fields)
+        plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in fields.items()}
         try:
-            super().__init__(**fields)
+            super().__init__(**plain)
         except ValidationError as error:
             raise DeclarationError(_explain(type(self), error)) from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in type(self).model_fields:
+            raise DeclarationError(
+                f"{type(self).__name__} is frozen: {name} cannot be set; "
+                f"replace({name}=...) makes another one"
+            )
+        super().__setattr__(name, value)
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -431,6 +442,17 @@ def _declared_in(annotation: Any) -> Iterator[type[Declared]]:
         yield from _declared_in(part)
 
 
+def _check_order(cls: type[Declared], fields: Mapping[str, Any]) -> None:
+    """Refuse two series or frames with the same labels in another order: arrays are read by position."""
+    labelled = [(name, value.index) for name, value in fields.items() if hasattr(value, "iloc")]
+    for (name, index), (other, order) in combinations(labelled, 2):
+        if len(index) == len(order) and not index.equals(order) and set(index) == set(order):
+            raise DeclarationError(
+                f"{cls.__name__}: {other} has the labels of {name} in another order; reorder them by "
+                f"{other}.loc[{name}.index], or pass .to_numpy() to go by position"
+            )
+
+
 def _explain(cls: type[Declared], error: ValidationError) -> str:
     """Name each malformed field with its value and the violated rule."""
     lines = []
@@ -456,9 +478,11 @@ def _explain(cls: type[Declared], error: ValidationError) -> str:
 
 
 def _short(value: Any) -> str:
-    """Give a value as text, or its type and shape if the text has several lines."""
+    """Give a value as text, or its type and shape if the text has several lines or an address."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
     text = repr(value)
-    if "\n" not in text:
+    if "\n" not in text and " object at 0x" not in text:
         return text
     shape = getattr(value, "shape", None)
     return f"a {type(value).__name__}" + ("" if shape is None else f" of shape {shape}")

@@ -19,23 +19,82 @@ class ForcoptError(Exception):
 
 
 class DeclarationError(ForcoptError, ValueError):
-    """A malformed model or problem: the message names the field, the value and the rule."""
+    """A malformed model or problem: the message names the field, the value and the rule.
+
+    Examples
+    --------
+    >>> from forcopt import DeclarationError
+    >>> from forcopt.fairness import EqualizedOdds
+    >>> try:
+    ...     EqualizedOdds(-1)
+    ... except DeclarationError as error:
+    ...     print(error)
+    EqualizedOdds: tolerance is -1; input should be greater than or equal to 0
+    """
 
 
 class CurvatureError(ForcoptError, ValueError):
-    """An expression is used where its curvature makes the model nonconvex; names the atom and the place."""
+    """An expression is used where its curvature makes the model nonconvex; names the atom and the place.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 2)
+    >>> try:
+    ...     m.subject_to(fo.norm(x) >= 1, name="far")
+    ... except fo.CurvatureError as error:
+    ...     print(error)
+    constraint far: the expression must be concave, but norm_2#1 is convex; the model would not be convex
+    """
 
 
 class UnboundedExpressionError(ForcoptError, ValueError):
-    """A rewriting needs bounds that cannot be derived; names the variable that lacks one."""
+    """A rewriting needs bounds that cannot be derived; names the variable that lacks one.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> b, x = m.variable("b", binary=True), m.variable("x")
+    >>> _ = m.subject_to(fo.implies(b, x <= 3))
+    >>> try:
+    ...     m.solve()
+    ... except fo.UnboundedExpressionError as error:
+    ...     print(str(error).partition(";")[0])
+    big_m needs bounds on x - 3: variable x has no upper bound
+    """
 
 
 class UnsupportedError(ForcoptError, ValueError):
-    """No chain of bridges turns the model into kinds that the backend takes; it names capable backends."""
+    """No chain of bridges turns the model into kinds that the backend takes; it names capable backends.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 2)
+    >>> m.minimize(fo.norm(x - 1))
+    >>> try:
+    ...     m.solve("glop")
+    ... except fo.UnsupportedError as error:
+    ...     print(str(error).partition(";")[0])
+    backend 'glop' cannot take norm_2 in model 'model'
+    """
 
 
 class UnknownNameError(ForcoptError, ValueError):
-    """A backend, method, model or field that does not exist; suggests the nearest that does."""
+    """A backend, method, model or field that does not exist; suggests the nearest that does.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> try:
+    ...     fo.Model().solve("hihgs")
+    ... except fo.UnknownNameError as error:
+    ...     print(str(error).partition(" known")[0])
+    unknown backend 'hihgs'; did you mean 'highs'?
+    """
 
 
 class NotInstalledError(ForcoptError, RuntimeError):
@@ -49,20 +108,42 @@ class BackendError(ForcoptError, RuntimeError):
 def unknown(kind: str, name: str, known: list[str]) -> UnknownNameError:
     """Build the error for an unknown `name`, with the nearest of the `known` ones as a suggestion.
 
+    Parameters
+    ----------
+    kind : str
+        The kind of thing, such as ``"backend"``, or ``"option of method 'lp'"``: the name goes before "of".
+    name : str
+        The unknown name.
+    known : list of str
+        The names that exist.
+
     Examples
     --------
     >>> str(unknown("backend", "hihgs", ["highs", "scs"]))
     "unknown backend 'hihgs'; did you mean 'highs'? known: highs, scs"
+    >>> str(unknown("field of Point", "z", ["x", "y"]))
+    "unknown field 'z' of Point; known: x, y"
+    """
+    noun, of, owner = kind.partition(" of ")
+    near = similar(name, known, _SUGGESTED if len(known) > _LISTED else 1)
+    hint = f" did you mean {' or '.join(map(repr, near))}?" if near else ""
+    subject = f"unknown {noun} '{name}'{of}{owner}"
+    if len(known) > _LISTED:
+        return UnknownNameError(f"{subject};{hint or ' nothing is similar among'} {len(known)} known")
+    return UnknownNameError(f"{subject};{hint} known: {', '.join(sorted(known)) or 'none'}")
+
+
+def similar(name: str, known: list[str], most: int) -> list[str]:
+    """Give the known names that are spelled like `name`, else those that contain it.
+
+    Examples
+    --------
+    >>> similar("fair", ["FairAuction", "Districting", "FairRanking"], 3)
+    ['FairAuction', 'FairRanking']
     """
     from difflib import get_close_matches
 
-    near = get_close_matches(name, known, n=_SUGGESTED if len(known) > _LISTED else 1)
-    hint = f" did you mean {' or '.join(map(repr, near))}?" if near else ""
-    if len(known) > _LISTED:
-        return UnknownNameError(
-            f"unknown {kind} '{name}';{hint or ' nothing is similar among'} {len(known)} known"
-        )
-    return UnknownNameError(f"unknown {kind} '{name}';{hint} known: {', '.join(sorted(known)) or 'none'}")
+    return get_close_matches(name, known, n=most) or [k for k in known if name.lower() in k.lower()][:most]
 
 
 _LISTED, _SUGGESTED = 40, 3

@@ -8,7 +8,14 @@ __all__ = ["Status"]
 
 
 class Status(StrEnum):
-    """How far an answer can be trusted."""
+    """How far an answer can be trusted.
+
+    Examples
+    --------
+    >>> from forcopt import Status
+    >>> Status.OPTIMAL == "optimal", Status.OPTIMAL.has_solution, Status.LIMIT.has_solution
+    (True, True, False)
+    """
 
     OPTIMAL = "optimal"
     """Proved optimal within the tolerances asked for."""

@@ -4,6 +4,7 @@ from abc import abstractmethod
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 import pytest
 from pydantic import Field, model_validator
 
@@ -81,8 +82,28 @@ def test_a_replaced_field_is_validated():
         Point(1).replace(x=-1)
     with pytest.raises(fo.DeclarationError, match="Point: x is -1"):
         Point(1).model_copy(update={"x": -1})
-    with pytest.raises(ValueError, match="unknown field of Point 'z'"):
+    with pytest.raises(ValueError, match="unknown field 'z' of Point"):
         Point(1).replace(z=1)
+
+
+def test_a_field_cannot_be_assigned():
+    with pytest.raises(fo.DeclarationError, match=r"Point is frozen: x cannot be set; replace\(x=...\)"):
+        Point(1).x = 2
+
+
+def test_numpy_scalars_are_plain_numbers_and_texts():
+    made = Cloud(size=np.int64(3), centre=Point(np.float32(1.5)))
+    assert type(made.size) is int and type(made.centre.x) is float
+
+
+def test_labels_in_two_orders_are_refused():
+    rates, weights = pd.Series([0.1, 0.2], ["a", "b"]), pd.Series([5.0, 6.0], ["b", "a"])
+    with pytest.raises(fo.DeclarationError, match="weights has the labels of counts in another order"):
+        Cloud(counts=rates * 10, weights=weights)
+    by_label = Cloud(counts=rates * 10, weights=weights.loc[rates.index])
+    assert by_label.weights.tolist() == [6, 5]
+    assert Cloud(counts=rates * 10, weights=weights.to_numpy()).weights.tolist() == [5, 6]
+    assert Cloud(counts=rates * 10, weights=weights.reset_index(drop=True)).weights.tolist() == [5, 6]
 
 
 def test_a_derived_field_is_derived_anew():
@@ -99,7 +120,7 @@ def test_a_name_with_dots_is_a_field_of_a_field():
     assert cloud.replace(**{"centre": Point(3, 3), "centre.x": 5}).centre == Point(5, 3)
     with pytest.raises(fo.DeclarationError, match=r"size.x: size is 0, which has no fields"):
         cloud.replace(**{"size.x": 5})
-    with pytest.raises(ValueError, match="unknown field of Point 'z'"):
+    with pytest.raises(ValueError, match="unknown field 'z' of Point"):
         cloud.replace(**{"centre.z": 5})
 
 

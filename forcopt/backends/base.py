@@ -133,6 +133,13 @@ class RawResult:
         Its improvements, in minimized terms.
     pool : list[Array], optional
         Points that a search found, if `SolveOptions.pool` asks for them; some may be equal.
+
+    Examples
+    --------
+    >>> from forcopt import Status
+    >>> from forcopt.backends import RawResult
+    >>> RawResult(Status.INFEASIBLE, message="the solver's own words").status.value
+    'infeasible'
     """
 
     status: Status

@@ -37,7 +37,9 @@ def compare(
         ),
     ],
     methods: MethodsOption = None,
-    repeats: Annotated[int, typer.Option("--repeats", "-r", help="Make each run so often.")] = 1,
+    repeats: Annotated[
+        int, typer.Option("--repeats", "-r", help="The number of times that each run is made.")
+    ] = 1,
     time_limit: TimeLimitOption = None,
     seed: SeedOption = None,
     html: HtmlOption = None,

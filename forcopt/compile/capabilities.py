@@ -25,6 +25,12 @@ class Capabilities:
     smallest : float, default 0.0
         Matrix entries up to this size are read as zero, unless they are scaled; see
         `forcopt.compile.scaling`.
+
+    Examples
+    --------
+    >>> from forcopt.compile import Capabilities
+    >>> Capabilities(frozenset({"rows", "integer"})).kinds == {"rows", "integer"}
+    True
     """
 
     kinds: frozenset[str]

@@ -34,6 +34,17 @@ class Dataset:
         0 or 1, shape ``(n,)``.
     groups : Array
         The name of each record's group, shape ``(n,)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from forcopt.data import Dataset
+    >>> frame = pd.DataFrame({"score": [1.0, 2.0, 3.0], "town": ["a", "b", "b"]})
+    >>> labels, towns = np.array([0, 1, 1]), frame.town.to_numpy()
+    >>> d = Dataset("scores", frame, frame[["score"]].to_numpy(), ("score",), labels, towns)
+    >>> d.of_groups("b").labels.tolist()
+    [1, 1]
     """
 
     name: str

@@ -32,6 +32,15 @@ class ClassRates:
         The names of the K groups.
     classes : tuple[str, ...]
         The names of the C classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from forcopt.fairness import ClassRates
+    >>> mass = np.full((3, 2, 2), 10.0)
+    >>> rates = ClassRates(mass / 2, mass, ("a", "b"), ("low", "mid", "top"))
+    >>> rates.of_class(2).groups
+    ('a', 'b')
     """
 
     positives: Any

@@ -43,6 +43,16 @@ class Constraint:
         Its first row in the model, or -1 before it joins one.
     labels : Sequence[str], optional
         A name for each row, if they have their own.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 2)
+    >>> m.subject_to(x <= [1, 2], name="cap")
+    <constraint cap of shape (2,): x[0] <= 1, ...>
+    >>> (x.sum() >= 3).violation(m.point({x: 1})).item()
+    1.0
     """
 
     expression: Expression
@@ -301,7 +311,7 @@ class Connected(Condition):
         Binary expression, shape (number of nodes,).
     """
 
-    edges: Array
+    edges: Array = field(repr=False)
     member: Expression
 
     kind = "connected"
@@ -422,6 +432,10 @@ def connected(graph: nx.Graph[Any], member: Expression) -> Connected:
     5.0
     """
     require_binary(member, "the member expression of connected")
+    if not hasattr(graph, "is_directed"):
+        raise DeclarationError(
+            f"connected: the graph is a {type(graph).__name__}; it must be a networkx graph"
+        )
     if graph.is_directed():
         raise DeclarationError(
             "connected: the graph is directed; it must be undirected (graph.to_undirected())"

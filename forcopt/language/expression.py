@@ -252,6 +252,21 @@ class Expression:
         box[()] = self
         return box
 
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        # Without it numpy takes an expression for one object: its `dot` would be an outer product.
+        if function in (np.shape, np.ndim, np.size):
+            return function(np.broadcast_to(0, self.shape), *args[1:], **kwargs)
+        name = function.__name__
+        if name in ("dot", "inner", "vdot"):
+            hint = "write A @ x"
+        elif callable(getattr(Expression, name, None)):
+            hint = f"write x.{name}()"
+        elif name in _LIKE_NUMPY:
+            hint = f"write forcopt.{name}"
+        else:
+            hint = "take the methods of an expression, or functions such as forcopt.stack and forcopt.maximum"
+        raise TypeError(f"numpy.{name} takes no expressions; {hint}")
+
     # -- arithmetic ----------------------------------------------------------------------------------------
 
     def _same_model(self, other: Expression) -> None:
@@ -467,7 +482,24 @@ class Expression:
     # -- reductions ----------------------------------------------------------------------------------------
 
     def sum(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Expression:
-        """Sum over all elements, or over one or several axes."""
+        """Sum over all elements, or over one or several axes.
+
+        Parameters
+        ----------
+        axis : int or tuple[int, ...], optional
+            The axes; all if left out.
+        keepdims : bool, default False
+            Leave the axes with length 1.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> x = fo.Model().variable("x", (2, 2))
+        >>> x.sum()
+        <expression of shape (), 4 coefficients: x[0,0] + x[0,1] + x[1,0] + x[1,1]>
+        >>> x.sum(axis=0).shape, x.sum(axis=1, keepdims=True).shape
+        ((2,), (2, 1))
+        """
         axes = tuple(range(self.ndim)) if axis is None else tuple(sorted(normalized_axes(axis, self.shape)))
         kept = tuple(a for a in range(self.ndim) if a not in axes)
         shape = tuple(self.shape[a] for a in kept)
@@ -493,14 +525,34 @@ class Expression:
         return self.sum(axes) / count
 
     def max(self, axis: int | None = None) -> Expression:
-        """The largest element (convex), of all or along an axis."""
+        """The largest element (convex), of all or along an axis.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> m = fo.Model()
+        >>> x = m.variable("x", 3, lower=[1, 4, 2])
+        >>> m.minimize(x.max())
+        >>> m.solve().objective
+        4.0
+        """
         from forcopt.language.atoms import maximum
 
         result: Expression = maximum(self.ravel() if axis is None else self, axis=axis or 0)
         return result
 
     def min(self, axis: int | None = None) -> Expression:
-        """The smallest element (concave), of all or along an axis."""
+        """The smallest element (concave), of all or along an axis.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> m = fo.Model()
+        >>> x = m.variable("x", 3, upper=[1, 4, 2])
+        >>> m.maximize(x.min())
+        >>> m.solve().objective
+        1.0
+        """
         from forcopt.language.atoms import minimum
 
         result: Expression = minimum(self.ravel() if axis is None else self, axis=axis or 0)
@@ -546,10 +598,10 @@ class Expression:
         raise TypeError("an optimization model has no constraint !=")
 
     def __lt__(self, other: Operand) -> bool:
-        raise TypeError("an optimization model has no strict inequality; use <=")
+        raise TypeError(_NO_STRICT.format("<="))
 
     def __gt__(self, other: Operand) -> bool:
-        raise TypeError("an optimization model has no strict inequality; use >=")
+        raise TypeError(_NO_STRICT.format(">="))
 
     __hash__ = object.__hash__
 
@@ -622,6 +674,15 @@ class Combination(Expression):
     """
 
     __slots__ = ()
+
+
+_LIKE_NUMPY = ("abs", "block", "concatenate", "cumsum", "diag", "stack", "trace")
+"""Functions of numpy that have a counterpart for expressions."""
+
+_NO_STRICT = (
+    "an optimization model has no strict inequality; use {}, and in place of Python's min, max and sorted "
+    "fo.minimum(x, y), fo.maximum(x, y), x.min() and x.max()"
+)
 
 
 def _padded(values: Array, axes: int) -> Array:

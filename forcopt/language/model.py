@@ -90,13 +90,57 @@ class Model(Builder):
         return feasibility_relaxation(self, **options)
 
     def ranging(self) -> Ranging:
-        """Compute sensitivity ranges of a linear model; see `forcopt.loops.ranging.ranging`."""
+        """Compute sensitivity ranges of a linear model; see `forcopt.loops.ranging.ranging`.
+
+        Returns
+        -------
+        Ranging
+            The costs and right-hand sides between which the optimal basis stays.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> m = fo.Model()
+        >>> x = m.variable("x", 2, lower=0)
+        >>> time = m.subject_to(x[0] + 2 * x[1] <= 8, name="time")
+        >>> _ = m.subject_to(3 * x[0] + x[1] <= 9)
+        >>> m.maximize(2 * x[0] + 3 * x[1])
+        >>> found = m.ranging().right_hand_side(time)
+        >>> round(float(found.lower), 6), round(float(found.upper), 6)
+        (3.0, 18.0)
+        """
         from forcopt.loops.ranging import ranging
 
         return ranging(self)
 
     def write(self, path: str | Path) -> None:
-        """Write an ``.mps`` or ``.lp`` file."""
+        """Write an ``.mps`` or ``.lp`` file.
+
+        Parameters
+        ----------
+        path : str or Path
+            Ends in ``.mps`` or ``.lp``; ``.gz`` may follow.
+
+        Raises
+        ------
+        DeclarationError
+            For another ending.
+        UnsupportedError
+            For several objectives, lazy families, and relations that such files cannot hold.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> import forcopt as fo
+        >>> m = fo.Model("sack")
+        >>> x = m.variable("x", 2, binary=True)
+        >>> m.maximize(x.sum())
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     m.write(pathlib.Path(folder, "sack.mps"))
+        ...     back = fo.read(pathlib.Path(folder, "sack.mps"))
+        >>> back.variables, back.solve().objective
+        ([<integer variable x of shape (2,)>], 2.0)
+        """
         from forcopt.loops.exchange import write
 
         write(self, path)
@@ -108,7 +152,22 @@ class Model(Builder):
         return to_native(self, "highs", first_stage=first_stage)
 
     def to_cvxpy(self, *, first_stage: bool = False) -> Any:
-        """Give a `cvxpy.Problem`."""
+        """Give a `cvxpy.Problem`.
+
+        Parameters
+        ----------
+        first_stage : bool, default False
+            Take the first of several objectives and leave the others out; else several are refused.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> m = fo.Model()
+        >>> x = m.variable("x", 2, lower=1)
+        >>> m.minimize(fo.sum_squares(x))
+        >>> round(float(m.to_cvxpy().solve()), 4)
+        2.0
+        """
         from forcopt.loops.exchange import to_native
 
         return to_native(self, "cvxpy", first_stage=first_stage)
@@ -126,7 +185,17 @@ class Model(Builder):
         return to_native(self, "mathopt", first_stage=first_stage)
 
     def summary(self) -> str:
-        """Describe the model in a few lines: rows, columns, nonzeros, relations, coefficient range."""
+        """Describe the model in a few lines: rows, columns, nonzeros, relations, coefficient range.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> m = fo.Model("sack")
+        >>> x = m.variable("x", 2, binary=True)
+        >>> _ = m.subject_to(10 * x[0] + 20 * x[1] <= 25)
+        >>> print(m.summary().splitlines()[1].strip())
+        columns    2 (2 integer, of these 2 binary)
+        """
         from forcopt.language.display import model_summary
 
         return model_summary(self)

@@ -80,6 +80,15 @@ class Objective:
         slack that floating-point solvers need.
     kind : str
         The kind of the objective, such as ``"minimize"`` or ``"leximin"``.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 2)
+    >>> goal = fo.lexicographic([fo.maximize(x.sum()), fo.minimize(x[0])])
+    >>> goal.kind, [stage.maximize for stage in goal.stages]
+    ('lexicographic', [True, False])
     """
 
     stages: tuple[Stage, ...]
@@ -192,6 +201,8 @@ def lexicographic(objectives: Iterable[Objective], tolerance: float = 1e-7) -> O
     >>> m.solve()[x].round(6).tolist()
     [0.5, 1.0]
     """
+    if isinstance(objectives, Objective):
+        raise DeclarationError("lexicographic needs a list of objectives, not a single one")
     objectives = list(objectives)
     if not objectives:
         raise DeclarationError("lexicographic needs at least one objective")

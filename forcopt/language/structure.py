@@ -470,9 +470,9 @@ class Structure:
         """Give an expression of this model: `value` itself, or a constant."""
         if isinstance(value, Expression):
             if value.model is not self:
-                raise DeclarationError(
-                    f"{subject} belongs to model {value.model.name!r}, not to model {self.name!r}"
-                )
+                mine, other = self.name, value.model.name
+                rest = "this model of the same name" if mine == other else f"model {mine!r}"
+                raise DeclarationError(f"{subject} belongs to model {other!r}, not to {rest}")
             return value
         numbers = as_numbers(value, subject)
         return Expression(self._model, numbers.shape, (), numbers)
@@ -554,10 +554,11 @@ class Structure:
             return
         at = int(np.argmax(wrong))
         atom = self.column_name(int(columns[at]))
+        times = "" if values[at] == 1 else f"{values[at]:g} * "
         needed = {1: "convex", -1: "concave", 0: "affine"}[direction]
         shape = "convex" if signs[at] > 0 else "concave"
         raise CurvatureError(
-            f"{place}: the expression must be {needed}, but {values[at]:g} * {atom} is {shape}; "
+            f"{place}: the expression must be {needed}, but {times}{atom} is {shape}; "
             "the model would not be convex"
         )
 

@@ -28,6 +28,15 @@ class Variable(Expression):
         Its first column; the others follow in C order.
     integer : bool
         Whether all its values are integers.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> m.variable("x", shape=(2, 3), lower=0)
+    <variable x of shape (2, 3)>
+    >>> m.variable("y", index=["a", "b"], binary=True)["b"]
+    <expression of shape (), 1 coefficients: y[b]>
     """
 
     __slots__ = ("integer", "name", "start")

@@ -25,6 +25,16 @@ class AllFunctions(Hypotheses):
 
     Its mixtures are all probabilities for the distinct rows, so that the linear program has one column a row.
     The learned values do not extend to other rows.
+
+    Examples
+    --------
+    >>> from forcopt.fairness import DemographicParity
+    >>> from forcopt.models import FairClassification
+    >>> from forcopt.models.fair_classification import AllFunctions
+    >>> x, y, group = [[0], [1], [2], [3]], [0, 1, 0, 1], ["a", "a", "b", "b"]
+    >>> p = FairClassification(x, y, group, DemographicParity(0.0), hypotheses=AllFunctions())
+    >>> round(p.solve("lp").objective, 6)
+    0.0
     """
 
     def oracle(self, features: Array) -> AllFunctionsOracle:

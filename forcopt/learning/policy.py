@@ -17,6 +17,18 @@ class RandomizedPolicy(ABC):
     """Predicts 1 for each record with a probability that depends on the record's features.
 
     A subclass defines `probability`; draws and scikit-learn's ``predict_proba`` follow from it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from forcopt.learning import RandomizedPolicy
+    >>> class Coin(RandomizedPolicy):
+    ...     def probability(self, records):
+    ...         return np.full(len(records), 0.5)
+    >>> Coin().predict_proba([[1.0], [2.0]]).tolist()
+    [[0.5, 0.5], [0.5, 0.5]]
+    >>> Coin().draw([[1.0], [2.0]], np.random.default_rng(1)).shape
+    (2,)
     """
 
     @abstractmethod

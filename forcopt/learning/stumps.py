@@ -29,6 +29,15 @@ class Stumps(ListedHypotheses):
     ----------
     features : Numbers
         Shape ``(n, d)``.
+
+    Examples
+    --------
+    >>> from forcopt.learning import Stumps
+    >>> stumps = Stumps(features=[[1.0], [2.0], [3.0]])
+    >>> stumps.count, stumps.describe(1)
+    (6, 'x0 > 1.5')
+    >>> stumps.records
+    3
     """
 
     features: Numbers

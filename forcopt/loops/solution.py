@@ -81,6 +81,19 @@ class ModelSolution:
         The points of the pool, best first; read them by `pool`.
     solved : Solved, optional
         The compiled program and its options, for certificates and ranging.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 2, lower=0)
+    >>> need = m.subject_to(x[0] + 2 * x[1] >= 4, name="need")
+    >>> m.minimize(3 * x.sum())
+    >>> s = m.solve()
+    >>> s.status.value, s.objective, s[x].tolist(), s[x.sum()].item()
+    ('optimal', 6.0, [0.0, 2.0], 2.0)
+    >>> s.dual(need).item(), s.reduced_cost(x).tolist()
+    (1.5, [1.5, 0.0])
     """
 
     model: Model
@@ -396,7 +409,17 @@ class ModelSolution:
         return pd.DataFrame(values, index=index[0], columns=index[1])
 
     def values(self) -> dict[str, Any]:
-        """The value of every variable by its name."""
+        """The value of every variable by its name.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> m = fo.Model()
+        >>> x = m.variable("x", 2, lower=[1, 2])
+        >>> m.minimize(x.sum())
+        >>> {name: value.tolist() for name, value in m.solve().values().items()}
+        {'x': [1.0, 2.0]}
+        """
         return {v.name: self[v] for v in self._variables()}
 
     def _variables(self) -> list[Variable]:
@@ -405,7 +428,34 @@ class ModelSolution:
         return [v for v in self.model.variables if v.start + v.size <= end]
 
     def certify(self, rounding: float | None = None, *, decimals: bool = False) -> Certificate:
-        """Check the solution in exact rational arithmetic; see `forcopt.loops.certify.certify_model`."""
+        """Check the solution in exact rational arithmetic; see `forcopt.loops.certify.certify_model`.
+
+        Parameters
+        ----------
+        rounding : float, optional
+            The largest distance of an exact point whose rounding the solver's point may be.
+        decimals : bool, default False
+            Take each number of a linear model for the shortest decimal that rounds to it.
+
+        Returns
+        -------
+        Certificate
+            The proved facts: feasibility, a bound, optimality.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> m = fo.Model()
+        >>> x = m.variable("x", 2, lower=0)
+        >>> _ = m.subject_to(3 * x[0] + x[1] >= 1, x[0] + 3 * x[1] >= 1)
+        >>> m.minimize(x.sum())
+        >>> print(m.solve().certify())
+        feasible   yes; the point given is 5.6e-17 away
+        objective  1/2
+        bound      1/2
+        optimal    yes
+        how        multipliers of the rows prove the bound
+        """
         from forcopt.loops.certify import certify_model
 
         return certify_model(self, rounding, decimals=decimals)

@@ -43,6 +43,12 @@ class Apportionment(NamedTuple):
         is 0 if every party is at its maximum.
     tied : tuple[int, ...]
         Parties with equal claims to the last seat of which some went without; empty if there is no tie.
+
+    Examples
+    --------
+    >>> from forcopt.numeric import apportion
+    >>> apportion([9.061, 7.179, 5.259, 3.319, 1.182], 26, "webster").seats.tolist()
+    [9, 8, 5, 3, 1]
     """
 
     seats: Array

@@ -26,6 +26,16 @@ class MatchingLottery(NamedTuple):
         The probabilities, shape ``(t,)``; their sum is 1.
     columns : Array
         The column of each row, -1 for none; shape ``(t, n)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from forcopt.numeric import birkhoff
+    >>> lottery = birkhoff(np.array([[0.5, 0.5], [0.5, 0.5]]))
+    >>> lottery.weights.tolist(), sorted(lottery.columns.tolist())
+    ([0.5, 0.5], [[0, 1], [1, 0]])
+    >>> lottery.mean(2).tolist()
+    [[0.5, 0.5], [0.5, 0.5]]
     """
 
     weights: Array

@@ -39,6 +39,13 @@ class Audit:
         The confidence.
     event : str
         The event that distinguishes the two data sets best.
+
+    Examples
+    --------
+    >>> from forcopt.privacy import AdditiveMechanism, Laplace, audit
+    >>> found = audit(AdditiveMechanism(Laplace(epsilon=0.5)), ([0.0], [1.0]), epsilon=0.5, runs=2000)
+    >>> found.passed, found.lower_epsilon <= 0.5
+    (True, True)
     """
 
     epsilon: float

@@ -118,6 +118,12 @@ class ZCDP(Budget):
     ----------
     rho : float
         Above 0. Composition adds it up.
+
+    Examples
+    --------
+    >>> from forcopt.privacy import ZCDP, DiscreteGaussian, calibrate
+    >>> calibrate(DiscreteGaussian, ZCDP(0.02)).noise
+    DiscreteGaussian(scale=5.0)
     """
 
     rho: float = Field(gt=0.0, allow_inf_nan=False)
@@ -143,6 +149,12 @@ class GDP(Budget):
     ----------
     mu : float
         Above 0. Composition adds up its squares.
+
+    Examples
+    --------
+    >>> from forcopt.privacy import GDP, Gaussian, calibrate
+    >>> calibrate(Gaussian, GDP(0.5)).noise
+    Gaussian(scale=2.0)
     """
 
     mu: float = Field(gt=0.0, allow_inf_nan=False)

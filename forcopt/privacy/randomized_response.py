@@ -159,6 +159,14 @@ class ObservedGroups:
         The group that each record reports, shape ``(n,)``.
     channel : RandomizedResponse
         The channel that the true groups were sent through.
+
+    Examples
+    --------
+    >>> from forcopt.privacy import RandomizedResponse
+    >>> channel = RandomizedResponse(epsilon=1.0)
+    >>> seen = channel.observe(["a", "b", "b"])
+    >>> seen.channel.epsilon, list(seen.reports)
+    (1.0, ['a', 'b', 'b'])
     """
 
     reports: Any

@@ -131,6 +131,15 @@ class Release:
     total_variation : float
         The total variation between the drawn and the declared law; an (epsilon, delta) guarantee of
         the declared law holds with ``(1 + exp(epsilon)) * total_variation`` added to delta.
+
+    Examples
+    --------
+    >>> from forcopt.privacy import AdditiveMechanism, DiscreteLaplace, Simulated
+    >>> release = AdditiveMechanism(DiscreteLaplace(scale=2.0)).release([120, 45], Simulated(1))
+    >>> release
+    <Release of AdditiveMechanism, simulated with a seed, not private: [121  46]>
+    >>> release.values.shape, release.simulated
+    ((2,), True)
     """
 
     values: Any

@@ -5,13 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cache
 from types import SimpleNamespace
 from typing import Any, Literal
 
 from forcopt.clock import Deadline, Improvement
-from forcopt.errors import DeclarationError, UnknownNameError, unknown
+from forcopt.errors import DeclarationError, unknown
 from forcopt.language.expression import Expression
 from forcopt.language.model import Variable
 from forcopt.language.objective import Objective
@@ -52,6 +51,16 @@ class Handles(SimpleNamespace):
         (default "") is an assumption of the formulation without an exact proof; certificates repeat it.
         ``restricts`` (default False) means that the model excludes decisions of the problem: its bound then
         does not hold for the problem.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 2, lower=0, upper=1)
+    >>> parts = fo.Handles(objective=x.sum(), decision=lambda s: s[x].tolist(), x=x)
+    >>> m.maximize(parts.objective)
+    >>> parts.decision(m.solve()), parts.x is x
+    ([1.0, 1.0], True)
     """
 
     objective: Expression | Objective
@@ -122,6 +131,14 @@ class Outcome:
     private : bool, default False
         Whether the decision is a private release (or a simulation of one), so that nothing else of the data
         may go with it.
+
+    Examples
+    --------
+    >>> from forcopt import Outcome, Status
+    >>> Outcome([1, 0, 1], bound=5.0, iterations=12).bound
+    5.0
+    >>> Outcome(None, status=Status.INFEASIBLE, message="the weights exceed the capacity").decision is None
+    True
     """
 
     decision: Any
@@ -165,6 +182,15 @@ class Method:
         It compiles code, and is called before the clock of a run with a time limit starts; see `compile`.
     private : bool, default False
         Whether outcomes may be private releases (`Outcome.private`); no other method may return one.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> method = fo.load("postprocessing/two-groups").methods["lp"]
+    >>> method.name, method.kind, method.exact
+    ('lp', 'formulation', True)
+    >>> method.common
+    ('backend', 'time_limit', 'gap', 'start', 'seed', 'threads', 'log', 'on_improvement')
     """
 
     name: str
@@ -235,12 +261,7 @@ class Method:
         """
         for name in options:
             if name not in self.options:
-                near = get_close_matches(name, [*self.options, *self.common], n=1)
-                if near and near[0] not in self.options:
-                    raise UnknownNameError(
-                        f"unknown option of method {self.name!r} {name!r}; did you mean {near[0]!r}?"
-                    )
-                raise unknown(f"option of method {self.name!r}", name, list(self.options))
+                raise unknown(f"option of method {self.name!r}", name, [*self.options, *self.common])
         return dict(options)
 
     def check_common(self, options: Mapping[str, Any]) -> dict[str, Any]:

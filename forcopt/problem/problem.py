@@ -81,6 +81,21 @@ class Problem(Declared):
         The first part of the names of its examples, such as ``postprocessing``.
     methods : Mapping[str, Method]
         The registered methods by name, of a class or an instance.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> class Cheapest(fo.Problem):
+    ...     default_method = "scan"
+    ...     prices: tuple[float, ...]
+    ...     def evaluate(self, decision):
+    ...         return fo.Evaluation(self.prices[decision])
+    >>> @Cheapest.algorithm("scan", exact=True)
+    ... def scan(problem):
+    ...     return fo.Outcome(problem.prices.index(min(problem.prices)))
+    >>> s = Cheapest(prices=(3.0, 1.0, 2.0)).solve()
+    >>> s.decision, s.objective, str(s.status)
+    (1, 1.0, 'optimal')
     """
 
     tag: ClassVar[str] = "model"
@@ -298,7 +313,28 @@ class Problem(Declared):
         return handles
 
     def to_model(self, method: str | None = None, **options: Any) -> Model:
-        """Give the model of a formulation, with its objective: see `formulate`."""
+        """Give the model of a formulation, with its objective: see `formulate`.
+
+        Parameters
+        ----------
+        method : str, optional
+            The formulation; the default one if left out.
+        options : Any
+            The formulation's own options.
+
+        Returns
+        -------
+        Model
+            To change, write to a file, or hand to another library.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> p = fo.load("postprocessing/two-groups")
+        >>> m = p.to_model("lp")
+        >>> round(m.solve().objective, 6), round(p.solve("lp").objective, 6)
+        (0.260937, 0.260937)
+        """
         return self.formulate(method, **options)[0]
 
     @property

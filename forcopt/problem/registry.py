@@ -5,12 +5,11 @@ from __future__ import annotations
 import inspect
 import json
 import tomllib
-from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from forcopt.errors import DeclarationError, UnknownNameError
+from forcopt.errors import DeclarationError, UnknownNameError, similar
 from forcopt.problem.problem import Problem
 
 __all__ = ["examples", "load", "problem_classes"]
@@ -92,9 +91,9 @@ def load(spec: str | Path) -> Problem:
     if not path.exists():
         known = examples()
         if str(spec) not in known:
-            near = get_close_matches(str(spec), known, n=1)
-            hint = f"; did you mean '{near[0]}'? known" if near else "; examples"
-            raise FileNotFoundError(f"no file or example {str(spec)!r}{hint}: {', '.join(known) or 'none'}")
+            near = similar(str(spec), list(known), 3)
+            hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ";"
+            raise FileNotFoundError(f"no file or example {str(spec)!r}{hint} fo.examples() names them all")
         path = known[str(spec)]
     try:
         text = path.read_text(encoding="utf-8")

@@ -114,6 +114,19 @@ class Solution:
     -----
     A pickle carries everything but `model_solution`, because a model may hold a separation oracle, which is
     not picklable. It keeps `reason`; `certify` then formulates the problem anew.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> s = fo.load("postprocessing/two-groups").solve()
+    >>> str(s.status), round(s.objective, 6), s.gap < 1e-9
+    ('optimal', 0.260937, True)
+    >>> s.evaluation.feasible, s.method, s.backend
+    (True, 'lp', 'highs')
+    >>> s.decision.probabilities.shape
+    (2, 2)
+    >>> s.certify().optimal
+    True
     """
 
     problem: Problem

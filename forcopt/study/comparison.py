@@ -201,7 +201,20 @@ class Comparison:
     # -- as text -------------------------------------------------------------------------------------------
 
     def table(self) -> str:
-        """A row a run, with notes below on runs without a solution and on disagreements."""
+        """A row a run, with notes below on runs without a solution and on disagreements.
+
+        Returns
+        -------
+        str
+            Shown as it is in a notebook and a terminal.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> c = fo.compare("postprocessing/two-groups", ["as-predicted", "lp@highs"], isolate=False)
+        >>> [line.split()[0] for line in c.table().splitlines()]
+        ['method', 'as-predicted', 'lp@highs']
+        """
         return _Shown("\n".join([text_table(self), *self.notes]))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table | Text]:
@@ -224,7 +237,16 @@ class Comparison:
     # -- as files ------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON: the rows, the best one's position, and the disagreements."""
+        """Plain data, ready for JSON: the rows, the best one's position, and the disagreements.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> c = fo.compare("postprocessing/two-groups", ["as-predicted", "lp@highs"], isolate=False)
+        >>> data = c.to_dict()
+        >>> data["best"], data["rows"][1]["method"], data["disagreements"]
+        (1, 'lp', [])
+        """
         best = self.best
         return {
             "rows": [row.record() for row in self.rows],

@@ -65,7 +65,35 @@ class Estimates:
         return _plain(mean_interval(self._of(name), self.level).mean)
 
     def interval(self, name: str) -> tuple[Any, Any]:
-        """Give Student's interval for the expectation of a metric; see `mean`."""
+        """Give Student's interval for the expectation of a metric; see `mean`.
+
+        Parameters
+        ----------
+        name : str
+            Of the metric.
+
+        Returns
+        -------
+        tuple
+            The lower and the upper end, at the study's level; arrays for a metric with several entries.
+
+        Raises
+        ------
+        UnknownNameError
+            For another name.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import forcopt as fo
+        >>> from forcopt.privacy import AdditiveMechanism, DiscreteLaplace
+        >>> noise = AdditiveMechanism(DiscreteLaplace(scale=2.0))
+        >>> error = {"error": lambda release, data: float(abs(release - data).max())}
+        >>> study = fo.replicate(np.array([10, 20]), noise, np.asarray, error, runs=50, rng=1)
+        >>> low, high = study.interval("error")
+        >>> low < study.mean("error") < high
+        True
+        """
         found = mean_interval(self._of(name), self.level)
         return _plain(found.low), _plain(found.high)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from fractions import Fraction
 from functools import cache
 from importlib import import_module, resources
@@ -13,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-from forcopt.errors import DeclarationError, unknown
+from forcopt.errors import DeclarationError, similar, unknown
 from forcopt.instance import Instance
 from forcopt.loops.exchange import read
 from forcopt.problem import Problem, examples, load, problem_classes
@@ -57,7 +56,7 @@ def problem_of(spec: str | Path) -> Problem:
     every = instances()
     if str(spec) in every:
         return every[str(spec)].make()
-    near = get_close_matches(str(spec), [*examples(), *every], n=3)
+    near = similar(str(spec), [*examples(), *every], 3)
     hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
     raise FileNotFoundError(
         f"no file, example or instance {str(spec)!r}; {hint}"

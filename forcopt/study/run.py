@@ -106,6 +106,16 @@ class Run:
         Objective and bound over time.
     decision : Any, optional
         The decision; None without a solution.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> c = fo.compare("postprocessing/two-groups", ["as-predicted", "lp@highs"], isolate=False)
+    >>> run = c.rows[1]
+    >>> run.method, run.backend, str(run.status), round(run.objective, 6)
+    ('lp', 'highs', 'optimal', 0.260937)
+    >>> run.columns, run.nonzeros
+    (6, 12)
     """
 
     instance: str

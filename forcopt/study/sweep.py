@@ -84,11 +84,8 @@ def sweep(
     [(0.0, 0.31), (0.1, 0.261), (0.3, 0.19)]
     """
     check_limits(time_limit, memory_limit, isolate)
-    grid = {name: list(values) for name, values in (over or {}).items()}
-    draws = list(seeds)
-    for name, values in {**grid, "seeds": draws}.items():
-        if not values:
-            raise DeclarationError(f"{name} has no values")
+    grid = {name: _listed(name, values) for name, values in (over or {}).items()}
+    draws = _listed("seeds", seeds)
     jobs = [
         Job(
             " ".join([name, *(f"{key}={_shown(value)}" for key, value in point.items())]),
@@ -108,6 +105,16 @@ def sweep(
     ]
     rows = execute(jobs, isolate=isolate, executor=executor, progress=progress, store=store)
     return Comparison(rows, {job.known["fingerprint"]: job.problem for job in jobs})
+
+
+def _listed(name: str, values: Any) -> list[Any]:
+    """Give the values of a parameter or the seeds, at least one."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise DeclarationError(f"{name} is {values!r}; it must be a list of values")
+    found = list(values)
+    if not found:
+        raise DeclarationError(f"{name} has no values")
+    return found
 
 
 _Made = tuple[str, Problem, dict[str, Any], int | None, dict[str, Any]]

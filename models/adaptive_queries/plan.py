@@ -37,6 +37,13 @@ class Plan:
     kind : Literal["reuse", "naive", "split-sample"], default "reuse"
         ``"reuse"``: the budget is spent anew on each window; ``"naive"``: all queries share one budget;
         ``"split-sample"``: each query has a fold of the sample of its own, without noise.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> plan = fo.load("queries/twenty-blocks").solve().decision
+    >>> plan.epsilon > 0, plan.kind
+    (True, 'reuse')
     """
 
     epsilon: float

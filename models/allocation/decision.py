@@ -41,6 +41,20 @@ class Allocation:
         not known, or the sample is a census.
     noise_scale : float, optional
         Of the Laplace noise that privacy needs; None without privacy.
+
+    Examples
+    --------
+    >>> from forcopt.models import StratifiedAllocation
+    >>> p = StratifiedAllocation(sizes=[100, 50, 50], deviations=[1, 4, 2], sample_size=40)
+    >>> found = p.solve().decision
+    >>> found.sizes.tolist(), found.size, found.rates.tolist()
+    ([10.0, 20.0, 10.0], 40.0, [0.1, 0.4, 0.2])
+    >>> print(found)
+    stratum    records     sample    rate
+    0              100         10  0.1000
+    1               50         20  0.4000
+    2               50         10  0.2000
+    40 records, variance 0.0725
     """
 
     sizes: Array

@@ -182,6 +182,13 @@ class CalibratedScores(PolicyFile):
         Whoever has at least this score is predicted 1.
     shares : Mapping[str, float]
         Of the groups in the population.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> scores = fo.load("calibrated/two-groups").solve().decision
+    >>> sorted(scores.kernels)
+    ['H', 'L']
     """
 
     kernels: Mapping[str, ScoreKernel]

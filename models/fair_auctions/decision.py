@@ -42,6 +42,15 @@ class Allocation:
         Of the rule.
     charges : Charges, optional
         Payments that come with the allocation, from a mechanism; None if they follow from the rule.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> shares = fo.load("auctions/three-users").solve().decision
+    >>> shares.marginals.shape
+    (3, 3, 2)
+    >>> bool((shares.marginals.sum(axis=1) <= 1 + 1e-6).all())
+    True
     """
 
     marginals: Array

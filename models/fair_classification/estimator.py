@@ -57,6 +57,17 @@ class TrainingReport:
         As the method counts them.
     seconds : float
         Wall time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from forcopt.fairness import DemographicParity
+    >>> from forcopt.models.fair_classification import FairClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> x, group = rng.normal(size=(200, 2)), rng.choice(["a", "b"], 200)
+    >>> fitted = FairClassifier(DemographicParity(0.1)).fit(x, x[:, 0] > 0, sensitive_features=group)
+    >>> str(fitted.report_.status), fitted.report_.error <= 0.5
+    ('approximate', True)
     """
 
     status: Status

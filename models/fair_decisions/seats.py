@@ -34,6 +34,13 @@ class Seats:
         The proportional share of each state, shape ``(k,)``.
     tied : tuple[str, ...]
         States with equal claims to the last seat, of which some went without; empty if there is no tie.
+
+    Examples
+    --------
+    >>> from forcopt.models import Apportionment
+    >>> seats = Apportionment([3, 3], seats=3, names=("A", "B")).solve().decision
+    >>> seats.seats.tolist(), seats.deviations.tolist(), seats.tied
+    ([2, 1], [0.5, -0.5], ('A', 'B'))
     """
 
     seats: Array

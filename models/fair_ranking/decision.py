@@ -35,6 +35,13 @@ class Ranking:
     tied_at_cut : tuple[int, int]
         Of the candidates with the score of the last ranked candidate: the number of ranked ones, and the
         number of all. (1, 1) if there was no tie.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> ranking = fo.load("ranking/eight-parity").solve().decision
+    >>> ranking
+    Ranking(order=array([0, 2, 4, 6]), tied_at_cut=(1, 1))
     """
 
     order: Array

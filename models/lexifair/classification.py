@@ -39,6 +39,13 @@ class ClassifierMixture(GroupModel, RandomizedPolicy):
         Of drawing each, shape ``(s,)``.
     hypotheses : ListedHypotheses or StoredClassifiers
         The class; in a mixture that was read from a file, the classifiers that it draws alone.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> mixture = fo.load("lexifair/three-models").solve().decision
+    >>> round(float(mixture.probabilities.sum()), 6), len(mixture.which) == len(mixture.probabilities)
+    (1.0, True)
     """
 
     which: Array

@@ -42,6 +42,16 @@ class CohortLottery:
         The probability of each candidate, shape ``(n,)``.
     cohorts, weights : Array, optional
         A lottery with these marginals, if the method found one; rows of 0 and 1, and their probabilities.
+
+    Examples
+    --------
+    >>> from forcopt.models import LeximaxCohort
+    >>> p = LeximaxCohort(utilities=[[1, 0], [0, 1], [0.5, 0.5]], size=1)
+    >>> d = p.solve().decision
+    >>> d.utilities.round(6).tolist()
+    [0.5, 0.5]
+    >>> len(d.sample(seed=1))
+    1
     """
 
     problem: LeximaxCohort = field(repr=False)

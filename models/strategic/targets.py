@@ -27,6 +27,13 @@ class Targets:
     ----------
     points : Array
         Shape ``(m, d)``.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> found = fo.load("strategic/plane").solve().decision
+    >>> len(found) > 0, found.points.shape[1]
+    (True, 2)
     """
 
     points: Array

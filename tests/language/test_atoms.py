@@ -214,7 +214,7 @@ def test_convex_uses_are_accepted_and_concave_ones_refused(number):
     m.subject_to(e <= 1, np.array(2) >= e, e - 1 <= y, fo.minimum(x, y) >= e, e.between(-np.inf, 4))
     place = re.escape("constraint bad: the expression must be concave, but ")
     with pytest.raises(
-        fo.CurvatureError, match=place + r"-?[\d.]+ \* \w+#\d+(\[\d+\])? is convex; the model would not"
+        fo.CurvatureError, match=place + r"(-?[\d.]+ \* )?\w+#\d+(\[\d+\])? is convex; the model would not"
     ):
         m.subject_to(e >= 1, name="bad")
     with pytest.raises(fo.CurvatureError, match="constraint bad: the expression must be affine"):
@@ -232,27 +232,27 @@ def test_convex_uses_are_accepted_and_concave_ones_refused(number):
 @pytest.mark.parametrize(
     ("operation", "message"),
     [
-        (lambda x: fo.log(fo.exp(x)), "inside log: the expression must be concave, but 1 * exp#1 is convex"),
-        (lambda x: fo.exp(fo.log(x)), "inside exp: the expression must be convex, but 1 * log#1 is concave"),
-        (lambda x: fo.abs(fo.maximum(x, -1)), "inside abs: the expression must be affine, but 1 * maximum#1"),
+        (lambda x: fo.log(fo.exp(x)), "inside log: the expression must be concave, but exp#1 is convex"),
+        (lambda x: fo.exp(fo.log(x)), "inside exp: the expression must be convex, but log#1 is concave"),
+        (lambda x: fo.abs(fo.maximum(x, -1)), "inside abs: the expression must be affine, but maximum#1"),
         (lambda x: fo.sum_squares(fo.exp(x) - 1), "inside sum_squares: the expression must be affine"),
         (
             lambda x: fo.norm(fo.log(x), 1),
-            "inside norm_1: the expression must be affine, but 1 * log#1 is concave",
+            "inside norm_1: the expression must be affine, but log#1 is concave",
         ),
         (lambda x: fo.entropy(fo.exp(x)), "inside entropy: the expression must be affine"),
         (lambda x: fo.kl_div(fo.exp(x), 1), "inside kl_div: the expression must be affine"),
         (
             lambda x: fo.inverse(fo.exp(x)),
-            "inside inverse: the expression must be concave, but 1 * exp#1 is convex",
+            "inside inverse: the expression must be concave, but exp#1 is convex",
         ),
         (lambda x: fo.power(fo.maximum(x, -1), 1.5), "inside power: the expression must be affine"),
         (lambda x: fo.power(fo.maximum(x, -1), 3), "inside power: the expression must be affine"),
         (
             lambda x: (fo.exp(x)) ** 0.5,
-            "inside power: the expression must be concave, but 1 * exp#1 is convex",
+            "inside power: the expression must be concave, but exp#1 is convex",
         ),
-        (lambda x: fo.log(x) ** 2, "inside power: the expression must be affine, but 1 * log#1 is concave"),
+        (lambda x: fo.log(x) ** 2, "inside power: the expression must be affine, but log#1 is concave"),
         (
             lambda x: fo.minimum(fo.abs(x), 1),
             "inside minimum: the expression must be convex, but -1 * abs#1 is concave",
@@ -263,7 +263,7 @@ def test_convex_uses_are_accepted_and_concave_ones_refused(number):
         ),
         (
             lambda x: fo.maximum(fo.log(x), 0),
-            "inside maximum: the expression must be convex, but 1 * log#1 is concave",
+            "inside maximum: the expression must be convex, but log#1 is concave",
         ),
         (lambda x: fo.positive_part(fo.log(x)), "inside positive_part: the expression must be convex"),
         (lambda x: fo.quad_over_lin(1, fo.exp(x)), "inside quad_over_lin: the expression must be concave"),
@@ -290,7 +290,7 @@ def test_curvature_of_conditions():
     m.subject_to(fo.implies(b[0], fo.abs(x) <= 1))
     m.subject_to(fo.implies(fo.maximum(b[0], b[1]), x <= 1))
     with pytest.raises(
-        fo.CurvatureError, match="constraint c3: the expression must be concave, but 1 \\* abs#2 is convex"
+        fo.CurvatureError, match="constraint c3: the expression must be concave, but abs#2 is convex"
     ):
         m.subject_to(fo.implies(b[0], fo.abs(x) >= 1))
     with pytest.raises(

@@ -392,6 +392,27 @@ def test_comparisons_that_mean_nothing(model, operation, message):
         operation(x)
 
 
+@pytest.mark.parametrize(
+    ("operation", "message"),
+    [
+        (lambda x: np.dot(np.ones(3), x), "numpy.dot takes no expressions; write A @ x"),
+        (lambda x: np.sum(x), r"numpy.sum takes no expressions; write x.sum\(\)"),
+        (lambda x: np.concatenate([x, x]), "numpy.concatenate .* write forcopt.concatenate"),
+        (lambda x: np.where([True, False, True], x, 1.0), "numpy.where .* functions such as forcopt.stack"),
+        (lambda x: max(x), r"in place of Python's .* x.max\(\)"),
+    ],
+)
+def test_functions_of_numpy_and_python_name_their_counterparts(model, operation, message):
+    _, x, _ = model
+    with pytest.raises(TypeError, match=message):
+        operation(x)
+
+
+def test_numpy_gives_the_shape_of_an_expression(model):
+    _, x, X = model
+    assert np.shape(x) == (3,) and np.ndim(X) == X.ndim and np.size(X, 0) == X.shape[0]
+
+
 def test_expressions_hash_by_identity(model):
     _, x, X = model
     assert {x: 1, X: 2}[X] == 2 and x in {x}

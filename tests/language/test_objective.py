@@ -52,6 +52,7 @@ def test_leximin_and_leximax_are_sums_of_order_statistics(model):
         (lambda x: fo.maximize(3), "maximize needs an expression, not 3"),
         (lambda x: fo.minimize(x[0] <= 1), "minimize needs an expression, not <constraint"),
         (lambda x: fo.lexicographic([]), "lexicographic needs at least one objective"),
+        (lambda x: fo.lexicographic(fo.minimize(x[0])), "lexicographic needs a list of objectives"),
         (
             lambda x: fo.lexicographic([fo.minimize(x[0]), x[1]]),
             "lexicographic: part 2 must be an objective such as fo.minimize(x), not",
@@ -97,11 +98,11 @@ def test_bad_objectives(model, make, message):
     [
         (
             lambda x: fo.leximin(fo.exp(x)),
-            "leximin: the expression must be concave, but 1 * exp#1[0] is convex",
+            "leximin: the expression must be concave, but exp#1[0] is convex",
         ),
         (
             lambda x: fo.leximax(fo.log(x + 1)),
-            "leximax: the expression must be convex, but 1 * log#1[0] is concave",
+            "leximax: the expression must be convex, but log#1[0] is concave",
         ),
     ],
 )

@@ -298,7 +298,7 @@ def test_a_list_of_problems_is_numbered_and_methods_go_where_they_exist():
     assert "Bad: raise: ArithmeticError" in result.table()
     with pytest.raises(fo.DeclarationError, match=r"problem Rucksack has none of the methods raise"):
         fo.compare([Rucksack(**SMALL), Bad(**SMALL)], ["raise"])
-    with pytest.raises(fo.UnknownNameError, match="method of Rucksack"):
+    with pytest.raises(fo.UnknownNameError, match=r"method 'mlip' of Rucksack"):
         fo.compare([Rucksack(**SMALL), Bad(**SMALL)], ["greedy", "mlip"])
 
 

@@ -50,6 +50,17 @@ class Certificate:
         Multipliers of the program's rows that prove the bound of a linear program, or its infeasibility.
     model : Model, optional
         The certified model.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 2, lower=0)
+    >>> _ = m.subject_to(3 * x[0] + x[1] >= 1, x[0] + 3 * x[1] >= 1)
+    >>> m.minimize(x.sum())
+    >>> c = m.solve().certify()
+    >>> c.optimal, str(c.objective), str(c.bound), [str(v) for v in c[x]]
+    (True, '1/2', '1/2', ['1/4', '1/4'])
     """
 
     feasible: bool | None
@@ -95,10 +106,10 @@ class Certificate:
 
     def __str__(self) -> str:
         lines = [f"feasible   {_answer(self.feasible)}"]
-        if self.moved:
-            lines[0] += f", {float(self.moved):.2g} from the point given"
-        if self.violation:
-            lines[0] += f"; that is off by {float(self.violation):.2g}"
+        given = [f"is {float(self.moved):.2g} away"] if self.moved else []
+        given += [f"violates the model by {float(self.violation):.2g}"] if self.violation else []
+        if given:
+            lines[0] += f"; the point given {' and '.join(given)}"
         if self.objective is not None:
             lines.append(f"objective  {as_text(self.objective)}")
         if self.bound is not None:
@@ -168,7 +179,7 @@ def certificate_of(
     model, signs = point.model, point.signs
     if point.rough:
         how += f"; evaluated in floating point, to within {ROUGH:g}: {', '.join(point.rough)}"
-    if own.violations:
+    if own.violations and not point.holds:
         how += f"; the point given violates {_first(list(own.violations))}"
     moved = max((abs(a - b) for a, b in zip(point.x, own.x, strict=True)), default=fmpq(0))
     stages = tuple(fraction(sign * v) for sign, v in zip(signs, point.values, strict=True))

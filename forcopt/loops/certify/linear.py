@@ -63,7 +63,8 @@ def certify_linear(program: Program, own: ExactPoint, tolerance: Rational) -> Ce
     if point.holds and bounds == point.values:
         return certificate_of(point, own, bounds[0], True, how, dual)
     if better is not None and better.holds and (not point.holds or better.values < point.values):
-        how += f"; a point that is better, or feasible, and not near is worth {_first_gain(better, point)}"
+        kind = "a better point" if point.holds else "a feasible point farther away"
+        how += f"; {kind} has the objective {_first_gain(better, point)}"
         return certificate_of(point, own, bounds[0], False, how, dual)
     if bounds[0] is None and dual is None:
         how = "no bound could be proved"

@@ -41,6 +41,12 @@ class ClusterSample(Design):
         The column that names each record's cluster.
     chosen : int
         The number of clusters in the sample.
+
+    Examples
+    --------
+    >>> from forcopt.privacy import ClusterSample
+    >>> round(ClusterSample(by="town", chosen=1).loss(0.5, [20, 30, 50]).upper, 4)
+    0.5
     """
 
     by: str

@@ -42,6 +42,13 @@ class PrivacyLoss(NamedTuple):
         The loss itself, where it is known.
     source : str
         The theorem.
+
+    Examples
+    --------
+    >>> from forcopt.privacy import SimpleRandomSample
+    >>> loss = SimpleRandomSample(size=10).loss(1.0, 100)
+    >>> round(loss.exact, 4), loss.source
+    (0.1586, 'Theorem 2')
     """
 
     lower: float

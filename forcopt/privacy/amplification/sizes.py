@@ -48,6 +48,13 @@ class SimpleRandomSample(Design):
     ----------
     size : int
         The number of records in the sample.
+
+    Examples
+    --------
+    >>> from forcopt.privacy import AdditiveMechanism, Laplace, SimpleRandomSample
+    >>> count = AdditiveMechanism(Laplace(epsilon=1.0))
+    >>> round(count.on(SimpleRandomSample(size=10), 100).profile().epsilon(0.0), 4)
+    0.1586
     """
 
     neighbours: ClassVar[Neighbours] = "substitute"
@@ -85,6 +92,13 @@ class PoissonSample(Design):
     ----------
     rate : float
         The probability.
+
+    Examples
+    --------
+    >>> from forcopt.privacy import AdditiveMechanism, Laplace, PoissonSample
+    >>> count = AdditiveMechanism(Laplace(epsilon=1.0))
+    >>> round(count.on(PoissonSample(rate=0.1)).profile().epsilon(0.0), 4)
+    0.1586
     """
 
     rate: Rate

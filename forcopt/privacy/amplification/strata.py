@@ -58,6 +58,13 @@ class RandomizedRounding(Design):
     References
     ----------
     Bun et al. (2022), section 4.2.
+
+    Examples
+    --------
+    >>> from forcopt.privacy import RandomizedRounding
+    >>> loss = RandomizedRounding(rate=0.15).loss(1.0, 100)
+    >>> round(loss.lower, 4), round(loss.upper, 4)
+    (0.5696, 0.9285)
     """
 
     rate: Rate
@@ -90,6 +97,13 @@ class ProportionalAllocation(Design):
     References
     ----------
     Bun et al. (2022), section 6.3.
+
+    Examples
+    --------
+    >>> from forcopt.privacy import ProportionalAllocation
+    >>> loss = ProportionalAllocation(by="town", rate=0.1).loss(1.0, {"a": 15, "b": 30})
+    >>> round(loss.lower, 4), round(loss.upper, 4)
+    (0.4211, 0.7598)
     """
 
     by: str
@@ -122,6 +136,12 @@ class StratifiedSample(Design):
     sizes : Mapping[str, int]
         The size of the sample of each stratum of the table; the allocations of
         `forcopt.models.StratifiedAllocation` give it by ``decision.by_stratum()``.
+
+    Examples
+    --------
+    >>> from forcopt.privacy import StratifiedSample
+    >>> round(StratifiedSample(by="town", sizes={"a": 2, "b": 3}).loss(0.5, {"a": 20, "b": 50}).exact, 4)
+    0.0629
     """
 
     neighbours: ClassVar[Neighbours] = "substitute"

@@ -361,7 +361,9 @@ def test_a_typo_in_a_file_is_named(tmp_path):
     path = tmp_path / "typo.json"
     data = small().to_dict()
     path.write_text(json.dumps({**data, "gruops": ["a", "b"]}))
-    with pytest.raises(fo.UnknownNameError, match=r"typo.json.*'gruops'; did you mean 'groups'"):
+    with pytest.raises(
+        fo.UnknownNameError, match=r"typo.json.*'gruops' of FairPostprocessing; did you mean 'groups'"
+    ):
         fo.load(path)
     path.write_text(json.dumps({**data, "constraint": {"type": "EqualizedOdds", "tolerence": 0.1}}))
     with pytest.raises(fo.DeclarationError, match=r"typo.json.*constraint.*did you mean 'tolerance'"):
@@ -421,7 +423,7 @@ def test_what_is_missing_or_unknown_is_named():
         FairPostprocessing(counts=SMALL, constrant=EqualizedOdds())
     with pytest.raises(fo.UnknownNameError, match="did you mean 'as-predicted'"):
         small().solve("as-predict")
-    with pytest.raises(fo.UnknownNameError, match="option of method 'lp'"):
+    with pytest.raises(fo.UnknownNameError, match=r"option .* of method 'lp'"):
         small().solve("lp", slack=1)
 
 

@@ -398,7 +398,7 @@ def test_exact_targets_may_lower_an_improvable_feature():
         ({"groups": [0, 2, 2, 0]}, r"groups: the numbers are \[0, 2\]"),
         ({"ties": "random"}, "ties is 'random'"),
         ({"zero_utility": "no"}, "zero_utility is 'no'"),
-        ({"colour": 1}, "unknown field of StrategicClassification 'colour'"),
+        ({"colour": 1}, "unknown field 'colour' of StrategicClassification"),
     ],
 )
 def test_bad_declarations_are_refused(fields, words):
