@@ -637,9 +637,10 @@ class WindowCycles:
             if space.now[0] == len(space.at):
                 space.grow()
             before = int(space.now[0])
+            budget = min(_PATHS, max(1000, 2 * finer[0][0] * self.many)) if finer else _PATHS
             _extend(
                 *links, prize, gone, back, most, self._longest, first, last, width, half,
-                *space.labels, space.trail, space.pointer, space.used, space.now, _PATHS,
+                *space.labels, space.trail, space.pointer, space.used, space.now, budget,
             )  # fmt: skip
             self.paths += int(space.now[0]) - before
             if pause is not None:

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import pairwise
-from math import ceil
+from math import ceil, log
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,6 +29,7 @@ from forcopt.graphs.connected_sets import ConnectedSets
 from forcopt.language.model import Model
 from forcopt.loops.column_generation import Column, Duals, Pricing
 from forcopt.loops.column_generation import column_generation as generate
+from forcopt.models.districting.all_but_one import plan_of_all_but_one
 from forcopt.models.districting.cycle_districts import CycleDistricts
 from forcopt.models.districting.exact_cover import cheapest_cover
 from forcopt.models.districting.jit_warmup import jit_warmup
@@ -36,7 +37,6 @@ from forcopt.models.districting.local_search import local_search
 from forcopt.models.districting.only_plan import only_plan
 from forcopt.models.districting.plan import Plan, feasible_start
 from forcopt.models.districting.problem import Districting
-from forcopt.models.districting.short_districts import plan_of_short_districts
 from forcopt.problem import Outcome
 from forcopt.status import Status
 
@@ -54,23 +54,29 @@ _SOME = 300
 _ENTRIES = 2_000_000
 """The first master program has at most about this number of coefficients: solvers read it without a clock."""
 
-_ROUND = 3000
-"""Pricing stops at this number of columns."""
+_ROUND = 1000
+"""Pricing stops at this number of districts, and adds the best ones up to this number."""
 
 _MOST = 300_000
 """The integer program takes at most this number of districts."""
 
 _FEW = 4
-"""Plans of up to this number of districts are made of all their districts but the longest."""
+"""Plans of up to this number of districts are made of all their districts but one."""
 
 _LOOKS = 2_000_000_000
 """The search for an exact cover may look at this number of districts before an integer program."""
 
-_SHORT = 40_000
+_NEAR = 400_000
 """The list of these districts holds at most this number."""
 
-_MARGIN = 0.05
-"""Pricing first seeks reduced costs below minus this share of the mean boundary, by a smaller search."""
+_PER_ENTRY = 20
+"""And this multiple of the districts that the integer program would take."""
+
+_GROWTH = 4.0
+"""About the factor by which this list grows with each unit of the cost of a plan."""
+
+_FAR, _CLOSEST = 0.25, 1e-3
+"""Prices first go this share of the way from the best ones to those of the master, and at least that one."""
 
 _CLOSE = 2e-3
 """Reduced costs above minus this share of the mean boundary are taken for 0: so far may the bound be off."""
@@ -197,15 +203,14 @@ class _Run:
         if plan is not None:
             self.beat = 2 * arrays.cut_cost(plan.labels)
         self.low = self.linear = 0.0
-        self.least = 0  # no district costs less
         # Bits of districts, and their costs.
         self.listed = np.zeros((0, -(-arrays.size // 8)), np.uint8), np.zeros(0, np.int64)
         self.prizes, self.fee = np.zeros(arrays.size), 0.0
         # How many districts have each window of populations.
         self.windows = Counter(tuple(window) for window in problem.windows.tolist())
         self.looked_at, self.most, self.cut_short = 0, _FIRST, False
-        # Pricing first seeks districts of about the usual cost; only its last round takes all.
-        self.usual = int(1.3 * self.beat / problem.districts) + 4
+        # Of the way from the best prices to those of the master, on which districts are priced.
+        self.share = _FAR
         # Whether districts that partition the nodes are a plan.
         self.plain = not (
             problem.unequal_seats or problem.shares or problem.split_limits or problem.cut_limit is not None
@@ -254,15 +259,13 @@ class _Run:
         threshold: float,
         prizes: Array | None = None,
         branches: float = np.inf,
-        cap: int | None = None,
     ) -> Iterator[tuple[Array, Array]]:
         """Districts and the costs of their boundaries, where these exceed the prizes by at most `threshold`.
 
-        With a `cap`, districts that cost more are left out. `cut_short` is true if more branches than
-        `branches` were needed.
+        `cut_short` is true if more branches than `branches` were needed.
         """
         self.cut_short = False
-        for sets, costs in self._all_districts(threshold, prizes, branches, cap):
+        for sets, costs in self._all_districts(threshold, prizes, branches):
             good = np.ones(len(sets), np.bool_)
             for a, b in self.must_link:
                 good &= sets[:, a] == sets[:, b]
@@ -285,13 +288,13 @@ class _Run:
         return np.asarray(fits)
 
     def _all_districts(
-        self, threshold: float, prizes: Array | None, branches: float, cap: int | None
+        self, threshold: float, prizes: Array | None, branches: float
     ) -> Iterator[tuple[Array, Array]]:
         low, high = self.problem.population_bounds
         if self.cycles is not None:
             before = self.cycles.paths
             free = np.zeros(self.graph.size) if prizes is None else prizes
-            for sets, costs in self.cycles.sets(threshold, free, self.pause, cap):
+            for sets, costs in self.cycles.sets(threshold, free, self.pause):
                 self.looked_at += self.cycles.paths - before
                 before = self.cycles.paths
                 yield sets, costs
@@ -363,8 +366,8 @@ class _Run:
 
             try:
                 for least in self.cycles.least_cost(pause):
-                    self.least = max(self.least, least)
                     self.low = max(self.low, min(float(k * least), self.beat))
+                    self.improve(self.prizes, float(least))
                     self.note()
                     if self.settled:
                         return
@@ -377,20 +380,20 @@ class _Run:
             self.low = float(self.beat)
             return
         guess = self.beat if self.plan is not None else k * float(costs.mean())
-        self.prizes = guess * self.graph.weights / max(self.graph.total, 1)
+        centre = guess * self.graph.weights / max(self.graph.total, 1)
         box, branches = max(guess / n / 4, 1e-3), _BRANCHES
         while not self.settled:
             try:
-                sets, costs = self.bound_within(box, sets, costs)
+                sets, costs = self.bound_within(centre, box, sets, costs)
             except MemoryError:
                 self.list_and_choose(branches)
                 if not self.settled:
                     raise
             self.list_and_choose(branches)
-            box, branches = 2 * box, 3 * branches
+            centre, box, branches = self.prizes, 2 * box, 3 * branches
             self.most = min(4 * self.most, _MOST) if self.most < _MOST else 2 * self.most
 
-    def bound_within(self, box: float, sets: Array, costs: Array) -> tuple[Array, Array]:
+    def bound_within(self, centre: Array, box: float, sets: Array, costs: Array) -> tuple[Array, Array]:
         """Solve the master with shadow prices in a box around the best ones; add to its districts."""
         n, k = self.graph.size, self.problem.districts
         model = Model("districts")
@@ -400,13 +403,12 @@ class _Run:
         incidence = sp.csr_array(sets.T, dtype=float)
         cover = model.subject_to(incidence @ taken + missing - excess == 1, name="cover")
         count = model.subject_to(taken.sum() == k, name="count")
-        model.minimize(taken @ costs + missing @ (self.prizes + box) - excess @ (self.prizes - box))
+        model.minimize(taken @ costs + missing @ (centre + box) - excess @ (centre - box))
 
         tiny = _CLOSE * self.beat / k
-        margin = tiny if self.cycles is None else _MARGIN * self.beat / k
+        self.share = _FAR
 
         def price(dual: Duals) -> Pricing:
-            nonlocal margin
             prizes, fee = dual(cover), float(dual(count))
 
             def columns(sets: Array, costs: Array) -> list[Column]:
@@ -418,33 +420,17 @@ class _Run:
             known = columns(*self.from_list(prizes, fee, tiny))
             if known:
                 return Pricing(known, -np.inf)
-            caps = (self.usual, None) if self.cycles is not None else (None,)
-            while True:
-                for cap in caps:
-                    found: list[Column] = []
-                    least, complete = -margin, cap is None
-                    for some, paid in self.districts(fee - margin, prizes, cap=cap):
-                        self.pause()
-                        reduced = paid - some @ prizes - fee
-                        least = min(least, float(reduced.min(initial=0.0)))
-                        found += columns(some, paid)
-                        if len(found) > _ROUND:
-                            complete = False
-                            break
-                    if found and cap is not None:
-                        return Pricing(found, -np.inf)
-                if complete:
-                    improve(prizes, fee + least)
-                if found or self.settled or margin == tiny:
-                    return Pricing([] if self.settled else found, least if complete else -np.inf)
-                margin, caps = max(tiny, margin / 5), (None,)
-
-        def improve(prizes: Array, fee: float) -> None:
-            linear = float(prizes.sum()) + k * fee
-            if linear > self.linear:
-                self.linear, self.prizes, self.fee = linear, prizes, fee
-                self.low = max(self.low, linear)
-                self.note()
+            if self.cycles is not None:
+                return Pricing(columns(*self.between(prizes, fee, tiny)), -np.inf)
+            reduced, found = [-tiny], []
+            for some, paid in self.districts(fee - tiny, prizes):
+                self.pause()
+                reduced.append(float((paid - some @ prizes - fee).min(initial=0.0)))
+                found += columns(some, paid)
+                if len(found) > _ROUND:
+                    return Pricing(found, -np.inf)
+            self.improve(prizes, fee + min(reduced))
+            return Pricing([] if self.settled else found, min(reduced))
 
         self.pause()
         found = generate(model, price, self.backend, total=k, time_limit=self.left()).columns
@@ -456,12 +442,58 @@ class _Run:
             np.concatenate([costs, np.array([c.cost for c in found])]),
         )
 
+    def improve(self, prizes: Array, fee: float) -> None:
+        """Keep prices that prove a better linear bound: no district has a reduced cost below the fee."""
+        linear = float(prizes.sum()) + self.problem.districts * fee
+        if linear > self.linear:
+            self.linear, self.prizes, self.fee = linear, prizes, fee
+            self.low = max(self.low, linear)
+            self.note()
+
+    def between(self, prizes: Array, fee: float, tiny: float) -> tuple[Array, Array]:
+        """Price between the best prices and those of the master, until districts are found or both agree.
+
+        All districts of the master have a reduced cost of at least `fee` at its own prices, and of at least
+        ``self.fee`` at the best ones, so of at least their mean in the middle. A district below the mean is
+        thus below `fee` at the master's prices. If there is none, the middle has the best prices.
+        """
+        k = self.problem.districts
+        while not self.settled:
+            gap = (float(prizes.sum()) + k * fee - self.linear) / k
+            if gap <= tiny:
+                break
+            share = self.share
+            margin = share * gap / 2
+            middle = (1 - share) * self.prizes + share * prizes
+            least = (1 - share) * self.fee + share * fee - margin
+            found, paid = [np.zeros((0, self.graph.size), np.bool_)], [np.zeros(0, np.int64)]
+            try:
+                for some, costs in self.districts(least, middle):
+                    self.pause()
+                    found.append(some)
+                    paid.append(costs)
+                    if sum(map(len, found)) > _ROUND:
+                        break
+            except MemoryError:
+                if share < _CLOSEST:
+                    raise
+                self.share /= 2
+            if sum(map(len, found)):
+                sets, costs = np.concatenate(found), np.concatenate(paid)
+                best = np.argsort(costs - sets @ prizes, kind="stable")[:_ROUND]
+                return sets[best], costs[best]
+            if self.share == share:
+                self.improve(middle, least)
+                self.share = min(1.0, 2 * share)
+        return np.zeros((0, self.graph.size), np.bool_), np.zeros(0, np.int64)
+
     def list_and_choose(self, branches: int) -> None:
         """Seek plans below a target, and raise it, until the bound meets the best plan or it takes long."""
-        slack = 1.0  # by how much the target exceeds the linear bound
         plain = not self.problem.side_constraints and not self.problem.unequal_seats
-        if plain and self.cycles is not None and 3 <= self.problem.districts <= _FEW and self.all_but_one():
+        if plain and self.cycles is not None and 3 <= self.problem.districts <= _FEW:
+            self.list_all_but_one()
             return
+        slack = 1.0  # by how much the target exceeds the linear bound
         while not self.settled:
             least = 2 * ceil(self.low / 2 - _ROUNDING)
             target = min(self.beat - 2, max(least, 2 * int((self.linear + slack) / 2)))
@@ -479,42 +511,41 @@ class _Run:
             self.note()
             slack = 1.5 * (target - self.linear)
 
-    def all_but_one(self) -> bool:
-        """Settle all plans that cost less than the best one, if the list of short districts is not too long.
+    def list_all_but_one(self) -> None:
+        """The same by the districts of at most half the slack: a plan has at most one other district.
 
-        All districts of a plan cost at least the least cost of a district. So its longest but one costs at
-        most half of the rest of the cost.
+        The reduced costs of the districts of a plan sum to its cost less the linear bound.
         """
-        target, k = self.beat - 2, self.problem.districts
-        sets, costs = [np.zeros((0, self.graph.size), np.bool_)], [np.zeros(0, np.int64)]
-        cap = (target - (k - 2) * self.least) // 2
-        try:
-            for some, paid in self.districts(self.fee + target - self.linear, self.prizes, cap=cap):
-                sets.append(some)
-                costs.append(paid)
-                if sum(map(len, sets)) > _SHORT:
-                    return False
-        except MemoryError:
-            return False
-        districts, paid = np.concatenate(sets), np.concatenate(costs)
         low, high = self.problem.population_bounds
-        plan = plan_of_short_districts(
-            self.graph,
-            districts,
-            paid,
-            (paid - districts @ self.prizes - self.fee).clip(min=0),
-            k,
-            low,
-            high,
-            target,
-            target - self.linear,
-            self.pause,
-        )
-        if plan is not None:
-            self.take(plan)
-        self.low = float(self.beat)
-        self.note()
-        return True
+        k, steps, limit = self.problem.districts, 0, min(_NEAR, _PER_ENTRY * self.most)
+        while not self.settled:
+            target = min(self.beat - 2, 2 * ceil(self.low / 2 - _ROUNDING) + 2 * steps)
+            slack = target - self.linear
+            bits = [np.zeros((0, -(-self.graph.size // 8)), np.uint8)]
+            costs, reduced, found = [np.zeros(0, np.int64)], [np.zeros(0)], 0
+            try:
+                for some, paid in self.districts(self.fee + slack / 2, self.prizes):
+                    bits.append(np.packbits(some, axis=1))
+                    costs.append(paid)
+                    reduced.append((paid - some @ self.prizes - self.fee).clip(min=0))
+                    found += len(paid)
+                    if found > limit:
+                        return
+            except MemoryError:
+                return
+            pool, paid = np.concatenate(bits), np.concatenate(costs)
+            if found > len(self.listed[1]):
+                self.listed = pool, paid
+            plan = plan_of_all_but_one(
+                self.graph, pool, paid, np.concatenate(reduced), k, low, high, target, slack, self.pause
+            )
+            if plan is not None:
+                self.take(plan)
+            self.low = max(self.low, float(min(self.beat, target + 2)))
+            self.note()
+            if found * _GROWTH > limit:
+                return
+            steps = int(log(limit / max(found, _FIRST), _GROWTH)) - 1
 
     def best_of(self, sets: Array, costs: Array, target: int) -> None:
         """The best plan of at most the target's cost made of these districts, if there is one."""

@@ -10,8 +10,8 @@ import numpy as np
 from forcopt.data.graphs import grid
 from forcopt.graphs.planar_dual import PlanarDual
 from forcopt.graphs.window_cycles import WindowCycles
+from forcopt.models.districting.all_but_one import plan_of_all_but_one
 from forcopt.models.districting.problem import Districting
-from forcopt.models.districting.short_districts import plan_of_short_districts
 
 __all__ = ["jit_warmup"]
 
@@ -43,8 +43,8 @@ def jit_warmup(*methods: str, districts: int = 5) -> Callable[[], None]:
             cycles = WindowCycles(PlanarDual.of(graph), 4, 6)
             cycles.many = 0
             list(cycles.sets(10, graph.weights * 1.0, 5.0))
-            singles, costs = np.eye(25, dtype=bool), np.ones(25, np.int64)
-            plan_of_short_districts(graph, singles, costs, np.zeros(25), 3, 1, 25, 99, 1.0)
+            singles, costs = np.packbits(np.eye(25, dtype=bool), axis=1), np.ones(25, np.int64)
+            plan_of_all_but_one(graph, singles, costs, np.zeros(25), 3, 1, 25, 99, 1.0)
 
     return prepare
 

@@ -16,9 +16,9 @@ from forcopt.data import delaunay, grid
 from forcopt.errors import DeclarationError
 from forcopt.models import Districting
 from forcopt.models.districting import CannotLink, CutLimit, Fixed, MustLink, Plan, Share
+from forcopt.models.districting.all_but_one import plan_of_all_but_one
 from forcopt.models.districting.cycle_districts import CycleDistricts
 from forcopt.models.districting.exact_cover import cheapest_cover
-from forcopt.models.districting.short_districts import plan_of_short_districts
 
 EXACT = ["set-partitioning", "frontier", "sphere-cut", "column-generation"]
 COUNTING = ["frontier", "sphere-cut"]
@@ -572,7 +572,7 @@ def random_districting(seed):
 
 
 @pytest.mark.parametrize("block", range(4))
-def test_plans_of_short_districts_agree_with_brute_force(block):
+def test_plans_of_all_districts_but_one_agree_with_brute_force(block):
     for seed in range(25 * block, 25 * block + 25):
         p = random_districting(seed)
         g, k, plans = p.arrays, p.districts, list(all_plans(p))
@@ -591,10 +591,10 @@ def test_plans_of_short_districts_agree_with_brute_force(block):
             2 * int(g.costs.sum()),
             *([2 * optimum, 2 * optimum - 1] if optimum is not None else []),
         ):
-            short = costs <= (most - (k - 2) * costs.min(initial=0)) // 2
-            short &= reduced <= most - paid
-            found = plan_of_short_districts(
-                g, sets[short], costs[short], reduced[short], k, *p.population_bounds, most, most - paid
+            near = 2 * reduced <= most - paid + 1e-9
+            bits = np.packbits(sets[near], axis=1)
+            found = plan_of_all_but_one(
+                g, bits, costs[near], reduced[near], k, *p.population_bounds, most, most - paid
             )
             if optimum is None or most < 2 * optimum:
                 assert found is None, seed

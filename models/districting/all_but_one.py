@@ -1,0 +1,248 @@
+"""The best plan from a list of all its districts but one: the last is the complement of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numba import njit
+from numba.cpython.unsafe.numbers import trailing_zeros
+
+from forcopt.arrays import Array
+from forcopt.graphs.weighted import WeightedGraph
+
+__all__ = ["plan_of_all_but_one"]
+
+_LOOKS = 300_000
+"""Partial plans to look at between two looks at the clock."""
+
+_ROWS = 200
+"""Districts to compare with all others between two looks at the clock."""
+
+_ONE = np.uint64(1)
+
+
+@njit(cache=True)
+def _can_split(inside, start, ends, weights, parts, low, high, queue):  # type: ignore[no-untyped-def]
+    """Whether the weights of the components allow `parts` districts; empties `inside`."""
+    fewest, most = 0, 0
+    for v in range(len(inside)):
+        if not inside[v]:
+            continue
+        queue[0], inside[v] = v, False
+        head, tail, weight = 0, 1, 0
+        while head < tail:
+            u = queue[head]
+            head += 1
+            weight += weights[u]
+            for e in range(start[u], start[u + 1]):
+                if inside[ends[e]]:
+                    queue[tail], inside[ends[e]] = ends[e], False
+                    tail += 1
+        least = max(1, (weight + high - 1) // high if high > 0 else 1)
+        largest = weight // low if low > 0 else parts
+        if least > largest:
+            return False
+        fewest, most = fewest + least, most + largest
+    return fewest <= parts <= most
+
+
+@njit(cache=True)
+def _apart(words, first, rows, after):  # type: ignore[no-untyped-def]
+    """Set bit j of row i, for i from `first` on, if district j follows district i and is disjoint from it."""
+    for i in range(first, min(first + rows, len(after))):
+        after[i] = 0
+        for j in range(i + 1, len(words)):
+            apart = True
+            for w in range(words.shape[1]):
+                if words[i, w] & words[j, w]:
+                    apart = False
+                    break
+            if apart:
+                after[i, j >> 6] |= _ONE << np.uint64(j & 63)
+
+
+@njit(cache=True)
+def _search(  # type: ignore[no-untyped-def]
+    words, costs, reduced, people, parts, low, high, total, room, start, ends, paid, weights, full,
+    after, near, place, best, most, budget,
+):  # fmt: skip
+    """Advance a search in depth; return whether it is complete, and the new `most`.
+
+    ``near[d]`` is the set of districts that may be chosen after the first d ones, and those before
+    ``place[d]`` are done. ``place[parts - 1]`` holds the depth. The best plan leaves its districts in `best`;
+    it lowers `room` by the gain.
+    """
+    width, n = words.shape[1], len(start) - 1
+    union = np.zeros((parts, width), np.uint64)
+    spent, cost, weight = np.zeros(parts), np.zeros(parts, np.int64), np.zeros(parts, np.int64)
+    depth = place[parts - 1]
+    for d in range(depth):
+        i = place[d] - 1
+        union[d + 1] = union[d] | words[i]
+        spent[d + 1], cost[d + 1] = spent[d] + reduced[i], cost[d] + costs[i]
+        weight[d + 1] = weight[d] + people[i]
+    inside, queue = np.zeros(n, np.bool_), np.zeros(n, np.int64)
+    while depth >= 0 and budget > 0:
+        budget -= 1
+        left, word = parts - depth, place[depth] >> 6
+        bits = np.uint64(0)
+        if word < near.shape[1]:
+            bits = near[depth, word] & (~np.uint64(0) << np.uint64(place[depth] & 63))
+            while bits == 0 and word + 1 < near.shape[1]:
+                word += 1
+                bits = near[depth, word]
+        i = (word << 6) + trailing_zeros(bits)
+        # The reduced costs of the districts that follow are at least as large.
+        if bits == 0 or spent[depth] + left * reduced[i] > room[0]:
+            depth -= 1
+            continue
+        place[depth] = i + 1
+        rest = total - weight[depth] - people[i]
+        if rest < (left - 1) * low or rest > (left - 1) * high:
+            continue
+        union[depth + 1] = union[depth] | words[i]
+        if left > 2:
+            some = False
+            for w in range(i >> 6, near.shape[1]):
+                near[depth + 1, w] = near[depth, w] & after[i, w]
+                some |= near[depth + 1, w] != 0
+            budget -= near.shape[1] >> 4
+            if not some:
+                continue
+        budget -= 1
+        last, one = 0, -1
+        for w in range(width):
+            bits = full[w] & ~union[depth + 1, w]
+            while bits != 0:
+                one = (w << 6) + trailing_zeros(bits)
+                inside[one] = True
+                bits &= bits - _ONE
+        if left > 2:
+            if _can_split(inside, start, ends, weights, left - 1, low, high, queue):
+                depth += 1
+                place[depth] = i + 1
+                spent[depth], cost[depth] = spent[depth - 1] + reduced[i], cost[depth - 1] + costs[i]
+                weight[depth] = weight[depth - 1] + people[i]
+            else:
+                inside[:] = False
+            continue
+        for w in range(width):
+            bits = full[w] & ~union[depth + 1, w]
+            while bits != 0:
+                v = (w << 6) + trailing_zeros(bits)
+                bits &= bits - _ONE
+                for e in range(start[v], start[v + 1]):
+                    if not inside[ends[e]]:
+                        last += paid[e]
+        value = cost[depth] + costs[i] + last
+        if one >= 0 and value <= most and _can_split(inside, start, ends, weights, 1, low, high, queue):
+            room[0] -= most - value + 1
+            most = value - 1
+            for d in range(depth + 1):
+                best[d] = place[d] - 1
+        inside[:] = False
+    place[parts - 1] = depth
+    return depth < 0, most
+
+
+def _set_of(size: int) -> Array:
+    """The set of the numbers below a size, in words of 64 bits."""
+    bits = np.zeros(64 * -(-size // 64), np.bool_)
+    bits[:size] = True
+    return np.packbits(bits, bitorder="little").view("<u8").astype(np.uint64)
+
+
+def plan_of_all_but_one(
+    graph: WeightedGraph,
+    bits: Array,
+    costs: Array,
+    reduced: Array,
+    parts: int,
+    low: int,
+    high: int,
+    most: int,
+    slack: float,
+    pause: Callable[[], None] | None = None,
+) -> list[Array] | None:
+    """Find the cheapest plan whose districts, but the one of the greatest reduced cost, are in a list.
+
+    Parameters
+    ----------
+    graph : WeightedGraph
+        With n vertices.
+    bits : ndarray of uint8, shape (count, (n + 7) // 8)
+        Connected vertex sets of admissible weights, in the format of ``numpy.packbits(sets, axis=1)``.
+    costs : ndarray of int64, shape (count,)
+        The costs of their boundaries.
+    reduced : ndarray, shape (count,)
+        Their reduced costs, which are not negative.
+    parts : int
+        The number of districts of a plan, at least 2.
+    low, high : int
+        Inclusive bounds on the weight of the district that may be missing.
+    most : int
+        The greatest sum of the costs of all boundaries.
+    slack : float
+        The greatest sum of reduced costs of a plan.
+    pause : callable, optional
+        Called many times a second; it may raise an exception.
+
+    Returns
+    -------
+    list of ndarray of bool, or None
+        The districts, the complement of the others last. None: no plan within the limits exists.
+
+    Notes
+    -----
+    Districts are chosen in order of their reduced costs r. Let d of the k districts of a plan be chosen, with
+    the sum s. All districts that follow have at least the reduced cost r of the next one, so
+    ``s + (k - d) r <= slack``. In particular, all districts but the last have reduced costs of
+    at most ``slack / 2``. So a list up to half the slack suffices, and the other half would hold by far the
+    most. The last district is the rest of the graph; its boundary, weight and connectivity are tested.
+
+    A partial plan is dropped if the weights of the components of the rest do not allow the districts that are
+    left. Sets of pairwise disjoint districts are intersected word by word.
+
+    Examples
+    --------
+    >>> path = WeightedGraph.of([1] * 3, [(0, 1), (1, 2)], [1, 1])
+    >>> bits = np.packbits(np.array([[True, False, False], [False, False, True]]), axis=1)
+    >>> plan = plan_of_all_but_one(path, bits, np.ones(2, np.int64), np.zeros(2), 3, 1, 1, 4, 0.0)
+    >>> np.array(plan).astype(int).tolist()
+    [[1, 0, 0], [0, 0, 1], [0, 1, 0]]
+    """
+    order = np.argsort(reduced, kind="stable")
+    bits, costs, reduced = bits[order], np.asarray(costs, np.int64)[order], np.asarray(reduced, float)[order]
+    count, n = len(bits), graph.size
+    people = np.zeros(count, np.int64)
+    padded = np.zeros((count, 8 * -(-n // 64)), np.uint8)
+    for first in range(0, count, 10_000):
+        sets = np.unpackbits(bits[first : first + 10_000], axis=1, count=n)
+        people[first : first + 10_000] = sets @ graph.weights
+        padded[first : first + 10_000, : bits.shape[1]] = np.packbits(sets, axis=1, bitorder="little")
+    words = padded.view("<u8").astype(np.uint64)
+    start = np.cumsum([0] + [len(near) for near in graph.neighbours])
+    ends = np.array([u for near in graph.neighbours for u in near], np.int64)
+    paid = graph.cost_matrix[np.repeat(np.arange(n), np.diff(start)), ends]
+    room, done = np.array([slack + 1e-6]), False
+    # Only the last two districts of a plan may have more than a third of the slack.
+    after = np.zeros((int((3 * reduced <= room[0]).sum()) if parts > 2 else 0, -(-count // 64)), np.uint64)
+    for first in range(0, len(after), _ROWS):
+        if pause is not None:
+            pause()
+        _apart(words, first, _ROWS, after)
+    near = np.zeros((parts - 1, after.shape[1]), np.uint64)
+    near[0] = _set_of(count)
+    place, best = np.zeros(parts, np.int64), np.full(parts - 1, -1)
+    while not done:
+        if pause is not None:
+            pause()
+        done, most = _search(
+            words, costs, reduced, people, parts, low, high, graph.total, room, start, ends, paid,
+            graph.weights, _set_of(n), after, near, place, best, most, _LOOKS,
+        )  # fmt: skip
+    if best[0] < 0:
+        return None
+    plan = [np.unpackbits(bits[i], count=n).astype(np.bool_) for i in best]
+    return [*plan, ~np.any(plan, axis=0)]
