@@ -651,7 +651,7 @@ class WindowCycles:
         group = np.asarray(labels[0], np.int64) * classes + np.asarray(labels[1], np.int64) // step
         order, begins = _grouped(group, labels[2], self.dual.faces * classes, pause)
         sums = labels[2][order]
-        ordered = tuple(labels[c][order] for c in (1, 3, 4, 5, 6))
+        ordered: tuple[Array, ...] = tuple(labels[c][order] for c in (1, 3, 4, 5, 6))
         cheapest = _cheapest(ordered[0] + ordered[2], begins)
         begin = 0
         while begin < len(order):
