@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+import scipy.sparse as sp
 
 from forcopt.arrays import Array
-from forcopt.compile.program import RowBlock
+from forcopt.compile.program import RowBlock, StageCost
 from forcopt.errors import DeclarationError
 from forcopt.language.expression import Expression
+from forcopt.language.relations import AtomRelation
 from forcopt.language.terms import Gather, apart
 
-__all__ = ["Row", "assemble", "cost_vector"]
+__all__ = ["Row", "assemble", "cost_vector", "with_squares"]
 
 Row = tuple[Expression, Array, Array]
 """An affine expression and the flat bounds of its linear part."""
@@ -127,3 +130,30 @@ def cost_vector(expression: Expression, columns: int) -> Array:
         else:
             np.add.at(cost, flat, values)
     return cost
+
+
+def with_squares(stage: StageCost, squares: Sequence[AtomRelation], weights: Array) -> StageCost:
+    """Move ``weight * |F x + g|^2`` from result columns into the quadratic part.
+
+    Parameters
+    ----------
+    stage : StageCost
+        Its quadratic part is kept.
+    squares : Sequence[AtomRelation]
+        Sums of squares.
+    weights : Array
+        For each column its weight in the objective.
+    """
+    cost, offset, width = stage.cost.copy(), stage.offset, len(stage.cost)
+    hessian = sp.csc_array((width, width)) if stage.quadratic is None else stage.quadratic
+    for square in squares:
+        cost[square.result_columns] = 0.0
+        inside = square.arguments[0]
+        factor = inside.ravel().linear_rows().matrix(width)
+        constant = inside.constant.reshape(-1)
+        weight = np.repeat(weights[square.result_columns], inside.shape[1])
+        weighted = sp.csr_array(factor.multiply(weight[:, None]))
+        hessian = hessian + 2.0 * (factor.T @ weighted)
+        cost += 2.0 * (weighted.T @ constant)
+        offset += float(weight @ (constant * constant))
+    return replace(stage, cost=cost, offset=offset, quadratic=sp.csc_array(hessian))

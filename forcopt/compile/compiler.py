@@ -8,9 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from forcopt.compile.assemble import assemble, cost_vector
+from forcopt.compile.assemble import assemble, cost_vector, with_squares
 from forcopt.compile.bridge_context import BridgeContext
 from forcopt.compile.bridges import Bridge, bridges
 from forcopt.compile.capabilities import Capabilities
@@ -129,8 +128,8 @@ def compile_parametric(
     UnboundedExpressionError
         If a bridge needs a bound that cannot be derived.
     """
-    program, products = _compile(model, capabilities, backend, others, sorted_by, only, outward)
-    return ParametricProgram(program, model, products)
+    program, products, scaled = _compile(model, capabilities, backend, others, sorted_by, only, outward)
+    return ParametricProgram(program, model, products, scaled)
 
 
 def _compile(
@@ -141,7 +140,7 @@ def _compile(
     sorted_by: str | None,
     only: Collection[Constraint | Condition] | None,
     outward: bool,
-) -> tuple[Program, list[ParameterProduct]]:
+) -> tuple[Program, list[ParameterProduct], list[AtomRelation]]:
     draft = BridgeContext(model, capabilities.only_integer, only, outward)
     objective = model.objective if only is None else None
     stages = objective.stages if objective else ()
@@ -185,7 +184,15 @@ def _compile(
         program = replace(program, callbacks=tuple(model.callbacks))
     if known is not None:  # as solvers are to see them: the values are numbers
         program = replace(program, integer=np.where(real, 0, np.where(draft.integer == 0, 2, draft.integer)))
-    return program, draft.products
+    return program, draft.products, _scaled_squares(draft, squares)
+
+
+def _scaled_squares(draft: BridgeContext, squares: Sequence[AtomRelation]) -> list[AtomRelation]:
+    """The squares of the objective that a parameter scales: their weights are values of parameters."""
+    scaled = np.zeros(draft.model.column_count, dtype=bool)
+    for product in draft.products:
+        mark(product.factor.terms, scaled)
+    return [s for s in squares if scaled[s.result_columns].any()]
 
 
 def fits(model: Model, capabilities: Capabilities) -> bool:
@@ -263,6 +270,9 @@ def _objective_squares(draft: BridgeContext, stages: Sequence[Stage]) -> list[At
             *(e for r in draft.relations for e in r.operands),
         ]:
             mark(expression.terms, elsewhere)
+        for product in reversed(draft.products):  # its factor's results occur where its own do
+            if elsewhere[product.result_columns].any():
+                mark(product.factor.terms, elsewhere)
     return [s for s in squares if not elsewhere[s.result_columns].any()]
 
 
@@ -285,7 +295,9 @@ def _fill(
     stages = tuple(listed) or (StageCost(np.zeros(width), 0.0, False),)
     if squares:
         lower, upper = lower.copy(), upper.copy()
-        stages = (*stages[:-1], _with_squares(stages[-1], squares, width))
+        scaled = {id(s) for s in _scaled_squares(draft, squares)}
+        plain = [s for s in squares if id(s) not in scaled]
+        stages = (*stages[:-1], with_squares(stages[-1], plain, stages[-1].cost))
         for square in squares:  # the result columns have left the objective; nothing else reads them
             lower[square.result_columns] = upper[square.result_columns] = 0.0
     added = model.row_count
@@ -316,25 +328,6 @@ def _stage(stage: Stage, width: int) -> StageCost:
     if stage.maximize:
         np.negative(cost, out=cost)
     return StageCost(cost, sign * float(stage.expression.constant), stage.maximize)
-
-
-def _with_squares(stage: StageCost, squares: Sequence[AtomRelation], width: int) -> StageCost:
-    """Move ``weight * |F x + g|^2`` from result columns into the quadratic part."""
-    cost, offset = stage.cost.copy(), stage.offset
-    hessian = sp.csc_array((width, width))
-    for square in squares:
-        columns = square.result_columns
-        weights = cost[columns]
-        cost[columns] = 0.0
-        inside = square.arguments[0]
-        factor = inside.ravel().linear_rows().matrix(width)
-        constant = inside.constant.reshape(-1)
-        weight = np.repeat(weights, inside.shape[1])
-        weighted = sp.csr_array(factor.multiply(weight[:, None]))
-        hessian = hessian + 2.0 * (factor.T @ weighted)
-        cost += 2.0 * (weighted.T @ constant)
-        offset += float(weight @ (constant * constant))
-    return StageCost(cost, offset, stage.maximize, sp.csc_array(hessian))
 
 
 def _cone(relation: Any, width: int) -> Cone:

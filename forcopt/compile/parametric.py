@@ -16,10 +16,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array
+from forcopt.compile.assemble import with_squares
 from forcopt.compile.program import Cone, IndicatorRows, Program, RowBlock, StageCost
 from forcopt.errors import UnsupportedError
 from forcopt.language.model import Model
-from forcopt.language.relations import ParameterProduct
+from forcopt.language.relations import AtomRelation, ParameterProduct
 
 __all__ = ["ParametricProgram"]
 
@@ -38,6 +39,8 @@ class ParametricProgram:
         Holds the values.
     products : Sequence of ParameterProduct
         The parameters that the program reads, in an order where each stands after the ones it reads.
+    squares : Sequence of AtomRelation, optional
+        Sums of squares of the last objective that parameters scale, which become its quadratic part.
 
     Attributes
     ----------
@@ -45,8 +48,14 @@ class ParametricProgram:
         Booleans: the columns into which values are put.
     """
 
-    def __init__(self, program: Program, model: Model, products: Sequence[ParameterProduct]) -> None:
-        self.program, self.model = program, model
+    def __init__(
+        self,
+        program: Program,
+        model: Model,
+        products: Sequence[ParameterProduct],
+        squares: Sequence[AtomRelation] = (),
+    ) -> None:
+        self.program, self.model, self._squares = program, model, squares
         width = program.columns
         self.columns, _ = model.parameter_values()
         self.gone = np.zeros(width, dtype=bool)
@@ -149,6 +158,8 @@ class ParametricProgram:
         self, number: int, rows: _Part | None, shift: Array, turned: _Turned | _Nested | None
     ) -> StageCost:
         stage = self.program.stages[number]
+        if self._squares and number == len(self.program.stages) - 1:
+            stage = with_squares(stage, self._squares, self._reduced(stage.cost, turned))
         offset, quadratic = stage.offset + float(stage.cost @ shift), stage.quadratic
         block = None if rows is None else rows.at(shift, turned)
         if quadratic is None:
@@ -170,6 +181,8 @@ class ParametricProgram:
             quadratic = sp.csc_array(whole.T @ quadratic @ whole)
             quadratic.eliminate_zeros()
         cost = self._reduced(cost, turned)
+        for moved in self._squares if number == len(self.program.stages) - 1 else ():
+            cost[moved.result_columns] = 0.0
         return replace(stage, cost=cost, offset=offset, quadratic=quadratic, rows=block)
 
     def _reduced(self, cost: Array, turned: _Turned | _Nested | None) -> Array:

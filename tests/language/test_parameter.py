@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import forcopt as fo
+from forcopt.backends import get_backend
 from forcopt.compile.program import RowBlock
 from forcopt.errors import CurvatureError, DeclarationError, UnsupportedError
 
@@ -370,3 +371,61 @@ def test_bounds_of_a_parameter_fit_its_shape_and_labels():
     assert m.columns().lower.tolist() == [2, 1]
     with pytest.raises(fo.DeclarationError):
         p.value = [1, 1]
+
+
+@pytest.mark.parametrize("backend", ["highs", "clarabel", "osqp", "gscip", "scip"])
+def test_a_parameter_scales_a_sum_of_squares(backend):
+    """The square in a product is a part of the objective; it was left out."""
+    if get_backend(backend).missing() is not None:
+        pytest.skip(f"{backend} is not installed")
+    m = fo.Model()
+    x = m.variable("x", 2, lower=-2, upper=3)
+    w, t = m.parameter("w", lower=0), m.parameter("t", 2, value=[1, 2])
+    square = fo.sum_squares(x - t)
+    m.minimize(0.5 * w * square + 0.25 * w * (w * square) + square + x.sum())
+    for value in (2, 0.5, 0, 1):
+        w.value = value
+        weight = 0.5 * value + 0.25 * value**2 + 1
+        s = m.solve(backend)
+        assert s.status == "optimal"
+        assert s[x] == pytest.approx(np.array([1, 2]) - 0.5 / weight, abs=1e-3)
+        assert s.objective == pytest.approx(3 - 0.5 / weight, abs=1e-5)
+    m.subject_to(w * square <= 4)  # which the objective does not hold alone
+    if backend in ("clarabel", "scip"):
+        m.minimize(w * square + x.sum())
+        assert m.solve(backend).objective == pytest.approx(2.5, abs=1e-5)
+    else:
+        with pytest.raises(UnsupportedError, match="sum_squares"):
+            m.solve(backend)
+
+
+def test_the_last_objective_of_several_may_hold_scaled_squares():
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0, upper=4)
+    w = m.parameter("w", value=3, lower=0)
+    m.lexicographic([fo.minimize(fo.abs(x.sum() - 4)), fo.minimize(w * fo.sum_squares(x - [1, 5]))])
+    for value in (3, 0.01):
+        w.value = value
+        s = m.solve("highs")
+        assert s[x] == pytest.approx([0, 4], abs=1e-4)
+        assert s.stages == pytest.approx((0, 2 * value), abs=1e-4)
+
+
+@pytest.mark.parametrize("maximize", [False, True])
+def test_certificates_of_quadratic_objectives_read_the_parameters(maximize):
+    """The tangent is one of the products with parameters, too; without them the bound was false."""
+    m = fo.Model()
+    x = m.variable("x", 2, lower=-2, upper=3)
+    c, w = m.parameter("c", 2, value=[-4, 1]), m.parameter("w", value=2, lower=0)
+    cost = w * fo.sum_squares(x) + fo.sum_squares(c * x - 1) + c @ x
+    (m.maximize if maximize else m.minimize)(-cost if maximize else cost)
+    for number in (2, 0.5):
+        w.value = number
+        best = c.value / (2 * (number + c.value**2))
+        value = number * best @ best + ((c.value * best - 1) ** 2).sum() + c.value @ best
+        s = m.solve("highs")
+        sign = -1 if maximize else 1
+        assert sign * s.objective == pytest.approx(value, abs=1e-6)
+        certificate = s.certify()
+        assert sign * certificate.bound <= value + 1e-12
+        assert float(certificate.bound) == pytest.approx(s.objective, abs=1e-5)

@@ -18,7 +18,7 @@ from forcopt.language.expression import Expression
 from forcopt.language.matrices import Semidefinite
 from forcopt.language.model import Model
 from forcopt.language.objective import Stage
-from forcopt.language.relations import AtomRelation, Product
+from forcopt.language.relations import AtomRelation, ParameterProduct, Product
 from forcopt.loops.certify.definite import is_semidefinite
 from forcopt.loops.exact_lp import Rational, rational
 
@@ -82,16 +82,24 @@ class ExactPoint:
         return list(accumulate(minimised))  # of a leximin objective the sums of the worst
 
     def slope(self) -> list[Rational]:
-        """The gradient of the (minimised) first objective, with its sums of squares, in all columns."""
+        """The gradient of the (minimised) first objective, through squares and products with parameters."""
         assert self.model.objective is not None
         stage = self.model.objective.stages[0]
         sign = fmpq(-1 if stage.maximize else 1)
         out = [sign * rational(c) for c in cost_vector(stage.expression, len(self.x))]
-        for relation in self.model.relations:
+        for relation in reversed(self.model.relations):  # each reads results of earlier ones
+            columns = relation.result_columns.tolist() if isinstance(relation, AtomRelation | Product) else []
+            if isinstance(relation, ParameterProduct):
+                rows, scales = relation.factor.linear_rows(), exact_values(relation.binary, self.x)
+                for i, (j, scale) in enumerate(zip(columns, scales, strict=True)):
+                    for k in range(rows.indptr[i], rows.indptr[i + 1]):
+                        out[rows.indices[k]] += out[j] * scale * rational(rows.data[k])
+                    out[j] = fmpq(0)
+                continue
             if not isinstance(relation, AtomRelation) or relation.kind != "sum_squares":
                 continue
             (inside,) = relation.arguments
-            columns, rows = relation.result_columns.tolist(), inside.linear_rows()
+            rows = inside.linear_rows()
             values, width = exact_values(inside, self.x), inside.shape[1]
             weights = [out[j] for j in columns]
             for j in columns:
