@@ -20,11 +20,28 @@ __all__ = [
     "check_order",
     "check_real",
     "describe_entry",
+    "is_missing",
     "refuse_entry",
+    "refuse_missing",
     "rounded_up",
 ]
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value of a column is missing: None, NaN, or a missing value of pandas."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
+def refuse_missing(table: Any, name: Any, subject: str = "") -> None:
+    """Refuse a column of a data frame that misses a value; the subject comes before the message."""
+    missing = np.asarray(table[name].isna())
+    if missing.any():
+        raise DeclarationError(
+            f"{subject}column {name!r} misses a value in row {int(np.argmax(missing))}; rows with missing "
+            "values must be dropped or filled before"
+        )
 
 
 def describe_entry(shape: tuple[int, ...], flat: int) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, dataclass_tran
 import numpy as np
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     ModelWrapValidatorHandler,
@@ -27,10 +28,10 @@ from pydantic import (
 )
 from pydantic.json_schema import GenerateJsonSchema
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, is_missing
 from forcopt.errors import DeclarationError, unknown
 
-__all__ = ["Declared", "Integers", "Numbers"]
+__all__ = ["Declared", "Integers", "Name", "Numbers"]
 
 
 def _numbers(value: Any) -> Array:
@@ -48,6 +49,12 @@ def _integers(value: Any) -> Array:
     out = numbers.astype(np.int64)
     out.flags.writeable = False
     return out
+
+
+def _name(value: Any) -> str:
+    if is_missing(value):
+        raise DeclarationError("a name is missing; missing values must be dropped or filled before")
+    return str(value)
 
 
 def _plain(values: Array) -> Any:
@@ -71,6 +78,9 @@ Integers = Annotated[
     WithJsonSchema(_ARRAY_SCHEMA),
 ]
 """A field of integers of any shape, read-only; it accepts floats with integer values."""
+
+Name = Annotated[str, BeforeValidator(_name)]
+"""A field of text that accepts other values, such as numbers, but no missing ones."""
 
 
 if TYPE_CHECKING:

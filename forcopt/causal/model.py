@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, refuse_missing
 from forcopt.causal.design import Design
 from forcopt.causal.fitted import FittedCausalModel
 from forcopt.declaration import Declared
@@ -289,12 +289,8 @@ class CausalModel(Declared):
                 raise DeclarationError(
                     f"the frame has no column {name!r}; it has {', '.join(map(str, frame))}"
                 )
+            refuse_missing(frame, name)
             column = frame[name]
-            if column.isna().any():
-                raise DeclarationError(
-                    f"column {name!r} misses a value in row {int(np.argmax(column.isna()))}; rows with "
-                    "missing values must be dropped or filled before"
-                )
             if name in self.sensitive and name not in self.knots:
                 given = column.to_numpy()
                 values[name] = given

@@ -7,15 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, is_missing
 from forcopt.errors import DeclarationError
 
-__all__ = ["is_missing", "read_binary", "read_groups", "tabulate"]
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value of a column is missing: None, NaN, or a missing value of pandas."""
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+__all__ = ["read_binary", "read_groups", "tabulate"]
 
 
 def read_groups(values: Any, names: Sequence[str] | None = None) -> tuple[Array, tuple[str, ...]]:
@@ -48,9 +43,9 @@ def read_groups(values: Any, names: Sequence[str] | None = None) -> tuple[Array,
     column = np.asarray(values)
     if column.ndim != 1:
         raise DeclarationError(f"groups has shape {column.shape}; it must be one column")
-    distinct = set(column.tolist())
-    if any(map(is_missing, distinct)):
-        at = next(i for i, value in enumerate(column.tolist()) if is_missing(value))
+    given = column.tolist() if hasattr(values, "dtype") else list(values)  # a list's NaN became text
+    if any(map(is_missing, set(given))):
+        at = next(i for i, value in enumerate(given) if is_missing(value))
         raise DeclarationError(f"groups[{at}] is missing; every record must belong to a group")
     if column.dtype.kind not in "biu":  # numbers keep their order, everything else is sorted as text
         column = column.astype(str)

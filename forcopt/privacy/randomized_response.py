@@ -32,7 +32,7 @@ class RandomizedResponse(Mechanism):
     epsilon : float
         The privacy loss of one report, above 0.
     groups : int, optional
-        The number of groups, K; needed by `release` only.
+        The number of groups, K. `release` needs it; tables and columns of another number are refused.
 
     Examples
     --------
@@ -87,6 +87,8 @@ class RandomizedResponse(Mechanism):
     def _probabilities(self, groups: int) -> tuple[float, float]:
         if groups < 2:
             raise DeclarationError(f"groups is {groups}; a channel needs at least 2")
+        if self.groups not in (None, groups):
+            raise DeclarationError(f"the channel is for {self.groups} groups; these are {groups}")
         other = np.exp(-self.epsilon)  # divided through by e^epsilon, which may overflow
         return float(1 / (1 + (groups - 1) * other)), float(other / (1 + (groups - 1) * other))
 

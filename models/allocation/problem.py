@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, as_numbers
-from forcopt.declaration import Integers, Numbers
+from forcopt.arrays import Array, as_numbers, refuse_missing
+from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.allocation.decision import Allocation
 from forcopt.numeric import Filled, Limit
@@ -65,7 +65,7 @@ class Strata(Problem):
     maximum: Integers | None = None
     integer: bool = True
     means: Numbers | None = None
-    names: tuple[Annotated[str, BeforeValidator(str)], ...] = ()
+    names: tuple[Name, ...] = ()
 
     @model_validator(mode="after")
     def _strata_fit(self) -> Self:
@@ -127,7 +127,7 @@ class Strata(Problem):
         Raises
         ------
         DeclarationError
-            For a column that is missing.
+            For a column that is missing, or misses a value.
         """
         if cost is not None:
             fields["costs"] = _column(table, cost)
@@ -495,6 +495,7 @@ class StratifiedAllocation(Strata):
 def _column(table: DataFrame, name: str) -> Array:
     if name not in table.columns:
         raise DeclarationError(f"there is no column {name!r}; there are {', '.join(map(str, table.columns))}")
+    refuse_missing(table, name)
     return np.asarray(table[name])
 
 

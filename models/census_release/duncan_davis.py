@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from forcopt.arrays import Array
+from forcopt.errors import DeclarationError
 
 __all__ = ["duncan_davis"]
 
@@ -29,6 +30,11 @@ def duncan_davis(share: Array, support: Array, votes: Array) -> tuple[Interval, 
         The interval of the group's rate over all units, and that of the complement's. NaN for a group without
         voters.
 
+    Raises
+    ------
+    DeclarationError
+        For a share or a support outside of 0 and 1, which no rates explain.
+
     Notes
     -----
     In a unit with share x and support y the group's rate lies between ``max(0, (y - 1 + x) / x)`` and
@@ -45,6 +51,14 @@ def duncan_davis(share: Array, support: Array, votes: Array) -> tuple[Interval, 
     >>> duncan_davis(np.array([0.5]), np.array([0.75]), np.array([100.0]))
     ((0.5, 1.0), (0.5, 1.0))
     """
+    for name, values in (("share", share), ("support", support)):
+        outside = (values < 0) | (values > 1)
+        if outside.any():
+            at = int(np.argmax(outside))
+            raise DeclarationError(
+                f"{name} is {values[at]:g} in a unit with votes; the method of bounds needs shares from 0 to "
+                "1, so that noisy ones must be cut first"
+            )
     found = []
     for x in (share, 1 - share):
         voters = x * votes

@@ -11,10 +11,9 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.utils import get_tags
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, is_missing
 from forcopt.errors import DeclarationError
 from forcopt.fairness import AllOf, Notion
-from forcopt.fairness.records import is_missing
 from forcopt.learning.policy import chosen_classes, systematic_draw, systematic_numbers
 from forcopt.models.fair_classification.options import is_whole
 from forcopt.privacy import ObservedGroups

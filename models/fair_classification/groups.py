@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, is_missing
 from forcopt.errors import DeclarationError
-from forcopt.fairness.records import is_missing, read_groups
+from forcopt.fairness.records import read_groups
 from forcopt.privacy import ObservedGroups, RandomizedResponse
 
 __all__ = ["GroupColumn", "Groups"]

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, mo
 from scipy.sparse import issparse
 
 from forcopt.arrays import Array, as_numbers
-from forcopt.declaration import Integers, Numbers
+from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError, NotInstalledError
 from forcopt.fairness import (
     ERROR,
@@ -112,7 +112,7 @@ class FairClassification(Problem):
     weights: Numbers | None = None
     hypotheses: Hypotheses | None = None
     privacy: PrivacyBudget | None = None
-    classes: tuple[Annotated[str, BeforeValidator(str)], ...] = Field(default=(), kw_only=True)
+    classes: tuple[Name, ...] = Field(default=(), kw_only=True)
 
     @field_validator("features")
     @classmethod

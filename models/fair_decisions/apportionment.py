@@ -5,13 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cached_property
 from math import fsum
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, as_numbers
-from forcopt.declaration import Integers, Numbers
+from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.fair_decisions.counts import check_counts
 from forcopt.models.fair_decisions.seats import Seats
@@ -104,7 +104,7 @@ class Apportionment(Problem):
     minimum: Integers = Field(default=1, validate_default=True)
     criterion: Criterion = "hill"
     quota: Literal["lower", "upper", "both"] | None = None
-    names: tuple[Annotated[str, BeforeValidator(str)], ...] = ()
+    names: tuple[Name, ...] = ()
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

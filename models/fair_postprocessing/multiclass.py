@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, as_numbers
-from forcopt.declaration import Numbers
+from forcopt.arrays import Array, as_numbers, is_missing
+from forcopt.declaration import Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import ClassRates, Classwise, Notion, read_groups
-from forcopt.fairness.records import is_missing, same_length
+from forcopt.fairness.records import same_length
 from forcopt.language.expression import Expression
 from forcopt.language.joins import stack
 from forcopt.language.model import Model
@@ -69,8 +69,8 @@ class MulticlassPostprocessing(Problem):
 
     counts: Numbers
     constraint: Notion
-    groups: tuple[Annotated[str, BeforeValidator(str)], ...] = ()
-    classes: tuple[Annotated[str, BeforeValidator(str)], ...] = Field(default=(), kw_only=True)
+    groups: tuple[Name, ...] = ()
+    classes: tuple[Name, ...] = Field(default=(), kw_only=True)
 
     @model_validator(mode="before")
     @classmethod

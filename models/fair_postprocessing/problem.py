@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from forcopt.arrays import Array, as_numbers
-from forcopt.declaration import Integers
+from forcopt.declaration import Integers, Name
 from forcopt.errors import DeclarationError
 from forcopt.fairness import (
     ERROR,
@@ -89,7 +89,7 @@ class FairPostprocessing(Problem):
 
     counts: Integers
     constraint: Notion
-    groups: tuple[Annotated[str, BeforeValidator(str)], ...] = Field(default=(), validate_default=True)
+    groups: tuple[Name, ...] = Field(default=(), validate_default=True)
     channel: RandomizedResponse | None = None
     negative_cells: Literal["refuse", "project"] = "refuse"
     privacy: PrivacyBudget | None = None

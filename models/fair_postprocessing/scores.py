@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from pydantic import BeforeValidator, Field, model_validator
 
 from forcopt.arrays import Array
-from forcopt.declaration import Integers, Numbers
+from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness import (
     ERROR,
@@ -101,7 +101,7 @@ class ScorePostprocessing(Problem):
     constraint: Notion
     weights: Numbers | None = None
     privacy: PrivacyBudget | None = None
-    names: tuple[Annotated[str, BeforeValidator(str)], ...] = Field(default=(), kw_only=True)
+    names: tuple[Name, ...] = Field(default=(), kw_only=True)
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

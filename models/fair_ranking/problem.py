@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from forcopt.arrays import Array, as_numbers
-from forcopt.declaration import Numbers
+from forcopt.declaration import Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.ranking import (
     Candidates,
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FairRanking"]
 
-Name = Annotated[str, BeforeValidator(str)]
 
 _MOST_COLUMNS = 300_000
 """Larger linear programs give way to column generation."""

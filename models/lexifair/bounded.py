@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
 from forcopt.arrays import rounded_up
-from forcopt.declaration import Numbers
+from forcopt.declaration import Name, Numbers
 from forcopt.language.atoms import sum_squares
 from forcopt.language.model import Model
 from forcopt.models.lexifair.problem import members_of
@@ -56,7 +56,7 @@ class BoundedLossRegression(Problem):
     labels: Numbers
     groups: Annotated[tuple[tuple[int, ...], ...], BeforeValidator(members_of)]
     bound: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-    names: tuple[Annotated[str, BeforeValidator(str)], ...] = Field(default=(), kw_only=True)
+    names: tuple[Name, ...] = Field(default=(), kw_only=True)
     weights: Numbers | None = Field(default=None, kw_only=True)
     radius: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(default=None, kw_only=True)
 

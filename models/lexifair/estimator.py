@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, is_missing
 from forcopt.errors import DeclarationError
 from forcopt.fairness import DemographicParity
-from forcopt.fairness.records import is_missing, read_groups
+from forcopt.fairness.records import read_groups
 from forcopt.models.fair_classification.estimator import TrainingReport
 from forcopt.models.fair_classification.group_aware import SensitiveColumns, column_names, combined
 from forcopt.models.lexifair.bounded import BoundedLossRegression

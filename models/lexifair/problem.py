@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
-from forcopt.declaration import Numbers
+from forcopt.declaration import Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.fairness.records import read_groups
 from forcopt.language.expression import Expression
@@ -166,7 +166,7 @@ class Lexifair(Problem):
 
     labels: Numbers
     groups: Annotated[tuple[tuple[int, ...], ...], BeforeValidator(members_of)]
-    names: tuple[Annotated[str, BeforeValidator(str)], ...] = Field(default=(), kw_only=True)
+    names: tuple[Name, ...] = Field(default=(), kw_only=True)
     levels: Annotated[int, Field(ge=1)] | None = Field(default=None, kw_only=True)
     weights: Numbers | None = Field(default=None, kw_only=True)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, refuse_missing
 from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ def panel_fields(
     Raises
     ------
     DeclarationError
-        For a column that is missing, two candidates with one identifier, or a quota that is no number.
+        For a column that is missing or misses a value, two candidates with one identifier, or a quota that is
+        no number.
     """
     people = _read(candidates, "candidates")
     wanted = _read_quotas(quotas)
@@ -39,6 +40,8 @@ def panel_fields(
         if column not in people.columns:
             known = ", ".join(map(str, people.columns))
             raise DeclarationError(f"candidates: there is no column {column!r}; the columns are {known}")
+    for column in wanted:
+        refuse_missing(people, column, "candidates: ")
     names = people.index if identifier is None else people[identifier]
     if names.duplicated().any():
         raise DeclarationError(

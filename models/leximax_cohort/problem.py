@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from forcopt.arrays import Array, as_numbers
-from forcopt.declaration import Integers, Numbers
+from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.leximax_cohort.decision import CohortLottery
 from forcopt.models.leximax_cohort.panel import panel_fields, replacement_fields
@@ -26,8 +26,6 @@ __all__ = ["LeximaxCohort", "Quotas"]
 
 _SHOWN = 10
 """How many levels are listed as metrics."""
-
-Name = Annotated[str, BeforeValidator(str)]
 
 
 class Quotas(NamedTuple):

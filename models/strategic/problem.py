@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from forcopt.arrays import Array
-from forcopt.declaration import Integers, Numbers
+from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.strategic.features import feature_edges
 from forcopt.models.strategic.linear_agents import check_weights, forbids_false_positives, rates
@@ -31,7 +31,6 @@ __all__ = [
 ]
 
 Count = Annotated[int, Field(ge=0)]
-Name = Annotated[str, BeforeValidator(str)]
 Limit = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from forcopt.arrays import refuse_missing
 from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -19,13 +20,15 @@ __all__ = ["edge_fields", "moves_table", "read_table"]
 _EDGE_COLUMNS = ("agent", "criterion", "cost", "improves")
 
 
-def read_table(table: DataFrame | str | Path, subject: str, columns: tuple[str, ...]) -> DataFrame:
-    """Give a data frame, or read a CSV file, and check its columns.
+def read_table(
+    table: DataFrame | str | Path, subject: str, columns: tuple[str, ...], optional: tuple[str, ...] = ()
+) -> DataFrame:
+    """Give a data frame, or read a CSV file, and check its columns and those of `optional` that it has.
 
     Raises
     ------
     DeclarationError
-        For another type, or a column that is missing.
+        For another type, and for a column that is missing or misses a value.
     """
     import pandas as pd
 
@@ -38,6 +41,9 @@ def read_table(table: DataFrame | str | Path, subject: str, columns: tuple[str, 
                 f"{subject}: there is no column {column!r}; the columns are "
                 f"{', '.join(map(str, frame.columns))}"
             )
+    for column in (*columns, *optional):
+        if column in frame.columns:
+            refuse_missing(frame, column, f"{subject}: ")
     return frame
 
 
@@ -55,7 +61,7 @@ def edge_fields(edges: DataFrame | str | Path, agents: DataFrame | str | Path | 
     if agents is None:
         names = joined["agent"].astype(str).drop_duplicates().tolist()
     else:
-        people = read_table(agents, "agents", ("agent",))
+        people = read_table(agents, "agents", ("agent",), ("weight", "value", "group"))
         names = people["agent"].astype(str).tolist()
         if len(set(names)) < len(names):
             twice = people["agent"].astype(str)

@@ -35,6 +35,9 @@ def test_groups_among_known_names():
         ["a", None],
         pd.Series(["a", None]),
         [1.0, float("nan")],
+        ["a", float("nan")],  # numpy reads a list of text and NaN as text
+        ("a", float("nan")),
+        [1, float("nan"), "a"],
         pd.Series(["a", pd.NA], dtype="category"),
         pd.Series([1, pd.NA], dtype="Int64"),
         pd.Series([pd.Timestamp(0), pd.NaT]),

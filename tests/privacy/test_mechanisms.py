@@ -331,6 +331,14 @@ def test_reports_of_several_people_lose_more(groups, people):
         ExponentialMechanism(epsilon=1.0).profile(0)
 
 
+def test_a_channel_for_three_groups_reads_no_table_of_two():
+    channel = RandomizedResponse(1.0, groups=3)
+    assert channel.debias(channel.transition(3) @ [1.0, 2.0, 3.0]).tolist() == pytest.approx([1, 2, 3])
+    for question in (channel.transition, channel.inverse, lambda k: channel.privatize([0, 1], k)):
+        with pytest.raises(DeclarationError, match="the channel is for 3 groups; these are 2"):
+            question(2)
+
+
 def test_profiles_for_different_neighbours_do_not_compose():
     """The number of reports gives a record more away; no sample of unknown size hides it."""
     channel = RandomizedResponse(1.0, groups=2)

@@ -511,3 +511,13 @@ def test_every_method_of_the_guides_first_example_is_certified():
     for method in ("milp", "greedy", "neyman"):
         found = p.solve(method).certify()
         assert found.optimal and float(found.objective) == pytest.approx(0.0725)
+
+
+@pytest.mark.parametrize("column", ["type", "area"])
+def test_records_with_missing_values_are_refused(column):
+    """They were left out of the strata or of their deviations."""
+    pd = pytest.importorskip("pandas")
+    farms = pd.DataFrame({"type": list("aabb"), "area": [1.0, 2.0, 4.0, 6.0]})
+    farms[column] = farms[column].where(farms.index != 1)
+    with pytest.raises(ValueError, match=f"column '{column}' misses a value in row 1"):
+        StratifiedAllocation.from_records(farms, by="type", values="area", sample_size=2)

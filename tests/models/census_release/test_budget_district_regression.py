@@ -261,6 +261,18 @@ def test_the_method_of_bounds_equals_its_linear_program():
         assert p.bounds()[side] == pytest.approx(found)
 
 
+@pytest.mark.parametrize(("share", "support", "field"), [(1.2, 0.5, "share"), (0.5, -0.1, "support")])
+def test_noisy_shares_have_no_bounds(share, support, field):
+    """The least rate of the group was above the greatest."""
+    p = EcologicalRegression([0.1, share], [0.2, support], votes=[100, 100])
+    with pytest.raises(DeclarationError, match=f"{field} is .* in a unit with votes"):
+        p.bounds()
+    assert (
+        p.replace(votes=[100, 0]).bounds()
+        == EcologicalRegression([0.1, 0.9], [0.2, 0.0], votes=[100, 0]).bounds()
+    )
+
+
 def test_bad_regressions_are_refused():
     with pytest.raises(DeclarationError, match="fewer than two different values"):
         EcologicalRegression([0.1, 0.5, 0.5], [0.1, 0.2, 0.3], [1, 20, 30], weighting="filtered")

@@ -535,3 +535,9 @@ def test_infeasible_demands_name_the_prefix():
         for method in methods:
             s = p.replace(**fields).solve(method)
             assert s.status == "infeasible" and "first 2" in str(s.problem.infeasibility_reason())
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_a_missing_group_is_refused(missing):
+    with pytest.raises(ValueError, match=r"groups\.sex\.2 is .*; a name is missing"):
+        FairRanking([4, 3, 2, 1], groups={"sex": ["f", "m", missing, "m"]})

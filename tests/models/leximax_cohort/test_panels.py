@@ -201,3 +201,9 @@ def test_the_ellipsoid_stops_on_request():
     s = p.solve("ellipsoid", on_improvement=stop)
     assert s.status == fo.Status.FEASIBLE and len(steps) == 3 and len(s.trace) == 3
     assert all(step.objective <= step.bound for step in steps)
+
+
+def test_a_missing_feature_is_refused():
+    people = pd.DataFrame({"sex": ["f", "m", None, "m"]})
+    with pytest.raises(ValueError, match="candidates: column 'sex' misses a value in row 2"):
+        LeximaxCohort.from_candidates(people, {"sex": {"f": (1, 1), "m": (1, 1)}}, size=2)

@@ -151,3 +151,15 @@ def test_agents_with_features_from_a_table():
         StrategicLinearClassifier.from_table(frame.drop(columns="savings"), improvable=[], **fields)
     with pytest.raises(fo.DeclarationError, match="improvable: 'luck' is no feature"):
         StrategicLinearClassifier.from_table(frame, improvable=["luck"], **fields)
+
+
+@pytest.mark.parametrize("column", ["agent", "criterion", "cost", "group", "value"])
+def test_missing_values_are_refused_in_columns_that_are_read(column):
+    edges = pd.DataFrame({"agent": list("xyx"), "criterion": list("ccd"), "cost": 1.0, "improves": 1})
+    agents = pd.DataFrame({"agent": list("xy"), "group": list("gh"), "value": 1.0, "note": [None, "n"]})
+    StrategicClassification.from_tables(edges, agents)
+    subject = "agents" if column in ("group", "value") else "edges"
+    table = agents if subject == "agents" else edges
+    table[column] = table[column].where(table.index != 1)
+    with pytest.raises(ValueError, match=f"{subject}: column '{column}' misses a value in row 1"):
+        StrategicClassification.from_tables(edges, agents)
