@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers, broadcast_shapes
+from forcopt.arrays import Array, as_numbers, broadcast_shapes, refuse_entry
 from forcopt.errors import CurvatureError, DeclarationError
 from forcopt.language.columns import consecutive
 from forcopt.language.expression import Expression
@@ -58,13 +58,13 @@ class Parameter(Expression):
                     f"{subject} has shape {numbers.shape}, which does not broadcast to {self.shape}"
                 ) from None
         block = self.model.block_of(self.start)
-        if numbers.size and ((numbers < block.lower).any() or (numbers > block.upper).any()):
-            raise DeclarationError(f"{subject} is outside the range that it was declared with")
+        low, high = (np.broadcast_to(b, numbers.shape) for b in (block.lower, block.upper))
+        outside = (numbers < low) | (numbers > high)
+        if outside.any():
+            at = int(np.argmax(outside))
+            rule = f"within the declared range [{low.flat[at]:g}, {high.flat[at]:g}]"
+            refuse_entry(numbers.shape, at, numbers.flat[at], subject, rule)
         self._value = numbers
-
-    def as_expression(self) -> Expression:
-        """The same numbers as a plain expression."""
-        return Expression(self.model, self.shape, self.terms, self.constant, self.axes)
 
     def __repr__(self) -> str:
         return f"<parameter {self.name} of shape {self.shape}>"
