@@ -203,9 +203,7 @@ class _Run:
         # How many districts have each window of populations.
         self.windows = Counter(tuple(window) for window in problem.windows.tolist())
         self.looked_at, self.most, self.cut_short = 0, _FIRST, False
-        self.share = (
-            _FAR  # of the way from the best prices to those of the master, on which districts are priced
-        )
+        self.share = _FAR  # of the way to the prices of the master
         self.cycles: CycleDistricts | None = None
         with suppress(DeclarationError):  # disconnected or not planar: districts grow from nodes
             self.cycles = CycleDistricts(self.graph, *problem.population_bounds, problem.districts)
