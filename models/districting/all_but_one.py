@@ -118,15 +118,6 @@ def _search(  # type: ignore[no-untyped-def]
                 one = (w << 6) + trailing_zeros(bits)
                 inside[one] = True
                 bits &= bits - _ONE
-        if left > 2:
-            if _can_split(inside, start, ends, weights, left - 1, low, high, queue):
-                depth += 1
-                place[depth] = i + 1
-                spent[depth], cost[depth] = spent[depth - 1] + reduced[i], cost[depth - 1] + costs[i]
-                weight[depth] = weight[depth - 1] + people[i]
-            else:
-                inside[:] = False
-            continue
         for w in range(width):
             bits = full[w] & ~union[depth + 1, w]
             while bits != 0:
@@ -135,13 +126,25 @@ def _search(  # type: ignore[no-untyped-def]
                 for e in range(start[v], start[v + 1]):
                     if not inside[ends[e]]:
                         last += paid[e]
+        # The boundaries of the districts that are left cost at least as much as that of the rest.
         value = cost[depth] + costs[i] + last
-        if one >= 0 and value <= most and _can_split(inside, start, ends, weights, 1, low, high, queue):
-            room[0] -= most - value + 1
-            most = value - 1
-            for d in range(depth + 1):
-                best[d] = place[d] - 1
-        inside[:] = False
+        if (
+            one < 0
+            or value > most
+            or not _can_split(inside, start, ends, weights, left - 1, low, high, queue)
+        ):
+            inside[:] = False
+            continue
+        if left > 2:
+            depth += 1
+            place[depth] = i + 1
+            spent[depth], cost[depth] = spent[depth - 1] + reduced[i], cost[depth - 1] + costs[i]
+            weight[depth] = weight[depth - 1] + people[i]
+            continue
+        room[0] -= most - value + 1
+        most = value - 1
+        for d in range(depth + 1):
+            best[d] = place[d] - 1
     place[parts - 1] = depth
     return depth < 0, most
 

@@ -76,7 +76,7 @@ _GROWTH = 4.0
 """About the factor by which this list grows with each unit of the cost of a plan."""
 
 _FAR, _CLOSEST = 0.25, 1e-3
-"""Prices first go this share of the way from the best ones to those of the master, and at least that one."""
+"""The first and the least share of the way that prices go from the best ones to those of the master."""
 
 _CLOSE = 2e-3
 """Reduced costs above minus this share of the mean boundary are taken for 0: so far may the bound be off."""

@@ -24,14 +24,6 @@ def _most_prizes(prizes: Array, weights: Array, limit: int) -> float:
     return value + float(((limit - before) / weights[at]).clip(0.0, 1.0) @ prizes[at])
 
 
-def _least_sums(least: dict[int, float], parts: int) -> list[float]:
-    """The least sum of the values of bonds with q districts together, q < parts, by the least for each."""
-    sums = [0.0] + [np.inf] * (parts - 1)
-    for q in range(1, parts):
-        sums[q] = min((sums[q - j] + value for j, value in least.items() if j <= q), default=np.inf)
-    return sums
-
-
 class CycleDistricts:
     """The connected vertex sets within weight bounds, by the cost of their boundary less prizes.
 
@@ -136,43 +128,69 @@ class CycleDistricts:
         if self.unions is None:
             return
         budget, most = threshold + float(prizes.sum()) + 1e-6, self._most(threshold, prizes, cap)
-        # Bonds are disjoint, so the prizes of the others sum to at least the sum of the negative prizes.
-        below = float(prizes.clip(max=0).sum())
         # Beside a bond of j districts and S, the other bonds hold the rest of the weight.
         total, limits = self.graph.total, np.full(len(self.unions.bounds), -np.inf)
+        of = np.zeros(self.parts - 1, np.int64)  # the window of the unions of j districts
         for i, (lightest, heaviest) in enumerate(self.unions.bounds):
             for j in range(1, self.parts - 1):
                 if lightest <= j * self.high and j * self.low <= heaviest:
                     rest = max(self.low, total - (j + 1) * self.high)
                     limits[i] = max(limits[i], budget - least_value(self.graph, prizes, rest))
-        batches = list(self.unions.sets(most // 2, -prizes, limits, pause=pause))
-        bonds = self._by_districts(batches, prizes)
-        # At most one bond costs more than half, and the others are listed now.
-        values, costs = (
-            _least_sums({j: float(rows[c].min()) for j, rows in bonds.items()}, self.parts) for c in (2, 1)
-        )
-        most_of_one = -1
-        for i, (lightest, heaviest) in enumerate(self.unions.bounds):
-            limits[i] = -np.inf
-            for j in range(1, self.parts - 1):
-                rest = self.parts - 1 - j
-                if lightest <= j * self.high and j * self.low <= heaviest and np.isfinite(costs[rest]):
-                    limits[i] = max(limits[i], budget - values[rest])
-                    most_of_one = max(most_of_one, int(most - costs[rest]))
-        if most_of_one > most // 2:
-            longer = self.unions.sets(most_of_one, -prizes, limits, pause=pause)
-            batches += [(sets[paid > most // 2], paid[paid > most // 2]) for sets, paid in longer]
-            bonds = self._by_districts(batches, prizes)
-        least = _least_sums({j: float(rows[2].min()) for j, rows in bonds.items()}, self.parts)
+                    of[j] = i
+        # Of the bonds around S, one costs at most half. least[q]: of bonds with q districts together.
+        cheapest = np.full(len(limits), most // 2 + 1)
+        for sets, costs in self.unions.sets(most // 2, -prizes, limits, pause=pause):
+            weights = sets @ self.graph.weights
+            for i, (lightest, heaviest) in enumerate(self.unions.bounds):
+                inside = (weights >= lightest) & (weights <= heaviest)
+                cheapest[i] = min(cheapest[i], costs[inside].min(initial=most))
+        if cheapest.min() > most // 2:
+            return
+        least_cost = [0] + [most + 1] * (self.parts - 1)
+        for q in range(1, self.parts):
+            for j in range(1, min(q, self.parts - 2) + 1):
+                least_cost[q] = min(least_cost[q], least_cost[q - j] + int(cheapest[of[j]]))
+        # least[q]: of the values of bonds with q districts together, as far as their lists are known.
+        batches, known = [], np.full(len(limits), -np.inf)
+        least = [0.0] + [-np.inf] * (self.parts - 1)
+        caps = [
+            max(most - least_cost[self.parts - 1 - j] for j in np.flatnonzero(of == i) if j > 0)
+            for i in range(len(limits))
+        ]
+        for i in np.argsort(caps, kind="stable"):
+            room = max(budget - least[self.parts - 1 - j] for j in np.flatnonzero(of == i) if j > 0)
+            only = np.where(np.arange(len(limits)) == i, np.minimum(limits, room), -np.inf)
+            near = list(self.unions.sets(caps[i], -prizes, only, pause=pause)) if room > -np.inf else []
+            known[i] = min((float((c + s @ prizes).min()) for s, c in near if len(c)), default=np.inf)
+            batches += near
+            for q in range(1, self.parts):
+                pairs = [(least[q - j], known[of[j]]) for j in range(1, min(q, self.parts - 2) + 1)]
+                least[q] = min(np.inf if np.inf in pair else sum(pair) for pair in pairs)
+        if not batches:
+            return
+        all_sets = np.concatenate([sets for sets, _ in batches])
+        all_costs = np.concatenate([costs for _, costs in batches])
+        weights, bonds = all_sets @ self.graph.weights, {}
+        for j in range(1, self.parts - 1):
+            fits = (weights >= j * self.low) & (weights <= j * self.high)
+            if fits.any():
+                sets, costs = all_sets[fits], all_costs[fits]
+                bonds[j] = (sets, costs, costs + sets @ prizes)
+        if not bonds:
+            return
         pieces = []
-        for j, (sets, paid, value) in bonds.items():
-            near = value <= budget - least[self.parts - 1 - j]
-            pieces += [(v, j, s, int(c)) for v, s, c in zip(value[near], sets[near], paid[near], strict=True)]
-        pieces.sort(key=lambda piece: (piece[0], piece[1]))
+        for j, (sets, costs, values) in bonds.items():
+            fit = values <= budget - least[self.parts - 1 - j]
+            pieces.append((sets[fit], costs[fit], values[fit], np.full(fit.sum(), j)))
+        members, paid, value, number = (np.concatenate(column) for column in zip(*pieces, strict=True))
+        mean = value / number
+        order = np.argsort(mean, kind="stable")
+        members, paid, value, number, mean = (a[order] for a in (members, paid, value, number, mean))
+        bits, reserve = np.packbits(members, axis=1), np.array(least)
         u, w = self.graph.edges.T
         found: dict[bytes, tuple[Array, int]] = {}  # by the set: weights may fit several numbers of districts
 
-        def combine(first: int, union: Array, value: float, cost: int, left: int) -> None:
+        def combine(first: int, union: Array, spent: float, cost: int, left: int) -> None:
             """Add bonds with `left` districts in sum, from the position `first` on, apart from the union."""
             if pause is not None:
                 pause()
@@ -182,36 +200,21 @@ class CycleDistricts:
                 if inside and len(self.graph.components(np.flatnonzero(rest).tolist())) == 1:
                     found[rest.tobytes()] = (rest, cost)
                 return
+            # The means of the values by district rise, so the first one is at most that of all that is left.
+            some = slice(first, int(np.searchsorted(mean, (budget - spent) / left, side="right")))
+            fits = (number[some] <= left) & (cost + paid[some] <= most)
+            fits &= spent + value[some] + reserve[(left - number[some]).clip(min=0)] <= budget
             border = union.copy()
             border[u[union[w]]] = True
             border[w[union[u]]] = True
-            for i in range(first, len(pieces)):
-                v, j, members, paid = pieces[i]
-                if value + v + below > budget:
-                    break
-                if (
-                    j <= left and value + v + least[left - j] <= budget and cost + paid <= most
-                    and not (members & border).any()
-                ):  # fmt: skip
-                    combine(i + 1, union | members, value + float(v), cost + paid, left - j)
+            at = first + np.flatnonzero(fits)
+            for i in at[~(bits[at] & np.packbits(border)).any(axis=1)].tolist():
+                more = union | members[i]
+                combine(i + 1, more, spent + float(value[i]), cost + int(paid[i]), left - int(number[i]))
 
         combine(0, np.zeros(self.graph.size, np.bool_), 0.0, 0, self.parts - 1)
         if found:
             yield np.array([s for s, _ in found.values()]), np.array([c for _, c in found.values()], np.int64)
-
-    def _by_districts(
-        self, batches: list[tuple[Array, Array]], prizes: Array
-    ) -> dict[int, tuple[Array, Array, Array]]:
-        """The sets, costs and values of bonds by each number of districts that their weights fit."""
-        out = {}
-        if batches:
-            sets, costs = (np.concatenate(column) for column in zip(*batches, strict=True))
-            weights = sets @ self.graph.weights
-            for j in range(1, self.parts - 1):
-                fits = (weights >= j * self.low) & (weights <= j * self.high)
-                if fits.any():
-                    out[j] = sets[fits], costs[fits], costs[fits] + sets[fits] @ prizes
-        return out
 
     def least_cost(self, pause: Callable[[], None] | None = None) -> Iterator[int]:
         """Give rising lower bounds on the cost of a district; the last is the least cost of a simple one.

@@ -571,6 +571,24 @@ def random_districting(seed):
     return Districting(graph, districts, bounds=(low, rng.randint(low, max(low, total))))
 
 
+def test_pricing_beyond_memory_goes_on_nearer_to_the_best_prices(monkeypatch):
+    from forcopt.models.districting.column_generation import _Run
+
+    p = Districting(delaunay(40, seed=3), 3, tolerance=0.1)
+    known = p.solve("set-partitioning").objective
+    listing, refused = _Run.districts, []
+
+    def scarce(self, threshold, prizes=None, *args):
+        if prizes is not None and self.share > 0.1:
+            refused.append(self.share)
+            raise MemoryError("no space")
+        yield from listing(self, threshold, prizes, *args)
+
+    monkeypatch.setattr(_Run, "districts", scarce)
+    s = p.solve("column-generation")
+    assert refused and s.status == "optimal" and s.objective == s.bound == known
+
+
 @pytest.mark.parametrize("block", range(4))
 def test_plans_of_all_districts_but_one_agree_with_brute_force(block):
     for seed in range(25 * block, 25 * block + 25):
