@@ -10,14 +10,14 @@ from numba import njit
 from forcopt.arrays import Array
 from forcopt.graphs.weighted import WeightedGraph
 
-__all__ = ["plan_of_short_districts"]
+__all__ = ["connected", "plan_of_short_districts"]
 
 _LOOKS = 50_000_000
 """Districts to look at between two looks at the clock."""
 
 
 @njit(cache=True)
-def _connected(start, ends, inside, size, queue):  # type: ignore[no-untyped-def]
+def connected(start, ends, inside, size, queue):  # type: ignore[no-untyped-def]
     """Whether the `size` vertices inside are connected; they are taken out of `inside`."""
     for v in range(len(inside)):
         if inside[v]:
@@ -93,7 +93,7 @@ def _search(  # type: ignore[no-untyped-def]
                     if not inside[ends[e]]:
                         last += paid[e]
         value = cost[depth] + costs[i] + last
-        if value <= most and size > 0 and _connected(start, ends, inside, size, queue):
+        if value <= most and size > 0 and connected(start, ends, inside, size, queue):
             most = value - 1
             for d in range(parts - 1):
                 chosen[1, d] = chosen[0, d] - 1
