@@ -1,8 +1,8 @@
 """Set partitioning by column generation: a linear bound first, then the districts of small reduced cost.
 
 The master program chooses districts and pays penalties for nodes that it leaves uncovered or covers twice.
-Pricing lists all connected districts of negative reduced cost. Let LB be the linear bound. The reduced costs of
-the districts of a plan of cost at most T sum to at most T - LB, so all but one are at most (T - LB) / 2.
+Pricing lists all connected districts of negative reduced cost. Let LB be the linear bound. The reduced costs
+of the districts of a plan of cost at most T sum to at most T - LB, so all but one are at most (T - LB) / 2.
 The districts up to this half are listed, and a search finds the best plan of which they lack at most one
 district, or proves that no plan costs T or less. If this takes long, and with limits on sums over all
 districts, all districts up to T - LB are listed, and an integer program chooses among them. The linear bound
