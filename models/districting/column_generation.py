@@ -1,11 +1,12 @@
 """Set partitioning by column generation: a linear bound first, then the districts of small reduced cost.
 
 The master program chooses districts and pays penalties for nodes that it leaves uncovered or covers twice.
-Pricing lists all connected districts of negative reduced cost. Let LB be the linear bound. Every district of
-a plan of cost at most T has a reduced cost of at most T - LB, and their reduced costs sum to as little. These
-districts are listed, and a search for the cheapest exact cover finds the best plan among them, or proves that
-no plan costs T or less. With limits on sums over all districts an integer program replaces the search. The
-linear bound of districting is close to the optimum, so no branch-and-price is needed.
+Pricing lists all connected districts of negative reduced cost. Let LB be the linear bound. The reduced costs
+of the districts of a plan of cost at most T sum to at most T - LB, so all but one are at most (T - LB) / 2.
+The districts up to this half are listed, and a search finds the best plan of which they lack at most one
+district, or proves that no plan costs T or less. If this takes long, and with limits on sums over all
+districts, all districts up to T - LB are listed, and an integer program chooses among them. The linear bound
+of districting is close to the optimum, so no branch-and-price is needed.
 
 On connected planar graphs districts are listed as cycles of the dual graph (`CycleDistricts`), on others by
 growth from their heaviest node (`ConnectedSets`).
@@ -63,9 +64,6 @@ _MOST = 300_000
 _FEW = 4
 """Plans of up to this number of districts are made of all their districts but one."""
 
-_LOOKS = 2_000_000_000
-"""The search for an exact cover may look at this number of districts before an integer program."""
-
 _NEAR = 400_000
 """The list of these districts holds at most this number."""
 
@@ -82,13 +80,21 @@ _CLOSE = 2e-3
 """Reduced costs above minus this share of the mean boundary are taken for 0: so far may the bound be off."""
 
 _FIRST = 1000
-"""The first list holds at most this number of districts; before a longer list, the bound is improved."""
+"""The first list for an integer program holds at most this number of districts; before a longer list, the
+bound is improved."""
+
+_LIGHT = 20
+"""Lists for the search of exact covers hold at most this multiple of that number."""
 
 _ROUNDING = 1e-6
 """Of a linear bound, before it is rounded up."""
 
 _BRANCHES = 30_000_000
-"""The first list may look at this number of branches before the bound is improved."""
+"""The first list and the first search for a plan may look at this number of branches or districts, then the
+bound is improved."""
+
+_STEP = 0.02
+"""The first target exceeds the linear bound by this share of it."""
 
 _SHARE = 0.3
 """The search for the least cost of a district may take this share of the time limit."""
@@ -113,7 +119,7 @@ def column_generation(
     seed: int | np.random.Generator | None = None,
     on_improvement: OnImprovement | None = None,
 ) -> Outcome:
-    """Linear bound by column generation, then exact covers by all districts of small reduced cost.
+    """Linear bound by column generation, then a search for plans of districts of small reduced cost.
 
     Parameters
     ----------
@@ -493,23 +499,54 @@ class _Run:
         if plain and self.cycles is not None and 3 <= self.problem.districts <= _FEW:
             self.list_all_but_one()
             return
-        slack = 1.0  # by how much the target exceeds the linear bound
+        slack = max(1.0, _STEP * self.linear)  # by how much the target exceeds the linear bound
         while not self.settled:
             least = 2 * ceil(self.low / 2 - _ROUNDING)
             target = min(self.beat - 2, max(least, 2 * int((self.linear + slack) / 2)))
-            sets, costs = [np.zeros((0, self.graph.size), np.bool_)], [np.zeros(0, np.int64)]
-            for some, paid in self.districts(self.fee + target - self.linear, self.prizes, branches):
-                sets.append(some)
-                costs.append(paid)
-                if sum(map(len, sets)) > self.most:
-                    break
-            self.keep(np.concatenate(sets), np.concatenate(costs))
-            if self.cut_short or sum(map(len, sets)) > self.most:
+            if not self.settle(target, branches):
                 return
-            self.best_of(np.concatenate(sets), np.concatenate(costs), target)
             self.low = max(self.low, min(self.beat, target + 2))
             self.note()
             slack = 1.5 * (target - self.linear)
+
+    def settle(self, target: int, branches: int) -> bool:
+        """Seek the best plan that costs at most a target; return whether lists were short enough."""
+        room, k = target - self.linear, self.problem.districts
+        if self.plain:
+            listed = self.list_up_to(room / 2, branches, _LIGHT * self.most)
+            if listed is None:
+                return False
+            sets, costs = listed
+            reduced = (costs - sets @ self.prizes - self.fee).clip(min=0)
+            links = [(a, b, True) for a, b in self.must_link] + [(a, b, False) for a, b in self.cannot_link]
+            low, high = self.problem.population_bounds
+            try:
+                plan = cheapest_cover(
+                    self.graph, sets, costs, reduced, k, low, high, target, room,
+                    above=room / 2, links=links, looks=branches, pause=self.pause,
+                )  # fmt: skip
+            except OverflowError:
+                pass  # an integer program follows
+            else:
+                if plan is not None:
+                    self.take(plan)
+                return True
+        listed = self.list_up_to(room, branches, self.most)
+        if listed is not None:
+            self.best_of(*listed, target)
+        return listed is not None
+
+    def list_up_to(self, reduced: float, branches: float, most: int) -> tuple[Array, Array] | None:
+        """All districts of at most a reduced cost; None if they are more than `most`, or branches are."""
+        sets, costs = [np.zeros((0, self.graph.size), np.bool_)], [np.zeros(0, np.int64)]
+        for some, paid in self.districts(self.fee + reduced, self.prizes, branches):
+            sets.append(some)
+            costs.append(paid)
+            if sum(map(len, sets)) > most:
+                break
+        every, cost = np.concatenate(sets), np.concatenate(costs)
+        self.keep(every, cost)
+        return None if self.cut_short or len(every) > most else (every, cost)
 
     def list_all_but_one(self) -> None:
         """The same by the districts of at most half the slack: a plan has at most one other district.
@@ -551,17 +588,6 @@ class _Run:
         """The best plan of at most the target's cost made of these districts, if there is one."""
         if not sets.any(axis=0).all():
             return
-        if self.plain:
-            reduced, k = (costs - sets @ self.prizes - self.fee).clip(min=0), self.problem.districts
-            room = target - self.linear
-            try:
-                chosen = cheapest_cover(sets, costs, reduced, k, target, room, _LOOKS, self.pause)
-            except OverflowError:
-                pass  # districts are many and small, and an integer program follows
-            else:
-                if chosen is not None:
-                    self.take([sets[i] for i in chosen])
-                return
         model = Model("plan")
         taken = model.variable("taken", len(sets), binary=True)
         incidence = sp.csr_array(sets.T, dtype=float)

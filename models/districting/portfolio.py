@@ -29,7 +29,7 @@ _FEW = 20
 """Districts of this number of nodes on average are listed by reduced cost on nonplanar graphs."""
 
 _LARGE = 8
-"""Larger districts on average are not searched for long on planar graphs, but listed as dual cycles."""
+"""Larger districts on average are listed by reduced cost, and only searched for if no plan is known."""
 
 _ROUNDS = ((1, 2_000, 3_000_000), (8, 10_000, 60_000_000))
 """Annealing schedules, their steps for each node, partial districts of the search; then the proof begins."""
@@ -54,8 +54,8 @@ def portfolio(
     """Choose methods by the graph, each starting from the best plan and the best bound so far.
 
     Two districts of a connected planar graph are left to ``dual-cycles``. Otherwise a local search gives a
-    plan, set partitioning looks at some million partial districts on at most 128 nodes (at fewer where column
-    generation lists dual cycles of more than a few nodes), and a method with a bound follows for the
+    plan, set partitioning looks at some million partial districts on at most 128 nodes (before column
+    generation only if districts are small or no plan is known), and a method with a bound follows for the
     objective ``cut``: column generation on connected planar graphs and where districts hold few nodes,
     else the dynamic program if frontiers hold at most 16 nodes, else the integer program
     ``labels-separators`` on HiGHS. It also follows for the objective ``splits``, and for ``deviation`` on
@@ -97,8 +97,7 @@ def portfolio(
         return Outcome(None, status=Status.INFEASIBLE, message=reason)
     searchable = _searchable(problem)
     finish = _last(problem)
-    large = len(problem.nodes) > _LARGE * problem.districts
-    by_cycles = finish is column_generation and large and _planar(problem)
+    by_lists = finish is column_generation and len(problem.nodes) > _LARGE * problem.districts
     if not searchable and finish is None:
         raise DeclarationError(
             f"method 'portfolio' takes the objective inertia on at most {LARGEST} nodes; "
@@ -119,7 +118,7 @@ def portfolio(
         if outcome.status in (None, Status.INFEASIBLE) or trace.over:
             return ended(outcome)
         plan, finish = outcome.decision, _wider(problem)  # the paths do not fit in memory
-    for number, (restarts, steps_each, budget) in enumerate(_ROUNDS, 1):
+    for number, (restarts, steps_each, budget) in enumerate(_ROUNDS[by_lists:], 1):
         left = deadline.left
         first = local_search(
             problem,
@@ -134,7 +133,7 @@ def portfolio(
             first.decision is not None and _value(problem, first.decision) < _value(problem, plan)
         ):
             plan = first.decision
-        if searchable and not trace.stopped and (number == 1 or not by_cycles):
+        if searchable and not trace.stopped and (plan is None or not by_lists):
             last = finish is None and number == len(_ROUNDS)
             left = deadline.left
             outcome = set_partitioning(

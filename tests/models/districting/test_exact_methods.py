@@ -14,6 +14,7 @@ from scipy.stats import chi2
 
 from forcopt.data import delaunay, grid
 from forcopt.errors import DeclarationError
+from forcopt.graphs.weighted import WeightedGraph
 from forcopt.models import Districting
 from forcopt.models.districting import CannotLink, CutLimit, Fixed, MustLink, Plan, Share
 from forcopt.models.districting.all_but_one import plan_of_all_but_one
@@ -622,48 +623,63 @@ def test_plans_of_all_districts_but_one_agree_with_brute_force(block):
 
 
 @pytest.mark.parametrize("block", range(4))
-def test_the_cheapest_exact_cover_agrees_with_brute_force(block):
-    found = missed = 0
+def test_the_cheapest_plan_of_a_list_that_may_lack_one_district_agrees_with_brute_force(block):
+    lacked = missed = 0
     for seed in range(25 * block, 25 * block + 25):
         p = random_districting(seed)
         g, k, plans = p.arrays, p.districts, list(all_plans(p))
         u, v = g.edges.T
         rng = np.random.default_rng(seed)
-        names = sorted({tuple(part) for parts in plans for part in map(sorted, parts)})
-        names = [part for part in names if rng.random() < 0.9]
-        sets = np.array([np.isin(np.arange(g.size), part) for part in names], bool).reshape(-1, g.size)
+        names = sorted({tuple(sorted(part)) for parts in plans for part in parts})
+        if not names:
+            continue
+        sets = np.array([np.isin(np.arange(g.size), part) for part in names], bool)
         costs = (sets[:, u] != sets[:, v]) @ g.costs
         prizes = rng.uniform(-1, 1, g.size)
         fee = (costs - sets @ prizes).min(initial=0.0)
         reduced, paid = costs - sets @ prizes - fee, prizes.sum() + k * fee
-        by_name = dict(zip(names, costs.tolist(), strict=True))
-        parts_of = [[tuple(sorted(part)) for part in parts] for parts in plans]
-        optimum = min(
-            (sum(map(by_name.get, parts)) for parts in parts_of if set(parts) <= set(names)), default=None
+        a, b = rng.choice(g.size, 2, replace=False).tolist()
+        links = [[], [(a, b, True)], [(a, b, False)]][seed % 3]
+        label = [Plan.of(p, parts).labels for parts in plans]
+        value = [2 * g.cut_cost(of) for of in label if all((of[a] == of[b]) == same for _, _, same in links)]
+        allowed = np.array(
+            [all(s[a] == s[b] if same else not (s[a] and s[b]) for a, b, same in links) for s in sets]
         )
-        if not names:
-            continue
+        optimum = min(value, default=None)
         for most in (2 * int(g.costs.sum()), *([optimum, optimum - 1] if optimum is not None else [])):
-            chosen = cheapest_cover(sets, costs, reduced, k, most, most - paid)
-            if optimum is None or most < optimum:
-                assert chosen is None, seed
-                missed += 1
-            else:
-                assert len(chosen) == k and (sets[chosen].sum(axis=0) == 1).all(), seed
-                assert costs[chosen].sum() == optimum, seed
-                found += 1
-    assert found > 5 and missed > 5
+            slack = most - paid
+            for above in (slack / 2, 0.7 * slack, np.inf):
+                few = allowed & (reduced <= above)
+                plan = cheapest_cover(
+                    g, sets[few], costs[few], reduced[few], k, *p.population_bounds, most, slack,
+                    above=above, links=links,
+                )  # fmt: skip
+                if optimum is None or most < optimum:
+                    assert plan is None, (seed, above)
+                    missed += 1
+                else:
+                    parts = [np.flatnonzero(s).tolist() for s in plan]
+                    assert p.evaluate(Plan.of(p, parts)).feasible, (seed, above)
+                    assert sum(int(g.costs[s[u] != s[v]].sum()) for s in plan) == optimum, (seed, above)
+                    lacked += not {tuple(part) for part in parts} <= {
+                        name for name, kept in zip(names, few, strict=True) if kept
+                    }
+    assert lacked > 3 and missed > 10
 
 
-def test_exact_covers_of_more_vertices_than_a_word_holds():
+def test_plans_of_more_vertices_than_a_word_holds():
     rng = np.random.default_rng(0)
-    for _ in range(20):
-        n, k = int(rng.integers(60, 140)), int(rng.integers(1, 7))
-        ends = rng.choice(np.arange(1, n), 8, replace=False).tolist()
-        ends = [0, *sorted(ends), n]
-        spans = [(a, b) for a in ends for b in ends if a < b and rng.random() < 0.8]
-        costs = rng.integers(1, 20, len(spans))
+    solved = 0
+    for _ in range(40):
+        n, k = int(rng.integers(60, 140)), int(rng.integers(2, 6))
+        path = WeightedGraph.of(
+            [1] * n, [(v, v + 1) for v in range(n - 1)], rng.integers(1, 20, n - 1).tolist()
+        )
+        ends = [0, *sorted(rng.choice(np.arange(1, n), 8, replace=False).tolist()), n]
+        spans = [(a, b) for a in ends for b in ends if 5 <= b - a <= 50]
         sets = np.array([[a <= v < b for v in range(n)] for a, b in spans])
+        u, v = path.edges.T
+        costs = (sets[:, u] != sets[:, v]) @ path.costs
         least = {(0, 0): 0}  # of the covers of the first vertices by a number of spans
         for end in ends[1:]:
             for count in range(1, k + 1):
@@ -674,17 +690,27 @@ def test_exact_covers_of_more_vertices_than_a_word_holds():
                 ]
                 if options:
                     least[end, count] = min(options)
-        chosen = cheapest_cover(sets, costs, costs.astype(float), k, 1000, 1000.0)
-        assert (None if chosen is None else costs[chosen].sum()) == least.get((n, k))
+        plan = cheapest_cover(path, sets, costs, costs.astype(float), k, 5, 50, 1000, 1000.0)
+        paid = None if plan is None else sum(int(path.costs[s[u] != s[v]].sum()) for s in plan)
+        assert paid == least.get((n, k))
+        solved += paid is not None
+    assert solved > 5
 
 
-def test_an_integer_program_replaces_a_long_search_for_an_exact_cover(monkeypatch):
-    with pytest.raises(OverflowError, match="exact cover takes too long"):
-        cheapest_cover(np.eye(2, dtype=bool), np.ones(2, np.int64), np.zeros(2), 2, 2, 0.0, looks=0)
+def test_an_integer_program_replaces_a_long_search_for_plans(monkeypatch):
     from forcopt.models.districting import column_generation
 
+    path = WeightedGraph.of([1] * 2, [(0, 1)], [1])
+    with pytest.raises(OverflowError, match="exact cover takes too long"):
+        cheapest_cover(
+            path, np.eye(2, dtype=bool), np.ones(2, np.int64), np.zeros(2), 2, 1, 1, 2, 0.0, looks=0
+        )
     p = Districting(delaunay(40, seed=3), 5, tolerance=0.1)
     optimum = p.solve("column-generation").objective
-    monkeypatch.setattr(column_generation, "_LOOKS", 0)
+
+    def too_long(*args, **options):
+        raise OverflowError
+
+    monkeypatch.setattr(column_generation, "cheapest_cover", too_long)
     s = p.solve("column-generation")
     assert s.status == "optimal" and s.objective == optimum == p.solve("set-partitioning").objective
