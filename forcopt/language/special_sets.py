@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers, check_order
+from forcopt.arrays import Array, as_bounds, check_order
 from forcopt.errors import DeclarationError
 from forcopt.language.constraint import Condition
 from forcopt.language.expression import Expression
@@ -153,8 +153,11 @@ def semicontinuous(x: Expression, lower: Any, upper: Any = np.inf) -> Semicontin
     5.0
     """
     shape = _expression(x, "semicontinuous").shape
-    low = as_numbers(x.aligned(lower, "semicontinuous: lower"), "semicontinuous: lower", infinite=True)
-    high = as_numbers(x.aligned(upper, "semicontinuous: upper"), "semicontinuous: upper", infinite=True)
+    low, high = as_bounds(
+        x.aligned(lower, "semicontinuous: lower"),
+        x.aligned(upper, "semicontinuous: upper"),
+        "semicontinuous: ",
+    )
     try:
         wide = np.broadcast_to(low, shape), np.broadcast_to(high, shape)
     except ValueError:

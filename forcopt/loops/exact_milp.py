@@ -65,6 +65,8 @@ def branch_and_bound(
     while todo and done < most and not deadline.passed:
         part, bound = todo.pop()
         done += 1
+        if _is_crossed(part):
+            continue
         found = exact_optimum(part)
         if found.status == "infeasible" and farkas(part) is not None:
             continue
@@ -98,6 +100,12 @@ def branch_and_bound(
 def _least(bounds: Sequence[Rational | None]) -> Rational | None:
     known = [b for b in bounds if b is not None]
     return min(known) if len(known) == len(bounds) else None
+
+
+def _is_crossed(lp: LinearProgram) -> bool:
+    """Whether no value of some column is within its bounds, as between two integers."""
+    pairs = zip(lp.lower, lp.upper, strict=True)
+    return any(low is not None and high is not None and low > high for low, high in pairs)
 
 
 def _cut(lp: LinearProgram, column: int, low: Rational | None, high: Rational | None) -> LinearProgram:

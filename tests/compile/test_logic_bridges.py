@@ -321,3 +321,10 @@ def test_leximin_over_a_function_that_is_not_concave(method):
     first = np.linspace(0, 3, 30001)
     best = max(sorted(pair) for pair in zip(np.interp(first, points, values), 3 - first, strict=True))
     assert m.solve().levels == pytest.approx(best, abs=1e-3)
+
+
+def test_semicontinuous_bounds_infinite_on_the_wrong_side_are_refused():
+    x = fo.Model().variable("x", lower=0, upper=10)
+    for bounds, words in (((np.inf, np.inf), "lower is inf"), ((-np.inf, -np.inf), "upper is -inf")):
+        with pytest.raises(fo.DeclarationError, match=f"semicontinuous: {words}; it must be a number or"):
+            fo.semicontinuous(x, *bounds)

@@ -9,6 +9,7 @@ pytest.importorskip("flint")
 
 from flint import fmpq
 
+import forcopt as fo
 from forcopt.loops.exact_lp import LinearProgram
 from forcopt.loops.exact_milp import branch_and_bound
 
@@ -52,3 +53,11 @@ def test_a_search_that_stops_early_keeps_a_valid_bound(seed):
     tree = branch_and_bound(lp, range(3), fmpq(100), most=1, seconds=30.0)
     assert optimum is None or tree.bound is None or tree.bound <= optimum
     assert tree.better is None or lp.holds(tree.better)
+
+
+def test_bounds_between_two_integers():
+    m = fo.Model()
+    m.variable("x", 2, lower=[0, 1.2], upper=[5, 1.8], integer=True)
+    certificate = m.solve().certify()
+    assert certificate.feasible is False
+    assert "branch and bound" in certificate.how
