@@ -9,6 +9,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.learning.hypotheses import Classifier, Constant, Hypothesis
+from forcopt.learning.thresholds import middles
 
 __all__ = ["Cuts", "best_cuts", "lowest_cut"]
 
@@ -42,9 +43,7 @@ class Cuts:
     def _cut(self, k: int) -> Classifier:
         if k in (0, len(self.values)):
             return Constant(int(k == 0))
-        low, high = self.values[k - 1], self.values[k]
-        middle = (low + high) / 2
-        return self.make(float(middle if middle > low else high))
+        return self.make(float(middles(self.values[k - 1 : k + 1])[0]))
 
 
 class Family(Protocol):
@@ -63,8 +62,8 @@ def lowest_cut(scores: Array, costs: Array) -> float:
     values, place = np.unique(scores, return_inverse=True)
     above = np.append(np.cumsum(np.bincount(place, costs, len(values))[::-1])[::-1], 0.0)
     k = int(np.argmin(np.round(above / (np.abs(costs).sum() or 1.0), DIGITS)))
-    ends = np.concatenate([[values[0] - 2.0], values, [values[-1] + 2.0]])
-    return float((ends[k] + ends[k + 1]) / 2)
+    last = max(values[-1] + 2.0, np.nextafter(values[-1], np.inf))
+    return float(middles(np.concatenate([[values[0] - 2.0], values, [last]])[k : k + 2])[0])
 
 
 def best_cuts(families: Iterable[Family], costs: Array) -> list[Hypothesis]:

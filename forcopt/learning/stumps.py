@@ -13,7 +13,7 @@ from forcopt.declaration import Numbers
 from forcopt.errors import DeclarationError
 from forcopt.learning.hypotheses import Classifier, Constant
 from forcopt.learning.listed import ListedHypotheses, ListedOracle
-from forcopt.learning.thresholds import Threshold
+from forcopt.learning.thresholds import Threshold, middles
 
 __all__ = ["Stumps"]
 
@@ -53,9 +53,9 @@ class Stumps(ListedHypotheses):
     def _thresholds(self) -> tuple[Array, Array]:
         """The feature and the threshold of each upward classifier."""
         columns = [np.unique(column) for column in self.features.T]
-        middles = [(v[1:] + v[:-1]) / 2 for v in columns]
-        feature = np.repeat(np.arange(len(middles)), [len(m) for m in middles])
-        return np.append(0, feature), np.concatenate([[np.inf], *middles])
+        cuts = [np.where(middles(v) < v[1:], middles(v), v[:-1]) for v in columns]
+        feature = np.repeat(np.arange(len(cuts)), [len(c) for c in cuts])
+        return np.append(0, feature), np.concatenate([[np.inf], *cuts])
 
     @cached_property
     def _order(self) -> tuple[Array, Array]:

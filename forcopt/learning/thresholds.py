@@ -17,7 +17,7 @@ from forcopt.learning.hypotheses import (
     constants,
 )
 
-__all__ = ["Threshold", "Thresholds"]
+__all__ = ["Threshold", "Thresholds", "middles"]
 
 
 class Thresholds(Hypotheses):
@@ -83,14 +83,25 @@ class Threshold:
         return f"x{self.column} {'>=' if self.above else '<'} {self.cut:.6g}"
 
 
+def middles(distinct: Array) -> Array:
+    """A number above each of rising values but the last, and at most the next one: midway if there is one.
+
+    Examples
+    --------
+    >>> middles(np.array([1.0, 2.0, np.nextafter(2.0, 3.0)])).tolist()
+    [1.5, 2.0000000000000004]
+    """
+    middle = distinct[:-1] / 2 + distinct[1:] / 2  # their sum may overflow
+    return np.asarray(np.where(middle > distinct[:-1], middle, distinct[1:]))
+
+
 class ThresholdOracle(Oracle):
     """Sorted values, with a cut between any two that differ."""
 
     def __init__(self, values: Array, column: int, direction: str) -> None:
         self.column, self.direction = column, direction
         distinct, self.place = np.unique(values, return_inverse=True)
-        middle = (distinct[:-1] + distinct[1:]) / 2
-        self.cuts = np.where(middle > distinct[:-1], middle, distinct[1:])
+        self.cuts = middles(distinct)
         """Between neighbours; cut k has the first k + 1 distinct values below it."""
 
     def best(self, costs: Array) -> Hypothesis:

@@ -50,7 +50,7 @@ def equal_odds(
     problem : CalibratedEqualErrors
         The problem.
     backend : str, optional
-        For the linear program.
+        For the linear program, quadratic with a relaxation; a fitting one by default.
     time_limit : float, optional
         Seconds.
     """
@@ -62,7 +62,7 @@ def equal_odds(
     if problem.parity is not None:
         model.subject_to(problem.parity.rows(rates))
     model.minimize(problem.loss(rates))
-    result = model.solve(backend or "highs", time_limit=deadline.left)
+    result = model.solve(backend, time_limit=deadline.left)
     if not result.status.has_solution:
         return Outcome(
             None, bound=result.bound, status=result.status, message=result.reason or result.message

@@ -5,6 +5,7 @@ import forcopt as fo
 from forcopt.declaration import Declared
 from forcopt.fairness import EqualizedOdds
 from forcopt.learning import AllFunctions, Finite, Halfspaces, Stumps, Thresholds
+from forcopt.learning.cuts import lowest_cut
 from forcopt.models import FairClassification, LexifairClassification
 
 
@@ -61,3 +62,23 @@ def test_classes_that_do_not_fit_are_named():
         Stumps(X + 1).oracle(X)
     with pytest.raises(ValueError, match="hypotheses"):
         LexifairClassification(labels=[0, 1], groups=[[0], [1]], hypotheses=Thresholds())
+
+
+@pytest.mark.parametrize("first", [1.0, np.nextafter(1.0, 2.0), -5e-324, 1.5e308, -1.7e308])
+def test_values_next_to_each_other_and_huge_ones_have_a_cut(first):
+    """Midway between two values may be one of them, or beyond the largest float."""
+    for second in (np.nextafter(first, np.inf), first + max(abs(first) / 10, 1.0)):
+        X = np.array([[first], [second]])
+        stumps = Stumps(features=X)
+        found = stumps.predictions(np.arange(stumps.count))
+        assert sorted(found.tolist()) == [[0, 0], [0, 1], [1, 0], [1, 1]]
+        assert (found == stumps.total_costs(np.eye(2)).T).all()
+        for oracle in (stumps.oracle(X), Thresholds().oracle(X)):
+            for costs in ([1.0, -1.0], [-1.0, 1.0]):
+                best = oracle.best(np.array(costs))
+                assert best.predictions.tolist() == [float(c < 0) for c in costs]
+                assert best.classifier.predict(X).tolist() == best.predictions.tolist()
+        t = lowest_cut(X[:, 0], np.array([1.0, -1.0]))
+        assert first < t <= second
+        assert lowest_cut(X[:, 0], np.array([-1.0, -1.0])) <= first
+        assert lowest_cut(X[:, 0], np.array([1.0, 1.0])) > second

@@ -389,3 +389,18 @@ def test_methods_say_what_they_are():
     assert set(methods) == {"lp", "qp", "polygon", "as-predicted", "equal-odds"}
     assert {n for n, m in methods.items() if m.exact} == {"lp", "qp", "polygon"}
     assert "Theorem 4" in methods["polygon"].cites
+
+
+def test_equal_odds_with_a_steep_relaxation_has_a_fitting_solver():
+    """HiGHS ends its quadratic programs of these instances above the optimum, and says that it failed."""
+    scores = {
+        "a": ([0.65, 0.75, 0.95], [4 / 9, 3 / 9, 2 / 9]),
+        "b": ([0.15, 0.9], [7 / 15, 8 / 15]),
+        "c": ([0.1, 0.65, 0.75, 0.85], [8 / 17, 1 / 17, 3 / 17, 5 / 17]),
+    }
+    for weight in (1e3, 1e4, 1e5):
+        p = CalibratedEqualErrors(scores=scores, cutoff=0.3, relaxation=weight)
+        s = p.solve("equal-odds")
+        assert s.status == "approximate"
+        assert s.objective == pytest.approx(p.solve("equal-odds", backend="scip").objective, abs=1e-6)
+        assert s.objective <= p.solve().objective + 1e-6
