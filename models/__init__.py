@@ -140,4 +140,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
-    raise AttributeError(f"module 'forcopt.models' has no attribute {name!r}")
+    from forcopt.errors import similar
+
+    near = similar(name, list(_LATER), 3)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    raise AttributeError(f"module 'forcopt.models' has no attribute {name!r}{hint}")

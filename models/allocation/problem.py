@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers, Numbers
 from forcopt.errors import DeclarationError
+from forcopt.fairness.records import is_missing
 from forcopt.models.allocation.decision import Allocation
 from forcopt.numeric import Filled, Limit
 from forcopt.problem import FEASIBILITY_TOLERANCE, Evaluation, Problem
@@ -155,6 +156,11 @@ class Strata(Problem):
         fields : Any
             Of the problem.
 
+        Raises
+        ------
+        DeclarationError
+            For a column that does not exist, a missing stratum or value, and values that are not numbers.
+
         Examples
         --------
         >>> import pandas as pd
@@ -165,8 +171,11 @@ class Strata(Problem):
         ([4, 3], [1.291, 26.458], {'a': 1, 'b': 3})
         """
         columns = [values] if isinstance(values, str) else list(values)
-        for column in (by, *columns):
-            _column(records, column)
+        strata = _column(records, by)
+        if any(map(is_missing, strata.tolist())):
+            raise DeclarationError(f"column {by!r} has missing values; every record must belong to a stratum")
+        for column in columns:
+            as_numbers(_column(records, column), f"column {column!r}")
         groups = records.groupby(by, observed=True)[columns]
         spread = groups.std().fillna(0.0)  # of a single record
         flat = 0 if isinstance(values, str) else slice(None)

@@ -11,6 +11,7 @@ import numpy as np
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
+from forcopt.fairness.records import is_missing
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -31,7 +32,8 @@ def panel_fields(
     Raises
     ------
     DeclarationError
-        For a column that is missing, two candidates with one identifier, or a quota that is no number.
+        For a column that is missing, two candidates with one identifier, a candidate without
+        a value of a feature with quotas, or a quota that is no number.
     """
     people = _read(candidates, "candidates")
     wanted = _read_quotas(quotas)
@@ -44,15 +46,25 @@ def panel_fields(
         raise DeclarationError(
             f"candidates: {str(next(iter(names[names.duplicated()])))!r} identifies two candidates"
         )
+    levels = {feature: tuple(map(_level, people[feature])) for feature in wanted}
+    for feature, column in levels.items():
+        if "" in column:
+            who = str(names.iloc[column.index("")] if identifier else names[column.index("")])
+            raise DeclarationError(f"candidates: {who!r} has no value of {feature!r}, which has quotas")
     fields: dict[str, Any] = {
         "utilities": np.eye(len(people)),
         "groups": tuple(map(str, names)),
-        "features": {feature: tuple(people[feature].astype(str).str.strip()) for feature in wanted},
+        "features": levels,
         "quotas": wanted,
     }
     if household is not None:
         fields["households"] = tuple(people[household].fillna("").astype(str).str.strip())
     return fields
+
+
+def _level(value: Any) -> str:
+    """A candidate's level as text; empty if it is missing."""
+    return "" if is_missing(value) else str(value).strip()
 
 
 def _read(table: Any, subject: str) -> DataFrame:

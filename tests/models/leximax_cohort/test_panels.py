@@ -163,6 +163,11 @@ def test_levels_without_candidates_and_names_that_look_like_numbers(tmp_path):
         (lambda c, q: (c.assign(name="Ann"), q), "'Ann' identifies two candidates"),
         (lambda c, q: (c, q.astype(object).replace({3: "many"})), "are no numbers"),
         (lambda c, q: (c, q.replace({"N": "East"})), "no candidate has this level"),
+        (
+            lambda c, q: (c.assign(age=[None, *c.age[1:]]), q),
+            "candidates: '.*' has no value of 'age', which has quotas",
+        ),
+        (lambda c, q: (c.assign(age=[*c.age[:-1], " "]), q), "has no value of 'age'"),
         (lambda c, q: ([1, 2], q), "candidates are list"),
     ],
 )
