@@ -140,8 +140,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
-    from forcopt.errors import similar
+    from forcopt.errors import missing
 
-    near = similar(name, list(_LATER), 3)
-    hint = f"; did you mean {' or '.join(near)}?" if near else ""
-    raise AttributeError(f"module 'forcopt.models' has no attribute {name!r}{hint}")
+    raise missing("forcopt.models", name, list(_LATER))
