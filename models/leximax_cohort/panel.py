@@ -47,9 +47,9 @@ def panel_fields(
             f"candidates: {str(next(iter(names[names.duplicated()])))!r} identifies two candidates"
         )
     levels = {feature: tuple(map(_level, people[feature])) for feature in wanted}
-    for feature, column in levels.items():
-        if "" in column:
-            who = str(names.iloc[column.index("")] if identifier else names[column.index("")])
+    for feature, of_all in levels.items():
+        if "" in of_all:
+            who = str(list(names)[of_all.index("")])
             raise DeclarationError(f"candidates: {who!r} has no value of {feature!r}, which has quotas")
     fields: dict[str, Any] = {
         "utilities": np.eye(len(people)),
