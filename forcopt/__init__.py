@@ -98,4 +98,6 @@ def __getattr__(name: str) -> Any:
         return import_module(f"forcopt.{name}")
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
-    raise AttributeError(f"module 'forcopt' has no attribute {name!r}")
+    from forcopt.errors import missing
+
+    raise missing("forcopt", name, __all__)

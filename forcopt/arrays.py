@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import combinations
 from math import ceil, floor, log10
 from typing import Any, Literal, NoReturn
 
@@ -17,6 +18,7 @@ __all__ = [
     "as_fraction",
     "as_numbers",
     "broadcast_shapes",
+    "check_label_order",
     "check_order",
     "check_real",
     "describe_entry",
@@ -128,6 +130,30 @@ def _holds_expressions(data: Any) -> bool:
     return isinstance(data, list | tuple | np.ndarray) and any(
         hasattr(entry, "linear_rows") for entry in data
     )
+
+
+def check_label_order(subject: str, columns: Mapping[str, Any]) -> None:
+    """Refuse two series or frames with the same labels in another order: arrays are read by position.
+
+    Parameters
+    ----------
+    subject : str
+        The declaration or function that takes the columns, for the message.
+    columns : Mapping[str, Any]
+        Anything by name; whatever is not of pandas passes.
+
+    Raises
+    ------
+    DeclarationError
+        Naming the two columns.
+    """
+    labelled = [(name, column.index) for name, column in columns.items() if hasattr(column, "iloc")]
+    for (name, index), (other, order) in combinations(labelled, 2):
+        if len(index) == len(order) and not index.equals(order) and set(index) == set(order):
+            raise DeclarationError(
+                f"{subject}: {other} has the labels of {name} in another order; reorder them by "
+                f"{other}.loc[{name}.index], or pass .to_numpy() to go by position"
+            )
 
 
 def as_bounds(lower: Any, upper: Any, subject: str) -> tuple[Array, Array]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from inspect import isabstract
-from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, dataclass_transform, get_args
 
 import numpy as np
@@ -28,7 +27,7 @@ from pydantic import (
 )
 from pydantic.json_schema import GenerateJsonSchema
 
-from forcopt.arrays import Array, as_numbers, is_missing
+from forcopt.arrays import Array, as_numbers, check_label_order, is_missing
 from forcopt.errors import DeclarationError, unknown
 
 __all__ = ["Declared", "Integers", "Name", "Numbers"]
@@ -149,7 +148,7 @@ class Declared(BaseModel, metaclass=_Named):
         unknown_names = [name for name in fields if name not in names]
         if unknown_names:
             raise unknown(f"field of {type(self).__name__}", unknown_names[0], names)
-        _check_order(type(self), fields)
+        check_label_order(type(self).__name__, fields)
         plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in fields.items()}
         try:
             super().__init__(**plain)
@@ -450,17 +449,6 @@ def _declared_in(annotation: Any) -> Iterator[type[Declared]]:
         yield annotation
     for part in get_args(annotation):
         yield from _declared_in(part)
-
-
-def _check_order(cls: type[Declared], fields: Mapping[str, Any]) -> None:
-    """Refuse two series or frames with the same labels in another order: arrays are read by position."""
-    labelled = [(name, value.index) for name, value in fields.items() if hasattr(value, "iloc")]
-    for (name, index), (other, order) in combinations(labelled, 2):
-        if len(index) == len(order) and not index.equals(order) and set(index) == set(order):
-            raise DeclarationError(
-                f"{cls.__name__}: {other} has the labels of {name} in another order; reorder them by "
-                f"{other}.loc[{name}.index], or pass .to_numpy() to go by position"
-            )
 
 
 def _explain(cls: type[Declared], error: ValidationError) -> str:

@@ -146,5 +146,18 @@ def similar(name: str, known: list[str], most: int) -> list[str]:
     return get_close_matches(name, known, n=most) or [k for k in known if name.lower() in k.lower()][:most]
 
 
+def missing(module: str, name: str, known: list[str]) -> AttributeError:
+    """Build the error for a name that a module lacks.
+
+    Examples
+    --------
+    >>> str(missing("forcopt", "vstack", ["stack", "concatenate"]))
+    "module 'forcopt' has no attribute 'vstack'; did you mean 'stack'?"
+    """
+    near = [] if name.startswith("_") else similar(name, known, _SUGGESTED)
+    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+    return AttributeError(f"module {module!r} has no attribute {name!r}{hint}")
+
+
 _LISTED, _SUGGESTED = 40, 3
 """An error lists all known names up to the first number; beyond it suggests up to the second."""

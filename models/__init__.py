@@ -140,4 +140,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
-    raise AttributeError(f"module 'forcopt.models' has no attribute {name!r}")
+    from forcopt.errors import missing
+
+    raise missing("forcopt.models", name, list(_LATER))

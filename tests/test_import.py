@@ -1,6 +1,8 @@
 import subprocess
 import sys
 
+import pytest
+
 HEAVY = [
     "cvxpy",
     "ortools",
@@ -27,3 +29,18 @@ def test_every_public_name_exists_and_is_documented():
     for name in forcopt.__all__:
         thing = getattr(forcopt, name)
         assert thing.__doc__, name
+
+
+def test_a_misspelled_name_suggests_the_right_one():
+    import forcopt as fo
+    from forcopt import models
+
+    with pytest.raises(AttributeError, match="no attribute 'maximun'; did you mean 'maximum'"):
+        _ = fo.maximun
+    with pytest.raises(AttributeError, match="'FairPostProcessing'; did you mean 'FairPostprocessing'"):
+        _ = models.FairPostProcessing
+    assert not hasattr(fo, "__wrapped__")
+    with pytest.raises(
+        FileNotFoundError, match=r"'postprocessing/compass'; did you mean 'postprocessing/compas'"
+    ):
+        fo.load("postprocessing/compass")

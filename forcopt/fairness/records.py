@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from forcopt.arrays import Array, as_numbers, is_missing
+from forcopt.arrays import Array, as_numbers, check_label_order, is_missing
 from forcopt.errors import DeclarationError
 
 __all__ = ["read_binary", "read_groups", "tabulate"]
@@ -112,12 +112,18 @@ def tabulate(predictions: Any, groups: Any, labels: Any) -> tuple[Array, tuple[s
     tuple[Array, tuple[str, ...]]
         Counts, indexed ``[prediction, group, label]``, shape ``(2, K, 2)``, and the names of the groups.
 
+    Raises
+    ------
+    DeclarationError
+        For columns of different length or order of labels, other values, or a missing group.
+
     Examples
     --------
     >>> counts, names = tabulate([0, 1, 1], ["a", "a", "b"], [0, 0, 1])
     >>> counts[1].tolist(), names
     ([[1, 0], [0, 1]], ('a', 'b'))
     """
+    check_label_order("records", {"predictions": predictions, "groups": groups, "labels": labels})
     predicted, actual = read_binary(predictions, "predictions"), read_binary(labels, "labels")
     codes, names = read_groups(groups)
     same_length(predictions=predicted, groups=codes, labels=actual)

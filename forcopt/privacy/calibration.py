@@ -68,6 +68,10 @@ def calibrate(
     >>> calibrate(Laplace, PureDP(0.5), sensitivity=2).noise
     Laplace(scale=4.0)
     """
+    if not (isinstance(family, type) and issubclass(family, Noise)):
+        raise DeclarationError(f"family is {family!r}; it must be a class of noises, such as Laplace")
+    if not isinstance(budget, Budget):
+        raise DeclarationError(f"budget is {budget!r}; it must be a budget, such as PureDP(1.0)")
     if family.size in fixed:
         raise DeclarationError(f"{family.size} is found by calibrate; leave it out")
 

@@ -93,7 +93,10 @@ def load(spec: str | Path) -> Problem:
         if str(spec) not in known:
             near = similar(str(spec), list(known), 3)
             hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ";"
-            raise FileNotFoundError(f"no file or example {str(spec)!r}{hint} fo.examples() names them all")
+            raise FileNotFoundError(
+                f"no file or example {str(spec)!r}{hint} fo.examples() names them all; "
+                "forcopt.study.library.problem_of makes an instance of the library"
+            )
         path = known[str(spec)]
     try:
         text = path.read_text(encoding="utf-8")

@@ -136,10 +136,13 @@ def replicate(
     return Estimates(_stacked(rows, list(metrics)), rng, level, message)
 
 
-def _check(runs: int, rng: int, metrics: Mapping[str, Any], store: str | Path | None, name: str) -> None:
+def _check(runs: int, rng: int, metrics: Any, store: str | Path | None, name: str) -> None:
     for field, value, least in (("runs", runs, 1), ("rng", rng, 0)):
         if not isinstance(value, int | np.integer) or value < least:
             raise DeclarationError(f"{field} is {value!r}; it must be an integer >= {least}")
+    if not isinstance(metrics, Mapping):
+        kind = type(metrics).__name__
+        raise DeclarationError(f"metrics is a {kind}; it must be a dict of functions by name")
     if not metrics:
         raise DeclarationError("metrics is empty; name at least one")
     if store is not None and not name:

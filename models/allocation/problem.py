@@ -155,6 +155,11 @@ class Strata(Problem):
         fields : Any
             Of the problem.
 
+        Raises
+        ------
+        DeclarationError
+            For a column that does not exist, a missing stratum or value, and values that are not numbers.
+
         Examples
         --------
         >>> import pandas as pd
@@ -165,8 +170,9 @@ class Strata(Problem):
         ([4, 3], [1.291, 26.458], {'a': 1, 'b': 3})
         """
         columns = [values] if isinstance(values, str) else list(values)
-        for column in (by, *columns):
-            _column(records, column)
+        _column(records, by)
+        for column in columns:
+            as_numbers(_column(records, column), f"column {column!r}")
         groups = records.groupby(by, observed=True)[columns]
         spread = groups.std().fillna(0.0)  # of a single record
         flat = 0 if isinstance(values, str) else slice(None)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forcopt.arrays import Array, refuse_missing
+from forcopt.arrays import Array, is_missing
 from forcopt.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ def panel_fields(
     Raises
     ------
     DeclarationError
-        For a column that is missing or misses a value, two candidates with one identifier, or a quota that is
-        no number.
+        For a column that is missing, two candidates with one identifier, a candidate without
+        a value of a feature with quotas, or a quota that is no number.
     """
     people = _read(candidates, "candidates")
     wanted = _read_quotas(quotas)
@@ -40,22 +40,30 @@ def panel_fields(
         if column not in people.columns:
             known = ", ".join(map(str, people.columns))
             raise DeclarationError(f"candidates: there is no column {column!r}; the columns are {known}")
-    for column in wanted:
-        refuse_missing(people, column, "candidates: ")
     names = people.index if identifier is None else people[identifier]
     if names.duplicated().any():
         raise DeclarationError(
             f"candidates: {str(next(iter(names[names.duplicated()])))!r} identifies two candidates"
         )
+    levels = {feature: tuple(map(_level, people[feature])) for feature in wanted}
+    for feature, of_all in levels.items():
+        if "" in of_all:
+            who = str(list(names)[of_all.index("")])
+            raise DeclarationError(f"candidates: {who!r} has no value of {feature!r}, which has quotas")
     fields: dict[str, Any] = {
         "utilities": np.eye(len(people)),
         "groups": tuple(map(str, names)),
-        "features": {feature: tuple(people[feature].astype(str).str.strip()) for feature in wanted},
+        "features": levels,
         "quotas": wanted,
     }
     if household is not None:
         fields["households"] = tuple(people[household].fillna("").astype(str).str.strip())
     return fields
+
+
+def _level(value: Any) -> str:
+    """A candidate's level as text; empty if it is missing."""
+    return "" if is_missing(value) else str(value).strip()
 
 
 def _read(table: Any, subject: str) -> DataFrame:

@@ -219,7 +219,8 @@ class LeximaxCohort(Problem):
         Raises
         ------
         DeclarationError
-            For a missing column, a doubled identifier, or a quota that is no number or no level.
+            For a missing column, a doubled identifier, a candidate without a value of a feature with quotas,
+            or a quota that is no number or no level.
 
         Examples
         --------

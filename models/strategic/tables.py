@@ -53,31 +53,33 @@ def edge_fields(edges: DataFrame | str | Path, agents: DataFrame | str | Path | 
     Raises
     ------
     DeclarationError
-        For a column that is missing, an agent that is listed twice, or an edge of an unknown agent.
+        For a column that is missing, an entry without a name, an agent that is listed twice, or an edge of an
+        unknown agent.
     """
     joined = read_table(edges, "edges", _EDGE_COLUMNS)
-    criteria = sorted(joined["criterion"].astype(str).unique())
+    acting, met = joined["agent"].astype(str), joined["criterion"].astype(str)
+    criteria = sorted(met.unique())
     fields: dict[str, Any] = {}
     if agents is None:
-        names = joined["agent"].astype(str).drop_duplicates().tolist()
+        names = acting.drop_duplicates().tolist()
     else:
         people = read_table(agents, "agents", ("agent",), ("weight", "value", "group"))
-        names = people["agent"].astype(str).tolist()
-        if len(set(names)) < len(names):
-            twice = people["agent"].astype(str)
-            raise DeclarationError(f"agents: {twice[twice.duplicated()].iloc[0]!r} is listed twice")
+        listed = people["agent"].astype(str)
+        if listed.duplicated().any():
+            raise DeclarationError(f"agents: {listed[listed.duplicated()].iloc[0]!r} is listed twice")
+        names = listed.tolist()
         for column, field in (("weight", "weights"), ("value", "value")):
             if column in people.columns:
                 fields[field] = _numbers(people[column], "agents")
         if "group" in people.columns:
             fields["groups"] = np.unique(people["group"].astype(str), return_inverse=True)[1]
     place = {name: i for i, name in enumerate(names)}
-    unknown = [name for name in joined["agent"].astype(str) if name not in place]
+    unknown = [name for name in acting if name not in place]
     if unknown:
         raise DeclarationError(f"edges: there is no agent {unknown[0]!r}")
     rows = [
-        joined["agent"].astype(str).map(place).to_numpy(dtype=float),
-        np.searchsorted(criteria, joined["criterion"].astype(str)).astype(float),
+        acting.map(place).to_numpy(dtype=float),
+        np.searchsorted(criteria, met).astype(float),
         _numbers(joined["cost"], "edges"),
         _numbers(joined["improves"], "edges"),
     ]

@@ -82,3 +82,7 @@ def test_columns_must_match():
         tabulate([0, 1], ["a"], [0, 1])
     with pytest.raises(DeclarationError, match="empty"):
         tabulate([], [], [])
+    labels = pd.Series([1, 0], [1, 0])
+    with pytest.raises(DeclarationError, match="records: labels has the labels of groups in another order"):
+        tabulate([0, 1], pd.Series(["a", "b"]), labels)
+    assert tabulate([0, 1], pd.Series(["a", "b"]), labels.loc[[0, 1]])[0][0, 0, 0] == 1

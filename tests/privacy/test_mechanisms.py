@@ -572,3 +572,16 @@ def test_a_profile_of_one_number_does_not_cover_several(noise, norm):
     assert np.shape(mechanism.release([1.0], Simulated(1))) == (1,)
     several = AdditiveMechanism(Gaussian(scale=2.0), norm="l2").release([1.0, 2.0], Simulated(1))
     assert np.shape(several) == (2,)
+
+
+@pytest.mark.parametrize(
+    ("family", "budget", "message"),
+    [
+        ("laplace", PureDP(1.0), "family is 'laplace'; it must be a class of noises"),
+        (Laplace(epsilon=1.0), PureDP(1.0), "it must be a class of noises"),
+        (Laplace, 1.0, r"budget is 1.0; it must be a budget, such as PureDP\(1.0\)"),
+    ],
+)
+def test_calibration_names_what_it_cannot_read(family, budget, message):
+    with pytest.raises(DeclarationError, match=message):
+        calibrate(family, budget)

@@ -123,6 +123,7 @@ def test_frame_and_picture():
         ({"rng": -1}, "rng is -1"),
         ({"level": 1.0}, "level is 1.0"),
         ({"metrics": {}}, "metrics is empty"),
+        ({"metrics": abs}, "metrics is a builtin_function_or_method; it must be a dict"),
         ({"half_width": 0.0}, "half_width is 0.0"),
         ({"half_width": {"tot": 1.0}}, "names 'tot'"),
         ({"store": "s.sqlite"}, "needs a name"),

@@ -322,6 +322,20 @@ def test_from_tables_and_records_to_a_drawn_sample(tmp_path):
         StratifiedAllocation.from_records(frame, "kind", "z", sample_size=30)
 
 
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ({"kind": ["a", "a", None]}, "column 'kind' misses a value in row 2"),
+        ({"x": [1.0, np.nan, 3.0]}, "column 'x' misses a value in row 1"),
+        ({"x": ["1", "2", "3"]}, "column 'x' must be numbers"),
+    ],
+)
+def test_records_without_a_stratum_or_a_value_are_refused(column, message):
+    frame = pd.DataFrame({"kind": ["a", "a", "b"], "x": [1.0, 2.0, 3.0]}).assign(**column)
+    with pytest.raises(DeclarationError, match=message):
+        StratifiedAllocation.from_records(frame, "kind", "x", sample_size=2)
+
+
 def test_roundings():
     p = StratifiedAllocation(sizes=[40, 40, 40, 2], deviations=[1, 1.4, 2.2, 9], sample_size=20)
     exact = p.replace(integer=False).solve("neyman").decision.sizes

@@ -163,6 +163,11 @@ def test_levels_without_candidates_and_names_that_look_like_numbers(tmp_path):
         (lambda c, q: (c.assign(name="Ann"), q), "'Ann' identifies two candidates"),
         (lambda c, q: (c, q.astype(object).replace({3: "many"})), "are no numbers"),
         (lambda c, q: (c, q.replace({"N": "East"})), "no candidate has this level"),
+        (
+            lambda c, q: (c.assign(age=[None, *c.age[1:]]), q),
+            "candidates: '.*' has no value of 'age', which has quotas",
+        ),
+        (lambda c, q: (c.assign(age=[*c.age[:-1], " "]), q), "has no value of 'age'"),
         (lambda c, q: ([1, 2], q), "candidates are list"),
     ],
 )
@@ -205,5 +210,5 @@ def test_the_ellipsoid_stops_on_request():
 
 def test_a_missing_feature_is_refused():
     people = pd.DataFrame({"sex": ["f", "m", None, "m"]})
-    with pytest.raises(ValueError, match="candidates: column 'sex' misses a value in row 2"):
+    with pytest.raises(ValueError, match="candidates: '2' has no value of 'sex'"):
         LeximaxCohort.from_candidates(people, {"sex": {"f": (1, 1), "m": (1, 1)}}, size=2)
