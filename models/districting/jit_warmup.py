@@ -40,7 +40,7 @@ def jit_warmup(*methods: str, districts: int = 5) -> Callable[[], None]:
         if "column-generation" in methods:  # districts as cycles, and bounds on reduced costs
             graph = problem.arrays
             listed = CycleDistricts(graph, 4, 6, districts)
-            list(listed.sets(10.0, graph.weights * 1.0))
+            list(listed.sets(4.0, graph.weights * 0.1))
             list(listed.least_cost())
             cycles = WindowCycles(PlanarDual.of(graph), 4, 6)
             cycles.many = 0
