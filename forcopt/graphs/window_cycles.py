@@ -651,7 +651,7 @@ class WindowCycles:
         order, begins = _grouped(group, labels[2], self.dual.faces * classes, pause)
         sums = labels[2][order]
         ordered = tuple(labels[c][order] for c in (1, 3, 4, 5, 6))
-        cheapest = _cheapest(ordered[0] + ordered[2], begins)
+        cheapest = _cheapest(np.add(ordered[0], ordered[2]), begins)
         begin = 0
         while begin < len(order):
             if pause is not None:
