@@ -8,8 +8,8 @@ district, or proves that no plan costs T or less. If this takes long, and with l
 districts, all districts up to T - LB are listed, and an integer program chooses among them. The linear bound
 of districting is close to the optimum, so no branch-and-price is needed.
 
-On connected planar graphs districts are listed as cycles of the dual graph (`CycleDistricts`), on others by
-growth from their heaviest node (`ConnectedSets`).
+On connected planar graphs districts are listed as cycles of the dual graph (`CycleDistricts`), on others, and
+on small ones, by growth from their heaviest node (`ConnectedSets`).
 """
 
 from __future__ import annotations
@@ -96,8 +96,23 @@ bound is improved."""
 _STEP = 0.02
 """The first target exceeds the linear bound by this share of it."""
 
+_SMALL_DISTRICT = 15
+"""Districts of up to this number of nodes on average may grow from nodes on planar graphs, too."""
+
+_SMALL_GRAPH = 40
+"""They do so on graphs of up to this number of nodes."""
+
+_WIDE = 1.5
+"""They do so if the largest population exceeds this multiple of the smallest."""
+
 _SHARE = 0.3
 """The search for the least cost of a district may take this share of the time limit."""
+
+
+def _grows(problem: Districting) -> bool:
+    """Whether growth lists districts faster: few nodes, on a small graph or in a wide window."""
+    n, (low, high) = len(problem.nodes), problem.population_bounds
+    return n <= _SMALL_DISTRICT * problem.districts and (n <= _SMALL_GRAPH or high > _WIDE * low)
 
 
 class _Stopped(TimeoutError):
@@ -222,8 +237,9 @@ class _Run:
             problem.unequal_seats or problem.shares or problem.split_limits or problem.cut_limit is not None
         )
         self.cycles: CycleDistricts | None = None
-        with suppress(DeclarationError):  # disconnected or not planar: districts grow from nodes
-            self.cycles = CycleDistricts(self.graph, *problem.population_bounds, problem.districts)
+        if not _grows(problem):
+            with suppress(DeclarationError):  # disconnected or not planar: districts grow from nodes
+                self.cycles = CycleDistricts(self.graph, *problem.population_bounds, problem.districts)
 
     @property
     def bound(self) -> float:

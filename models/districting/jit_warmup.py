@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import networkx as nx
 import numpy as np
 
 from forcopt.data.graphs import grid
 from forcopt.graphs.planar_dual import PlanarDual
 from forcopt.graphs.window_cycles import WindowCycles
 from forcopt.models.districting.all_but_one import plan_of_all_but_one
+from forcopt.models.districting.cycle_districts import CycleDistricts
 from forcopt.models.districting.problem import Districting
 
 __all__ = ["jit_warmup"]
@@ -37,9 +37,11 @@ def jit_warmup(*methods: str, districts: int = 5) -> Callable[[], None]:
         problem = Districting(grid(5, 5), districts=districts, bounds=(int(0.8 * size), int(1.2 * size)))
         for name in methods:
             problem.solve(name, seed=0)
-        if "column-generation" in methods:  # districts of a nonplanar graph, and bounds on reduced costs
-            Districting(_complete(6), districts=2, bounds=(3, 3)).solve("column-generation", seed=0)
+        if "column-generation" in methods:  # districts as cycles, and bounds on reduced costs
             graph = problem.arrays
+            listed = CycleDistricts(graph, 4, 6, districts)
+            list(listed.sets(4.0, graph.weights * 0.1))
+            list(listed.least_cost())
             cycles = WindowCycles(PlanarDual.of(graph), 4, 6)
             cycles.many = 0
             list(cycles.sets(10, graph.weights * 1.0, 5.0))
@@ -47,10 +49,3 @@ def jit_warmup(*methods: str, districts: int = 5) -> Callable[[], None]:
             plan_of_all_but_one(graph, singles, costs, np.zeros(25), 3, 1, 25, 99, 1.0)
 
     return prepare
-
-
-def _complete(nodes: int) -> nx.Graph[int]:
-    """A complete graph, whose nodes have population 1."""
-    graph: nx.Graph[int] = nx.complete_graph(nodes)
-    nx.set_node_attributes(graph, 1, "population")
-    return graph
