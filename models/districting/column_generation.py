@@ -71,7 +71,7 @@ _PER_ENTRY = 20
 """And this multiple of the districts that the integer program would take."""
 
 _GROWTH = 4.0
-"""About the factor by which this list grows with each unit of the cost of a plan."""
+"""About the factor by which this list grows if a plan may cost as much more as the mean edge."""
 
 _FAR, _CLOSEST = 0.25, 1e-3
 """The first and the least share of the way that prices go from the best ones to those of the master."""
@@ -554,9 +554,10 @@ class _Run:
         The reduced costs of the districts of a plan sum to its cost less the linear bound.
         """
         low, high = self.problem.population_bounds
-        k, steps, limit = self.problem.districts, 0, min(_NEAR, _PER_ENTRY * self.most)
+        k, limit = self.problem.districts, min(_NEAR, _PER_ENTRY * self.most)
+        edge, ahead = max(1, int(self.graph.costs.mean())), 0
         while not self.settled:
-            target = min(self.beat - 2, 2 * ceil(self.low / 2 - _ROUNDING) + 2 * steps)
+            target = min(self.beat - 2, 2 * ceil(self.low / 2 - _ROUNDING) + 2 * ahead)
             slack = target - self.linear
             bits = [np.zeros((0, -(-self.graph.size // 8)), np.uint8)]
             costs, reduced, found = [np.zeros(0, np.int64)], [np.zeros(0)], 0
@@ -567,9 +568,14 @@ class _Run:
                     reduced.append((paid - some @ self.prizes - self.fee).clip(min=0))
                     found += len(paid)
                     if found > limit:
-                        return
+                        break
             except MemoryError:
-                return
+                found = limit + 1
+            if found > limit:
+                if ahead == 0:
+                    return
+                ahead //= 2
+                continue
             pool, paid = np.concatenate(bits), np.concatenate(costs)
             if found > len(self.listed[1]):
                 self.listed = pool, paid
@@ -582,7 +588,7 @@ class _Run:
             self.note()
             if found * _GROWTH > limit:
                 return
-            steps = int(log(limit / max(found, _FIRST), _GROWTH)) - 1
+            ahead = edge * int(log(limit / max(found, _FIRST), _GROWTH)) - 1
 
     def best_of(self, sets: Array, costs: Array, target: int) -> None:
         """The best plan of at most the target's cost made of these districts, if there is one."""

@@ -714,3 +714,19 @@ def test_an_integer_program_replaces_a_long_search_for_plans(monkeypatch):
     monkeypatch.setattr(column_generation, "cheapest_cover", too_long)
     s = p.solve("column-generation")
     assert s.status == "optimal" and s.objective == optimum == p.solve("set-partitioning").objective
+
+
+def test_costs_of_many_digits_take_few_targets():
+    wheel, rng = unit(nx.wheel_graph(9)), random.Random(4)
+    for *_, edge in wheel.edges(data=True):
+        edge["cost"] = rng.randint(10**6, 10**7)
+    p = Districting(wheel, 3, bounds=(0, 5))
+    rounds = []
+
+    def enough(step):
+        rounds.append(step)
+        return len(rounds) > 500
+
+    s = p.solve("column-generation", seed=0, on_improvement=enough)
+    assert s.status.name == "OPTIMAL"
+    assert s.objective == min(brute_histogram(p))
