@@ -61,6 +61,9 @@ _ROUND = 1000
 _MOST = 300_000
 """The integer program takes at most this number of districts."""
 
+_BITS = 40
+"""The costs of longer numbers are scaled in constraints: solvers refuse coefficients from 1e15 on."""
+
 _FEW = 4
 """Plans of up to this number of districts are made of all their districts but one."""
 
@@ -599,7 +602,8 @@ class _Run:
         incidence = sp.csr_array(sets.T, dtype=float)
         model.subject_to(incidence @ taken == 1)
         model.subject_to(taken.sum() == self.problem.districts)
-        model.subject_to(taken @ costs <= target)
+        unit = 2.0 ** max(0, int(costs.max()).bit_length() - _BITS)
+        model.subject_to(taken @ (costs / unit) <= target / unit)
         if self.problem.cut_limit is not None:
             u, v = self.graph.edges.T
             model.subject_to(taken @ (sets[:, u] != sets[:, v]).sum(axis=1) <= 2 * self.problem.cut_limit)

@@ -730,3 +730,12 @@ def test_costs_of_many_digits_take_few_targets():
     s = p.solve("column-generation", seed=0, on_improvement=enough)
     assert s.status.name == "OPTIMAL"
     assert s.objective == min(brute_histogram(p))
+
+
+def test_integer_programs_take_boundaries_beyond_the_coefficients_of_solvers():
+    ring = unit(nx.cycle_graph(6))
+    for u, _, edge in ring.edges(data=True):
+        edge["cost"] = 6 * 10**14 + u
+    p = Districting(ring, 3, tolerance=0.5, side_constraints=[CutLimit(4)])
+    s = p.solve("column-generation", seed=0)
+    assert (s.status.name, s.objective) == ("OPTIMAL", 18 * 10**14 + 2)
