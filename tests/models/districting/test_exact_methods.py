@@ -739,3 +739,12 @@ def test_integer_programs_take_boundaries_beyond_the_coefficients_of_solvers():
     p = Districting(ring, 3, tolerance=0.5, side_constraints=[CutLimit(4)])
     s = p.solve("column-generation", seed=0)
     assert (s.status.name, s.objective) == ("OPTIMAL", 18 * 10**14 + 2)
+
+
+def test_dual_cycles_refuse_costs_that_overflow_beside_costs_of_zero():
+    path = unit(nx.path_graph(1200))
+    nx.set_edge_attributes(path, 1, "cost")
+    path.edges[0, 1]["cost"], path.edges[599, 600]["cost"] = 0, 2**53 - 2400
+    p = Districting(path, 2, tolerance=0)
+    with pytest.raises(DeclarationError, match="too large beside costs of 0"):
+        p.solve("dual-cycles", seed=0)
