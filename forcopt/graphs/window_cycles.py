@@ -326,7 +326,8 @@ class WindowCycles:
     Raises
     ------
     DeclarationError
-        If the weights are too large to be refined, beyond 2**62 divided by the number of weights of 0.
+        If the weights are too large to be refined, beyond 2**62 divided by the number of weights of 0, or
+        the costs, beyond 2**61 divided by the number of edges if some are 0.
 
     Notes
     -----
@@ -397,6 +398,8 @@ class WindowCycles:
         self._total = most
         starts, darts = dual.links
         self._factor = len(graph.edges) + 1 if len(graph.edges) and not graph.costs.all() else 1
+        if int(graph.costs.sum()) * self._factor + len(graph.edges) >= 2**61:
+            raise DeclarationError(f"the costs sum to {int(graph.costs.sum())}, too large beside costs of 0")
         cost = graph.costs if self._factor == 1 else graph.costs * self._factor + 1
         pairs = [*self.must_link, *self.cannot_link]
         codes = np.random.default_rng(0).integers(1, 2**62, len(pairs))

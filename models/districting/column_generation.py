@@ -61,6 +61,9 @@ _ROUND = 1000
 _MOST = 300_000
 """The integer program takes at most this number of districts."""
 
+_BITS = 40
+"""The costs of longer numbers are scaled in constraints: solvers refuse coefficients from 1e15 on."""
+
 _FEW = 4
 """Plans of up to this number of districts are made of all their districts but one."""
 
@@ -71,7 +74,7 @@ _PER_ENTRY = 20
 """And this multiple of the districts that the integer program would take."""
 
 _GROWTH = 4.0
-"""About the factor by which this list grows with each unit of the cost of a plan."""
+"""About the factor by which this list grows if a plan may cost as much more as the mean edge."""
 
 _FAR, _CLOSEST = 0.25, 1e-3
 """The first and the least share of the way that prices go from the best ones to those of the master."""
@@ -570,9 +573,10 @@ class _Run:
         The reduced costs of the districts of a plan sum to its cost less the linear bound.
         """
         low, high = self.problem.population_bounds
-        k, steps, limit = self.problem.districts, 0, min(_NEAR, _PER_ENTRY * self.most)
+        k, limit = self.problem.districts, min(_NEAR, _PER_ENTRY * self.most)
+        edge, ahead = max(1, int(self.graph.costs.mean())), 0
         while not self.settled:
-            target = min(self.beat - 2, 2 * ceil(self.low / 2 - _ROUNDING) + 2 * steps)
+            target = min(self.beat - 2, 2 * ceil(self.low / 2 - _ROUNDING) + 2 * ahead)
             slack = target - self.linear
             bits = [np.zeros((0, -(-self.graph.size // 8)), np.uint8)]
             costs, reduced, found = [np.zeros(0, np.int64)], [np.zeros(0)], 0
@@ -583,9 +587,14 @@ class _Run:
                     reduced.append((paid - some @ self.prizes - self.fee).clip(min=0))
                     found += len(paid)
                     if found > limit:
-                        return
+                        break
             except MemoryError:
-                return
+                found = limit + 1
+            if found > limit:
+                if ahead == 0:
+                    return
+                ahead //= 2
+                continue
             pool, paid = np.concatenate(bits), np.concatenate(costs)
             if found > len(self.listed[1]):
                 self.listed = pool, paid
@@ -598,7 +607,7 @@ class _Run:
             self.note()
             if found * _GROWTH > limit:
                 return
-            steps = int(log(limit / max(found, _FIRST), _GROWTH)) - 1
+            ahead = edge * int(log(limit / max(found, _FIRST), _GROWTH)) - 1
 
     def best_of(self, sets: Array, costs: Array, target: int) -> None:
         """The best plan of at most the target's cost made of these districts, if there is one."""
@@ -609,7 +618,8 @@ class _Run:
         incidence = sp.csr_array(sets.T, dtype=float)
         model.subject_to(incidence @ taken == 1)
         model.subject_to(taken.sum() == self.problem.districts)
-        model.subject_to(taken @ costs <= target)
+        unit = 2.0 ** max(0, int(costs.max()).bit_length() - _BITS)
+        model.subject_to(taken @ (costs / unit) <= target / unit)
         if self.problem.cut_limit is not None:
             u, v = self.graph.edges.T
             model.subject_to(taken @ (sets[:, u] != sets[:, v]).sum(axis=1) <= 2 * self.problem.cut_limit)

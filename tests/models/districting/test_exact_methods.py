@@ -714,3 +714,37 @@ def test_an_integer_program_replaces_a_long_search_for_plans(monkeypatch):
     monkeypatch.setattr(column_generation, "cheapest_cover", too_long)
     s = p.solve("column-generation")
     assert s.status == "optimal" and s.objective == optimum == p.solve("set-partitioning").objective
+
+
+def test_costs_of_many_digits_take_few_targets():
+    wheel, rng = unit(nx.wheel_graph(9)), random.Random(4)
+    for *_, edge in wheel.edges(data=True):
+        edge["cost"] = rng.randint(10**6, 10**7)
+    p = Districting(wheel, 3, bounds=(0, 5))
+    rounds = []
+
+    def enough(step):
+        rounds.append(step)
+        return len(rounds) > 500
+
+    s = p.solve("column-generation", seed=0, on_improvement=enough)
+    assert s.status.name == "OPTIMAL"
+    assert s.objective == min(brute_histogram(p))
+
+
+def test_integer_programs_take_boundaries_beyond_the_coefficients_of_solvers():
+    ring = unit(nx.cycle_graph(6))
+    for u, _, edge in ring.edges(data=True):
+        edge["cost"] = 6 * 10**14 + u
+    p = Districting(ring, 3, tolerance=0.5, side_constraints=[CutLimit(4)])
+    s = p.solve("column-generation", seed=0)
+    assert (s.status.name, s.objective) == ("OPTIMAL", 18 * 10**14 + 2)
+
+
+def test_dual_cycles_refuse_costs_that_overflow_beside_costs_of_zero():
+    path = unit(nx.path_graph(1200))
+    nx.set_edge_attributes(path, 1, "cost")
+    path.edges[0, 1]["cost"], path.edges[599, 600]["cost"] = 0, 2**53 - 2400
+    p = Districting(path, 2, tolerance=0)
+    with pytest.raises(DeclarationError, match="too large beside costs of 0"):
+        p.solve("dual-cycles", seed=0)
