@@ -235,6 +235,7 @@ class _Run:
         self.looked_at, self.most, self.cut_short = 0, _FIRST, False
         # Of the way from the best prices to those of the master, on which districts are priced.
         self.share = _FAR
+        self.long_at = np.nan  # the linear bound when a list was last too long
         # Whether districts that partition the nodes are a plan.
         self.plain = not (
             problem.unequal_seats or problem.shares or problem.split_limits or problem.cut_limit is not None
@@ -591,10 +592,14 @@ class _Run:
             except MemoryError:
                 found = limit + 1
             if found > limit:
-                if ahead == 0:
-                    return
-                ahead //= 2
-                continue
+                if ahead:
+                    ahead //= 2
+                    continue
+                if limit == _NEAR and self.linear == self.long_at:
+                    cost = target / 2 / self.problem.cost_scale
+                    raise MemoryError(f"more than {limit:,} districts are listed for plans of cost {cost:g}")
+                self.long_at = self.linear
+                return
             pool, paid = np.concatenate(bits), np.concatenate(costs)
             if found > len(self.listed[1]):
                 self.listed = pool, paid

@@ -575,7 +575,7 @@ def random_districting(seed):
 def test_pricing_beyond_memory_goes_on_nearer_to_the_best_prices(monkeypatch):
     from forcopt.models.districting.column_generation import _Run
 
-    p = Districting(delaunay(40, seed=3), 3, tolerance=0.1)
+    p = Districting(delaunay(50, seed=3), 3, tolerance=0.1)
     known = p.solve("set-partitioning").objective
     listing, refused = _Run.districts, []
 
@@ -748,3 +748,13 @@ def test_dual_cycles_refuse_costs_that_overflow_beside_costs_of_zero():
     p = Districting(path, 2, tolerance=0)
     with pytest.raises(DeclarationError, match="too large beside costs of 0"):
         p.solve("dual-cycles", seed=0)
+
+
+def test_a_list_that_stays_too_long_ends_with_a_reason(monkeypatch):
+    from forcopt.models.districting import column_generation
+
+    p = Districting(delaunay(50, seed=2), districts=4, tolerance=0.02)
+    monkeypatch.setattr(column_generation, "_NEAR", 1)
+    s = p.solve("column-generation")
+    assert s.status == "feasible" and "more than 1 districts are listed for plans of cost" in s.message
+    assert s.bound <= 23 <= s.objective
