@@ -47,7 +47,7 @@ PRIVATE = {"forcopt.cli", "forcopt.models", "forcopt.study.page"}
 
 PARTS = {
     "Models and variables": ("model", "variable", "expression", "joins", "affine"),
-    "Atoms": ("atoms", "quad_form", "matrices", "piecewise"),
+    "Atoms": ("atoms", "exponentials", "quad_form", "matrices", "piecewise"),
     "Constraints": ("constraint", "logic", "special_sets"),
     "Objectives": ("objective",),
 }
