@@ -617,7 +617,7 @@ class WindowCycles:
         starts, darts, face, _, cost, _ = self._links
         first = last = np.zeros((0, 0))
         width = half = 1
-        finer = _FINER if threshold is not None and bool(np.isfinite(threshold).all()) else ()
+        finer = _FINER if threshold is not None and bool((threshold < np.inf).all()) else ()
         if prize is None or threshold is None:
             prize, threshold = np.zeros(len(face)), np.full(len(self._windows), np.inf)
         if pause is not None:

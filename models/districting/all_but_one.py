@@ -64,7 +64,7 @@ def _apart(words, first, rows, after):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _search(  # type: ignore[no-untyped-def]
-    words, costs, reduced, people, parts, low, high, total, room, start, ends, paid, weights, full,
+    words, cuts, paid, costs, reduced, people, parts, low, high, total, room, start, ends, weights, full,
     after, near, place, best, most, budget,
 ):  # fmt: skip
     """Advance a search in depth; return whether it is complete, and the new `most`.
@@ -74,12 +74,12 @@ def _search(  # type: ignore[no-untyped-def]
     it lowers `room` by the gain.
     """
     width, n = words.shape[1], len(start) - 1
-    union = np.zeros((parts, width), np.uint64)
+    union, crossed = np.zeros((parts, width), np.uint64), np.zeros((parts, cuts.shape[1]), np.uint64)
     spent, cost, weight = np.zeros(parts), np.zeros(parts, np.int64), np.zeros(parts, np.int64)
     depth = place[parts - 1]
     for d in range(depth):
         i = place[d] - 1
-        union[d + 1] = union[d] | words[i]
+        union[d + 1], crossed[d + 1] = union[d] | words[i], crossed[d] ^ cuts[i]
         spent[d + 1], cost[d + 1] = spent[d] + reduced[i], cost[d] + costs[i]
         weight[d + 1] = weight[d] + people[i]
     inside, queue = np.zeros(n, np.bool_), np.zeros(n, np.int64)
@@ -101,7 +101,6 @@ def _search(  # type: ignore[no-untyped-def]
         rest = total - weight[depth] - people[i]
         if rest < (left - 1) * low or rest > (left - 1) * high:
             continue
-        union[depth + 1] = union[depth] | words[i]
         if left > 2:
             some = False
             for w in range(i >> 6, near.shape[1]):
@@ -110,29 +109,23 @@ def _search(  # type: ignore[no-untyped-def]
             budget -= near.shape[1] >> 4
             if not some:
                 continue
-        budget -= 1
-        last, one = 0, -1
-        for w in range(width):
-            bits = full[w] & ~union[depth + 1, w]
-            while bits != 0:
-                one = (w << 6) + trailing_zeros(bits)
-                inside[one] = True
-                bits &= bits - _ONE
-        for w in range(width):
-            bits = full[w] & ~union[depth + 1, w]
-            while bits != 0:
-                v = (w << 6) + trailing_zeros(bits)
-                bits &= bits - _ONE
-                for e in range(start[v], start[v + 1]):
-                    if not inside[ends[e]]:
-                        last += paid[e]
         # The boundaries of the districts that are left cost at least as much as that of the rest.
-        value = cost[depth] + costs[i] + last
-        if (
-            one < 0
-            or value > most
-            or not _can_split(inside, start, ends, weights, left - 1, low, high, queue)
-        ):
+        value = cost[depth] + costs[i]
+        for w in range(cuts.shape[1]):
+            crossed[depth + 1, w] = bits = crossed[depth, w] ^ cuts[i, w]
+            while bits != 0:
+                value += paid[(w << 6) + trailing_zeros(bits)]
+                bits &= bits - _ONE
+        if value > most:
+            continue
+        empty = True
+        for w in range(width):
+            union[depth + 1, w] = union[depth, w] | words[i, w]
+            bits = full[w] & ~union[depth + 1, w]
+            while bits != 0:
+                inside[(w << 6) + trailing_zeros(bits)], empty = True, False
+                bits &= bits - _ONE
+        if empty or not _can_split(inside, start, ends, weights, left - 1, low, high, queue):
             inside[:] = False
             continue
         if left > 2:
@@ -149,11 +142,12 @@ def _search(  # type: ignore[no-untyped-def]
     return depth < 0, most
 
 
-def _set_of(size: int) -> Array:
-    """The set of the numbers below a size, in words of 64 bits."""
-    bits = np.zeros(64 * -(-size // 64), np.bool_)
-    bits[:size] = True
-    return np.packbits(bits, bitorder="little").view("<u8").astype(np.uint64)
+def _as_words(sets: Array) -> Array:
+    """Sets of numbers, by row, in words of 64 bits."""
+    rows, size = sets.shape
+    padded = np.zeros((rows, 64 * -(-size // 64)), np.bool_)
+    padded[:, :size] = sets
+    return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)
 
 
 def plan_of_all_but_one(
@@ -205,7 +199,8 @@ def plan_of_all_but_one(
     most. The last district is the rest of the graph; its boundary, weight and connectivity are tested.
 
     A partial plan is dropped if the weights of the components of the rest do not allow the districts that are
-    left. Sets of pairwise disjoint districts are intersected word by word.
+    left, or if the rest's boundary costs too much; this consists of the edges on an odd number of boundaries
+    of chosen districts. Sets of districts that are disjoint from a chosen one are intersected word by word.
 
     Examples
     --------
@@ -219,15 +214,14 @@ def plan_of_all_but_one(
     bits, costs, reduced = bits[order], np.asarray(costs, np.int64)[order], np.asarray(reduced, float)[order]
     count, n = len(bits), graph.size
     people = np.zeros(count, np.int64)
-    padded = np.zeros((count, 8 * -(-n // 64)), np.uint8)
+    starts, ends, _ = graph.links
+    u, v = graph.edges.T
+    words, cuts = (np.zeros((count, -(-size // 64)), np.uint64) for size in (n, len(u)))
     for first in range(0, count, 10_000):
-        sets = np.unpackbits(bits[first : first + 10_000], axis=1, count=n)
-        people[first : first + 10_000] = sets @ graph.weights
-        padded[first : first + 10_000, : bits.shape[1]] = np.packbits(sets, axis=1, bitorder="little")
-    words = padded.view("<u8").astype(np.uint64)
-    start = np.cumsum([0] + [len(near) for near in graph.neighbours])
-    ends = np.array([u for near in graph.neighbours for u in near], np.int64)
-    paid = graph.cost_matrix[np.repeat(np.arange(n), np.diff(start)), ends]
+        some = slice(first, first + 10_000)
+        sets = np.unpackbits(bits[some], axis=1, count=n)
+        people[some] = sets @ graph.weights
+        words[some], cuts[some] = _as_words(sets), _as_words(sets[:, u] != sets[:, v])
     room, done = np.array([slack + 1e-6]), False
     # Only the last two districts of a plan may have more than a third of the slack.
     after = np.zeros((int((3 * reduced <= room[0]).sum()) if parts > 2 else 0, -(-count // 64)), np.uint64)
@@ -236,14 +230,15 @@ def plan_of_all_but_one(
             pause()
         _apart(words, first, _ROWS, after)
     near = np.zeros((parts - 1, after.shape[1]), np.uint64)
-    near[0] = _set_of(count)
+    near[0] = _as_words(np.ones((1, count), np.bool_))
+    full = _as_words(np.ones((1, n), np.bool_))[0]
     place, best = np.zeros(parts, np.int64), np.full(parts - 1, -1)
     while not done:
         if pause is not None:
             pause()
         done, most = _search(
-            words, costs, reduced, people, parts, low, high, graph.total, room, start, ends, paid,
-            graph.weights, _set_of(n), after, near, place, best, most, _LOOKS,
+            words, cuts, graph.costs, costs, reduced, people, parts, low, high, graph.total, room,
+            starts, ends, graph.weights, full, after, near, place, best, most, _LOOKS,
         )  # fmt: skip
     if best[0] < 0:
         return None

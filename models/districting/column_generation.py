@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import pairwise
-from math import ceil, log
+from math import ceil, log2
 
 import numpy as np
 import scipy.sparse as sp
@@ -43,7 +43,7 @@ from forcopt.status import Status
 
 __all__ = ["column_generation"]
 
-_POOL = 10
+_POOL = 3
 """The first master program holds about this number of districts for each node."""
 
 _LISTED = 40
@@ -73,9 +73,6 @@ _NEAR = 400_000
 _PER_ENTRY = 20
 """And this multiple of the districts that the integer program would take."""
 
-_GROWTH = 4.0
-"""About the factor by which this list grows if a plan may cost as much more as the mean edge."""
-
 _FAR, _CLOSEST = 0.25, 1e-3
 """The first and the least share of the way that prices go from the best ones to those of the master."""
 
@@ -97,7 +94,7 @@ _BRANCHES = 30_000_000
 bound is improved."""
 
 _STEP = 0.02
-"""The first target exceeds the linear bound by this share of it."""
+"""The first target exceeds the linear bound by at least this share of it."""
 
 _SMALL_DISTRICT = 15
 """Districts of up to this number of nodes on average may grow from nodes on planar graphs, too."""
@@ -110,6 +107,18 @@ _WIDE = 1.5
 
 _SHARE = 0.3
 """The search for the least cost of a district may take this share of the time limit."""
+
+
+def _estimate(values: Array, largest: float, most: int, edge: float) -> float:
+    """The threshold up to which about `most` districts exist, from all values up to another one.
+
+    Numbers of districts grow exponentially: half of the values lie above the median. They at most double in
+    each tenth of the mean cost of an edge.
+    """
+    if not len(values):
+        return largest + edge
+    doubling = max(largest - float(np.median(values)), edge / 10)
+    return largest + doubling * log2(max(most / len(values), 0.5))
 
 
 def _grows(problem: Districting) -> bool:
@@ -231,11 +240,13 @@ class _Run:
         self.listed = np.zeros((0, -(-arrays.size // 8)), np.uint8), np.zeros(0, np.int64)
         self.prizes, self.fee = np.zeros(arrays.size), 0.0
         # How many districts have each window of populations.
+        self.edge = float(arrays.costs.mean()) if len(arrays.costs) else 1.0
         self.windows = Counter(tuple(window) for window in problem.windows.tolist())
         self.looked_at, self.most, self.cut_short = 0, _FIRST, False
         # Of the way from the best prices to those of the master, on which districts are priced.
         self.share = _FAR
         self.long_at = np.nan  # the linear bound when a list was last too long
+        self.reached = 0.0  # the slack of the longest list that was short enough
         # Whether districts that partition the nodes are a plan.
         self.plain = not (
             problem.unequal_seats or problem.shares or problem.split_limits or problem.cut_limit is not None
@@ -484,7 +495,7 @@ class _Run:
         thus below `fee` at the master's prices. If there is none, the middle has the best prices.
         """
         k = self.problem.districts
-        while not self.settled:
+        while not self.settled and self.beat - 2 - self.linear > self.reached:
             gap = (float(prizes.sum()) + k * fee - self.linear) / k
             if gap <= tiny:
                 break
@@ -523,21 +534,30 @@ class _Run:
         while not self.settled:
             least = 2 * ceil(self.low / 2 - _ROUNDING)
             target = min(self.beat - 2, max(least, 2 * int((self.linear + slack) / 2)))
-            if not self.settle(target, branches):
+            slack = 1.5 * (target - self.linear)
+            further = self.settle(target, branches)
+            if further is None:
                 return
             self.low = max(self.low, min(self.beat, target + 2))
             self.note()
-            slack = 1.5 * (target - self.linear)
+            slack = max(slack, 2 * (further - self.fee))
 
-    def settle(self, target: int, branches: int) -> bool:
-        """Seek the best plan that costs at most a target; return whether lists were short enough."""
-        room, k = target - self.linear, self.problem.districts
+    def settle(self, target: int, branches: int) -> float | None:
+        """Seek the best plan that costs at most a target, if the list is short.
+
+        Returns the threshold up to which the next list may grow.
+        """
+        largest, k = self.fee + (target - self.linear) / 2, self.problem.districts
         if self.plain:
-            listed = self.list_up_to(room / 2, branches, _LIGHT * self.most)
+            listed = self.list_up_to(largest, branches, _LIGHT * self.most)
             if listed is None:
-                return False
+                return None
             sets, costs = listed
-            reduced = (costs - sets @ self.prizes - self.fee).clip(min=0)
+            values = costs - sets @ self.prizes
+            further = _estimate(values, largest, _FIRST, self.edge)
+            room = target - self.linear
+            near = values <= self.fee + room / 2 + 1e-6
+            sets, costs, reduced = sets[near], costs[near], (values[near] - self.fee).clip(min=0)
             links = [(a, b, True) for a, b in self.must_link] + [(a, b, False) for a, b in self.cannot_link]
             low, high = self.problem.population_bounds
             try:
@@ -550,23 +570,30 @@ class _Run:
             else:
                 if plan is not None:
                     self.take(plan)
-                return True
-        listed = self.list_up_to(room, branches, self.most)
+                return further
+        largest = self.fee + target - self.linear
+        listed = self.list_up_to(largest, branches, self.most)
         if listed is not None:
             self.best_of(*listed, target)
-        return listed is not None
+        return None if listed is None else largest
 
-    def list_up_to(self, reduced: float, branches: float, most: int) -> tuple[Array, Array] | None:
-        """All districts of at most a reduced cost; None if they are more than `most`, or branches are."""
+    def list_up_to(self, largest: float, branches: float, most: int) -> tuple[Array, Array] | None:
+        """All districts of cost less prizes up to a threshold; None if these or branches are too many.
+
+        The least of a complete list proves a better linear bound.
+        """
         sets, costs = [np.zeros((0, self.graph.size), np.bool_)], [np.zeros(0, np.int64)]
-        for some, paid in self.districts(self.fee + reduced, self.prizes, branches):
+        for some, paid in self.districts(largest, self.prizes, branches):
             sets.append(some)
             costs.append(paid)
             if sum(map(len, sets)) > most:
                 break
         every, cost = np.concatenate(sets), np.concatenate(costs)
         self.keep(every, cost)
-        return None if self.cut_short or len(every) > most else (every, cost)
+        if self.cut_short or len(every) > most:
+            return None
+        self.improve(self.prizes, float((cost - every @ self.prizes).min(initial=largest)))
+        return every, cost
 
     def list_all_but_one(self) -> None:
         """The same by the districts of at most half the slack: a plan has at most one other district.
@@ -575,44 +602,55 @@ class _Run:
         """
         low, high = self.problem.population_bounds
         k, limit = self.problem.districts, min(_NEAR, _PER_ENTRY * self.most)
-        edge, ahead = max(1, int(self.graph.costs.mean())), 0
+        slack = self.reached
         while not self.settled:
-            target = min(self.beat - 2, 2 * ceil(self.low / 2 - _ROUNDING) + 2 * ahead)
-            slack = target - self.linear
+            least = min(self.beat - 2, 2 * ceil(self.low / 2 - _ROUNDING))
+            target = min(self.beat - 2, max(least, 2 * int((self.linear + slack) / 2)))
+            largest = self.fee + (target - self.linear) / 2
             bits = [np.zeros((0, -(-self.graph.size // 8)), np.uint8)]
-            costs, reduced, found = [np.zeros(0, np.int64)], [np.zeros(0)], 0
+            costs, values, found = [np.zeros(0, np.int64)], [np.zeros(0)], 0
             try:
-                for some, paid in self.districts(self.fee + slack / 2, self.prizes):
+                for some, paid in self.districts(largest, self.prizes):
                     bits.append(np.packbits(some, axis=1))
                     costs.append(paid)
-                    reduced.append((paid - some @ self.prizes - self.fee).clip(min=0))
+                    values.append(paid - some @ self.prizes)
                     found += len(paid)
                     if found > limit:
                         break
             except MemoryError:
                 found = limit + 1
             if found > limit:
-                if ahead:
-                    ahead //= 2
+                self.reached = 0.0
+                if target > least:
+                    slack = (least + target) / 2 - self.linear - 1
                     continue
                 if limit == _NEAR and self.linear == self.long_at:
                     cost = target / 2 / self.problem.cost_scale
                     raise MemoryError(f"more than {limit:,} districts are listed for plans of cost {cost:g}")
                 self.long_at = self.linear
                 return
-            pool, paid = np.concatenate(bits), np.concatenate(costs)
+            pool, paid, value = np.concatenate(bits), np.concatenate(costs), np.concatenate(values)
             if found > len(self.listed[1]):
                 self.listed = pool, paid
+            self.reached = max(self.reached, target - self.linear)
+            self.improve(self.prizes, float(value.min(initial=largest)))
+            # With a better bound, the list may suffice for a greater target.
+            target = min(self.beat - 2, max(target, 2 * int((self.linear + 2 * (largest - self.fee)) / 2)))
+            # A plan that costs one edge more is often among these districts, too.
+            most = min(self.beat - 2, target + 2 * max(1, int(self.edge)))
+            reduced = (value - self.fee).clip(min=0)
+            near = reduced <= (most - self.linear) / 2 + 1e-6
             plan = plan_of_all_but_one(
-                self.graph, pool, paid, np.concatenate(reduced), k, low, high, target, slack, self.pause
-            )
+                self.graph, pool[near], paid[near], reduced[near], k, low, high, most, most - self.linear,
+                self.pause,
+            )  # fmt: skip
             if plan is not None:
                 self.take(plan)
             self.low = max(self.low, float(min(self.beat, target + 2)))
             self.note()
-            if found * _GROWTH > limit:
+            slack = 2 * (_estimate(value, largest, limit, self.edge) - self.fee)
+            if self.linear + slack < self.low:
                 return
-            ahead = edge * int(log(limit / max(found, _FIRST), _GROWTH)) - 1
 
     def best_of(self, sets: Array, costs: Array, target: int) -> None:
         """The best plan of at most the target's cost made of these districts, if there is one."""

@@ -59,8 +59,8 @@ class CycleDistricts:
     Examples
     --------
     >>> g = WeightedGraph.of([1] * 3, [(0, 1), (1, 2)], [1, 1])
-    >>> sets, costs = next(CycleDistricts(g, 1, 1, 3).split(2.0, np.zeros(3)))
-    >>> sets.astype(int).tolist(), costs.tolist()
+    >>> *_, (sets, costs) = CycleDistricts(g, 1, 1, 3).sets(2.0, np.zeros(3))
+    >>> sets.astype(int).tolist(), costs.tolist()  # its complement is disconnected
     ([[0, 1, 0]], [2])
     """
 
@@ -90,7 +90,6 @@ class CycleDistricts:
         threshold: float,
         prizes: Array,
         pause: Callable[[], None] | None = None,
-        cap: int | None = None,
     ) -> Iterator[tuple[Array, Array]]:
         """Give all districts of a reduced cost of at most a threshold.
 
@@ -102,8 +101,6 @@ class CycleDistricts:
             One for each vertex.
         pause : callable, optional
             Called many times a second; it may raise an exception.
-        cap : int, optional
-            The greatest cost of a boundary.
 
         Yields
         ------
@@ -112,22 +109,18 @@ class CycleDistricts:
         costs : ndarray of int64, shape (count,)
             The costs of their boundaries.
         """
-        most = self._most(threshold, prizes, cap)
+        most = self._most(threshold, prizes)
         if most >= 0:
             yield from self.simple.sets(most, prizes, threshold, pause=pause)
-        yield from self.split(threshold, prizes, pause, most)
+            yield from self._split(threshold, prizes, most, pause)
 
-    def split(
-        self,
-        threshold: float,
-        prizes: Array,
-        pause: Callable[[], None] | None = None,
-        cap: int | None = None,
+    def _split(
+        self, threshold: float, prizes: Array, most: int, pause: Callable[[], None] | None
     ) -> Iterator[tuple[Array, Array]]:
         """Give the districts among them whose complement is disconnected; as `sets`."""
         if self.unions is None:
             return
-        budget, most = threshold + float(prizes.sum()) + 1e-6, self._most(threshold, prizes, cap)
+        budget = threshold + float(prizes.sum()) + 1e-6
         # Beside a bond of j districts and S, the other bonds hold the rest of the weight.
         total, limits = self.graph.total, np.full(len(self.unions.bounds), -np.inf)
         of = np.zeros(self.parts - 1, np.int64)  # the window of the unions of j districts
@@ -247,11 +240,9 @@ class CycleDistricts:
             if district is not None or several <= limit:
                 return
 
-    def _most(self, threshold: float, prizes: Array, cap: int | None) -> int:
-        """The greatest cost, up to a cap, of a district of a reduced cost of at most a threshold."""
+    def _most(self, threshold: float, prizes: Array) -> int:
+        """The greatest cost of a district of a reduced cost of at most a threshold."""
         first = threshold + _most_prizes(prizes, self.graph.weights, self.high)
-        if cap is not None:
-            first = min(first, float(cap))
-        elif first > self.usual:
+        if first > self.usual:
             first = largest_boundary(self.graph, prizes, threshold, self.low, self.high, first)
         return int(np.floor(first + 1e-6))

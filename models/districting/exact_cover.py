@@ -267,9 +267,8 @@ def cheapest_cover(
     bits = np.zeros((len(sets) + 1, 64 * width), np.bool_)
     bits[:-1, :n], bits[-1, :n] = sets, True
     words = np.packbits(bits, axis=1, bitorder="little").view("<u8").astype(np.uint64)
-    start = np.cumsum([0] + [len(near) for near in graph.neighbours])
-    ends = np.array([u for near in graph.neighbours for u in near], np.int64)
-    paid = graph.cost_matrix[np.repeat(np.arange(n), np.diff(start)), ends]
+    start, ends, numbers = graph.links
+    paid = graph.costs[numbers]
     pairs = np.array([(a, b, int(together)) for a, b, together in links], np.int64).reshape(-1, 3)
     free, kept = np.zeros((2, parts, width), np.uint64)
     free[0] = words[-1]

@@ -166,3 +166,39 @@ def test_sets_of_small_reduced_cost_are_those_of_the_bonds(block, buckets, monke
             for s, c in zip(sets, costs, strict=True)
         ]
         assert len(found) == len(set(found)) and set(found) == expected, seed
+
+
+def test_a_window_without_districts_leaves_the_bounds_of_the_others(monkeypatch):
+    """A limit of minus infinity excludes a window; the others still prune paths."""
+    from forcopt.graphs import window_cycles
+
+    monkeypatch.setattr(window_cycles, "_FINER", [(0, 250)])
+    bounded = 0
+    for seed in range(60):
+        rng = random.Random(seed)
+        graph = planar_graph(rng)
+        cuts = sorted(rng.randint(0, graph.total) for _ in range(4))
+        if cuts[1] == cuts[2]:
+            continue
+        windows = [(cuts[0], cuts[1]), (cuts[2], cuts[3])]
+        prizes = np.array([rng.uniform(-1, 3) for _ in graph])
+        limits = np.array([rng.uniform(-4, 4), rng.uniform(-4, 4)])
+        limits[rng.randrange(2)] = -np.inf
+        expected = set()
+        for side, cut in bonds(graph):
+            for half in (side, 1 - side):
+                cost, weight = int(graph.costs[cut].sum()), graph.weights[half == 1].sum()
+                for (low, high), limit in zip(windows, limits, strict=True):
+                    if low <= weight <= high and cost - prizes[half == 1].sum() <= limit:
+                        expected.add(tuple(np.flatnonzero(half).tolist()))
+        counts = []
+        for bounds in ([], [(0, 250)]):
+            monkeypatch.setattr(window_cycles, "_FINER", bounds)
+            cycles = WindowCycles(PlanarDual.of(graph), *windows[0], more=windows[1:])
+            batches = cycles.sets(int(graph.costs.sum()), prizes, limits)
+            found = [tuple(np.flatnonzero(s).tolist()) for sets, _ in batches for s in sets]
+            inside = [f for f in found if f in expected]
+            assert len(found) == len(set(found)) and set(inside) == expected, seed
+            counts.append(cycles.paths)
+        bounded += counts[1] < counts[0]
+    assert bounded > 10
