@@ -246,7 +246,7 @@ class _Run:
         # Of the way from the best prices to those of the master, on which districts are priced.
         self.share = _FAR
         self.long_at = np.nan  # the linear bound when a list was last too long
-        self.reached = 0.0  # the slack of the longest list that was short enough
+        self.reached = -1.0  # the slack of the longest list that was short enough, if there is one
         # Whether districts that partition the nodes are a plan.
         self.plain = not (
             problem.unequal_seats or problem.shares or problem.split_limits or problem.cut_limit is not None
@@ -620,7 +620,7 @@ class _Run:
             except MemoryError:
                 found = limit + 1
             if found > limit:
-                self.reached = 0.0
+                self.reached = -1.0
                 if target > least:
                     slack = (least + target) / 2 - self.linear - 1
                     continue
