@@ -102,9 +102,7 @@ def _deepen(  # type: ignore[no-untyped-def]
         budget -= 1
         h = face[d ^ 1]
         t, c = total[depth] + gain[d], spent[depth] + length[d]
-        if h == start:
-            if depth == 1 and d == via[1] ^ 1:
-                continue  # there and back by one edge
+        if h == start:  # there and back by one edge, the sum is 0, which lies in no window
             for w in range(len(windows)):
                 if windows[w, 0] <= t <= windows[w, 1] and c <= limits[w]:
                     via[depth + 1] = d

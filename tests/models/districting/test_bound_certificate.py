@@ -13,6 +13,7 @@ from forcopt.data import delaunay
 from forcopt.errors import DeclarationError
 from forcopt.graphs.weighted import WeightedGraph
 from forcopt.models import Districting
+from forcopt.models.districting import bond_list
 from forcopt.models.districting.bond_list import BondList
 from forcopt.models.districting.bound_certificate import BoundCertificate
 
@@ -49,10 +50,14 @@ def is_connected(graph, members):
     return len(graph.components(np.flatnonzero(members).tolist())) == 1
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_bonds_are_those_of_brute_force(seed):
+@pytest.mark.parametrize("seed", range(60))
+def test_bonds_are_those_of_brute_force(seed, monkeypatch):
     rng = np.random.default_rng(seed)
-    graph = Districting(planar(rng, int(rng.integers(4, 10))), 1, bounds=(0, 999)).arrays
+    monkeypatch.setattr(bond_list, "_BUCKETS", (500, 5, 2)[seed % 3])  # of sums, wide ones too
+    monkeypatch.setattr(bond_list, "_HUB", (20, 4)[seed % 2])
+    monkeypatch.setattr(bond_list, "_BATCH", (2000, 3)[seed % 2])
+    monkeypatch.setattr(bond_list, "_STEPS", (2000, 7)[seed % 2])
+    graph = Districting(planar(rng, int(rng.integers(4, 12))), 1, bounds=(0, 999)).arrays
     prices = rng.integers(-3, 9, graph.size)
     low, high = sorted(rng.integers(0, graph.total + 1, 2).tolist())
     limit = int(rng.integers(0, 25))
