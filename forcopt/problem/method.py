@@ -131,6 +131,9 @@ class Outcome:
     private : bool, default False
         Whether the decision is a private release (or a simulation of one), so that nothing else of the data
         may go with it.
+    proof : Any, optional
+        Has a method ``check(problem, **options)`` that proves the bound and returns a `Certificate`, by code
+        that shares nothing with the algorithm; `Solution.certify` calls it.
 
     Examples
     --------
@@ -150,6 +153,7 @@ class Outcome:
     log: str = ""
     guarantee: float | None = None
     private: bool = False
+    proof: Any = None
 
 
 @cache

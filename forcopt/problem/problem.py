@@ -503,6 +503,7 @@ class Problem(Declared):
             trace=outcome.trace,
             proved=outcome.guarantee,
             private=outcome.private,
+            proof=outcome.proof,
         )
 
     def _solve_model(

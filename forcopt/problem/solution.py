@@ -109,6 +109,8 @@ class Solution:
     private : bool, default False
         Whether the decision is a private release. The evaluation is then for whoever holds the data: a pickle
         keeps neither it nor the problem, and nothing prints it.
+    proof : Any, optional
+        See `Outcome`; `certify` checks it.
 
     Notes
     -----
@@ -147,6 +149,7 @@ class Solution:
     unit: float = field(default=1.0, repr=False)
     premise: str = field(default="", repr=False)
     private: bool = False
+    proof: Any = field(default=None, repr=False)
 
     @property
     def objective(self) -> float:
@@ -199,15 +202,15 @@ class Solution:
     def certify(self, method: str | None = None, **options: Any) -> Certificate:
         """Check the solution in exact rational arithmetic; see `forcopt.loops.certify`.
 
-        A solution of an exact formulation is checked in its model. Any other decision, and the claim of
-        infeasibility, is checked by `Problem.certify`. Objective and bound count in the problem's units.
+        A solution of an exact formulation is checked in its model, and one that carries a proof by this
+        proof. Any other decision, and the claim of infeasibility, is checked by `Problem.certify`. Objective and bound count in the problem's units.
 
         Parameters
         ----------
         method : str, optional
             An exact formulation in which to check the decision.
         options : Any
-            Options of this formulation.
+            Options of this formulation, or of the check of the proof.
 
         Returns
         -------
@@ -230,6 +233,10 @@ class Solution:
         if method is None and self.model_solution is not None and self.problem.method(self.method).exact:
             found = self.model_solution.certify()
             return found.in_units(Fraction(self.unit)).assuming(self.premise)
+        if method is None and self.proof is not None:
+            found = self.proof.check(self.problem, **options)
+            assert isinstance(found, Certificate)
+            return found
         if self.decision is None and self.status is not Status.INFEASIBLE:
             return Certificate(
                 None, None, None, None, None, f"there is no decision to check: the status is {self.status}"

@@ -11,6 +11,7 @@ from forcopt.models.districting import (
     set_partitioning,
     sphere_cut,
 )
+from forcopt.models.districting.bound_certificate import BoundCertificate
 from forcopt.models.districting.counts import PlanCounts
 from forcopt.models.districting.ensemble import Ensemble
 from forcopt.models.districting.plan import Plan
@@ -26,6 +27,7 @@ from forcopt.models.districting.side_constraints import (
 )
 
 __all__ = [
+    "BoundCertificate",
     "CannotLink",
     "CutLimit",
     "Districting",

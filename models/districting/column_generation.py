@@ -31,6 +31,7 @@ from forcopt.language.model import Model
 from forcopt.loops.column_generation import Column, Duals, Pricing
 from forcopt.loops.column_generation import column_generation as generate
 from forcopt.models.districting.all_but_one import plan_of_all_but_one
+from forcopt.models.districting.bound_certificate import BoundCertificate
 from forcopt.models.districting.cycle_districts import CycleDistricts
 from forcopt.models.districting.exact_cover import cheapest_cover
 from forcopt.models.districting.jit_warmup import jit_warmup
@@ -199,11 +200,12 @@ def column_generation(
         run.solve()
     except (_Stopped, MemoryError) as stop:
         status = Status.LIMIT if run.plan is None else Status.FEASIBLE
-        return Outcome(run.plan, run.bound, status, run.looked_at, str(stop), run.trace.steps)
+        reason, steps = str(stop), run.trace.steps
+        return Outcome(run.plan, run.bound, status, run.looked_at, reason, steps, proof=run.proof())
     if run.plan is None:
         message = "no districts that cover every node once exist"
         return Outcome(None, float("inf"), Status.INFEASIBLE, run.looked_at, message, run.trace.steps)
-    return Outcome(run.plan, iterations=run.looked_at, trace=run.trace.steps)
+    return Outcome(run.plan, iterations=run.looked_at, trace=run.trace.steps, proof=run.proof())
 
 
 class _Run:
@@ -594,6 +596,18 @@ class _Run:
             return None
         self.improve(self.prizes, float((cost - every @ self.prizes).min(initial=largest)))
         return every, cost
+
+    def proof(self) -> BoundCertificate | None:
+        """A certificate of the bound by the prices, where one can be checked: on planar graphs."""
+        problem = self.problem
+        if self.cycles is None or problem.side_constraints or problem.unequal_seats or not self.linear:
+            return None
+        if problem.districts < 2 or problem.population_bounds[0] < 1:
+            return None
+        prices = self.prizes[np.argsort(self.order)]
+        labels = None if self.plan is None else self.plan.labels
+        bound = ceil(self.low / 2 - _ROUNDING)
+        return BoundCertificate.of(problem, bound, prices, self.fee - _ROUNDING, plan=labels)
 
     def list_all_but_one(self) -> None:
         """The same by the districts of at most half the slack: a plan has at most one other district.

@@ -1,0 +1,449 @@
+"""All bonds of small reduced cost, by a search in depth along the cycles of the planar dual, in integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+
+import networkx as nx
+import numpy as np
+from numba import njit
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from forcopt.arrays import Array
+from forcopt.errors import DeclarationError
+from forcopt.graphs.weighted import WeightedGraph
+
+__all__ = ["BondList", "greatest"]
+
+_STEPS = 3_000_000
+"""Darts to look at between two looks at the clock."""
+
+_BATCH = 2_000
+"""Bonds to find between two looks at the clock."""
+
+_HUB = 20
+"""A face of more darts is deleted first."""
+
+_NEVER = 2**62
+"""The length of a walk that does not exist."""
+
+_BUCKETS = 500
+"""The total weight is divided into about this number of intervals."""
+
+
+@njit(cache=True)
+def _relax(first, darts, face, length, shift, alive, start, table, low, high, changed):  # type: ignore[no-untyped-def]
+    """Sweep over the faces whose rows have changed; `changed` becomes the faces that the sweep changed."""
+    after, top = np.zeros(len(alive), np.bool_), table.shape[1] - 1
+    both = np.empty(top + 2, np.int64)
+    for h in range(len(alive)):
+        if not changed[h]:
+            continue
+        begin, end = max(low[h] - 1, 0), high[h]
+        for i in range(begin, min(end, top - 1) + 1):
+            both[i] = min(table[h, i], table[h, i + 1])
+        if end == top:
+            both[top] = table[h, top]
+        for a in range(first[h], first[h + 1]):
+            d = darts[a] ^ 1  # leads to h
+            g = face[d]
+            if not alive[g] or g == start:
+                continue
+            move, paid = shift[d], length[d]
+            least, most = max(begin - move, 0), min(end - move, top)
+            if least > most:
+                continue
+            new, old = both[least + move : most + move + 1], table[g, least : most + 1]
+            lower = False
+            for i in range(len(new)):
+                value = new[i] + paid
+                lower |= value < old[i]
+                old[i] = min(old[i], value)
+            if lower:
+                after[g] = True
+                low[g], high[g] = min(low[g], least), max(high[g], most)
+    changed[:] = after
+
+
+@njit(cache=True)
+def _fits(table, h, windows, limits, total, spent, half, width):  # type: ignore[no-untyped-def]
+    """Whether a walk from h back to the start may close a path within a limit."""
+    top = table.shape[1] - 1
+    for w in range(len(windows)):
+        begin = (windows[w, 0] - total) // width + half
+        end = (windows[w, 1] - total) // width + half
+        for j in range(max(begin, 0), min(end, top) + 1):
+            if spent + table[h, j] <= limits[w]:
+                return True
+    return False
+
+
+@njit(cache=True)
+def _deepen(  # type: ignore[no-untyped-def]
+    first, darts, face, gain, length, alive, start, table, windows, limits, half, width,
+    order, parent, above, crossed, used, via, place, total, spent, now, sets, budget,
+):  # fmt: skip
+    """Go on with the search until `sets` is full or the budget is used; give the number of sets found.
+
+    `now` holds the depth, -1 at the end. Face ``at`` of depth i is reached by the dart ``via[i]``.
+    """
+    depth, count = now[0], 0
+    while depth >= 0 and budget > 0 and count < len(sets):
+        g = start if depth == 0 else face[via[depth] ^ 1]
+        if place[depth] == first[g + 1]:
+            if depth > 0:
+                used[g] = False
+            depth -= 1
+            continue
+        d = darts[place[depth]]
+        place[depth] += 1
+        budget -= 1
+        h = face[d ^ 1]
+        t, c = total[depth] + gain[d], spent[depth] + length[d]
+        if h == start:  # there and back by one edge, the sum is 0, which lies in no window
+            for w in range(len(windows)):
+                if windows[w, 0] <= t <= windows[w, 1] and c <= limits[w]:
+                    via[depth + 1] = d
+                    for i in range(1, depth + 2):
+                        crossed[via[i] >> 1] = True
+                    side = sets[count]
+                    side[order[0]] = t < 0
+                    for x in range(1, len(order)):
+                        v = order[x]
+                        side[v] = side[parent[v]] != crossed[above[v]]
+                    for i in range(1, depth + 2):
+                        crossed[via[i] >> 1] = False
+                    count += 1
+                    break
+            continue
+        if used[h] or not alive[h]:
+            continue
+        if not _fits(table, h, windows, limits, t, c, half, width):
+            continue
+        depth += 1
+        used[h], via[depth], place[depth], total[depth], spent[depth] = True, d, first[h], t, c
+    now[0] = depth
+    return count
+
+
+def greatest(values: Array, weights: Array, limit: int) -> int:
+    """Bound the sum of the values of a set of at most a weight: the fractional knapsack, in integers.
+
+    Parameters
+    ----------
+    values, weights : ndarray of int64, shape (n,)
+        One for each element; weights are not negative.
+    limit : int
+        The greatest weight.
+
+    Returns
+    -------
+    int
+        No set has a greater sum.
+    """
+    bound = 0
+    pairs = [(int(v), int(w)) for v, w in zip(values, weights, strict=True) if v > 0]
+    for v, w in sorted(pairs, key=lambda pair: -Fraction(pair[0], max(pair[1], 1))):
+        if w > limit:
+            return bound - (-v * limit // w)
+        bound, limit = bound + v, limit - w
+    return bound
+
+
+class BondList:
+    """The vertex sets X of a connected plane graph such that X and its complement are connected.
+
+    Parameters
+    ----------
+    graph : WeightedGraph
+        Connected and planar, with n vertices and m edges.
+    scale : int
+        The value of a cost of 1, positive.
+    prices : sequence of int
+        One for each vertex.
+
+    Raises
+    ------
+    DeclarationError
+        If the graph is disconnected or not planar, or the numbers could overflow.
+
+    Notes
+    -----
+    The value of X is ``scale * cost(X) - prices(X)``, where ``cost(X)`` adds the costs of the edges between
+    X and its complement. `within` lists all X with a weight in a window and at most a value. All numbers are
+    integers.
+
+    **Faces.** An embedding is a cyclic order of the edges at each vertex. Its faces are the orbits of a
+    permutation of the 2 m darts, the directed edges. It is plane if and only if n - m + faces = 2, which is
+    tested. So nothing depends on the code that finds the embedding.
+
+    **Bonds are cycles.** The edges between X and its complement form a bond, and the bonds are the simple
+    cycles of the dual graph (Whitney). Dart (u, v) has a face; it crosses the edge to the face of (v, u). If
+    a simple closed walk crosses the darts d_1, ..., d_c, their tails are all in one side X, their heads
+    in the other.
+
+    **Sums.** Every vertex sends its weight along a spanning tree to a root. Let f(u, v) = -f(v, u) be the
+    flow on an edge. The flow out of X is w(X) if the root is outside, and w(X) - W otherwise, with the
+    total W. So ``f(d_1) + ... + f(d_c)`` tells both the weight and the side of the root, if 0 < w(X) < W.
+    Prices are added alike. A potential on the faces changes f(d) by the difference of its ends, and changes
+    no sum of a closed walk; it is chosen such that f = 0 on a tree of shortest paths from the start face,
+    so that partial sums are small.
+
+    **Search.** The faces are start faces in turn. From each, all simple closed walks on the faces left are
+    searched in depth. The face is then deleted. So each directed cycle is found once, at the first of
+    its faces. If deleted faces leave no window for a cycle on a part of the other faces, the part is dropped.
+    Indeed, an edge that does not lie between two faces of the part is crossed by no cycle on it. Let a vertex
+    set be connected by such edges, and have the weight h. Then each cycle on the part has it on one
+    side. So it lies in X, and w(X) >= h, or in the complement, and w(X) <= W - h.
+
+    **Bounds.** ``table[g, j]`` is at most the length of each rest of a cycle, from face g to the start,
+    whose sum s lies in bucket j, ``j b <= s < (j + 1) b``. Let d be the first dart of the rest, to face
+    g'. Then s - f(d) lies in one of two neighbouring buckets, so the least of these two entries of g',
+    plus the length of d, is a bound. Bellman and Ford's sweeps give the greatest table with these
+    inequalities for all walks with as many darts as a cycle may have. A path is not extended
+    if its length, plus the bound for the sums that lead into a window, exceeds the limit. Let r be the
+    greatest absolute sum of a walk from the start of at most half of these darts. A rest of a cycle, or its
+    beginning, has at most half the darts, so the sum of the rest is at most r, or differs by at most r from
+    a sum in a window. Buckets for these sums suffice.
+
+    **Prices in proportion to weight.** In a narrow window they are nearly constant: with an integer rate a,
+    the part ``a w(X)`` of the prices is at most its greatest value in the window, and only the rest enters
+    lengths. So an error in the sums does not gain prices.
+
+    Examples
+    --------
+    >>> path = WeightedGraph.of([1] * 4, [(0, 1), (1, 2), (2, 3)], [1, 2, 1])
+    >>> bonds = BondList(path, 10, np.array([3, 0, 0, 0]))
+    >>> [s.astype(int).tolist() for batch in bonds.within(1, 2, 10) for s in batch]
+    [[1, 0, 0, 0], [0, 0, 0, 1]]
+    """
+
+    def __init__(self, graph: WeightedGraph, scale: int, prices: Sequence[int] | Array) -> None:
+        n, m, self.graph, self.scale = graph.size, len(graph.edges), graph, scale
+        every = [int(price) for price in prices]
+        rate = sum(every) // max(graph.total, 1)
+        size = scale * int(graph.costs.sum()) + sum(map(abs, every)) + 2 * abs(rate) * graph.total
+        if size * 8 * n**2 >= 2**60:  # planar graphs have fewer than 2 n faces
+            raise DeclarationError("the prices and costs are too large for 64-bit integers")
+        self.prices, self.rate = np.array(every, np.int64), rate
+        g: nx.Graph[int] = nx.Graph()
+        g.add_nodes_from(range(n))
+        g.add_edges_from(graph.edges.tolist())
+        if not nx.is_connected(g):
+            raise DeclarationError("the graph is disconnected")
+        planar, embedding = nx.check_planarity(g)
+        if not planar:
+            raise DeclarationError("the graph is not planar")
+        dart = {}
+        for e, (u, v) in enumerate(graph.edges.tolist()):
+            dart[u, v], dart[v, u] = 2 * e, 2 * e + 1
+        face, faces = np.full(2 * m, -1, np.int64), 0
+        for ends, d in dart.items():
+            if face[d] >= 0:
+                continue
+            while face[dart[ends]] < 0:
+                face[dart[ends]] = faces
+                ends = embedding.next_face_half_edge(*ends)
+            faces += 1
+        if m and n - m + faces != 2:
+            raise DeclarationError("the embedding found is not plane")
+        self.faces, self.face = max(faces, 1), face
+        self.darts = np.argsort(face, kind="stable")
+        self.first = np.searchsorted(face[self.darts], np.arange(self.faces + 1))
+        # A tree to the root, vertex 0.
+        self.parent, self.above = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
+        order = [0]
+        for v in order:
+            for u in graph.neighbours[v]:
+                if u != 0 and self.parent[u] < 0:
+                    self.parent[u], self.above[u] = v, dart[u, v]
+                    order.append(u)
+        self.order = np.array(order)
+        self.rest = self.prices - self.rate * graph.weights
+        self.costs = np.repeat(graph.costs, 2)
+
+    def _flow(self, values: Array) -> Array:
+        """The flow of values to the root on each dart."""
+        sums, flow = values.copy(), np.zeros(len(self.face), np.int64)
+        for v in self.order[:0:-1].tolist():
+            flow[self.above[v]], flow[self.above[v] ^ 1] = sums[v], -sums[v]
+            sums[self.parent[v]] += sums[v]
+        return flow
+
+    def within(
+        self,
+        low: int,
+        high: int,
+        limit: int,
+        pause: Callable[[], None] | None = None,
+    ) -> Iterator[Array]:
+        """Give the sets X with a weight in a window and at most a value; each once over all batches.
+
+        Parameters
+        ----------
+        low, high : int
+            Inclusive bounds on the weight.
+        limit : int
+            The greatest value.
+        pause : callable, optional
+            Called many times a second; it may raise an exception.
+
+        Yields
+        ------
+        ndarray of bool, shape (count, n)
+            The sets.
+        """
+        total, n, rest = self.graph.total, self.graph.size, int(self.rest.sum())
+        low, high = max(low, 1), min(high, total - 1)
+        cost = limit + greatest(self.prices, self.graph.weights, high)  # at least that of the bond
+        if low > high or cost < 0 or not len(self.face):
+            return
+        least_cost = self.scale * int(self.graph.costs.min())
+        longest = self.faces if least_cost == 0 else min(self.faces, cost // least_cost)
+        # Of the sums if the root is outside, and inside; `room` bounds the lengths.
+        rated = limit + max(self.rate * low, self.rate * high)
+        intervals = np.array([(low, high), (low - total, high - total)], np.int64)
+        room = np.array([rated, rated + rest], np.int64)
+        gain, length = self._flow(self.graph.weights), self.scale * self.costs - self._flow(self.rest)
+        above, parent = self.above >> 1, self.parent
+        sets, crossed = np.zeros((_BATCH, n), np.bool_), np.zeros(len(self.costs) // 2, np.bool_)
+        for start, part in self._starts(low, high):
+            hops = self._hops(start, part)
+            alive = (hops >= 0) & (2 * hops <= longest)
+            moved, paid = self._from_tree(gain, hops), self._from_tree(length, hops)
+            table, half, width = self._table(start, alive, moved, paid, intervals, longest, pause)
+            closing = table[start].copy()
+            table[start] = _NEVER
+            table[start, half] = 0
+            least = [int(closing[a // width + half : b // width + half + 1].min()) for a, b in intervals]
+            if (least > room).all():
+                continue
+            size = self.faces + 2
+            used, via, place = (
+                np.zeros(self.faces, np.bool_),
+                np.zeros(size, np.int64),
+                np.zeros(size, np.int64),
+            )
+            at, spent, now = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(1, np.int64)
+            place[0] = self.first[start]
+            while now[0] >= 0:
+                if pause is not None:
+                    pause()
+                count = _deepen(
+                    self.first, self.darts, self.face, moved, paid, alive, start, table, intervals, room,
+                    half, width, self.order, parent, above, crossed, used, via, place, at, spent, now, sets,
+                    _STEPS,
+                )  # fmt: skip
+                found = sets[:count]
+                yield found[self.values(found) <= limit]
+
+    def values(self, sets: Array) -> Array:
+        """The values of sets, shape (count,)."""
+        u, v = self.graph.edges.T
+        cost = (sets[:, u] != sets[:, v]) @ self.graph.costs
+        return np.asarray(self.scale * cost - sets @ self.prices)
+
+    def _hops(self, start: int, part: Array) -> Array:
+        """The number of darts on a shortest path from the start to each face of a part; -1 out of reach."""
+        hops = np.full(self.faces, -1, np.int64)
+        hops[start] = 0
+        queue = [start]
+        for g in queue:
+            for d in self.darts[self.first[g] : self.first[g + 1]].tolist():
+                h = int(self.face[d ^ 1])
+                if part[h] and hops[h] < 0:
+                    hops[h] = hops[g] + 1
+                    queue.append(h)
+        return hops
+
+    def _from_tree(self, flow: Array, hops: Array) -> Array:
+        """Change a flow by a potential to 0 on a tree of shortest paths; see the class."""
+        level, done = np.zeros(self.faces, np.int64), hops <= 0
+        for g in np.argsort(hops, kind="stable").tolist():
+            if hops[g] < 0:
+                continue
+            for d in self.darts[self.first[g] : self.first[g + 1]].tolist():
+                h = int(self.face[d ^ 1])
+                if not done[h] and hops[h] == hops[g] + 1:
+                    level[h], done[h] = level[g] + flow[d], True
+        return np.asarray(flow + level[self.face] - level[self.face[np.arange(len(flow)) ^ 1]])
+
+    def _starts(self, low: int, high: int) -> Iterator[tuple[int, Array]]:
+        """Give each start face with the faces that are left in its part."""
+        degree, total = np.diff(self.first), self.graph.total
+        stack = [np.ones(self.faces, np.bool_)]
+        while stack:
+            left = stack.pop()
+            while left.any():
+                hops = self._hops(int(np.argmax(left)), left)
+                part = hops >= 0
+                left &= ~part
+                heavy = self._heaviest(part)
+                if heavy > high and heavy > total - low:
+                    continue
+                hub = int(np.argmax(np.where(part, degree, -1)))
+                if degree[hub] > _HUB:
+                    chosen = [hub]
+                else:  # a level of a search in breadth from a far face
+                    hops = self._hops(int(np.argmax(hops)), part)
+                    chosen = np.flatnonzero(hops == np.median(hops[part]).astype(int)).tolist()
+                part = part.copy()
+                for start in chosen:
+                    yield start, part
+                    part = part.copy()
+                    part[start] = False
+                stack.append(part)
+
+    def _heaviest(self, part: Array) -> int:
+        """The greatest weight of a vertex set that no cycle on a part of the faces separates."""
+        n, inside = self.graph.size, part[self.face.reshape(-1, 2)].all(axis=1)
+        u, v = self.graph.edges[~inside].T
+        of = connected_components(csr_array((np.ones(len(u)), (u, v)), shape=(n, n)), directed=False)[1]
+        sums = np.zeros(n, np.int64)
+        np.add.at(sums, of, self.graph.weights)
+        return int(sums.max())
+
+    def _table(
+        self,
+        start: int,
+        alive: Array,
+        gain: Array,
+        length: Array,
+        windows: Array,
+        longest: int,
+        pause: Callable[[], None] | None,
+    ) -> tuple[Array, int, int]:
+        """The table of bounds, the bucket that begins at 0, and the width; the start's row is of cycles."""
+        far, tail, head = np.zeros(self.faces, np.int64), self.face, self.face[np.arange(len(gain)) ^ 1]
+        good = alive[tail] & alive[head]
+        tail, head, moves = tail[good], head[good], np.abs(gain[good])
+        for _ in range(longest // 2 + 1):
+            more = far.copy()
+            np.maximum.at(more, head, far[tail] + moves)
+            far = more
+        width = max(1, self.graph.total // _BUCKETS)
+        half = (int(far.max()) + int(np.abs(windows).max())) // width + 2
+        table = np.full((self.faces, 2 * half + 1), _NEVER, np.int64)
+        table[start, half] = 0
+        shift = -gain // width
+        low, high = np.full(self.faces, 2 * half + 1), np.full(self.faces, -1)
+        low[start] = high[start] = half
+        changed = np.zeros(self.faces, np.bool_)
+        changed[start] = True
+        for _ in range(longest):
+            if not changed.any():
+                break
+            if pause is not None:
+                pause()
+            _relax(self.first, self.darts, self.face, length, shift, alive, start, table, low, high, changed)
+        closing = np.full(2 * half + 1, _NEVER, np.int64)
+        for d in self.darts[self.first[start] : self.first[start + 1]].tolist():
+            h, move = int(self.face[d ^ 1]), int(shift[d])
+            if alive[h]:
+                both = np.minimum(table[h], np.append(table[h, 1:], _NEVER)) + length[d]
+                begin, end = max(0, -move), min(len(both), len(both) - move)
+                closing[begin:end] = np.minimum(closing[begin:end], both[begin + move : end + move])
+        table[start] = closing
+        return table, half, width

@@ -1,0 +1,537 @@
+"""Certificates of lower bounds: prices that anyone can check, by code that shares nothing with the search."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from fractions import Fraction
+from math import floor
+from pathlib import Path
+
+import numpy as np
+from numba import njit
+
+from forcopt.arrays import Array
+from forcopt.clock import Deadline
+from forcopt.errors import DeclarationError
+from forcopt.graphs.weighted import WeightedGraph
+from forcopt.loops.certify import Certificate
+from forcopt.models.districting.bond_list import BondList, greatest
+from forcopt.models.districting.problem import Districting
+
+__all__ = ["BoundCertificate"]
+
+_LOOKS = 20_000_000
+"""Pairs of districts to compare between two looks at the clock."""
+
+
+@njit(cache=True)
+def _rest_of(union, start, ends, weights, parts, low, high, inside, queue):  # type: ignore[no-untyped-def]
+    """Whether the vertices outside a union form components whose weights allow `parts` districts."""
+    for v in range(len(weights)):
+        inside[v] = union[v >> 6] >> np.uint64(v & 63) & np.uint64(1) == 0
+    least, most, some = 0, 0, False
+    for v in range(len(weights)):
+        if not inside[v]:
+            continue
+        some = True
+        queue[0], inside[v] = v, False
+        head, tail, weight = 0, 1, 0
+        while head < tail:
+            u = queue[head]
+            head += 1
+            weight += weights[u]
+            for a in range(start[u], start[u + 1]):
+                if inside[ends[a]]:
+                    queue[tail], inside[ends[a]] = ends[a], False
+                    tail += 1
+        least, most = least + max(1, -(-weight // high)), most + weight // low
+        if weight < low:
+            return False
+    return some and least <= parts <= most
+
+
+@njit(cache=True)
+def _search(  # type: ignore[no-untyped-def]
+    sets, reduced, room, parts, low, high, weights, start, ends, lists, sizes, place, union, spent, now,
+    found, budget,
+):  # fmt: skip
+    """Go on with the choice of parts - 1 disjoint sets; True if `found` holds some whose rest is a district.
+
+    ``lists[d]`` holds the sets that may follow the first d ones, by reduced cost; those before ``place[d]``
+    are done. `now` holds the depth, -1 at the end.
+    """
+    inside, queue = np.zeros(len(weights), np.bool_), np.zeros(len(weights), np.int64)
+    depth = now[0]
+    while depth >= 0 and budget > 0:
+        budget -= 1
+        left = parts - depth
+        if place[depth] == sizes[depth]:
+            depth -= 1
+            continue
+        i = lists[depth, place[depth]]
+        # The districts that follow have at least this reduced cost.
+        if spent[depth] + left * reduced[i] > room:
+            depth -= 1
+            continue
+        place[depth] += 1
+        found[depth] = i
+        for a in range(union.shape[1]):
+            union[depth + 1, a] = union[depth, a] | sets[i, a]
+        budget -= 10
+        if not _rest_of(union[depth + 1], start, ends, weights, left - 1, low, high, inside, queue):
+            continue
+        if left == 2:
+            now[0] = depth
+            return True
+        depth += 1
+        spent[depth], place[depth], sizes[depth] = spent[depth - 1] + reduced[i], 0, 0
+        budget -= sizes[depth - 1] - place[depth - 1]
+        for y in range(place[depth - 1], sizes[depth - 1]):
+            j = lists[depth - 1, y]
+            if spent[depth] + 2 * reduced[j] > room:
+                break
+            apart = True
+            for a in range(union.shape[1]):
+                if sets[j, a] & union[depth, a]:
+                    apart = False
+                    break
+            if apart:
+                lists[depth, sizes[depth]] = j
+                sizes[depth] += 1
+    now[0] = depth
+    return False
+
+
+@dataclass(frozen=True)
+class BoundCertificate:
+    """Prices that prove that no plan of a graph costs less than a bound.
+
+    Attributes
+    ----------
+    name : str
+        Of the graph, for readers.
+    fingerprint : str
+        Of the populations, edges and costs; see `fingerprint_of`.
+    districts : int
+        Their number.
+    bounds : tuple of int
+        The smallest and the largest population of a district.
+    bound : int
+        No plan costs less, in units of 1 / `Districting.cost_scale`.
+    scale : int
+        Prices count in units of 1 / scale.
+    prices : tuple of int
+        One for each node, in the graph's order.
+    fee : int
+        A constant price of each district.
+    plan : tuple of int, optional
+        The district of each node, of the best plan known.
+
+    Notes
+    -----
+    Let c(S) be the cost of the edges between a district S and the other nodes, times the scale q. Its reduced
+    cost is r(S) = c(S) - prices(S) - fee. The reduced costs of the districts of a plan of cost C sum to
+    2 q C - L with L = prices(V) + districts * fee, as each cut edge counts in two districts. Suppose that
+    no district has a negative reduced cost, and that C < bound. Then the sum is at most
+    R = 2 q (bound - 1) - L, so no district exceeds R, and at most one exceeds R / 2.
+
+    `check` lists all districts of reduced cost at most R / 2, sees that none is negative, and searches for
+    disjoint districts of the list, all but one of a plan, whose rest is a district. All numbers are integers.
+
+    **The list.** A district S whose complement is connected is a bond, see `BondList`. Otherwise let
+    C_1, ..., C_s be the components of the complement. A plan with S divides each C_i into a number j_i of
+    districts, with sum k - 1. Each C_i and its complement are connected, and
+    ``c(S) - prices(S) = v(C_1) + ... + v(C_s) - prices(V)`` with ``v(C) = c(C) + prices(C)``, so the bonds
+    of small v are listed for each number of districts, and disjoint ones are combined. If
+    j = 1, C is a district, so ``c(C) >= prices(C) + fee``.
+
+    **The search.** In order of their reduced costs, let d districts of a plan be chosen, with the sum s.
+    The k - d others have at least the reduced cost r of the next one, so s + (k - d) r <= R. After a choice,
+    the weights of the components of the rest must allow the districts that are left.
+
+    The code shares neither planar duals, nor lists, nor searches with the methods that find plans.
+
+    Examples
+    --------
+    >>> from forcopt.data import grid
+    >>> p = Districting(grid(2, 2), districts=2, tolerance=0)
+    >>> proof = BoundCertificate.of(p, bound=2, scale=2, prices=[2.0] * 4, fee=-2.0, plan=[0, 0, 1, 1])
+    >>> print(proof.check(p))
+    feasible   yes
+    objective  2
+    bound      2
+    how        proved by prices: 0 districts of small reduced cost, no plan among them
+    """
+
+    name: str
+    fingerprint: str
+    districts: int
+    bounds: tuple[int, int]
+    bound: int
+    scale: int
+    prices: tuple[int, ...]
+    fee: int
+    plan: tuple[int, ...] | None = None
+
+    @staticmethod
+    def fingerprint_of(problem: Districting) -> str:
+        """The SHA-256 sum of the numbers of nodes, of the populations, and of the edges with their costs.
+
+        Parameters
+        ----------
+        problem : Districting
+            Its graph counts, with costs times `Districting.cost_scale`.
+
+        Returns
+        -------
+        str
+            64 hexadecimal digits.
+        """
+        g = problem.arrays
+        rows = [[g.size, problem.cost_scale], g.weights.tolist()]
+        rows += np.column_stack([g.edges, g.costs]).tolist()
+        return hashlib.sha256("\n".join(" ".join(map(str, row)) for row in rows).encode()).hexdigest()
+
+    @classmethod
+    def of(
+        cls,
+        problem: Districting,
+        bound: int,
+        prices: Sequence[float] | Array,
+        fee: float,
+        *,
+        scale: int = 2**20,
+        plan: Sequence[int] | Array | None = None,
+        name: str = "",
+    ) -> BoundCertificate:
+        """Round prices and fee down to integers; the reduced costs do not become smaller.
+
+        Parameters
+        ----------
+        problem : Districting
+            With the objective ``cut``.
+        bound : int
+            See the attributes.
+        prices : sequence of float
+            One for each node: the costs of the boundaries of all districts are at least the fee plus the
+            prices of their nodes.
+        fee : float
+            See there.
+        scale : int, optional
+            See the attributes.
+        plan : sequence of int, optional
+            See the attributes.
+        name : str, optional
+            See the attributes.
+
+        Returns
+        -------
+        BoundCertificate
+            It proves nothing before it is checked.
+        """
+        return cls(
+            name,
+            cls.fingerprint_of(problem),
+            problem.districts,
+            problem.population_bounds,
+            int(bound),
+            scale,
+            tuple(floor(Fraction(float(price)) * scale) for price in prices),
+            floor(Fraction(float(fee)) * scale),
+            None if plan is None else tuple(int(label) for label in plan),
+        )
+
+    @classmethod
+    def read(cls, path: str | Path) -> BoundCertificate:
+        """Read a file that `write` has written.
+
+        Parameters
+        ----------
+        path : str or Path
+            A JSON file.
+
+        Returns
+        -------
+        BoundCertificate
+
+        Raises
+        ------
+        DeclarationError
+            If a field is missing or unknown, or its type is wrong.
+        """
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        names = [field.name for field in fields(cls)]
+        if not isinstance(data, dict) or set(data) != set(names):
+            raise DeclarationError(f"{path}: a certificate has the fields {', '.join(names)}")
+        for key in ("bounds", "prices", "plan"):
+            many = data[key] if data[key] is not None or key != "plan" else []
+            if not isinstance(many, list) or not all(type(value) is int for value in many):
+                raise DeclarationError(f"{path}: {key} must be a list of integers")
+        for key in ("districts", "bound", "scale", "fee"):
+            if type(data[key]) is not int:
+                raise DeclarationError(f"{path}: {key} is {data[key]!r}; it must be an integer")
+        plan = None if data["plan"] is None else tuple(data["plan"])
+        lists = {"bounds": tuple(data["bounds"]), "prices": tuple(data["prices"]), "plan": plan}
+        return cls(**(data | lists))
+
+    def write(self, path: str | Path) -> None:
+        """Write the certificate to a JSON file, with one field on a line.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        """
+        rows = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in asdict(self).items()]
+        Path(path).write_text("{" + ",\n".join(rows) + "}\n", encoding="utf-8")
+
+    @property
+    def room(self) -> int:
+        """The greatest sum of the reduced costs of the districts of a cheaper plan, times `scale`."""
+        return 2 * self.scale * (self.bound - 1) - sum(self.prices) - self.districts * self.fee
+
+    def check(
+        self,
+        problem: Districting,
+        *,
+        time_limit: float | None = None,
+        on_step: Callable[[str], None] | None = None,
+    ) -> Certificate:
+        """Check plan and bound in integers.
+
+        Parameters
+        ----------
+        problem : Districting
+            The problem, on a connected planar graph, with the objective ``cut``, equal seats, and no side
+            constraints.
+        time_limit : float, optional
+            Seconds.
+        on_step : callable, optional
+            Called with a line of text after each step.
+
+        Returns
+        -------
+        Certificate
+            Its bound is None if it is not proved, and `how` tells why.
+
+        Raises
+        ------
+        DeclarationError
+            If the certificate is of another problem.
+        """
+        self._require_same(problem)
+        deadline, unit = Deadline(time_limit), problem.cost_scale
+
+        def pause() -> None:
+            if deadline.passed:
+                raise TimeoutError
+
+        cost = None if self.plan is None else self._plan_cost(problem.arrays)
+        bound, listed = None, 0
+        try:
+            for step, count in self._steps(problem.arrays, pause):
+                listed = max(listed, count)
+                if on_step is not None:
+                    on_step(step)
+        except TimeoutError:
+            how = f"not proved: {deadline.limit:g} s were not enough"
+        except _Refused as reason:
+            how = f"not proved: {reason}"
+        else:
+            bound = Fraction(self.bound, unit)
+            how = f"proved by prices: {listed:,} districts of small reduced cost, no plan among them"
+        if isinstance(cost, str):
+            how += f"; the plan is wrong: {cost}"
+        value = Fraction(cost, unit) if isinstance(cost, int) else None
+        return Certificate(
+            feasible=None if cost is None else value is not None,
+            violation=None,
+            objective=value,
+            bound=bound,
+            optimal=value == bound if value is not None and bound is not None else None,
+            how=how,
+        )
+
+    def _require_same(self, problem: Districting) -> None:
+        """Check that the certificate is of the problem."""
+        for name, mine, theirs in (
+            ("fingerprint", self.fingerprint, self.fingerprint_of(problem)),
+            ("districts", self.districts, problem.districts),
+            ("bounds", self.bounds, problem.population_bounds),
+            ("number of prices", len(self.prices), problem.arrays.size),
+        ):
+            if mine != theirs:
+                raise DeclarationError(f"the certificate's {name} is {mine}, that of the problem is {theirs}")
+        if problem.objective != "cut" or problem.side_constraints or problem.unequal_seats:
+            raise DeclarationError(
+                "a certificate takes the objective 'cut', equal seats, and no side constraints"
+            )
+        if self.districts < 2 or self.bounds[0] < 1 or self.scale < 1:
+            raise DeclarationError("a certificate takes 2 districts or more, bounds and a scale from 1 on")
+
+    def _plan_cost(self, graph: WeightedGraph) -> int | str:
+        """The cost of the plan, or the reason why it is none."""
+        assert self.plan is not None
+        labels, cost = list(self.plan), 0
+        if len(labels) != graph.size or set(labels) != set(range(self.districts)):
+            return f"it must give each node a district from 0 to {self.districts - 1}, and use all"
+        for d in range(self.districts):
+            members = [v for v, label in enumerate(labels) if label == d]
+            people = sum(int(graph.weights[v]) for v in members)
+            if not self.bounds[0] <= people <= self.bounds[1]:
+                return f"district {d} has {people} people"
+            if not _connected(graph, members):
+                return f"district {d} is not connected"
+        for (u, v), paid in zip(graph.edges.tolist(), graph.costs.tolist(), strict=True):
+            cost += paid if labels[u] != labels[v] else 0
+        return cost
+
+    def _steps(self, graph: WeightedGraph, pause: Callable[[], None]) -> Iterator[tuple[str, int]]:
+        """Give a text and the number of districts listed after each step; raise `_Refused` for a flaw."""
+        half = max(self.room // 2, -1)  # without room, a district of a negative reduced cost is sought
+        try:
+            bonds = BondList(graph, self.scale, self.prices)
+        except DeclarationError as error:
+            raise _Refused(str(error)) from None
+        every, reduced = [np.zeros((0, -(-graph.size // 8)), np.uint8)], [np.zeros(0, np.int64)]
+        for kind, batches in (
+            ("connected", self._simple(bonds, half, pause)),
+            ("disconnected", self._split(bonds, half, pause)),
+        ):
+            count = sum(map(len, every))
+            for sets in batches:
+                values = bonds.values(sets) - self.fee
+                if len(sets) and values.min() < 0:
+                    nodes = np.flatnonzero(sets[np.argmin(values)]).tolist()
+                    raise _Refused(f"the district of the nodes {nodes} has a negative reduced cost")
+                every.append(np.packbits(sets, axis=1))
+                reduced.append(values)
+            count = sum(map(len, every)) - count
+            yield f"{count:,} districts of small reduced cost with a {kind} complement", count
+        if self.room < 0:
+            return
+        order = np.argsort(np.concatenate(reduced), kind="stable")
+        bits, values = np.concatenate(every)[order], np.concatenate(reduced)[order]
+        for plan in _plans(graph, bits, values, self.room, self.districts, self.bounds, pause):
+            labels = (np.arange(self.districts)[:, None] * plan).sum(axis=0)
+            u, v = graph.edges.T
+            cost = int(graph.costs[labels[u] != labels[v]].sum())
+            if cost < self.bound:
+                raise _Refused(f"a plan costs {cost} in integers")
+        yield "no plan consists of them and at most one other district", 0
+
+    def _simple(self, bonds: BondList, half: int, pause: Callable[[], None]) -> Iterator[Array]:
+        """Give the districts with a connected complement of at most a reduced cost."""
+        (low, high), total, others = self.bounds, bonds.graph.total, self.districts - 1
+        window = max(low, total - others * high), min(high, total - others * low)
+        yield from bonds.within(*window, half + self.fee, pause)
+
+    def _split(self, bonds: BondList, half: int, pause: Callable[[], None]) -> Iterator[Array]:
+        """Give the districts with a disconnected complement of at most a reduced cost; after `_simple`."""
+        (low, high), others, graph = self.bounds, self.districts - 1, bonds.graph
+        all_prices = sum(self.prices)
+        room = half + self.fee + all_prices  # of the sum of v(C) over the components C of the complement
+        # least[j]: of v(C) for a union C of j districts; at first of prices(C).
+        least = [0] + [
+            all_prices - greatest(bonds.prices, graph.weights, graph.total - j * low)
+            for j in range(1, others)
+        ]
+        if others > 1:
+            least[1] = max(least[1], 2 * least[1] + self.fee)
+        found: list[tuple[int, int, Array]] = []
+        for j in range(others - 1, 0, -1):
+            most = room - _least_sum(least, others - j)
+            # The complement of C is a bond of the value v(C) - prices(V).
+            sets = [np.zeros((0, graph.size), np.bool_)]
+            for batch in bonds.within(
+                graph.total - j * high, graph.total - j * low, most - all_prices, pause
+            ):
+                sets.append(~batch)
+            for union in np.concatenate(sets):
+                value = int(bonds.values(~union[None])[0]) + all_prices
+                found.append((value, j, union))
+            least[j] = min((value for value, number, _ in found if number == j), default=most + 1)
+        if not found:
+            return
+        found.sort(key=lambda item: item[0])
+        districts: dict[bytes, Array] = {}
+
+        def combine(first: int, union: Array, spent: int, left: int) -> None:
+            pause()
+            if left == 0:
+                rest = ~union
+                people = int(graph.weights[rest].sum())
+                if low <= people <= high and _connected(graph, np.flatnonzero(rest).tolist()):
+                    districts[rest.tobytes()] = rest
+                return
+            for i in range(first, len(found)):
+                value, number, members = found[i]
+                if number > left or (members & union).any():
+                    continue
+                if spent + value + _least_sum(least, left - number) <= room:
+                    combine(i + 1, union | members, spent + value, left - number)
+
+        combine(0, np.zeros(graph.size, np.bool_), 0, others)
+        if districts:
+            every = np.array(list(districts.values()))
+            yield every[bonds.values(every) <= half + self.fee]
+
+
+class _Refused(Exception):
+    """A flaw of a certificate."""
+
+
+def _least_sum(least: Sequence[int], number: int) -> int:
+    """The least sum of ``least[j]`` over numbers j >= 1 that add up to a number."""
+    sums = [0]
+    for q in range(1, number + 1):
+        sums.append(min(sums[q - j] + least[j] for j in range(1, min(q, len(least) - 1) + 1)))
+    return sums[number]
+
+
+def _connected(graph: WeightedGraph, members: Sequence[int]) -> bool:
+    """Whether vertices induce a connected graph."""
+    left, stack = set(members), list(members)[:1]
+    left -= set(stack)
+    while stack:
+        for u in graph.neighbours[stack.pop()]:
+            if u in left:
+                left.discard(u)
+                stack.append(u)
+    return not left
+
+
+def _plans(
+    graph: WeightedGraph,
+    bits: Array,
+    reduced: Array,
+    room: int,
+    parts: int,
+    bounds: tuple[int, int],
+    pause: Callable[[], None],
+) -> Iterator[Array]:
+    """Give the plans, bool of shape (parts, n), of which all districts but the last are in a sorted list."""
+    n, count = graph.size, len(bits)
+    words = np.zeros((count, -(-n // 64)), np.uint64)
+    for first in range(0, count, 10_000):
+        sets = np.unpackbits(bits[first : first + 10_000], axis=1, count=n)
+        padded = np.zeros((len(sets), 64 * words.shape[1]), np.uint8)
+        padded[:, :n] = sets
+        words[first : first + 10_000] = np.packbits(padded, axis=1, bitorder="little").view("<u8")
+    near = [np.array(u, np.int64) for u in graph.neighbours]
+    start, ends = np.cumsum([0] + [len(u) for u in near]), np.concatenate(near)
+    lists, sizes = np.zeros((parts, count), np.int64), np.zeros(parts, np.int64)
+    lists[0], sizes[0] = np.arange(count), count
+    place, spent, found = (np.zeros(parts, np.int64) for _ in range(3))
+    union, now = np.zeros((parts + 1, words.shape[1]), np.uint64), np.zeros(1, np.int64)
+    while now[0] >= 0:
+        pause()
+        if _search(
+            words, reduced, room, parts, *bounds, graph.weights, start, ends, lists, sizes, place, union,
+            spent, now, found, _LOOKS,
+        ):  # fmt: skip
+            chosen = np.unpackbits(bits[found[: parts - 1]], axis=1, count=n).astype(np.bool_)
+            yield np.concatenate([chosen, ~chosen.any(axis=0, keepdims=True)])
