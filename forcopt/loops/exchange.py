@@ -50,6 +50,12 @@ _LP_WORD = re.compile(
 _LP_NUMBER = re.compile(r"inf|nan", re.IGNORECASE)
 """Beginnings that HiGHS's reader takes for a number."""
 
+_MPS_SECTION = "name|objsense|qsection|qcmatrix|csection"
+"""Words that HiGHS's reader takes for the head of a section, in any line."""
+
+_MPS_WORD = re.compile(rf"{_MPS_SECTION}|bound|rhs_v|'marker'", re.IGNORECASE)
+"""Words with a meaning of their own in an MPS file that HiGHS writes."""
+
 _NATIVE = {"highs": "highs", "cvxpy": "clarabel", "mathopt": "glop", "pyomo": "pyomo:glpk"}
 """A backend of each library."""
 
@@ -114,8 +120,9 @@ def write(model: Model, path: str | Path) -> None:
     """Write a model as MPS or LP, by HiGHS's writer: numbers with 15 significant digits.
 
     Atoms and semantic constraints are written as the rows and columns that bridges give for them. Names are
-    kept as far as the format allows: MPS has no spaces; LP has round brackets for square ones, ``_`` for
-    other characters, and two rows, ``NAMElo`` and ``NAMEup``, for one with two different bounds.
+    kept as far as the format allows: MPS has no spaces, and ``_`` precedes words of its own; LP has round
+    brackets for square ones, ``_`` for other characters, and two rows, ``NAMElo`` and ``NAMEup``, for one
+    with two different bounds.
 
     Parameters
     ----------
@@ -184,6 +191,8 @@ def _spell(names: Iterable[str], suffix: str, twice: Any = None) -> list[str]:
                 name = "_" + name
         else:
             name = re.sub(r"\s", "_", name) or "_"
+            if _MPS_WORD.fullmatch(name):
+                name = "_" + name
         ends = ("", "lo", "up") if twice is not None and twice[position] else ("",)
         spelled, again = name, 1
         while not taken.isdisjoint(spelled + end for end in ends):
@@ -257,6 +266,8 @@ def read_into(model: Model, path: str | Path) -> tuple[Expression, Expression, b
             return read_into(model, plain)
     if path.suffix == ".lp":
         _refuse_repeated_costs(path)
+    else:
+        _refuse_section_names(path)
     source = silent_highs()
     warned = _with_warnings(source, lambda: source.readModel(str(path)), f"reading {path}", DeclarationError)
     lp, hessian = source.getLp(), source.getModel().hessian_
@@ -280,7 +291,7 @@ def read_into(model: Model, path: str | Path) -> tuple[Expression, Expression, b
         if lp.num_row_:
             rows = (_matrix(lp) @ x).between(lp.row_lower_, lp.row_upper_)
             rows.labels = list(lp.row_names_)
-            model.subject_to(rows, name="rows")
+            model.subject_to(rows, name=model.unused_name("rows"))
     except DeclarationError as error:
         raise DeclarationError(f"{path}: {error}") from None
     objective = np.array(lp.col_cost_) @ x + lp.offset_ + _square(x, hessian)
@@ -353,6 +364,19 @@ def _refuse_repeated_costs(path: Path) -> None:
         raise DeclarationError(
             f"{path}: the objective names {repeated[0]} {counts[repeated[0]]} times, of which HiGHS's reader "
             "keeps one coefficient; add them up"
+        )
+
+
+_SECTION_COLUMN = re.compile(rf"^[ \t]+({_MPS_SECTION})[ \t]+\S+[ \t]+\S", re.I | re.M)
+"""An entry of a column with a section's name: three words, not at the beginning of the line."""
+
+
+def _refuse_section_names(path: Path) -> None:
+    """HiGHS's reader of MPS files silently takes the entries of some columns for the head of a section."""
+    found = _SECTION_COLUMN.search(path.read_text(errors="replace"))
+    if found is not None:
+        raise DeclarationError(
+            f"{path}: HiGHS's reader takes the column {found[1]} for the section of this name; rename it"
         )
 
 

@@ -303,6 +303,8 @@ def _doubt(
         bounded = np.isfinite(program.lower) & np.isfinite(program.upper)
         if np.abs(result.x).max(initial=0.0, where=~bounded) >= _FAR:
             return "a value is beyond its range of numbers"
+    if result.status is Status.FEASIBLE and result.x is not None and not program.is_integer:
+        return _beyond_tolerance(program, result.x, backend)  # a solver that got stuck may have scaled
     if result.status is Status.UNBOUNDED and not model.lazies:
         if not ray(model):
             return _NO_RAY

@@ -10,7 +10,9 @@ from forcopt.backends.base import RawResult, SolveOptions
 from forcopt.compile.capabilities import Capabilities
 from forcopt.compile.compiler import compile_model
 from forcopt.compile.scaling import scaling_of, without_dust
+from forcopt.fairness import PredictiveValues
 from forcopt.loops.confirm import dual_bound, infeasibility_doubt, optimality_doubt
+from forcopt.models.fair_postprocessing import FairPostprocessing
 
 LINEAR = [
     name
@@ -189,6 +191,25 @@ def test_a_false_optimum_is_solved_again(lie):
     s = m.solve()
     assert (s.status, s.objective, s.bound) == ("optimal", 2, 2)
     assert "its multipliers leave a gap" in s.message
+
+
+def test_a_point_without_proof_beyond_the_tolerance_is_solved_again(lie):
+    """A point that a solver calls feasible, in the units of a scaled program."""
+    lie(lambda result: RawResult(fo.Status.FEASIBLE, x=result.x - 1e-5, message="stuck"))
+    m = fo.Model()
+    x = m.variable("x", lower=1)
+    m.minimize(x)
+    s = m.solve()
+    assert (s.status, s.objective) == ("optimal", 1)
+    assert "stuck; but its point violates a row or bound" in s.message
+
+
+def test_clarabel_gets_stuck_in_a_scaled_program():
+    """Its point met the scaled rows, the one without scales did not: feasible at 0.484 of 0.634."""
+    counts = np.array([[[4, 8], [8, 2], [1, 6]], [[0, 6], [2, 0], [0, 4]]]) * 100_000 + 1
+    problem = FairPostprocessing(counts=counts, constraint=PredictiveValues(positive=1.0, negative=0.0))
+    s = problem.solve("lp", backend="clarabel")
+    assert (s.status, s.objective) == ("optimal", pytest.approx(0.634145949))
 
 
 def test_a_false_unbounded_is_solved_again(lie):

@@ -150,6 +150,38 @@ def test_awkward_names(tmp_path):
     assert columns[:6] == ["free", "2x", "e5", "St", "a_b", "a_b_2"]  # MPS minds only spaces
 
 
+@pytest.mark.parametrize(
+    "word",
+    ["name", "NAME", "OBJSENSE", "QSECTION", "QCMATRIX", "CSECTION", "BOUND", "RHS_V", "'MARKER'", "rows"],
+)
+def test_names_that_are_words_of_a_format(tmp_path, word):
+    """HiGHS's reader of MPS files took a column called ``name`` for a section and lost its entries."""
+    m = fo.Model()
+    x, y = m.variable(word, lower=1, upper=8), m.variable("y", upper=5, integer=True)
+    r = m.variable(f"r{word}", lower=0, upper=1)
+    m.subject_to(2 * x + 3 * y <= 12.5, x + y == 4, name=word if word == "rows" else "")
+    m.subject_to((x - y + r).between(-3, 4.5), name=f"{word}s")
+    m.subject_to(x + r <= 7, name="RHS_V" if word == "'MARKER'" else "'MARKER'")
+    m.maximize(x + 2 * y + 7)
+    for suffix in (".mps", ".lp"):
+        path = tmp_path / f"words{suffix}"
+        m.write(path)
+        assert fo.read(path).solve().objective == pytest.approx(m.solve().objective)
+        assert fo.read(path).solve().status == "optimal"
+
+
+def test_a_column_with_the_name_of_a_section_is_refused(tmp_path):
+    m = fo.Model()
+    x = m.variable("xxxx", lower=1, upper=8)
+    m.subject_to(x >= 3)
+    m.minimize(x)
+    m.write(tmp_path / "m.mps")
+    text = (tmp_path / "m.mps").read_text()
+    (tmp_path / "m.mps").write_text(text.replace("xxxx", "name"))
+    with pytest.raises(fo.DeclarationError, match="takes the column name for the section of this name"):
+        fo.read(tmp_path / "m.mps")
+
+
 def test_no_objective_no_rows(tmp_path):
     m = fo.Model()
     x = m.variable("x", 2, lower=1, upper=2)
