@@ -13,6 +13,7 @@ import time
 from contextlib import suppress
 from functools import cache, cached_property
 
+import numpy as np
 import pytest
 
 import forcopt as fo
@@ -117,6 +118,36 @@ def test_replace_rebuilds_and_equal_problems_have_equal_hashes(name):
         assert other == p
         assert hash(other) == hash(p)
     assert metadata(p)["fingerprint"] == metadata(same[0])["fingerprint"]
+
+
+def as_text(value):
+    """A number, or a few of them, as text; None for other values."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, np.ndarray):
+        return value.astype(str).tolist() if value.size else None
+    if isinstance(value, tuple) and value:
+        texts = tuple(as_text(entry) for entry in value)
+        return None if None in texts else texts
+    if isinstance(value, dict) and value:
+        texts = {key: as_text(entry) for key, entry in value.items()}
+        return None if None in texts.values() else texts
+    return None
+
+
+@pytest.mark.parametrize("class_name", CLASSES)
+def test_text_is_no_number_in_any_field(class_name):
+    tried = 0
+    for _, p in by_size(class_name)[:3]:
+        for field in sorted(p.model_fields_set):
+            text = as_text(getattr(p, field))
+            if text is not None:
+                tried += 1
+                with pytest.raises(fo.DeclarationError, match=rf"\b{field}\b"):
+                    p.replace(**{field: text})
+    assert tried, "no numeric field"
 
 
 @pytest.mark.parametrize("class_name", CLASSES)

@@ -107,6 +107,9 @@ def test_the_time_to_build_a_model_counts():
     assert s.bound == float("-inf")
     with pytest.raises(fo.DeclarationError, match="time_limit is -1"):
         p.solve("flow", time_limit=-1)
+    for method in ("flow", "local-search"):
+        with pytest.raises(fo.DeclarationError, match="time_limit is '5'; it must be a number"):
+            p.solve(method, time_limit="5")
 
 
 def test_a_pickled_solution_keeps_its_reason_and_certifies():
