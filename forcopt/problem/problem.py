@@ -20,7 +20,7 @@ from forcopt.language.model import Model, Variable
 from forcopt.language.objective import maximize, minimize
 from forcopt.notebook import brief, facts_html
 from forcopt.problem.method import Handles, Method, Outcome
-from forcopt.problem.progress import ProgressLine, show_progress
+from forcopt.problem.progress import ProgressLine, announce_compilation, show_progress
 from forcopt.problem.solution import FEASIBILITY_TOLERANCE, Evaluation, Solution, broken_demand, disagreement
 from forcopt.status import Status
 
@@ -397,8 +397,8 @@ class Problem(Declared):
             the model, see `Model.solve`.
         time_limit : float, optional
             Seconds for everything together; the method returns its best decision and a valid bound. The
-            clock starts when the method's code is compiled, which takes up to a minute in the first run
-            after an installation.
+            clock starts when the method's code is compiled, which takes up to two minutes in the first run
+            after an installation; the logger ``forcopt`` announces it.
         gap : float, optional
             The relative gap at which the search may stop.
         start : Any, optional
@@ -446,13 +446,15 @@ class Problem(Declared):
                 "on_improvement": on_improvement,
             }
         )
+        label = f"{type(self).__name__} by {chosen.name}"
         if time_limit is not None:
-            chosen.compile()
+            with announce_compilation(label):
+                chosen.compile()
         deadline = Deadline(time_limit)
-        line = ProgressLine(f"{type(self).__name__} by {chosen.name}", deadline, on_improvement)
+        line = ProgressLine(label, deadline, on_improvement)
         if progress and "on_improvement" in chosen.common:
             common["on_improvement"] = line.improve
-        with show_progress(line, progress):
+        with show_progress(line, progress), announce_compilation(label):
             if chosen.kind == "formulation":
                 return self._solve_model(chosen, own, common, deadline)
             outcome = chosen.function(self, **own, **common)
