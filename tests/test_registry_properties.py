@@ -398,6 +398,22 @@ def test_a_time_limit_is_kept_with_a_valid_bound(class_name, method):
     pytest.skip("no shipped problem suits the method")
 
 
+@pytest.mark.parametrize(
+    ("class_name", "method"), [m for m in METHODS if "reduce" in CLASSES[m[0]].methods[m[1]].options]
+)
+def test_a_declared_block_keeps_all_decisions_for_other_objectives(class_name, method):
+    for _, p in takers(class_name, method):
+        declared, whole = fo.Model(), fo.Model()
+        with suppress(fo.DeclarationError):  # some formulations take some declarations only
+            p.declare(whole, method, reduce=False)
+            p.declare(declared, method)
+            assert str(declared.summary()) == str(whole.summary())
+            usual, reduced = p.formulate(method)[0], p.formulate(method, reduce=True)[0]
+            assert str(usual.summary()) == str(reduced.summary())
+            return
+    pytest.skip("no shipped problem suits the method")
+
+
 # -- classes -----------------------------------------------------------------------------------------------
 
 

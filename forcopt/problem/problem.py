@@ -44,6 +44,10 @@ def _named(value: object) -> str:
     return "None" if value is None else f"an object of type {type(value).__name__}"
 
 
+_WHOLE = {"reduce": False, "all_rows": True}
+"""Options of formulations, by the values that keep all decisions whatever the objective is."""
+
+
 class _RegisteredMethods:
     """The methods of a problem class and of its bases by name, read from the class or an instance.
 
@@ -279,6 +283,10 @@ class Problem(Declared):
     def declare(self, model: Model, method: str | None = None, **options: Any) -> Handles:
         """Write the problem into `model` by a formulation, without setting the objective.
 
+        The model holds every decision of the problem, for constraints and objectives of your own: unlike
+        `formulate`, this sets ``reduce=False`` and ``all_rows=True`` where the formulation has such an
+        option, so that its own objective makes no part of it redundant.
+
         Parameters
         ----------
         model : Model
@@ -297,8 +305,21 @@ class Problem(Declared):
         ------
         DeclarationError
             If the method is not a formulation.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> from forcopt.models import StratifiedAllocation
+        >>> p = StratifiedAllocation(sizes=[100, 50, 50], deviations=[1, 4, 2], sample_size=40)
+        >>> m = fo.Model()
+        >>> parts = p.declare(m)
+        >>> _ = m.subject_to(parts.sizes[0] >= 20)
+        >>> m.minimize(parts.objective)
+        >>> m.solve()[parts.sizes].round().tolist(), p.solve().decision.sizes.tolist()
+        ([20.0, 13.0, 7.0], [10.0, 20.0, 10.0])
         """
         chosen = self.method(method)
+        options = {k: v for k, v in _WHOLE.items() if k in chosen.options} | options
         if chosen.kind != "formulation":
             names = [m.name for m in self.methods.values() if m.kind == "formulation"]
             raise DeclarationError(
@@ -359,7 +380,8 @@ class Problem(Declared):
             objective counts in units of ``handles.unit``.
         """
         model = Model(self._model_name)
-        handles = self.declare(model, method, **options)
+        usual = self.method(method).options
+        handles = self.declare(model, method, **{k: usual[k] for k in _WHOLE if k in usual} | options)
         goal = handles.objective
         if isinstance(goal, Expression):
             goal = minimize(goal) if self.sense == "min" else maximize(goal)

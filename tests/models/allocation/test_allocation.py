@@ -376,7 +376,7 @@ def test_roundings():
 def test_a_block_takes_further_constraints():
     p = StratifiedAllocation(**SMALL, sample_size=12)
     m = fo.Model()
-    block = p.declare(m, "milp", reduce=False)
+    block = p.declare(m, "milp")
     m.subject_to(block.sizes[0] >= block.sizes[2])
     m.minimize(block.objective)
     sizes = m.solve()[block.sizes]
