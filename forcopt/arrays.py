@@ -18,11 +18,13 @@ __all__ = [
     "as_fraction",
     "as_numbers",
     "broadcast_shapes",
+    "by_label",
     "check_label_order",
     "check_order",
     "check_real",
     "describe_entry",
     "is_missing",
+    "labels_of",
     "refuse_entry",
     "refuse_missing",
     "rounded_up",
@@ -133,27 +135,98 @@ def _holds_expressions(data: Any) -> bool:
 
 
 def check_label_order(subject: str, columns: Mapping[str, Any]) -> None:
-    """Refuse two series or frames with the same labels in another order: arrays are read by position.
+    """Refuse two columns with the same labels in another order: arrays are read by position.
+
+    The labels of a series or frame are its index, also within a mapping; those of a field ``names``, or
+    ``..._names``, are its entries as text.
 
     Parameters
     ----------
     subject : str
         The declaration or function that takes the columns, for the message.
     columns : Mapping[str, Any]
-        Anything by name; whatever is not of pandas passes.
+        Anything by name; other values pass.
 
     Raises
     ------
     DeclarationError
         Naming the two columns.
     """
-    labelled = [(name, column.index) for name, column in columns.items() if hasattr(column, "iloc")]
-    for (name, index), (other, order) in combinations(labelled, 2):
+    flat: dict[str, Any] = {}
+    for name, value in columns.items():
+        within = isinstance(value, Mapping)
+        flat |= {f"{name}.{key}": part for key, part in value.items()} if within else {name: value}
+    indices = [(name, column.index) for name, column in flat.items() if hasattr(column, "iloc")]
+    for (name, index), (other, order) in combinations(indices, 2):
         if len(index) == len(order) and not index.equals(order) and set(index) == set(order):
             raise DeclarationError(
                 f"{subject}: {other} has the labels of {name} in another order; reorder them by "
                 f"{other}.loc[{name}.index], or pass .to_numpy() to go by position"
             )
+    for name in (n for n in columns if n == "names" or n.endswith("_names")):
+        if columns[name] is None or isinstance(columns[name], str):
+            continue
+        asked = list(map(str, columns[name]))
+        for other, index in indices:
+            found = list(map(str, index))
+            if other != name and found != asked and sorted(found) == sorted(asked):
+                raise DeclarationError(
+                    f"{subject}: {other} has the labels {found[0]!r}, ... in another order than {name}; "
+                    f"reorder {name}, or pass .to_numpy() to go by position"
+                )
+
+
+def labels_of(*columns: Any) -> tuple[str, ...]:
+    """Give the labels of the first series or frame as text; empty if none has labels of its own.
+
+    Labels 0, 1, ... stand for positions; labels that occur twice name nothing.
+    """
+    for index in (column.index for column in columns if hasattr(column, "iloc")):
+        labels = tuple(map(str, index))
+        if list(index) != list(range(len(labels))) and len(set(labels)) == len(labels):
+            return labels
+    return ()
+
+
+def by_label(data: Any, names: Sequence[str], subject: str) -> Any:
+    """Give the values of a mapping or series in the order of names; other data pass unchanged.
+
+    Parameters
+    ----------
+    data : Any
+        A mapping or series with one value for each name, by its label as text; or a series with the labels
+        0, 1, ..., or anything without labels, by position.
+    names : Sequence[str]
+        The names.
+    subject : str
+        The data, for the message.
+
+    Raises
+    ------
+    DeclarationError
+        Naming a label that is no name, or a name without a value.
+
+    Examples
+    --------
+    >>> by_label({"south": 2, "north": 1}, ["north", "south"], "the sizes")
+    [1, 2]
+    """
+    if not (isinstance(data, Mapping) or (hasattr(data, "iloc") and data.ndim == 1)):
+        return data
+    values = [(str(label), value) for label, value in data.items()]
+    labels = [label for label, _ in values]
+    if sorted(labels) == sorted(names):
+        found = dict(values)
+        return [found[name] for name in names]
+    if not isinstance(data, Mapping) and not labels_of(data) and len(set(labels)) == len(labels):
+        return data
+    strange = next((label for label in labels if label not in names or labels.count(label) > 1), None)
+    lacking = next((name for name in names if name not in labels), None)
+    fault = f"have no value for {lacking!r}" if strange is None else f"are labelled {strange!r}"
+    raise DeclarationError(
+        f"{subject} {fault}; they must have one value for each of {', '.join(map(repr, names[:5]))}"
+        f"{', ...' if len(names) > 5 else ''}"
+    )
 
 
 def as_bounds(lower: Any, upper: Any, subject: str) -> tuple[Array, Array]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from inspect import isabstract
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, dataclass_transform, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, cast, dataclass_transform, get_args
 
 import numpy as np
 from pydantic import (
@@ -18,6 +18,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
     ModelWrapValidatorHandler,
     PlainSerializer,
     PlainValidator,
@@ -26,6 +27,8 @@ from pydantic import (
     model_validator,
 )
 from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import CoreSchema
+from pydantic_core.core_schema import no_info_before_validator_function
 
 from forcopt.arrays import Array, as_numbers, check_label_order, is_missing
 from forcopt.errors import DeclarationError, unknown
@@ -54,6 +57,23 @@ def _name(value: Any) -> str:
     if is_missing(value):
         raise DeclarationError("a name is missing; missing values must be dropped or filled before")
     return str(value)
+
+
+def _no_text(value: Any) -> Any:
+    if isinstance(value, str | bytes | bytearray):
+        raise DeclarationError("it must be a number, not text")
+    return value
+
+
+def _numbers_refuse_text(schema: Any) -> Any:
+    """Refuse text wherever a core schema reads a number; pydantic would convert ``"0.1"``."""
+    if type(schema) in (list, tuple):
+        return type(schema)(map(_numbers_refuse_text, schema))
+    if not isinstance(schema, dict):
+        return schema
+    if schema.get("type") in ("int", "float"):
+        return no_info_before_validator_function(_no_text, cast("CoreSchema", schema))
+    return {key: _numbers_refuse_text(part) for key, part in schema.items()}
 
 
 def _plain(values: Array) -> Any:
@@ -167,6 +187,10 @@ class Declared(BaseModel, metaclass=_Named):
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
         Declared._classes.append(cls)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return cast("CoreSchema", _numbers_refuse_text(handler(source)))
 
     @model_validator(mode="wrap")
     @classmethod

@@ -198,3 +198,27 @@ def test_arguments_are_named_in_errors():
 def test_arrays_are_read_kinds():
     with pytest.raises(ValueError, match="read-only"):
         Cloud(weights=[1, 2]).weights[0] = 3
+
+
+def test_labels_in_another_order_than_the_names_are_refused():
+    class Named(Declared):
+        values: Numbers
+        names: tuple[str, ...] = ()
+
+    values = pd.Series([1.0, 2.0], ["a", "b"])
+    assert Named(values, names=("a", "b")).values.tolist() == [1, 2]
+    with pytest.raises(fo.DeclarationError, match=r"Named: values has the labels 'a', ... in another order"):
+        Named(values, names=("b", "a"))
+    assert Named(values.to_numpy(), names=("b", "a")).values.tolist() == [1, 2]
+    assert Named(values, names=("north", "south")).names == ("north", "south")
+
+
+def test_series_within_a_mapping_are_compared_by_their_labels():
+    class Columns(Declared):
+        values: Numbers
+        others: dict[str, Numbers]
+
+    values, other = pd.Series([1.0, 2.0], ["a", "b"]), pd.Series([3.0, 4.0], ["b", "a"])
+    with pytest.raises(fo.DeclarationError, match=r"others\.x has the labels of values in another order"):
+        Columns(values, {"x": other})
+    assert Columns(values, {"x": other.loc[values.index]}).others["x"].tolist() == [4, 3]

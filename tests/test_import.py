@@ -14,13 +14,42 @@ HEAVY = [
     "rich",
     "typer",
     "scipy.special",
+    "scipy.stats",
+    "scipy.optimize",
+    "scipy.spatial",
+    "scipy.sparse.linalg",
+    "numba",
 ]
 
+SOLVERS_AND_PLOTS = ["cvxpy", "ortools", "pyomo", "highspy", "pandas", "matplotlib"]
 
-def test_importing_the_library_imports_no_solver_and_nothing_heavy():
-    code = f"import sys, forcopt; print([m for m in {HEAVY} if m in sys.modules])"
+LAZY_SCIPY = ["scipy.stats", "scipy.optimize", "scipy.spatial", "scipy.integrate", "scipy.interpolate"]
+
+
+@pytest.mark.parametrize(
+    ("code", "heavy"),
+    [
+        ("import forcopt", HEAVY),
+        ("from forcopt.cli import app", [name for name in HEAVY if name not in ("rich", "typer")]),
+        ("from forcopt.models import FairPostprocessing", [*SOLVERS_AND_PLOTS, *LAZY_SCIPY, "numba"]),
+        ("from forcopt.models import StratifiedAllocation", [*SOLVERS_AND_PLOTS, *LAZY_SCIPY, "numba"]),
+        ("import forcopt; forcopt.load('postprocessing/compas')", [*SOLVERS_AND_PLOTS, *LAZY_SCIPY, "numba"]),
+        ("from forcopt.problem import problem_classes as p; p()", [*SOLVERS_AND_PLOTS, *LAZY_SCIPY]),
+    ],
+)
+def test_an_import_loads_nothing_heavy_before_it_is_used(code, heavy):
+    code = f"{code}; import sys; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_declaration_on_standard_input_is_of_any_registered_class():
+    from forcopt.problem.registry import example_file
+
+    text = example_file("allocation/private").read_text(encoding="utf-8")
+    command = [sys.executable, "-m", "forcopt", "solve", "-", "--json"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    assert '"status": "optimal"' in done.stdout
 
 
 def test_every_public_name_exists_and_is_documented():

@@ -13,6 +13,7 @@ import time
 from contextlib import suppress
 from functools import cache, cached_property
 
+import numpy as np
 import pytest
 
 import forcopt as fo
@@ -117,6 +118,36 @@ def test_replace_rebuilds_and_equal_problems_have_equal_hashes(name):
         assert other == p
         assert hash(other) == hash(p)
     assert metadata(p)["fingerprint"] == metadata(same[0])["fingerprint"]
+
+
+def as_text(value):
+    """A number, or a few of them, as text; None for other values."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, np.ndarray):
+        return value.astype(str).tolist() if value.size else None
+    if isinstance(value, tuple) and value:
+        texts = tuple(as_text(entry) for entry in value)
+        return None if None in texts else texts
+    if isinstance(value, dict) and value:
+        texts = {key: as_text(entry) for key, entry in value.items()}
+        return None if None in texts.values() else texts
+    return None
+
+
+@pytest.mark.parametrize("class_name", CLASSES)
+def test_text_is_no_number_in_any_field(class_name):
+    tried = 0
+    for _, p in by_size(class_name)[:3]:
+        for field in sorted(p.model_fields_set):
+            text = as_text(getattr(p, field))
+            if text is not None:
+                tried += 1
+                with pytest.raises(fo.DeclarationError, match=rf"\b{field}\b"):
+                    p.replace(**{field: text})
+    assert tried, "no numeric field"
 
 
 @pytest.mark.parametrize("class_name", CLASSES)
@@ -364,6 +395,22 @@ def test_a_time_limit_is_kept_with_a_valid_bound(class_name, method):
             wrong = f"{name}: the bound {s.bound:g} excludes the decision's objective {s.objective:g}"
         checked(class_name, method, "bound", wrong)
         return
+    pytest.skip("no shipped problem suits the method")
+
+
+@pytest.mark.parametrize(
+    ("class_name", "method"), [m for m in METHODS if "reduce" in CLASSES[m[0]].methods[m[1]].options]
+)
+def test_a_declared_block_keeps_all_decisions_for_other_objectives(class_name, method):
+    for _, p in takers(class_name, method):
+        declared, whole = fo.Model(), fo.Model()
+        with suppress(fo.DeclarationError):  # some formulations take some declarations only
+            p.declare(whole, method, reduce=False)
+            p.declare(declared, method)
+            assert str(declared.summary()) == str(whole.summary())
+            usual, reduced = p.formulate(method)[0], p.formulate(method, reduce=True)[0]
+            assert str(usual.summary()) == str(reduced.summary())
+            return
     pytest.skip("no shipped problem suits the method")
 
 

@@ -6,6 +6,7 @@ Commands import their modules when they run, so that help comes quickly.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import warnings
@@ -100,6 +101,7 @@ def _root(
 ) -> None:
     """Optimization for responsible computing: declare a problem, solve it, compare the methods."""
     Screen.quiet, Screen.verbose = quiet, verbose
+    logging.getLogger("forcopt").setLevel(logging.ERROR if quiet else logging.NOTSET)
     for module in modules or []:
         _import(module)
 

@@ -75,7 +75,7 @@ def problem_from(spec: str) -> Problem:
     DeclarationError
         If it declares no problem.
     """
-    from forcopt.problem import Problem
+    from forcopt.problem.registry import declared_problem
     from forcopt.study.library import problem_of
 
     if spec != "-":
@@ -86,7 +86,7 @@ def problem_from(spec: str) -> Problem:
         raise DeclarationError(f"standard input is not valid JSON: {error}") from None
     if not isinstance(data, dict) or "model" not in data:
         raise DeclarationError("standard input lacks the key 'model', which names the problem")
-    return Problem.from_dict(data)
+    return declared_problem(data)
 
 
 class Screen:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import maximum_flow
 
 from forcopt.arrays import Array
 from forcopt.graphs.weighted import WeightedGraph
@@ -49,7 +48,7 @@ class _BestSets:
         network = sp.csr_array(
             (capacities[self.order].astype(np.int32), columns, starts), shape=(n + 2, n + 2)
         )
-        cut = int(maximum_flow(network, n, n + 1).flow_value)
+        cut = int(sp.csgraph.maximum_flow(network, n, n + 1).flow_value)
         return (int(up.clip(min=0).sum()) - cut) / scale
 
 

@@ -21,8 +21,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from flint import fmpq, fmpq_mat
-from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
-from scipy.sparse.linalg import splu
 
 from forcopt.arrays import Array
 
@@ -92,13 +90,13 @@ def block_triangles(matrix: Sparse) -> BlockTriangles | None:
     if not n:
         return BlockTriangles([])
     pattern = _pattern(matrix)
-    row_of = maximum_bipartite_matching(pattern, perm_type="row")
+    row_of = sp.csgraph.maximum_bipartite_matching(pattern, perm_type="row")
     if (row_of < 0).any():
         return None
     column_of = np.empty(n, dtype=np.int64)
     column_of[row_of] = np.arange(n)
     needs = pattern[:, column_of]  # row i needs the values that rows k with an entry here determine
-    count, label = connected_components(needs, connection="strong")
+    count, label = sp.csgraph.connected_components(needs, connection="strong")
     members: list[list[int]] = [[] for _ in range(count)]
     for i, block in enumerate(label.tolist()):
         members[block].append(i)
@@ -274,7 +272,7 @@ def _solver(rows: list[dict[int, int]]) -> Any:
         return None
     across = np.exp2(-np.floor(np.log2(peak)))
     try:
-        factors = splu(sp.csc_matrix(scaled.multiply(across[None, :])))
+        factors = sp.linalg.splu(sp.csc_matrix(scaled.multiply(across[None, :])))
     except RuntimeError:  # singular
         return None
 

@@ -8,7 +8,7 @@ from math import exp, inf, log
 from typing import Any
 
 import numpy as np
-from scipy.stats import beta
+import scipy
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
@@ -220,6 +220,6 @@ def _best_event(p: Array, q: Array, epsilon: float, delta: float, kind: str, tai
 def _clopper_pearson(hits: Any, n: int, tail: float) -> tuple[Any, Any]:
     """Bounds on a probability, each missed with probability at most `tail`."""
     hits = np.asarray(hits)
-    low = np.where(hits > 0, beta.ppf(tail, np.maximum(hits, 1), n - hits + 1), 0.0)
-    high = np.where(hits < n, beta.ppf(1 - tail, hits + 1, np.maximum(n - hits, 1)), 1.0)
+    low = np.where(hits > 0, scipy.stats.beta.ppf(tail, np.maximum(hits, 1), n - hits + 1), 0.0)
+    high = np.where(hits < n, scipy.stats.beta.ppf(1 - tail, hits + 1, np.maximum(n - hits, 1)), 1.0)
     return (low, high) if low.ndim else (float(low), float(high))

@@ -7,8 +7,8 @@ from math import inf, isfinite
 from numbers import Real
 from typing import Any
 
+import scipy
 from pydantic import Field
-from scipy.optimize import brentq
 
 from forcopt.declaration import Declared
 from forcopt.errors import DeclarationError
@@ -215,7 +215,7 @@ class PrivacyBudget(ApproximateDP):
             high *= 2
         if over(low) >= 0:  # rounding
             return low
-        return max(low, float(brentq(over, low, high, rtol=tolerance)) * (1 - 2 * tolerance))
+        return max(low, float(scipy.optimize.brentq(over, low, high, rtol=tolerance)) * (1 - 2 * tolerance))
 
 
 def composed_epsilon(epsilon: float, mechanisms: int, delta: float) -> float:

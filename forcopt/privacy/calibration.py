@@ -6,7 +6,7 @@ from math import exp, inf, isfinite, log
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from forcopt.errors import DeclarationError
 from forcopt.privacy.budget import GDP, ApproximateDP, Budget, PureDP
@@ -112,7 +112,7 @@ def calibrate(
             middle = (low + high) / 2
             low, high = (middle, high) if over(middle) > 0 else (low, middle)
     else:
-        high = float(brentq(over, low, high, xtol=TOLERANCE, rtol=4 * np.finfo(float).eps))
+        high = float(scipy.optimize.brentq(over, low, high, xtol=TOLERANCE, rtol=4 * np.finfo(float).eps))
     step = TOLERANCE
     while not budget.holds(mechanism(exp(high)).profile()):  # a logarithm's rounding may hide an excess
         high, step = high + step, 2 * step

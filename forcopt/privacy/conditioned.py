@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf, isinf, log
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator
+import scipy
 
 from forcopt.arrays import Array
 from forcopt.privacy.losses import AtomLoss, Loss, NoiseLoss
@@ -91,7 +91,7 @@ def _interpolated(loss: NoiseLoss, epsilon: Array) -> Array:
     losses = np.clip(_losses(loss, outcomes[1:]), -700.0, 700.0)
     low, high = float(epsilon.min()), float(epsilon.max())
     grid = np.unique(np.concatenate([losses[(losses > low) & (losses < high)], np.linspace(low, high, 500)]))
-    return np.asarray(PchipInterpolator(grid, _one(loss, grid))(epsilon))
+    return np.asarray(scipy.interpolate.PchipInterpolator(grid, _one(loss, grid))(epsilon))
 
 
 def _one(loss: Loss, epsilon: Array) -> Array:

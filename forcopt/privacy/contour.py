@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import exp, inf, log
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+import scipy
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
@@ -88,7 +88,9 @@ def contour(parts: Parts, epsilon: float) -> float:
     while high - low > 2:
         middle = (low + high) // 2
         low, high = (low, middle + 1) if height(grid[middle]) <= height(grid[middle + 1]) else (middle, high)
-    found = minimize_scalar(height, bounds=(grid[low], grid[high]), method="bounded", options={"xatol": 0.01})
+    found = scipy.optimize.minimize_scalar(
+        height, bounds=(grid[low], grid[high]), method="bounded", options={"xatol": 0.01}
+    )
     c, top = exp(float(found.x)), float(found.fun)
     step = 1e-2 * c
     near = exponent(np.array([c - step, c, c + step], dtype=complex)).real

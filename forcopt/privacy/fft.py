@@ -8,8 +8,7 @@ from math import ceil, exp, expm1, inf, isfinite, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
-from scipy.fft import irfft, rfft
-from scipy.optimize import brentq
+import scipy
 
 from forcopt.arrays import Array
 from forcopt.privacy.losses import Loss
@@ -253,7 +252,11 @@ def _hockey_stick(
         high = 1.0
         while mean(high) < epsilon and high < 1e6:
             high *= 2
-        theta = float(brentq(lambda t: mean(t) - epsilon, 0.0, high, rtol=1e-3)) if high < 1e6 else high
+        theta = (
+            float(scipy.optimize.brentq(lambda t: mean(t) - epsilon, 0.0, high, rtol=1e-3))
+            if high < 1e6
+            else high
+        )
     centre = mean(theta)
     variance = sum(m.tilted(theta)[2] * m.count for m in moments)
     base = cumulant(theta)
@@ -270,10 +273,10 @@ def _hockey_stick(
         tilted = m.tilted(theta)[0]
         folded = np.zeros(-(-len(tilted) // n) * n)
         folded[: len(tilted)] = tilted
-        law *= rfft(folded.reshape(-1, n).sum(axis=0)) ** m.count
+        law *= scipy.fft.rfft(folded.reshape(-1, n).sum(axis=0)) ** m.count
         start += m.count * m.first
         draws += m.count
-    pmf = irfft(law, n)
+    pmf = scipy.fft.irfft(law, n)
     first = round(centre / h) - n // 2
     place = first + (start - first + np.arange(n)) % n
     x = place * h - epsilon

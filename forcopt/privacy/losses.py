@@ -14,9 +14,8 @@ from math import ceil, exp, expm1, inf, isfinite, isinf, log, log1p, sqrt, tanh
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+import scipy
 from scipy.special import erfcx, log_ndtr, logsumexp, ndtr, ndtri
-from scipy.stats import binom
 
 from forcopt.arrays import Array
 
@@ -217,7 +216,9 @@ class AtomLoss(Loss):
         grid = np.linspace(-7.0, 7.0, 57) - log(min(self.pure, 1.0)) / 2
         best = int(np.argmin([negative(x) for x in grid]))
         ends = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-        found = minimize_scalar(negative, bounds=ends, method="bounded", options={"xatol": 1e-8})
+        found = scipy.optimize.minimize_scalar(
+            negative, bounds=ends, method="bounded", options={"xatol": 1e-8}
+        )
         return min(super().rho, max(-float(found.fun), float(mass @ losses)))
 
     @property
@@ -304,7 +305,7 @@ class BinomialLoss(Loss):
         most = np.ceil((self.count - np.asarray(t) / self.each) / 2) - 1  # lies, for a loss above t
         lie = 1 / (1 + exp(self.each)) if self.each < 700 else exp(-min(self.each, 740))
         truth = 1 / (1 + exp(-self.each))
-        return binom.cdf(most, self.count, lie), binom.cdf(most, self.count, truth)
+        return scipy.stats.binom.cdf(most, self.count, lie), scipy.stats.binom.cdf(most, self.count, truth)
 
     def log_tails(self, t: float) -> tuple[float, float]:
         """See `Loss`."""
@@ -314,7 +315,7 @@ class BinomialLoss(Loss):
         lies = np.arange(max(0, most - 5000), most + 1)  # in a tail that underflows, fewer do not count
         for k, chance in enumerate((lie, 1 - lie)):
             if logs[k] < -650 and len(lies):
-                logs[k] = float(logsumexp(binom.logpmf(lies, self.count, chance)))
+                logs[k] = float(logsumexp(scipy.stats.binom.logpmf(lies, self.count, chance)))
         return logs[0], logs[1]
 
     @property
@@ -345,7 +346,9 @@ class BinomialLoss(Loss):
     def table(self) -> AtomLoss:
         """The same loss by its outcomes, the numbers of lies."""
         lies, lie = np.arange(self.count + 1), 1 / (1 + exp(min(self.each, 700.0)))
-        return AtomLoss(binom.pmf(lies, self.count, lie), binom.pmf(lies, self.count, 1 - lie))
+        return AtomLoss(
+            scipy.stats.binom.pmf(lies, self.count, lie), scipy.stats.binom.pmf(lies, self.count, 1 - lie)
+        )
 
     def log_delta(self, epsilon: float) -> float:
         """See `Loss`."""

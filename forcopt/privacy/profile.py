@@ -9,7 +9,7 @@ from math import exp, expm1, inf, isfinite, log, log1p, sqrt
 from typing import Any, Literal
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
+import scipy
 
 from forcopt.errors import DeclarationError
 from forcopt.privacy.capped import can_cap, capped_contour
@@ -154,7 +154,7 @@ class Profile:
         while over(high) == 0 and high - low > 1e-12 * (1 + high):  # delta is flat: find where it begins
             middle = (low + high) / 2
             low, high = (middle, high) if over(middle) > 0 else (low, middle)
-        root = float(brentq(over, low, high, xtol=1e-13, rtol=1e-12))
+        root = float(scipy.optimize.brentq(over, low, high, xtol=1e-13, rtol=1e-12))
         while over(root) > 0:  # on the safe side of rounding
             root += 1e-12 * (1 + root)
         return root
@@ -311,5 +311,7 @@ def _from_zcdp(rho: float, epsilon: float) -> float:
         order = 1 + exp(log_excess)
         return (order - 1) * (order * rho - epsilon) - log(order - 1) + order * log1p(-1 / order)
 
-    found = minimize_scalar(bound, bounds=(-12.0, 12.0), method="bounded", options={"xatol": 1e-10})
+    found = scipy.optimize.minimize_scalar(
+        bound, bounds=(-12.0, 12.0), method="bounded", options={"xatol": 1e-10}
+    )
     return min(0.0, float(found.fun))

@@ -20,7 +20,7 @@ from forcopt.language.model import Model, Variable
 from forcopt.language.objective import maximize, minimize
 from forcopt.notebook import brief, facts_html
 from forcopt.problem.method import Handles, Method, Outcome
-from forcopt.problem.progress import ProgressLine, show_progress
+from forcopt.problem.progress import ProgressLine, announce_compilation, show_progress
 from forcopt.problem.solution import FEASIBILITY_TOLERANCE, Evaluation, Solution, broken_demand, disagreement
 from forcopt.status import Status
 
@@ -42,6 +42,10 @@ class _Text(str):
 def _named(value: object) -> str:
     """A value by its type, for messages."""
     return "None" if value is None else f"an object of type {type(value).__name__}"
+
+
+_WHOLE = {"reduce": False, "all_rows": True}
+"""Options of formulations, by the values that keep all decisions whatever the objective is."""
 
 
 class _RegisteredMethods:
@@ -279,6 +283,10 @@ class Problem(Declared):
     def declare(self, model: Model, method: str | None = None, **options: Any) -> Handles:
         """Write the problem into `model` by a formulation, without setting the objective.
 
+        The model holds every decision of the problem, for constraints and objectives of your own: unlike
+        `formulate`, this sets ``reduce=False`` and ``all_rows=True`` where the formulation has such an
+        option, so that its own objective makes no part of it redundant.
+
         Parameters
         ----------
         model : Model
@@ -297,8 +305,21 @@ class Problem(Declared):
         ------
         DeclarationError
             If the method is not a formulation.
+
+        Examples
+        --------
+        >>> import forcopt as fo
+        >>> from forcopt.models import StratifiedAllocation
+        >>> p = StratifiedAllocation(sizes=[100, 50, 50], deviations=[1, 4, 2], sample_size=40)
+        >>> m = fo.Model()
+        >>> parts = p.declare(m)
+        >>> _ = m.subject_to(parts.sizes[0] >= 20)
+        >>> m.minimize(parts.objective)
+        >>> m.solve()[parts.sizes].round().tolist(), p.solve().decision.sizes.tolist()
+        ([20.0, 13.0, 7.0], [10.0, 20.0, 10.0])
         """
         chosen = self.method(method)
+        options = {k: v for k, v in _WHOLE.items() if k in chosen.options} | options
         if chosen.kind != "formulation":
             names = [m.name for m in self.methods.values() if m.kind == "formulation"]
             raise DeclarationError(
@@ -359,7 +380,8 @@ class Problem(Declared):
             objective counts in units of ``handles.unit``.
         """
         model = Model(self._model_name)
-        handles = self.declare(model, method, **options)
+        usual = self.method(method).options
+        handles = self.declare(model, method, **{k: usual[k] for k in _WHOLE if k in usual} | options)
         goal = handles.objective
         if isinstance(goal, Expression):
             goal = minimize(goal) if self.sense == "min" else maximize(goal)
@@ -397,8 +419,8 @@ class Problem(Declared):
             the model, see `Model.solve`.
         time_limit : float, optional
             Seconds for everything together; the method returns its best decision and a valid bound. The
-            clock starts when the method's code is compiled, which takes up to a minute in the first run
-            after an installation.
+            clock starts when the method's code is compiled, which takes up to two minutes in the first run
+            after an installation; the logger ``forcopt`` announces it.
         gap : float, optional
             The relative gap at which the search may stop.
         start : Any, optional
@@ -446,13 +468,15 @@ class Problem(Declared):
                 "on_improvement": on_improvement,
             }
         )
+        label = f"{type(self).__name__} by {chosen.name}"
         if time_limit is not None:
-            chosen.compile()
+            with announce_compilation(label):
+                chosen.compile()
         deadline = Deadline(time_limit)
-        line = ProgressLine(f"{type(self).__name__} by {chosen.name}", deadline, on_improvement)
+        line = ProgressLine(label, deadline, on_improvement)
         if progress and "on_improvement" in chosen.common:
             common["on_improvement"] = line.improve
-        with show_progress(line, progress):
+        with show_progress(line, progress), announce_compilation(label):
             if chosen.kind == "formulation":
                 return self._solve_model(chosen, own, common, deadline)
             outcome = chosen.function(self, **own, **common)

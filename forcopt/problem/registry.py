@@ -5,14 +5,17 @@ from __future__ import annotations
 import inspect
 import json
 import tomllib
+from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from forcopt.errors import DeclarationError, UnknownNameError, similar
 from forcopt.problem.problem import Problem
 
-__all__ = ["examples", "load", "problem_classes"]
+__all__ = ["declared_problem", "example_file", "examples", "load", "problem_classes"]
 
 
 @cache
@@ -29,15 +32,20 @@ def problem_classes() -> dict[str, type[Problem]]:
     DeclarationError
         If an entry point is not a problem class.
     """
-    found: dict[str, type[Problem]] = {}
-    for point in entry_points(group="forcopt.models"):
-        cls = point.load()
-        if not (isinstance(cls, type) and issubclass(cls, Problem)):
-            raise DeclarationError(
-                f"entry point {point.name!r} of group forcopt.models is {cls!r}; it must be a Problem class"
-            )
-        found[point.name] = cls
-    return found
+    return {point.name: _class_of(point) for point in _entry_points()}
+
+
+def _entry_points() -> Iterable[EntryPoint]:
+    return entry_points(group="forcopt.models")
+
+
+def _class_of(point: EntryPoint) -> type[Problem]:
+    cls = point.load()
+    if not (isinstance(cls, type) and issubclass(cls, Problem)):
+        raise DeclarationError(
+            f"entry point {point.name!r} of group forcopt.models is {cls!r}; it must be a Problem class"
+        )
+    return cls
 
 
 def examples() -> dict[str, Path]:
@@ -59,6 +67,34 @@ def examples() -> dict[str, Path]:
         for path in sorted(folder.glob("*.json")) + sorted(folder.glob("*.toml")):
             found[f"{cls.family}/{path.stem}"] = path
     return found
+
+
+def example_file(name: str) -> Path | None:
+    """Find a shipped example; only packages that have a file of this name are imported.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``postprocessing/compas``.
+
+    Returns
+    -------
+    Path or None
+        The file; None if there is no such example.
+
+    Examples
+    --------
+    >>> example_file("postprocessing/compas").name
+    'compas.json'
+    """
+    family, _, stem = name.rpartition("/")
+    for point in _entry_points():
+        origin = getattr(find_spec(point.module), "origin", None)
+        for suffix in (".json", ".toml") if origin and stem else ():
+            path = Path(str(origin)).parent / "examples" / (stem + suffix)
+            if path.exists() and _class_of(point).family == family:
+                return path
+    return None
 
 
 def load(spec: str | Path) -> Problem:
@@ -89,15 +125,15 @@ def load(spec: str | Path) -> Problem:
     """
     path = Path(spec)
     if not path.exists():
-        known = examples()
-        if str(spec) not in known:
-            near = similar(str(spec), list(known), 3)
+        found = example_file(str(spec))
+        if found is None:
+            near = similar(str(spec), list(examples()), 3)
             hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ";"
             raise FileNotFoundError(
                 f"no file or example {str(spec)!r}{hint} fo.examples() names them all; "
                 "forcopt.study.library.problem_of makes an instance of the library"
             )
-        path = known[str(spec)]
+        path = found
     try:
         text = path.read_text(encoding="utf-8")
         data = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
@@ -107,10 +143,42 @@ def load(spec: str | Path) -> Problem:
         ) from None
     if not isinstance(data, dict) or "model" not in data:
         raise DeclarationError(f"{path} has no key 'model'; this key must name the class of the problem")
-    problem_classes()
     try:
-        return Problem.from_dict(data)
+        return declared_problem(data)
     except UnknownNameError as error:
         raise UnknownNameError(f"{path}: {error}") from None
     except DeclarationError as error:
         raise DeclarationError(f"{path}: {error}") from None
+
+
+def declared_problem(data: Mapping[str, Any]) -> Problem:
+    """Read a declaration of any registered class from plain data.
+
+    Parameters
+    ----------
+    data : Mapping[str, Any]
+        The fields, and the class under the key ``model``; only its package is imported, if that suffices.
+
+    Returns
+    -------
+    Problem
+        The declared problem.
+
+    Raises
+    ------
+    DeclarationError
+        If the data do not declare a problem; the message names the field, the value and the rule.
+
+    Examples
+    --------
+    >>> declared_problem({"model": "Apportionment", "populations": [5, 3], "seats": 4}).quotas.tolist()
+    [2.5, 1.5]
+    """
+    for point in _entry_points():
+        if point.name == data["model"]:
+            _class_of(point)
+    try:
+        return Problem.from_dict(data)
+    except UnknownNameError:
+        problem_classes()
+        return Problem.from_dict(data)

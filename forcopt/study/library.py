@@ -16,6 +16,7 @@ from forcopt.errors import DeclarationError, similar, unknown
 from forcopt.instance import Instance
 from forcopt.loops.exchange import read
 from forcopt.problem import Problem, examples, load, problem_classes
+from forcopt.problem.registry import example_file
 from forcopt.study.model_file import ModelFile
 from forcopt.study.store import metadata
 
@@ -51,7 +52,7 @@ def problem_of(spec: str | Path) -> Problem:
     """
     if str(spec).lower().endswith((".mps", ".lp", ".mps.gz", ".lp.gz")):
         return ModelFile(path=str(spec))
-    if Path(spec).exists() or str(spec) in examples():
+    if Path(spec).exists() or example_file(str(spec)):
         return load(spec)
     every = instances()
     if str(spec) in every:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from math import exp, inf, log, sqrt
 from typing import ClassVar, Literal
 
+import scipy
 from pydantic import Field
-from scipy.stats import norm
 
 from forcopt.errors import DeclarationError
 from forcopt.models.adaptive_queries.data_models import DataModel, DecayingCorrelation, NaiveComposition
@@ -247,7 +247,7 @@ def _sample_error(noise: str, scale: float, beta: float, answers: int) -> float:
     if not scale > 0 or not 0 < beta <= 1:
         return inf
     if noise == "gaussian":
-        return float(scale * max(norm.isf(min(beta / (2 * answers), 0.5)), 0.0))
+        return float(scale * max(scipy.stats.norm.isf(min(beta / (2 * answers), 0.5)), 0.0))
     return scale * max(log(answers / beta), 0.0)
 
 

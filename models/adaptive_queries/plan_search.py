@@ -7,7 +7,7 @@ from math import inf, log, sqrt
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq, minimize
+import scipy
 from scipy.special import log_ndtr, ndtri
 
 from forcopt.arrays import Array
@@ -95,7 +95,9 @@ def _least(error: Curve, axes: list[Array], deadline: Deadline) -> Array:
         point = start
         for _ in range(2):  # anew from where it stopped: the simplex may have collapsed
             options = {"xatol": 1e-10, "fatol": 1e-14, "maxiter": 2000}
-            point = minimize(lambda x: float(error(x)), point, method="Nelder-Mead", options=options).x
+            point = scipy.optimize.minimize(
+                lambda x: float(error(x)), point, method="Nelder-Mead", options=options
+            ).x
         best = min(best, point, key=lambda x: float(error(x)))
     return np.asarray(best)
 
@@ -159,7 +161,7 @@ def half_target(problem: AccuracyPlan, *, time_limit: float | None = None) -> Ou
         return min(value, 1e6) - float(np.exp(log_target))
 
     low, high = log(1e-6), log(2.0)  # beyond, half of the error is less than the loss
-    target = brentq(excess, low, high, xtol=1e-6) if excess(low) > 0 > excess(high) else 0.0
+    target = scipy.optimize.brentq(excess, low, high, xtol=1e-6) if excess(low) > 0 > excess(high) else 0.0
     return _outcome(problem, answers.plan(best(float(np.exp(target)))))
 
 

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from scipy.spatial import KDTree
+import scipy
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
@@ -84,7 +84,7 @@ def adaptive_radii(
     for label in np.unique(z):
         other = y != label
         if other.any():
-            near = KDTree(Z[z == label]).query(X[other], p=order)[0]
+            near = scipy.spatial.KDTree(Z[z == label]).query(X[other], p=order)[0]
             radii[other] = np.minimum(radii[other], near)
     if np.isinf(radii).any():
         warnings.warn(

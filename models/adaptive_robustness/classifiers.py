@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy
 from pydantic import field_validator, model_validator
-from scipy.spatial import KDTree
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Declared, Integers, Numbers
@@ -132,18 +132,21 @@ class NearestNeighbour(Classifier):
         return int(self.points.shape[1])
 
     @cached_property
-    def _tree(self) -> KDTree:
-        return KDTree(self.points)
+    def _tree(self) -> scipy.spatial.KDTree:
+        return scipy.spatial.KDTree(self.points)
 
     @cached_property
-    def _trees(self) -> dict[tuple[int, bool], tuple[KDTree, Array]]:
+    def _trees(self) -> dict[tuple[int, bool], tuple[scipy.spatial.KDTree, Array]]:
         return {}
 
-    def tree(self, label: int, same: bool) -> tuple[KDTree, Array]:
+    def tree(self, label: int, same: bool) -> tuple[scipy.spatial.KDTree, Array]:
         """A KD-tree of the points with the label (or of all others), and their numbers."""
         if (label, same) not in self._trees:
             which = np.flatnonzero((self.labels == label) == same)
-            self._trees[label, same] = KDTree(self.points[which].reshape(-1, self.features)), which
+            self._trees[label, same] = (
+                scipy.spatial.KDTree(self.points[which].reshape(-1, self.features)),
+                which,
+            )
         return self._trees[label, same]
 
     def predict(self, X: Any) -> Array:

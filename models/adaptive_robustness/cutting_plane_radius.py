@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.spatial import KDTree
+import scipy
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
@@ -108,13 +108,13 @@ def _distances(x: Array, atoms: Array, cells: Array) -> Array:
     return least
 
 
-def _nearest(tree: KDTree, x: Array, count: int) -> tuple[Array, Array]:
+def _nearest(tree: scipy.spatial.KDTree, x: Array, count: int) -> tuple[Array, Array]:
     apart, order = tree.query(x, k=count)
     return np.atleast_1d(apart), np.atleast_1d(order)
 
 
 def _project(
-    same: KDTree, x: Array, atom: Array, apart: float, first: int, best: float
+    same: scipy.spatial.KDTree, x: Array, atom: Array, apart: float, first: int, best: float
 ) -> tuple[Array | None, float, set[int], bool]:
     """The move from x to an atom's cell (None if at least `best`), its length, the cells used, if proved."""
     if apart == 0:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy.spatial import KDTree
+import scipy
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.clock import Deadline
@@ -149,10 +149,10 @@ def meeting_pairs(
     """
     order, slack = order_of(norm), TOUCH * float(np.abs(points).max(initial=0.0))
     found: list[tuple[Array, Array]] = []
-    right_trees = [(group, KDTree(points[group])) for group in _similar(radii, right)]
+    right_trees = [(group, scipy.spatial.KDTree(points[group])) for group in _similar(radii, right)]
     for group in _similar(radii, left):
         for part in np.array_split(group, -(-len(group) // _CHUNK)):
-            own = KDTree(points[part])
+            own = scipy.spatial.KDTree(points[part])
             for others, tree in right_trees:
                 if deadline is not None and deadline.passed:
                     return None
@@ -190,7 +190,7 @@ def shared_pairs(
     import scipy.sparse as sp
 
     places = np.concatenate([points, domain])
-    tree, order = KDTree(places), order_of(norm)
+    tree, order = scipy.spatial.KDTree(places), order_of(norm)
     slack = TOUCH * float(np.abs(places).max(initial=0.0))
 
     def inside(which: Array) -> Any:

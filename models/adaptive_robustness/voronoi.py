@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.spatial import QhullError, Voronoi
+import scipy
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
@@ -58,9 +58,9 @@ def border(nn: NearestNeighbour) -> Border:
     center = atoms.mean(axis=0)
     try:
         if len(atoms) < 4:
-            raise QhullError("fewer than 4 atoms")
-        diagram = Voronoi(atoms - center)
-    except QhullError as error:
+            raise scipy.spatial.QhullError("fewer than 4 atoms")
+        diagram = scipy.spatial.Voronoi(atoms - center)
+    except scipy.spatial.QhullError as error:
         raise DeclarationError(
             f"there is no Voronoi diagram ({str(error).splitlines()[0]}): use cuts"
         ) from None

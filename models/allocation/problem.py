@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, as_numbers, refuse_missing
+from forcopt.arrays import Array, as_numbers, by_label, labels_of, refuse_missing
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.allocation.decision import Allocation
@@ -53,7 +53,7 @@ class Strata(Problem):
     means : Numbers, optional
         Of the variables in each stratum, shaped like `deviations`; only for the design effect.
     names : tuple[str, ...], optional
-        Of the strata; ``"0"``, ``"1"``, ... by default.
+        Of the strata; by default the labels of `sizes` or `deviations`, or ``"0"``, ``"1"``, ...
     """
 
     family: ClassVar[str] = "allocation"
@@ -66,6 +66,12 @@ class Strata(Problem):
     integer: bool = True
     means: Numbers | None = None
     names: tuple[Name, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_labels(cls, fields: Any) -> Any:
+        labels = labels_of(fields.get("sizes"), fields.get("deviations"))
+        return {"names": labels, **fields} if labels else fields
 
     @model_validator(mode="after")
     def _strata_fit(self) -> Self:
@@ -292,15 +298,15 @@ class Strata(Problem):
         return allocation_loss(self, epsilon, allocation, **options)
 
     def read_sizes(self, decision: Allocation | Any) -> Array:
-        """The sizes of an allocation, or themselves, shape ``(k,)``.
+        """The sizes of an allocation, or themselves, shape ``(k,)``; a mapping or series goes by stratum.
 
         Raises
         ------
         DeclarationError
-            For another shape, or entries that are no numbers.
+            For another shape, a label that is no stratum, or entries that are no numbers.
         """
         given = decision.sizes if isinstance(decision, Allocation) else decision
-        m = as_numbers(given, "the sizes").astype(float)
+        m = as_numbers(by_label(given, self.stratum_names, "the sizes"), "the sizes").astype(float)
         if m.shape != self.sizes.shape:
             raise DeclarationError(f"the sizes have shape {m.shape}; it must be {self.sizes.shape}")
         return m
@@ -469,7 +475,7 @@ class StratifiedAllocation(Strata):
         Parameters
         ----------
         decision : Allocation or Any
-            An allocation, or its sizes.
+            An allocation, or its sizes: an array in the order of the strata, or a mapping or series by name.
 
         Returns
         -------

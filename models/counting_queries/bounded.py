@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import log, sqrt
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+import scipy
 
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
@@ -63,9 +63,11 @@ def bounded(
 
     try:
         if power is None:
-            near = minimize_scalar(limit, bounds=(log(1.2), log(60.0)), method="bounded").x
+            near = scipy.optimize.minimize_scalar(limit, bounds=(log(1.2), log(60.0)), method="bounded").x
             bounds = (max(log(0.6), near - 0.6), near + 0.8)
-            minimize_scalar(objective, bounds=bounds, method="bounded", options={"xatol": 5e-3})
+            scipy.optimize.minimize_scalar(
+                objective, bounds=bounds, method="bounded", options={"xatol": 5e-3}
+            )
             assert best is not None
             power = best[1].power  # type: ignore[attr-defined]
         law = at(power, 1e-11)[1]

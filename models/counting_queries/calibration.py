@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import exp, log, sqrt
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from forcopt.clock import Deadline
 from forcopt.errors import DeclarationError
@@ -54,7 +54,7 @@ def gaussian_shift(epsilon: float, delta: float) -> float:
         low -= 1.0
     while over(high) < 0:
         high += 1.0
-    return exp(float(brentq(over, low, high, xtol=1e-14)))
+    return exp(float(scipy.optimize.brentq(over, low, high, xtol=1e-14)))
 
 
 def least_size(
@@ -124,7 +124,7 @@ def least_size(
                 f"no size of {type(law(start)).__name__} gives delta {problem.delta:g} at epsilon "
                 f"{problem.epsilon:g}"
             )
-    root = float(brentq(over, low, high, xtol=tolerance, rtol=1e-15)) if low < high else low
+    root = float(scipy.optimize.brentq(over, low, high, xtol=tolerance, rtol=1e-15)) if low < high else low
     grow = tolerance
     while over(root) > 0:
         root, grow = root + grow, 2 * grow

@@ -6,7 +6,7 @@ from math import sqrt
 from warnings import warn
 
 import numpy as np
-from scipy.linalg import eigh
+import scipy
 
 from forcopt.language import block, semidefinite, symmetric
 from forcopt.language.model import Model
@@ -88,7 +88,7 @@ def sdp(problem: LinearQueries, model: Model) -> Handles:
         if not q:
             return Factorization(np.zeros((len(w), 1)), np.zeros((1, w.shape[1])))
         matrix = np.asarray(result[inner])
-        values, vectors = eigh(matrix)
+        values, vectors = scipy.linalg.eigh(matrix)
         roots = np.sqrt(np.maximum(values, 0.0) + RIDGE * np.diag(matrix).max())
         left = np.zeros((len(w), n))
         left[rows] = size * core @ (vectors / roots)

@@ -6,7 +6,7 @@ from functools import cached_property
 from math import sqrt
 
 import numpy as np
-from scipy.linalg import eigh_tridiagonal
+import scipy
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
@@ -122,7 +122,9 @@ def fisher_shape(
         curvature = 4 / shape.step**2
         off = np.full(points - 2, -curvature)
         off[0] *= sqrt(2)  # the even half-line: psi is mirrored at 0
-        energy, _ = eigh_tridiagonal(2 * curvature + potential[:-1], off, select="i", select_range=(0, 0))
+        energy, _ = scipy.linalg.eigh_tridiagonal(
+            2 * curvature + potential[:-1], off, select="i", select_range=(0, 0)
+        )
         root = _from_the_end((potential - float(energy[0])) / curvature)
         shape, steps = FisherShape(grid, root, queries), steps + 1
         found = shape.expected_max + shape.information

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 
 import numpy as np
-from scipy.linalg import eigh, svd
+import scipy
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline, OnImprovement, Trace
@@ -107,11 +107,11 @@ def _factors(w: Array, u: Array, v: Array) -> tuple[float, Array, Array]:
         return nuclear, right.T, left.T
     m = np.sqrt(u)[:, None] * w * np.sqrt(v)
     if u.min() * v.min() > 1e-8 * u.max() * v.max():
-        squares, vectors = eigh(m.T @ m)
+        squares, vectors = scipy.linalg.eigh(m.T @ m)
         keep = squares > 1e-13 * squares[-1]
         s, vectors = np.sqrt(squares[keep]), vectors[:, keep]
     else:  # dominated queries have tiny singular values, which the Gram matrix does not resolve
-        s, vectors = svd(m, full_matrices=False)[1:]
+        s, vectors = scipy.linalg.svd(m, full_matrices=False)[1:]
         keep = s > 1e-14 * s[0]
         s, vectors = s[keep], vectors[keep].T
     left = (w * np.sqrt(v)) @ (vectors / np.sqrt(s))

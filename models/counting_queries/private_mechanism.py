@@ -7,8 +7,8 @@ from math import exp
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy
 from pydantic import Field, field_validator, model_validator
-from scipy.optimize import brentq
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Integers, Numbers
@@ -221,7 +221,7 @@ def _repaired(problem: PrivateMechanism, matrix: Array) -> Array:
 
     if excess(0.0) <= FEASIBILITY_TOLERANCE or excess(SHARE) > ROUNDING:
         return matrix
-    share = brentq(lambda share: excess(share) - ROUNDING, 0.0, SHARE, xtol=1e-16)
+    share = scipy.optimize.brentq(lambda share: excess(share) - ROUNDING, 0.0, SHARE, xtol=1e-16)
     return np.asarray((1 - share) * matrix + share * uniform)
 
 

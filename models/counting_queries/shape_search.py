@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import log, sqrt
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+import scipy
 from scipy.special import gammaln
 
 from forcopt.clock import Deadline
@@ -92,13 +92,17 @@ def shape_search(
         return found[0]
 
     ends = (log(max(low, LEAST_SHAPE) if problem.queries > FEW else low), log(high))
-    near = float(minimize_scalar(limit, bounds=ends, method="bounded", options={"xatol": 1e-3}).x)
+    near = float(
+        scipy.optimize.minimize_scalar(limit, bounds=ends, method="bounded", options={"xatol": 1e-3}).x
+    )
     message = ""
     try:
         reach = 0.35
         while True:
             bounds = (max(ends[0], near - reach), min(ends[1], near + reach))
-            found = minimize_scalar(objective, bounds=bounds, method="bounded", options={"xatol": 4e-3})
+            found = scipy.optimize.minimize_scalar(
+                objective, bounds=bounds, method="bounded", options={"xatol": 4e-3}
+            )
             away = min(found.x - bounds[0], bounds[1] - found.x)
             if away > 0.02 or (bounds[0] == ends[0] and bounds[1] == ends[1]) or reach > 3:
                 break

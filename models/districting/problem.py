@@ -37,6 +37,8 @@ from forcopt.problem import Evaluation, Handles, Problem
 from forcopt.status import Status
 
 if TYPE_CHECKING:
+    from pandas import Series
+
     from forcopt.language.model import Model
     from forcopt.models.districting.counts import PlanCounts
     from forcopt.models.districting.ensemble import Ensemble
@@ -541,7 +543,7 @@ class Districting(Problem):
 
     # -- evaluating ----------------------------------------------------------------------------------------
 
-    def labels(self, decision: Plan | Mapping[Any, int]) -> Array:
+    def labels(self, decision: Plan | Mapping[Any, int] | Series) -> Array:
         """Give a plan as an array: the district of each node, by position.
 
         Raises
@@ -553,9 +555,15 @@ class Districting(Problem):
 
         if isinstance(decision, Plan):
             decision = decision.assignment
+        series: Any = decision
+        if hasattr(series, "iloc") and series.ndim == 1:
+            twice = series.index[series.index.duplicated()].tolist()
+            if twice:
+                raise DeclarationError(f"the plan assigns the node {twice[0]!r} twice")
+            decision = series.to_dict()
         if not isinstance(decision, Mapping):
             raise DeclarationError(
-                f"a plan is a mapping from node to district, not {type(decision).__name__}"
+                f"a plan is a mapping or pandas Series from node to district, not {type(decision).__name__}"
             )
         for node in decision:
             if node not in self.place:
@@ -570,13 +578,13 @@ class Districting(Problem):
             out[i] = label
         return out
 
-    def evaluate(self, decision: Plan | Mapping[Any, int]) -> Evaluation:
+    def evaluate(self, decision: Plan | Mapping[Any, int] | Series) -> Evaluation:
         """Evaluate a plan: objective, population bounds, contiguity and side constraints.
 
         Parameters
         ----------
-        decision : Plan | Mapping[Any, int]
-            A `Plan`, or a mapping from each node to its district, 0 to ``districts - 1``.
+        decision : Plan | Mapping[Any, int] | Series
+            A `Plan`, or a mapping or pandas Series from each node to its district, 0 to ``districts - 1``.
 
         Raises
         ------

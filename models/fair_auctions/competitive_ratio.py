@@ -7,8 +7,8 @@ from itertools import combinations_with_replacement
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy
 from pydantic import Field, field_validator, model_validator
-from scipy.optimize import brentq
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.declaration import Numbers
@@ -330,6 +330,8 @@ def two_profile_bound(ads: int, ell: float) -> float:
     lost = [exchange ** (2 * ell) * (ads - 1) / ads * (1 - exchange)]
     low, high = ads ** (-1.0 / ell), 1.0  # x**ell - 1 / n is positive from here on
     # The derivative of (x**ell - 1/n)(1 - x) falls from positive to negative where the product is positive.
-    x = brentq(lambda x: ell * x ** (ell - 1) * (1 - x) - (x**ell - 1.0 / ads), low, high, xtol=1e-15)
+    x = scipy.optimize.brentq(
+        lambda x: ell * x ** (ell - 1) * (1 - x) - (x**ell - 1.0 / ads), low, high, xtol=1e-15
+    )
     lost.append((x**ell - 1.0 / ads) * (1 - x))
     return float(1.0 - max(lost))

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.integrate import quad
+import scipy
 from scipy.special import hyp2f1
 
 from forcopt.arrays import Array, as_numbers
@@ -208,7 +208,9 @@ def _quadrature(give: Callable[[Array, int], Array], v: Array, alpha: Array, bet
         grid = np.linspace(0.0, v[t, i], 33)
         ends = np.union1d(grid, kinks[(kinks > 0) & (kinks < v[t, i])]).tolist()
         pairs = pairwise(ends)
-        out[t, i] = sum(quad(clicks, a, b, limit=200, epsabs=1e-12, epsrel=1e-11)[0] for a, b in pairs)
+        out[t, i] = sum(
+            scipy.integrate.quad(clicks, a, b, limit=200, epsabs=1e-12, epsrel=1e-11)[0] for a, b in pairs
+        )
     return out
 
 

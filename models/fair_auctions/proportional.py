@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from forcopt.arrays import Array
 from forcopt.models.fair_auctions.rules import by_rank, check_ell, read_values
@@ -142,5 +142,5 @@ def proportional_guarantee(ads: int, ell: float) -> float:
         return float(2.0 / (1.0 + np.sqrt(1.0 + rho)))
 
     # The ratio falls while this derivative, up to a positive factor, is negative, and then rises.
-    e = brentq(lambda e: ell * (e - 1.0) + e * (1.0 + rho * e**ell), 0.0, 1.0, xtol=1e-15)
+    e = scipy.optimize.brentq(lambda e: ell * (e - 1.0) + e * (1.0 + rho * e**ell), 0.0, 1.0, xtol=1e-15)
     return float((1.0 + rho * e ** (ell + 1.0)) / (1.0 + rho * e**ell))

@@ -7,7 +7,7 @@ from math import ceil, expm1, inf, log, sqrt
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
@@ -260,7 +260,7 @@ def _roughly(budget: PrivacyBudget, mechanisms: int) -> float:
     def over(e: float) -> float:
         return spread * e + mechanisms * e * expm1(e) - budget.epsilon
 
-    advanced: float = brentq(over, 0.0, min(budget.epsilon / spread, 50.0))
+    advanced: float = scipy.optimize.brentq(over, 0.0, min(budget.epsilon / spread, 50.0))
     return max(basic, advanced)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 import numpy as np
 from pydantic import Field, model_validator
 
-from forcopt.arrays import Array, as_numbers
+from forcopt.arrays import Array, as_numbers, by_label, labels_of
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.fair_decisions.counts import check_counts
@@ -61,7 +61,7 @@ class Apportionment(Problem):
         Whether each state must get its quota rounded down at least (``"lower"``), rounded up at most
         (``"upper"``), or both.
     names : tuple[str, ...], optional
-        Of the states; ``"0"``, ``"1"``, ... by default.
+        Of the states; by default the labels of `populations`, or ``"0"``, ``"1"``, ...
 
     Raises
     ------
@@ -105,6 +105,12 @@ class Apportionment(Problem):
     criterion: Criterion = "hill"
     quota: Literal["lower", "upper", "both"] | None = None
     names: tuple[Name, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_labels(cls, fields: Any) -> Any:
+        labels = labels_of(fields.get("populations"))
+        return {"names": labels, **fields} if labels else fields
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -220,14 +226,15 @@ class Apportionment(Problem):
         return Seats(np.array(seats), names, self.quotas.copy(), tuple(names[i] for i in tied))
 
     def read(self, decision: Seats | Any) -> Array:
-        """The seats of a decision, shape ``(k,)``.
+        """The seats of a decision, shape ``(k,)``; a mapping or series goes by state.
 
         Raises
         ------
         DeclarationError
-            For another shape, or entries that are no numbers.
+            For another shape, a label that is no state, or entries that are no numbers.
         """
-        s = as_numbers(decision.seats if isinstance(decision, Seats) else decision, "the seats")
+        given = decision.seats if isinstance(decision, Seats) else decision
+        s = as_numbers(by_label(given, self.state_names, "the seats"), "the seats")
         if s.shape != self.populations.shape:
             raise DeclarationError(f"the seats have shape {s.shape}; it must be {self.populations.shape}")
         return s
@@ -264,7 +271,7 @@ class Apportionment(Problem):
         Parameters
         ----------
         decision : Seats or Any
-            Seats of shape ``(k,)``.
+            Seats of shape ``(k,)``, or a mapping or series of seats by state.
 
         Returns
         -------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
@@ -57,7 +57,7 @@ def margins(problem: CoverageDecision, *, directions: int = 5, time_limit: float
         while least(reach, angle) < 0:
             reach *= 2
         enough = least(0.0, angle) >= 0
-        distance = 0.0 if enough else brentq(least, 0.0, reach, args=(angle,), xtol=1e-6)
+        distance = 0.0 if enough else scipy.optimize.brentq(least, 0.0, reach, args=(angle,), xtol=1e-6)
         while not enough and least(distance, angle) < 0:
             distance += 1e-6
         found = _corner(problem, -distance * np.cos(angle), -distance * np.sin(angle))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
+import scipy
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
@@ -71,7 +71,7 @@ def exact_quantile(problem: FormulaGrant, *, time_limit: float | None = None) ->
             best = value, problem.rule(u, v)
         return value
 
-    minimize_scalar(inflation, bounds=(-8.0, 8.0), method="bounded", options={"xatol": 0.01})
+    scipy.optimize.minimize_scalar(inflation, bounds=(-8.0, 8.0), method="bounded", options={"xatol": 0.01})
     assert best is not None
     return finite_or_infeasible(problem, best[1])
 
@@ -122,7 +122,7 @@ def least_slacks(failure: float, weights: Array, scale: float) -> Array:
     """
     goal = -np.log1p(-failure)
     w = weights / weights.max()
-    c = brentq(lambda c: np.log1p(c * w).sum() - goal, 0.0, 1.0, xtol=1e-300, rtol=1e-14)
+    c = scipy.optimize.brentq(lambda c: np.log1p(c * w).sum() - goal, 0.0, 1.0, xtol=1e-300, rtol=1e-14)
     return np.asarray(-scale * np.log(2 * c * w / (1 + c * w)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from forcopt.arrays import as_numbers
 from forcopt.errors import DeclarationError
@@ -90,7 +90,7 @@ def laplace_sum_tail(value: float, scales: Any, *, positive: bool = False, least
             terms = 2 * a / (1 - a**2) + lost / (2 - (1 - a) * reached ** (1 + a))
         return float((count * scale * terms).sum()) - v - 1 / z
 
-    saddle = brentq(slope, 1e-12 / (1 + v), 1 - 1e-15, xtol=1e-15)
+    saddle = scipy.optimize.brentq(slope, 1e-12 / (1 + v), 1 - 1e-15, xtol=1e-15)
     a = scale * saddle
     if positive:
         bends = scale**2 * (3 - 2 * a) / ((1 - a) * (2 - a)) ** 2
@@ -141,4 +141,4 @@ def laplace_sum_quantile(tail: float, scales: Any) -> float:
     high = float(np.sqrt(2 * (s**2).sum()))
     while laplace_sum_tail(high, s) > tail:
         high *= 2
-    return float(brentq(lambda v: laplace_sum_tail(v, s) - tail, 0.0, high, xtol=1e-9 * high))
+    return float(scipy.optimize.brentq(lambda v: laplace_sum_tail(v, s) - tail, 0.0, high, xtol=1e-9 * high))

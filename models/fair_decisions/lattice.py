@@ -7,7 +7,7 @@ from functools import reduce
 from math import gcd
 
 import numpy as np
-from scipy.fft import irfft, next_fast_len, rfft
+import scipy
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
@@ -144,13 +144,13 @@ class LatticeSum:
                 f"the weighted sum of {type(noise).__name__} noises has {length:.3g} values or more; give "
                 f"weights that are small multiples of a common unit, so that there are {_MOST_POINTS} at most"
             )
-        size = next_fast_len(length, real=True)
+        size = scipy.fft.next_fast_len(length, real=True)
         together = np.ones(size // 2 + 1, dtype=complex)
         for step, count in zip(steps, times, strict=True):
             spread = np.zeros(step * (len(mass) - 1) + 1)
             spread[::step] = mass
-            together *= rfft(spread, size) ** count
-        law = np.maximum(irfft(together, size)[:length], 0.0)
+            together *= scipy.fft.rfft(spread, size) ** count
+        law = np.maximum(scipy.fft.irfft(together, size)[:length], 0.0)
         self.unit = float(Fraction(unit, below))
         self.first = first * int((steps * times).sum())
         self.above = np.append(np.cumsum(law[::-1])[::-1], 0.0)  # P(sum >= unit (first + i))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 import numpy as np
-from scipy.fft import irfft, next_fast_len, rfft
+import scipy
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
@@ -136,8 +136,8 @@ class _Claims:
         inside = slots < sure[active, None] + sizes[:, None]
         x = t[:, None, None] * self.posts[np.minimum(slots, self.seats - 1)] - self.p[active, None]
         above = np.where(inside, _tail(x), 0.0)  # P(at least slot + 1 seats)
-        length = next_fast_len(1 + int(sizes.sum()), real=True)
-        found = rfft(-np.diff(above, axis=2, prepend=1.0, append=0.0), length, axis=2)
+        length = scipy.fft.next_fast_len(1 + int(sizes.sum()), real=True)
+        found = scipy.fft.rfft(-np.diff(above, axis=2, prepend=1.0, append=0.0), length, axis=2)
         return active, sure, np.array(spare), slots, inside, x, found, np.array(length)
 
     def uncertain(self, low: float, high: float) -> tuple[float, float]:
@@ -150,7 +150,7 @@ class _Claims:
                     break
                 middle = (inner + outer) / 2
                 _, _, spare, *_, found, length = self.transforms(np.array([middle]))
-                law = irfft(found[0].prod(axis=0), int(length))
+                law = scipy.fft.irfft(found[0].prod(axis=0), int(length))
                 more = float(law[int(spare) + 1 :].sum())  # P(more than all seats)
                 far = (1 - more if below else more) < 1e-13
                 inner, outer = (inner, middle) if far else (middle, outer)
@@ -165,7 +165,7 @@ class _Claims:
         ones = np.ones_like(found[:, :1])
         before = np.concatenate([ones, np.cumprod(found[:, :-1], axis=1)], axis=1)
         after = np.concatenate([np.cumprod(found[:, :0:-1], axis=1)[:, ::-1], ones], axis=1)
-        others = np.cumsum(irfft(before * after, int(length), axis=2), axis=2)
+        others = np.cumsum(scipy.fft.irfft(before * after, int(length), axis=2), axis=2)
         # State a wins the slot if the others have at most `seats - slot - 1`, some of them for certain.
         room = np.clip(spare + sure[active, None] - slots - 1, -1, length - 1)
         reached = np.take_along_axis(others, np.maximum(room, 0)[None], axis=2)

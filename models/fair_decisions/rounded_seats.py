@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.fft import irfft, next_fast_len, rfft
+import scipy
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
@@ -78,10 +78,10 @@ def rounded_seat_probabilities(problem: Apportionment, mechanism: AdditiveMechan
             f"the sum of the noisy populations has {length:.3g} values; at most {_MOST_POINTS} are taken: "
             "count in a larger unit"
         )
-    size = next_fast_len(length, real=True)
+    size = scipy.fft.next_fast_len(length, real=True)
     wins = np.zeros((len(p), seats + 2))
-    for a, others in _all_but_one([rfft(law, size) for law in laws]):
-        upto = np.append(np.cumsum(np.maximum(irfft(others, size), 0.0)), 0.0)
+    for a, others in _all_but_one([scipy.fft.rfft(law, size) for law in laws]):
+        upto = np.append(np.cumsum(np.maximum(scipy.fft.irfft(others, size), 0.0)), 0.0)
         start = sum(lows) - lows[a]
         x = lows[a] + np.arange(len(laws[a]))
         x, weight = x[x > 0], laws[a][x > 0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import beta
+import scipy
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
@@ -80,7 +80,11 @@ def scenario(
             continue
         u, v = _fit(problem, lows, sums, allowed)
         failures = int(((fresh_lows > u) | (fresh_sums > v)).sum())
-        bound = float(beta.ppf(1 - miss, failures + 1, samples - failures)) if failures < samples else 1.0
+        bound = (
+            float(scipy.stats.beta.ppf(1 - miss, failures + 1, samples - failures))
+            if failures < samples
+            else 1.0
+        )
         if bound <= problem.failure:
             outcome = finite_or_infeasible(problem, problem.rule(u, v))
             outcome.guarantee = bound

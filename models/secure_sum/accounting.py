@@ -7,9 +7,8 @@ from math import exp, inf, log, sqrt
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 from scipy.special import log_ndtr, ndtr
-from scipy.stats import chi, chi2
 
 from forcopt.arrays import Array
 from forcopt.privacy.losses import GaussianLoss
@@ -57,7 +56,7 @@ def gaussian_loss(epsilon: float, delta: float) -> float:
     low = high - 1.0
     while over(low) > 0:
         low -= 1.0
-    return exp(float(brentq(over, low, high, xtol=1e-13)))
+    return exp(float(scipy.optimize.brentq(over, low, high, xtol=1e-13)))
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
@@ -127,10 +126,13 @@ def _law(projections: int) -> tuple[Array, Array]:
 
     Gauss and Legendre's rule in the root of Q, whose density is smooth for every k.
     """
-    low, high = sqrt(chi2.isf(1 - 1e-15, projections)), sqrt(chi2.isf(1e-30, projections))
+    low, high = (
+        sqrt(scipy.stats.chi2.isf(1 - 1e-15, projections)),
+        sqrt(scipy.stats.chi2.isf(1e-30, projections)),
+    )
     x, w = _rule()
     root = (high - low) / 2 * x + (high + low) / 2
-    return root**2 / projections, (high - low) / 2 * w * chi.pdf(root, projections)
+    return root**2 / projections, (high - low) / 2 * w * scipy.stats.chi.pdf(root, projections)
 
 
 def joint_delta(epsilon: float, projections: Any, share_loss: float, check_loss: Any) -> Array:
@@ -218,7 +220,7 @@ def least_check_noise(
         low -= 8.0
         if low < -300:
             return np.inf
-    root = float(brentq(over, low, high, xtol=1e-14, rtol=1e-14))
+    root = float(scipy.optimize.brentq(over, low, high, xtol=1e-14, rtol=1e-14))
     while over(root) > 0:  # on the safe side of rounding
         root -= 1e-14
     return exp(-root / 2) / sqrt(honest)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import inf, log, sqrt
 from typing import NamedTuple
 
+import scipy
 from scipy.special import ndtr
-from scipy.stats import chi2, ncx2
 
 __all__ = ["Gap", "acceptance", "exact_gap", "laurent_massart", "no_projection_gap", "printed_gap"]
 
@@ -73,8 +73,8 @@ def exact_gap(
     (1.745323938, 2.031515332)
     """
     noise = servers * check_noise**2
-    square = (honest_norm**2 / projections + noise) * float(chi2.isf(completeness, projections))
-    low = float(chi2.ppf(soundness, projections))
+    square = (honest_norm**2 / projections + noise) * float(scipy.stats.chi2.isf(completeness, projections))
+    low = float(scipy.stats.chi2.ppf(soundness, projections))
     return Gap(sqrt(square), sqrt(max(projections * (square / low - noise), 0.0)) if low > 0 else inf)
 
 
@@ -120,18 +120,19 @@ def no_projection_gap(
     >>> round(no_projection_gap(100, 2, printed_sigma(1.0, 0.5e-6), 1e-3, 1e-3).norm, 3)
     122.301
     """
-    from scipy.optimize import brentq
-
     noise = servers * check_noise**2
-    square = float(ncx2.isf(completeness, dimension, honest_norm**2 / noise))
+    square = float(scipy.stats.ncx2.isf(completeness, dimension, honest_norm**2 / noise))
 
     def over(norm: float) -> float:
-        return float(ncx2.cdf(square, dimension, norm**2 / noise)) - soundness
+        return float(scipy.stats.ncx2.cdf(square, dimension, norm**2 / noise)) - soundness
 
     high = 2 * honest_norm
     while over(high) > 0:
         high *= 2
-    return Gap(sqrt(square * noise), float(brentq(over, high / 2 if high > 2 * honest_norm else 0.0, high)))
+    return Gap(
+        sqrt(square * noise),
+        float(scipy.optimize.brentq(over, high / 2 if high > 2 * honest_norm else 0.0, high)),
+    )
 
 
 def noncentral(square: float, dimension: int, shift: float) -> float:
@@ -144,7 +145,7 @@ def noncentral(square: float, dimension: int, shift: float) -> float:
     True
     """
     if shift <= FAR:
-        return float(ncx2.cdf(square, dimension, shift))
+        return float(scipy.stats.ncx2.cdf(square, dimension, shift))
     return float(ndtr(sqrt(square) - sqrt(shift + dimension - 1)))
 
 
@@ -157,4 +158,4 @@ def acceptance(
         return noncentral(threshold**2 / noise, dimension, norm**2 / noise)
     if projections is None or norm == noise == 0:
         return float(norm < threshold)
-    return float(chi2.cdf(threshold**2 / (norm**2 / projections + noise), projections))
+    return float(scipy.stats.chi2.cdf(threshold**2 / (norm**2 / projections + noise), projections))

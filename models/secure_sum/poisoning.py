@@ -6,7 +6,7 @@ from math import cos, pi, sin, sqrt
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+import scipy
 
 from forcopt.arrays import Array, as_numbers
 from forcopt.errors import DeclarationError
@@ -116,7 +116,7 @@ def poisoned_disparity(
     for side in (0, 1):
         at = int(seen[:, side].argmin())
         near = float(angles[max(at - 1, 0)]), float(angles[min(at + 1, ANGLES)])
-        best = minimize_scalar(
+        best = scipy.optimize.minimize_scalar(
             lambda a, side=side: ends(a)[side], bounds=near, method="bounded", options={"xatol": 1e-10}
         )
         found.append(min(float(best.fun), float(seen[at, side])))

@@ -7,10 +7,9 @@ from math import erfc, floor, inf, isfinite, sqrt
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+import scipy
 from pydantic import Field, model_validator
-from scipy.optimize import brentq, minimize_scalar
 from scipy.special import ndtr
-from scipy.stats import chi2, ncx2
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
@@ -265,7 +264,7 @@ class SecureSum(Problem):
         noise = self.servers * decision.check_noise**2
         if decision.projections is not None:
             k = decision.projections
-            low = float(chi2.ppf(self.soundness, k))
+            low = float(scipy.stats.chi2.ppf(self.soundness, k))
             return sqrt(max(k * (decision.threshold**2 / low - noise), 0.0)) if low > 0 else inf
         if noise == 0:
             return decision.threshold
@@ -279,12 +278,12 @@ class SecureSum(Problem):
         high = 1.0
         while over(high) > 0:
             high *= 2
-        return float(brentq(over, 0.0, high, xtol=1e-12))
+        return float(scipy.optimize.brentq(over, 0.0, high, xtol=1e-12))
 
     def best_attack(self, decision: SumProtocol) -> tuple[float, float]:
         """The norm r with the largest ``r P(accept | r)``, and that product."""
         top = max(self.gap(decision), self.honest_norm(decision.step)) * 1.5
-        found = minimize_scalar(
+        found = scipy.optimize.minimize_scalar(
             lambda r: -r * self.acceptance(decision, r),
             bounds=(0.0, top),
             method="bounded",
@@ -392,7 +391,7 @@ class SecureSum(Problem):
         high = 1.0
         while over(high) > 0:
             high *= 2
-        return float(brentq(over, 0.0, high, xtol=1e-10))
+        return float(scipy.optimize.brentq(over, 0.0, high, xtol=1e-10))
 
 
 def _limits(shares: Shares, step: float, bits: int) -> Array:
@@ -415,7 +414,7 @@ def _widest(limit: float, mean: float, tail: float) -> float:
     low = high
     while over(low) > 0:
         low /= 2
-    return (1 - 1e-12) * float(brentq(over, low, high, xtol=1e-15 * high, rtol=1e-14))
+    return (1 - 1e-12) * float(scipy.optimize.brentq(over, low, high, xtol=1e-15 * high, rtol=1e-14))
 
 
 def _complement(chosen: SumProtocol, norm: float, problem: SecureSum) -> float:
@@ -425,5 +424,5 @@ def _complement(chosen: SumProtocol, norm: float, problem: SecureSum) -> float:
     if accepted < 0.5 or noise == 0 or norm**2 / noise > FAR:
         return 1 - accepted
     if chosen.projections is None:
-        return float(ncx2.sf(square / noise, problem.dimension, norm**2 / noise))
-    return float(chi2.sf(square / (norm**2 / chosen.projections + noise), chosen.projections))
+        return float(scipy.stats.ncx2.sf(square / noise, problem.dimension, norm**2 / noise))
+    return float(scipy.stats.chi2.sf(square / (norm**2 / chosen.projections + noise), chosen.projections))

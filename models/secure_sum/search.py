@@ -8,7 +8,7 @@ from math import inf, nan, sqrt
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2, ncx2
+import scipy
 
 from forcopt.arrays import Array
 from forcopt.clock import Deadline
@@ -95,9 +95,9 @@ class Search:
         have = len(self._high)
         if have < most:
             k = np.arange(have + 1, most + 1)
-            self._high = np.append(self._high, chi2.isf(self.problem.completeness, k))
-            self._low = np.append(self._low, chi2.ppf(self.problem.soundness, k))
-            exceeded = chi2.isf(np.array(self.likely)[:, None], k) / k
+            self._high = np.append(self._high, scipy.stats.chi2.isf(self.problem.completeness, k))
+            self._low = np.append(self._low, scipy.stats.chi2.ppf(self.problem.soundness, k))
+            exceeded = scipy.stats.chi2.isf(np.array(self.likely)[:, None], k) / k
             self._likely = np.append(self._likely, exceeded, axis=1)
         return self._high[:most], self._low[:most]
 
@@ -206,8 +206,11 @@ class Search:
             if best == inf:
                 return True
             norm, all_noise = best * (1 - 1e-12) / candidate.norm, p.servers * noise(candidate) ** 2
-            square = float(ncx2.isf(p.completeness, p.dimension, 1 / all_noise))
-            return norm > 1 and float(ncx2.cdf(square, p.dimension, norm**2 / all_noise)) <= p.soundness
+            square = float(scipy.stats.ncx2.isf(p.completeness, p.dimension, 1 / all_noise))
+            return (
+                norm > 1
+                and float(scipy.stats.ncx2.cdf(square, p.dimension, norm**2 / all_noise)) <= p.soundness
+            )
 
         for candidate in self.branch(may):
             sigma, norm = noise(candidate), candidate.norm

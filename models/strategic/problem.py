@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple,
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from forcopt.arrays import Array
+from forcopt.arrays import Array, check_real
 from forcopt.declaration import Integers, Name, Numbers
 from forcopt.errors import DeclarationError
 from forcopt.models.strategic.features import feature_edges
@@ -333,6 +333,7 @@ class StrategicGraph(Problem):
         chosen = np.array(list(decision))
         out = np.zeros(self.criteria, dtype=bool)
         if chosen.size:
+            check_real(chosen.dtype, "the indices of criteria")
             whole = chosen.astype(np.int64)
             bad = (whole != chosen) | (whole < 0) | (whole >= self.criteria)
             if chosen.dtype == bool or bad.any():

@@ -2,6 +2,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,8 @@ STUDY = Path(rucksack.__file__).parent
 def forcopt(monkeypatch, tmp_path):
     """Run a command in an empty folder, with the rucksack as the only model."""
     monkeypatch.setattr("forcopt.problem.registry.problem_classes", lambda: {"Rucksack": Rucksack})
+    point = EntryPoint("Rucksack", "rucksack:Rucksack", "forcopt.models")
+    monkeypatch.setattr("forcopt.problem.registry.entry_points", lambda group: [point])
     monkeypatch.chdir(tmp_path)
 
     def run(*words):

@@ -90,7 +90,7 @@ def test_neyman_allocation_under_a_leximax_of_variances(backend):
     sizes, spread = rng.integers(5, 40, 4), rng.uniform(1, 9, (4, 3)).round(1)
     p = StratifiedAllocation(sizes=sizes, deviations=spread, sample_size=14)
     m = fo.Model("three variables")
-    parts = p.declare(m, reduce=False)
+    parts = p.declare(m)
     relative = 1 / (sizes @ spread**2 / sizes.sum())  # of each variable: no unit of measurement counts
     m.subject_to(parts.sizes[0] + parts.sizes[1] >= 6, name="two regions share a team")
     m.leximax(parts.variances * relative)
@@ -123,7 +123,7 @@ def test_post_processing_inside_a_strategic_model(backend):
             return rates
 
         m = fo.Model("publish and remix")
-        parts = p.declare(m, all_rows=True)
+        parts = p.declare(m)
         stands = m.variable("stands", 2, lower=0, upper=1)
         accepted, improved = (m.variable(name, p.agents, binary=True) for name in ("accepted", "improved"))
         m.subject_to(accepted == parts.accepted, improved == parts.improved)

@@ -107,6 +107,9 @@ def test_the_time_to_build_a_model_counts():
     assert s.bound == float("-inf")
     with pytest.raises(fo.DeclarationError, match="time_limit is -1"):
         p.solve("flow", time_limit=-1)
+    for method in ("flow", "local-search"):
+        with pytest.raises(fo.DeclarationError, match="time_limit is '5'; it must be a number"):
+            p.solve(method, time_limit="5")
 
 
 def test_a_pickled_solution_keeps_its_reason_and_certifies():
@@ -130,3 +133,19 @@ def test_a_file_of_another_class_is_refused(tmp_path):
     path.write_text(json.dumps({}))
     with pytest.raises(fo.DeclarationError, match="has no key 'model'"):
         fo.load(path)
+
+
+def test_a_compilation_is_announced_once(monkeypatch, caplog):
+    from numba.core import event
+
+    from forcopt.problem.progress import _Announced, announce_compilation
+
+    monkeypatch.setattr(_Announced, "once", False)
+    with announce_compilation("Districting by frontier"), announce_compilation("within"):
+        assert not caplog.messages
+        for _ in range(2):
+            event.start_event("numba:compile")
+            event.end_event("numba:compile")
+    event.start_event("numba:compile")
+    (message,) = caplog.messages
+    assert message.startswith("Districting by frontier: compiling its code, once after an installation")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+import scipy
 from pydantic import Field
-from scipy.stats import binom
 
 from forcopt.arrays import Array
 from forcopt.errors import DeclarationError
@@ -106,7 +106,9 @@ class PoissonSample(Design):
     def size_law(self, counts: Sequence[int]) -> SizeLaw:
         """See `Design`: binomial sizes."""
         n = self.total(counts)
-        return [((m,), float(p)) for m, p in enumerate(binom.pmf(np.arange(n + 1), n, self.rate)) if p]
+        return [
+            ((m,), float(p)) for m, p in enumerate(scipy.stats.binom.pmf(np.arange(n + 1), n, self.rate)) if p
+        ]
 
     def loss(self, epsilon: float, population: Population = None) -> PrivacyLoss:
         """See `Design`: exact, whatever the population."""

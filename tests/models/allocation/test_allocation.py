@@ -336,6 +336,27 @@ def test_records_without_a_stratum_or_a_value_are_refused(column, message):
         StratifiedAllocation.from_records(frame, "kind", "x", sample_size=2)
 
 
+def test_labelled_sizes_go_by_stratum():
+    sizes = pd.Series([20, 10, 5], ["north", "south", "east"])
+    p = StratifiedAllocation(sizes=sizes, deviations=[1, 2, 6], sample_size=12)
+    assert p.names == ("north", "south", "east")
+    expected = p.evaluate([6, 4, 2]).objective
+    assert p.evaluate([2, 4, 6]).objective != expected
+    assert p.evaluate({"east": 2, "south": 4, "north": 6}).objective == expected
+    assert p.evaluate(pd.Series([2, 4, 6], ["east", "south", "north"])).objective == expected
+    assert p.evaluate(pd.Series([6, 4, 2])).objective == expected
+    assert p.evaluate(pd.Series(p.solve().decision.by_stratum())).feasible
+    for wrong, message in [
+        ({"east": 2, "south": 4}, "the sizes have no value for 'north'"),
+        (pd.Series([2, 4, 6], ["east", "west", "north"]), "the sizes are labelled 'west'"),
+        (pd.Series([2, 4, 6], ["east", "east", "north"]), "the sizes are labelled 'east'"),
+    ]:
+        with pytest.raises(DeclarationError, match=message):
+            p.evaluate(wrong)
+    with pytest.raises(DeclarationError, match=r"sizes has the labels 'north', \.\.\. in another order than"):
+        p.replace(sizes=sizes, names=["east", "south", "north"])
+
+
 def test_roundings():
     p = StratifiedAllocation(sizes=[40, 40, 40, 2], deviations=[1, 1.4, 2.2, 9], sample_size=20)
     exact = p.replace(integer=False).solve("neyman").decision.sizes
@@ -355,7 +376,7 @@ def test_roundings():
 def test_a_block_takes_further_constraints():
     p = StratifiedAllocation(**SMALL, sample_size=12)
     m = fo.Model()
-    block = p.declare(m, "milp", reduce=False)
+    block = p.declare(m, "milp")
     m.subject_to(block.sizes[0] >= block.sizes[2])
     m.minimize(block.objective)
     sizes = m.solve()[block.sizes]

@@ -5,6 +5,7 @@ import re
 import matplotlib.colors
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 
 import forcopt as fo
@@ -124,6 +125,17 @@ def test_evaluate_names_every_violation():
 def test_a_malformed_plan_is_an_error(plan):
     with pytest.raises(DeclarationError, match="plan"):
         Districting(path(1, 1), 2, bounds=(1, 1)).evaluate(plan)
+
+
+def test_a_series_is_a_plan_by_node():
+    p = Districting(grid(1, 4), districts=2, bounds=(2, 2))
+    plan = pd.Series([1, 1, 0, 0], [3, 1, 2, 0])
+    assert p.evaluate(plan).violations == p.evaluate(plan.to_dict()).violations != {}
+    assert p.evaluate(plan.sort_values()).violations == p.evaluate(plan).violations
+    with pytest.raises(DeclarationError, match="the plan assigns the node 3 twice"):
+        p.evaluate(pd.Series([1, 1, 0, 0, 1], [3, 1, 2, 0, 3]))
+    with pytest.raises(DeclarationError, match="the plan does not assign the node 0"):
+        p.evaluate(plan[:3])
 
 
 def islands(*people):

@@ -3,6 +3,7 @@ from itertools import product
 from math import isqrt
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -217,3 +218,14 @@ def test_it_agrees_with_a_stratified_sample():
     p = Apportionment([9061, 7179, 5259, 3319, 1182], seats=26)
     sample = fo.models.StratifiedAllocation(sizes=p.populations, deviations=np.ones(5), sample_size=26)
     assert sample.solve("greedy").decision.sizes.tolist() == p.solve().decision.seats.tolist()
+
+
+def test_labelled_seats_go_by_state():
+    p = Apportionment(pd.Series([5, 3, 1], ["x", "y", "z"]), seats=6)
+    assert p.names == ("x", "y", "z")
+    expected = p.evaluate([3, 2, 1]).objective
+    assert p.evaluate([1, 2, 3]).objective != expected
+    assert p.evaluate(pd.Series([1, 2, 3], ["z", "y", "x"])).objective == expected
+    assert p.evaluate({"z": 1, "y": 2, "x": 3}).objective == expected
+    with pytest.raises(DeclarationError, match="the seats are labelled 'w'"):
+        p.evaluate({"z": 1, "y": 2, "w": 3})

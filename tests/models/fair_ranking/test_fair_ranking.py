@@ -390,8 +390,8 @@ def test_candidates_who_act():
     values = []
     for backend in ("highs", "scip"):
         m = fo.Model()
-        g = game.declare(m, "milp", all_rows=True)
-        r = p.replace(constraint=ExposureParity()).declare(m, "assignment", reduce=False)
+        g = game.declare(m, "milp")
+        r = p.replace(constraint=ExposureParity()).declare(m, "assignment")
         m.subject_to(r.marginals.sum(axis=1) <= g.accepted)
         m.maximize(r.objective * r.unit + 0.1 * g.values.sum())
         values.append(m.solve(backend).objective)
