@@ -203,7 +203,8 @@ class Solution:
         """Check the solution in exact rational arithmetic; see `forcopt.loops.certify`.
 
         A solution of an exact formulation is checked in its model, and one that carries a proof by this
-        proof. Any other decision, and the claim of infeasibility, is checked by `Problem.certify`. Objective and bound count in the problem's units.
+        proof. Any other decision, and the claim of infeasibility, is checked by `Problem.certify`. Objective
+        and bound count in the problem's units.
 
         Parameters
         ----------

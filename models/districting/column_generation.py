@@ -241,8 +241,8 @@ class _Run:
         # Bits of districts, and their costs.
         self.listed = np.zeros((0, -(-arrays.size // 8)), np.uint8), np.zeros(0, np.int64)
         self.prizes, self.fee = np.zeros(arrays.size), 0.0
-        # How many districts have each window of populations.
         self.edge = float(arrays.costs.mean()) if len(arrays.costs) else 1.0
+        # How many districts have each window of populations.
         self.windows = Counter(tuple(window) for window in problem.windows.tolist())
         self.looked_at, self.most, self.cut_short = 0, _FIRST, False
         # Of the way from the best prices to those of the master, on which districts are priced.
