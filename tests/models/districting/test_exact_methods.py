@@ -758,3 +758,30 @@ def test_a_list_that_stays_too_long_ends_with_a_reason(monkeypatch):
     s = p.solve("column-generation")
     assert s.status == "feasible" and "more than 1 districts are listed for plans of cost" in s.message
     assert s.bound <= 23 <= s.objective
+
+
+@pytest.mark.parametrize("districts", [3, 5])
+def test_a_complete_list_improves_the_linear_bound(districts):
+    """Prices with a fee that is too low: the least reduced cost of the list proves a better bound."""
+    from forcopt.clock import Deadline, Trace
+    from forcopt.models.districting.column_generation import _Run
+
+    p = Districting(delaunay(36, seed=2), districts, tolerance=0.15)
+    run = _Run(p, None, "highs", Trace(Deadline(None), None))
+    prizes = np.full(run.graph.size, 0.4)
+    sets, costs = (np.concatenate(column) for column in zip(*run.districts(np.inf, prizes), strict=True))
+    least = float((costs - sets @ prizes).min())
+    run.improve(prizes, least - 3)
+    assert run.linear == pytest.approx(prizes.sum() + districts * (least - 3))
+    run.list_up_to(least + 1, np.inf, 10**6)
+    assert run.linear == pytest.approx(prizes.sum() + districts * least)
+    assert run.bound <= p.solve("set-partitioning").objective
+
+
+def test_the_next_threshold_is_estimated_from_the_growth_of_a_list():
+    from forcopt.models.districting.column_generation import _estimate
+
+    values = np.log2(np.arange(1, 65))  # the number up to t is 2**t
+    assert _estimate(values, 6.0, 256, 1.0) == pytest.approx(8.0, abs=0.1)
+    assert _estimate(values, 6.0, 16, 1.0) < 6.0
+    assert _estimate(np.zeros(0), 6.0, 256, 1.0) == 7.0
