@@ -48,8 +48,10 @@ def enumeration(problem: AdaptiveRobustClassification, *, time_limit: float | No
         kept = _kept(np.take_along_axis(offsets, order, axis=1), one[order], slack)
         top = kept.max(axis=1)
         for row in np.argsort(-top, kind="stable"):
-            if top[row] <= n - n * loss + 1e-9 or deadline.passed:
+            if top[row] <= n - n * loss + 1e-9:
                 break
+            if deadline.passed:
+                return Outcome(best, 0.0, Status.FEASIBLE, message="time ran out")
             # counted with slack, evaluated exactly: empty balls on the border may be lost all the same
             for at in np.flatnonzero(kept[row] > n - n * loss + 1e-9):
                 offset, u = float(offsets[row, order[row, at]]), part[row]
