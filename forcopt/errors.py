@@ -159,5 +159,19 @@ def missing(module: str, name: str, known: list[str]) -> AttributeError:
     return AttributeError(f"module {module!r} has no attribute {name!r}{hint}")
 
 
+def counterpart(thing: object, name: str, known: dict[str, str]) -> AttributeError:
+    """Build the error for an attribute that an object lacks, with the call that other languages name so.
+
+    Examples
+    --------
+    >>> str(counterpart([], "addConstr", {"addconstr": "m.subject_to(...)"}))
+    "'list' object has no attribute 'addConstr'; write m.subject_to(...)"
+    """
+    call = known.get(name.replace("_", "").lower(), "")
+    hint = f"; write {call}" if call else ""
+    text = f"{type(thing).__name__!r} object has no attribute {name!r}{hint}"
+    return AttributeError(text, name=name, obj=thing)
+
+
 _LISTED, _SUGGESTED = 40, 3
 """An error lists all known names up to the first number; beyond it suggests up to the second."""

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array, as_bounds, as_numbers, broadcast_shapes, check_order, refuse_entry
-from forcopt.errors import CurvatureError, DeclarationError
+from forcopt.errors import CurvatureError, DeclarationError, counterpart
 from forcopt.language.labels import Axes, Axis, align, align_rows, combine, fitting, is_pandas, split_key
 from forcopt.language.operands import (
     Operand,
@@ -33,6 +33,14 @@ _LARGE = 1e300
 _LEAST, _ZERO, _MOST = np.array(-np.inf), np.array(0.0), np.array(np.inf)
 for _bound in (_LEAST, _ZERO, _MOST):
     _bound.flags.writeable = False  # constraints share them
+
+
+_COUNTERPARTS = {
+    **dict.fromkeys(("value", "x", "varvalue", "solutionvalue", "getvalue"), "s[x] of s = m.solve()"),
+    **dict.fromkeys(("rc", "reducedcost"), "s.reduced_cost(x) of s = m.solve()"),
+    **dict.fromkeys(("lb", "ub"), "m.variable(..., lower=..., upper=...), or m.fix"),
+}
+"""Names of other modelling languages, in small letters without underscores."""
 
 
 class Expression:
@@ -65,6 +73,12 @@ class Expression:
     """
 
     __slots__ = ("axes", "constant", "model", "shape", "terms")
+
+    if not TYPE_CHECKING:  # type checkers still report a wrong name
+
+        def __getattr__(self, name: str) -> Any:
+            raise counterpart(self, name, _COUNTERPARTS)
+
     __array_ufunc__ = None  # numpy arrays on the left leave the operation to us
     __pandas_priority__ = 10_000  # and so do series and frames
 
