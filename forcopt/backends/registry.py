@@ -119,10 +119,9 @@ def get_backend(name: str) -> Backend:
     if name not in _BACKENDS and rest and prefix in _FAMILIES:
         register_backend(_FAMILIES[prefix][0](rest))
     if name not in _BACKENDS:
+        error = unknown("backend", name, list(_BACKENDS))
         others = " or ".join(f"{family}:{name.lower()}" for family in sorted(_FAMILIES))
-        raise UnknownNameError(
-            f"{unknown('backend', name, list(_BACKENDS))}; {others} for a solver of theirs"
-        )
+        raise UnknownNameError(f"{error}; {others} for a solver of theirs")
     backend = _BACKENDS[name]
     lack = backend.missing()
     if lack:
