@@ -15,7 +15,17 @@ __all__ = [
 
 
 class ForcoptError(Exception):
-    """The base of all errors of this library."""
+    """The base of all errors of this library.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> try:
+    ...     fo.load("postprocessing/compas").solve("simplex")
+    ... except fo.ForcoptError as error:
+    ...     print(error)
+    unknown method 'simplex' of FairPostprocessing; known: as-predicted, dp-postprocessing, lp
+    """
 
 
 class DeclarationError(ForcoptError, ValueError):
