@@ -74,6 +74,16 @@ class SpecialOrderedSet(Condition):
         Shape ``(n, d)``: n sets.
     order : int
         1 or 2.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 3, lower=0, upper=1)
+    >>> _ = m.subject_to(fo.sos1(x))
+    >>> m.maximize(x @ [1, 3, 2])
+    >>> m.solve()[x].tolist()
+    [0.0, 1.0, 0.0]
     """
 
     expression: Expression
