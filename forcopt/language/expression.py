@@ -151,7 +151,18 @@ class Expression:
         return Expression(self.model, constant.shape, tuple(terms), constant)
 
     def broadcast_to(self, shape: tuple[int, ...]) -> Expression:
-        """Repeat along new or unit axes, as `numpy.broadcast_to`."""
+        """Repeat along new or unit axes, as `numpy.broadcast_to`.
+
+        Parameters
+        ----------
+        shape : tuple[int, ...]
+            To which the shape of the expression broadcasts.
+
+        Raises
+        ------
+        DeclarationError
+            If it does not.
+        """
         if shape == self.shape:
             return self
         if broadcast_shapes([self.shape, shape], "broadcast_to") != shape:
@@ -162,7 +173,18 @@ class Expression:
         return out
 
     def reshape(self, *shape: int | Sequence[int]) -> Expression:
-        """Give the elements another shape, in C order; one length may be -1, to be inferred."""
+        """Give the elements another shape, in C order; one length may be -1, to be inferred.
+
+        Parameters
+        ----------
+        shape : int or Sequence[int]
+            One sequence, or the lengths one by one.
+
+        Raises
+        ------
+        DeclarationError
+            If the number of elements differs.
+        """
         target: Any = shape[0] if len(shape) == 1 else shape
         try:
             full = np.broadcast_to(False, self.shape).reshape(target).shape
@@ -177,7 +199,18 @@ class Expression:
         return self.reshape(self.size)
 
     def transpose(self, *axes: int | Sequence[int]) -> Expression:
-        """Permute the axes; reverse them by default."""
+        """Permute the axes; reverse them by default.
+
+        Parameters
+        ----------
+        axes : int or Sequence[int]
+            All axes in their new order.
+
+        Raises
+        ------
+        DeclarationError
+            If an axis is missing, or named twice.
+        """
         given: Any = axes[0] if len(axes) == 1 else axes
         order = normalized_axes(given, self.shape) if axes else tuple(range(self.ndim))[::-1]
         if len(order) != self.ndim:
@@ -531,7 +564,18 @@ class Expression:
         return out
 
     def mean(self, axis: int | tuple[int, ...] | None = None) -> Expression:
-        """Average over all elements, or over one or several axes."""
+        """Average over all elements, or over one or several axes.
+
+        Parameters
+        ----------
+        axis : int or tuple[int, ...], optional
+            Over which; all axes by default.
+
+        Raises
+        ------
+        DeclarationError
+            If there are no elements.
+        """
         axes = tuple(range(self.ndim)) if axis is None else normalized_axes(axis, self.shape)
         count = prod(self.shape[a] for a in axes)
         if count == 0:
@@ -540,6 +584,16 @@ class Expression:
 
     def max(self, axis: int | None = None) -> Expression:
         """The largest element (convex), of all or along an axis.
+
+        Parameters
+        ----------
+        axis : int, optional
+            Along which; of all elements by default.
+
+        Returns
+        -------
+        Expression
+            Convex; without the axis, or a scalar.
 
         Examples
         --------
@@ -557,6 +611,16 @@ class Expression:
 
     def min(self, axis: int | None = None) -> Expression:
         """The smallest element (concave), of all or along an axis.
+
+        Parameters
+        ----------
+        axis : int, optional
+            Along which; of all elements by default.
+
+        Returns
+        -------
+        Expression
+            Concave; without the axis, or a scalar.
 
         Examples
         --------

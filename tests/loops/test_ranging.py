@@ -63,3 +63,5 @@ def test_an_entry_of_a_variable_has_no_range_of_its_own():
     m.minimize(x.sum())
     with pytest.raises(fo.DeclarationError, match="cost takes a whole variable, not <expression"):
         m.ranging().cost(x[0])
+    with pytest.raises(fo.DeclarationError, match="reduced_cost takes a whole variable, not <expression"):
+        m.solve().reduced_cost(x[0])
