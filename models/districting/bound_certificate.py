@@ -463,8 +463,8 @@ class BoundCertificate:
             pause()
             if left == 0:
                 rest = ~union
-                people = int(graph.weights[rest].sum())
-                if low <= people <= high and _connected(graph, np.flatnonzero(rest).tolist()):
+                people, simple = int(graph.weights[rest].sum()), _connected(graph, np.flatnonzero(union))
+                if low <= people <= high and not simple and _connected(graph, np.flatnonzero(rest)):
                     districts[rest.tobytes()] = rest
                 return
             for i in range(first, len(found)):
@@ -492,9 +492,10 @@ def _least_sum(least: Sequence[int], number: int) -> int:
     return sums[number]
 
 
-def _connected(graph: WeightedGraph, members: Sequence[int]) -> bool:
+def _connected(graph: WeightedGraph, members: Sequence[int] | Array) -> bool:
     """Whether vertices induce a connected graph."""
-    left, stack = set(members), list(members)[:1]
+    left = {int(v) for v in members}
+    stack = sorted(left)[:1]
     left -= set(stack)
     while stack:
         for u in graph.neighbours[stack.pop()]:
