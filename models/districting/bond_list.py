@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -85,7 +86,7 @@ def _fits(table, h, windows, limits, total, spent, half, width):  # type: ignore
 @njit(cache=True)
 def _deepen(  # type: ignore[no-untyped-def]
     first, darts, face, gain, length, alive, start, table, windows, limits, half, width,
-    order, parent, above, crossed, used, via, place, total, spent, now, sets, budget,
+    order, parent, above, crossed, used, via, place, total, spent, now, sets, hops, longest, budget,
 ):  # fmt: skip
     """Go on with the search until `sets` is full or the budget is used; give the number of sets found.
 
@@ -120,7 +121,7 @@ def _deepen(  # type: ignore[no-untyped-def]
                     count += 1
                     break
             continue
-        if used[h] or not alive[h]:
+        if used[h] or not alive[h] or depth + 1 + hops[h] > longest:
             continue
         if not _fits(table, h, windows, limits, t, c, half, width):
             continue
@@ -286,6 +287,7 @@ class BondList:
         high: int,
         limit: int,
         pause: Callable[[], None] | None = None,
+        most: int | None = None,
     ) -> Iterator[Array]:
         """Give the sets X with a weight in a window and at most a value; each once over all batches.
 
@@ -297,59 +299,99 @@ class BondList:
             The greatest value.
         pause : callable, optional
             Called many times a second; it may raise an exception.
+        most : int, optional
+            The greatest cost; sets of a greater one may be left out.
 
         Yields
         ------
         ndarray of bool, shape (count, n)
             The sets.
         """
-        total, n, rest = self.graph.total, self.graph.size, int(self.rest.sum())
+        n, size = self.graph.size, self.faces + 2
+        sets, crossed = np.zeros((_BATCH, n), np.bool_), np.zeros(len(self.costs) // 2, np.bool_)
+        for search in self._searches(low, high, limit, pause, most):
+            (
+                start,
+                alive,
+                (order, parent, above),
+                gain,
+                length,
+                table,
+                half,
+                width,
+                windows,
+                room,
+                hops,
+                longest,
+            ) = search[:-1]
+            used, now = np.zeros(self.faces, np.bool_), np.zeros(1, np.int64)
+            via, place, total, spent = (np.zeros(size, np.int64) for _ in range(4))
+            place[0] = self.first[start]
+            while now[0] >= 0:
+                if pause is not None:
+                    pause()
+                count = _deepen(
+                    self.first, self.darts, self.face, gain, length, alive, start, table, windows, room,
+                    half, width, order, parent, above >> 1, crossed, used, via, place, total, spent, now,
+                    sets, hops, longest, _STEPS,
+                )  # fmt: skip
+                found = sets[:count]
+                yield found[self.values(found) <= limit]
+
+    def least(
+        self,
+        low: int,
+        high: int,
+        limit: int,
+        pause: Callable[[], None] | None = None,
+        most: int | None = None,
+    ) -> int:
+        """Bound the values of the sets with a weight in a window from below, by the tables alone.
+
+        Parameters
+        ----------
+        low, high, limit, pause, most
+            See `within`.
+
+        Returns
+        -------
+        int
+            No set has a smaller value, at most ``limit + 1``.
+        """
+        best = limit + 1
+        for *_, room, _, _, least in self._searches(low, high, limit, pause, most):
+            best = min(best, limit + int((least - room).min()))
+        return best
+
+    def _searches(
+        self, low: int, high: int, limit: int, pause: Callable[[], None] | None, most: int | None
+    ) -> Iterator[tuple[Any, ...]]:
+        """Give the start faces from which a cycle may be within the limit, and the table of each."""
+        total, rest = self.graph.total, int(self.rest.sum())
         low, high = max(low, 1), min(high, total - 1)
         cost = limit + greatest(self.prices, self.graph.weights, high)  # at least that of the bond
+        cost = cost if most is None else min(cost, self.scale * most)
         if low > high or cost < 0 or not len(self.face):
             return
         least_cost = self.scale * int(self.graph.costs.min())
         longest = self.faces if least_cost == 0 else min(self.faces, cost // least_cost)
         # Of the sums if the root is outside, and inside; `room` bounds the lengths.
         rated = limit + max(self.rate * low, self.rate * high)
-        intervals = np.array([(low, high), (low - total, high - total)], np.int64)
+        windows = np.array([(low, high), (low - total, high - total)], np.int64)
         room = np.array([rated, rated + rest], np.int64)
-        sets, crossed = np.zeros((_BATCH, n), np.bool_), np.zeros(len(self.costs) // 2, np.bool_)
         for start, part in self._starts(low, high):
             hops = self._hops(start, part)
             alive = (hops >= 0) & (2 * hops <= longest)
             near = np.argsort(hops, kind="stable")
             near = near[alive[near]]
             tree = self._tree(int(self.tail[self.darts[self.first[start]]]))
-            gain = self._flow(self.graph.weights, tree)
-            length = self.scale * self.costs - self._flow(self.rest, tree)
-            order, parent, above = tree[0], tree[1], tree[2] >> 1
-            moved, paid = self._from_tree(gain, hops), self._from_tree(length, hops)
-            table, half, width = self._table(near, alive, moved, paid, intervals, longest, pause)
-            closing = table[start].copy()
-            table[start] = _NEVER
-            table[start, half] = 0
-            least = [int(closing[a // width + half : b // width + half + 1].min()) for a, b in intervals]
-            if (least > room).all():
-                continue
-            size = self.faces + 2
-            used, via, place = (
-                np.zeros(self.faces, np.bool_),
-                np.zeros(size, np.int64),
-                np.zeros(size, np.int64),
-            )
-            at, spent, now = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(1, np.int64)
-            place[0] = self.first[start]
-            while now[0] >= 0:
-                if pause is not None:
-                    pause()
-                count = _deepen(
-                    self.first, self.darts, self.face, moved, paid, alive, start, table, intervals, room,
-                    half, width, order, parent, above, crossed, used, via, place, at, spent, now, sets,
-                    _STEPS,
+            gain = self._from_tree(self._flow(self.graph.weights, tree), hops)
+            length = self._from_tree(self.scale * self.costs - self._flow(self.rest, tree), hops)
+            table, half, width, least = self._table(near, alive, gain, length, windows, longest, pause)
+            if (least <= room).any():
+                yield (
+                    start, alive, tree, gain, length, table, half, width, windows, room, hops, longest, least,
                 )  # fmt: skip
-                found = sets[:count]
-                yield found[self.values(found) <= limit]
 
     def values(self, sets: Array) -> Array:
         """The values of sets, shape (count,)."""
@@ -426,8 +468,8 @@ class BondList:
         windows: Array,
         longest: int,
         pause: Callable[[], None] | None,
-    ) -> tuple[Array, int, int]:
-        """The table of bounds, the bucket that begins at 0, and the width; the start's row is of cycles."""
+    ) -> tuple[Array, int, int, Array]:
+        """The table of bounds, the bucket that begins at 0, the width, and bounds on cycles by window."""
         start = int(near[0])
         tail, head = self.face, self.face[np.arange(len(gain)) ^ 1]
         good = alive[tail] & alive[head] & (head != start)
@@ -467,5 +509,5 @@ class BondList:
                 closing[begin:end] = np.minimum(
                     closing[begin:end], row[begin + move : end + move] + length[d]
                 )
-        table[start] = closing
-        return table, half, width
+        least = [int(closing[a // width + half : b // width + half + 1].min()) for a, b in windows.tolist()]
+        return table, half, width, np.array(least)

@@ -1,6 +1,7 @@
 """Certificates of lower bounds, against brute force; tampered ones are refused."""
 
 import json
+import pickle
 from dataclasses import replace
 
 import networkx as nx
@@ -237,3 +238,13 @@ def test_all_districts_up_to_a_reduced_cost_are_listed(seed):
         assert right <= {s.tobytes() for s in listed}
         assert all(is_connected(p.arrays, s) for s in listed)
         assert all(bonds.values(s[None])[0] - proof.fee <= half for s in listed)
+
+
+@pytest.mark.parametrize("districts", [3, 4])
+def test_column_generation_keeps_its_proof(districts, tmp_path):
+    p = Districting(delaunay(50, seed=districts), districts, tolerance=0.1)
+    s = p.solve("column-generation", seed=0)
+    found = s.certify()
+    assert s.status == "optimal" and found.optimal and found.objective == s.objective
+    assert pickle.loads(pickle.dumps(s)).certify().bound == s.bound
+    assert s.certify(time_limit=0).bound is None
