@@ -176,7 +176,7 @@ class Deadline:
 
     def __init__(self, limit: float | None = None) -> None:
         try:
-            valid = limit is None or bool(limit >= 0)
+            valid = limit is None or (limit >= 0 and float(limit) >= 0)  # text has no order
         except (TypeError, ValueError, OverflowError):
             valid = False
         if not valid:

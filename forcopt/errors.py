@@ -15,7 +15,17 @@ __all__ = [
 
 
 class ForcoptError(Exception):
-    """The base of all errors of this library."""
+    """The base of all errors of this library.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> try:
+    ...     fo.load("postprocessing/compas").solve("simplex")
+    ... except fo.ForcoptError as error:
+    ...     print(error)
+    unknown method 'simplex' of FairPostprocessing; known: as-predicted, dp-postprocessing, lp
+    """
 
 
 class DeclarationError(ForcoptError, ValueError):
@@ -157,6 +167,20 @@ def missing(module: str, name: str, known: list[str]) -> AttributeError:
     near = [] if name.startswith("_") else similar(name, known, _SUGGESTED)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
     return AttributeError(f"module {module!r} has no attribute {name!r}{hint}")
+
+
+def counterpart(thing: object, name: str, known: dict[str, str]) -> AttributeError:
+    """Build the error for an attribute that an object lacks, with the call that other languages name so.
+
+    Examples
+    --------
+    >>> str(counterpart([], "addConstr", {"addconstr": "m.subject_to(...)"}))
+    "'list' object has no attribute 'addConstr'; write m.subject_to(...)"
+    """
+    call = known.get(name.replace("_", "").lower(), "")
+    hint = f"; write {call}" if call else ""
+    text = f"{type(thing).__name__!r} object has no attribute {name!r}{hint}"
+    return AttributeError(text, name=name, obj=thing)
 
 
 _LISTED, _SUGGESTED = 40, 3

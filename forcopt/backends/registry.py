@@ -8,7 +8,7 @@ from importlib import import_module
 
 from forcopt.backends.base import Backend
 from forcopt.compile.capabilities import Capabilities
-from forcopt.errors import DeclarationError, NotInstalledError, unknown
+from forcopt.errors import DeclarationError, NotInstalledError, UnknownNameError, unknown
 
 __all__ = ["all_capabilities", "backends", "families", "get_backend", "register_backend", "register_family"]
 
@@ -119,7 +119,9 @@ def get_backend(name: str) -> Backend:
     if name not in _BACKENDS and rest and prefix in _FAMILIES:
         register_backend(_FAMILIES[prefix][0](rest))
     if name not in _BACKENDS:
-        raise unknown("backend", name, list(_BACKENDS))
+        error = unknown("backend", name, list(_BACKENDS))
+        others = " or ".join(f"{family}:{name.lower()}" for family in sorted(_FAMILIES))
+        raise UnknownNameError(f"{error}; {others} for a solver of theirs")
     backend = _BACKENDS[name]
     lack = backend.missing()
     if lack:

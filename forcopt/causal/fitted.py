@@ -37,6 +37,16 @@ class Counterfactual:
         The counterfactual values of the mediators; a resolving one keeps its observed values.
     baseline : dict[str, Any]
         The fixed group.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from forcopt.causal import CausalModel
+    >>> rows = [(g, x, 2.0 * x + g) for g in (0, 1) for x in (1.0, 2.0, 3.0)]
+    >>> people = pd.DataFrame(rows, columns=["G", "X", "Y"])
+    >>> fit = CausalModel([("G", "Y"), ("X", "Y")], ["G"], "Y").fit(people)
+    >>> fit.counterfactual(people, {"G": 1}).scores.round(6).tolist()
+    [3.0, 5.0, 7.0, 3.0, 5.0, 7.0]
     """
 
     scores: Array
@@ -63,6 +73,16 @@ class FittedCausalModel:
         Multiples of other equations' right-hand sides in an equation, which `sensitivity` adds.
     accounted : frozenset[str]
         The mediators for whose latent cause `sensitivity` accounts.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from forcopt.causal import CausalModel
+    >>> rows = [(g, x, 2.0 * x + g) for g in (0, 1) for x in (1.0, 2.0, 3.0)]
+    >>> people = pd.DataFrame(rows, columns=["G", "X", "Y"])
+    >>> fit = CausalModel([("G", "Y"), ("X", "Y")], ["G"], "Y").fit(people)
+    >>> round(fit.coefficients["Y"]["X"], 6), round(fit.coefficients["Y"]["G=1"], 6)
+    (2.0, 1.0)
     """
 
     model: CausalModel

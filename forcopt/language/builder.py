@@ -365,7 +365,20 @@ class Builder(Structure):
     # -- objectives --------------------------------------------------------------------------------------
 
     def optimize(self, objective: Objective) -> None:
-        """Set the objective, replacing any other."""
+        """Set the objective, replacing any other.
+
+        Parameters
+        ----------
+        objective : Objective
+            Made by `forcopt.minimize`, `forcopt.lexicographic`, `forcopt.leximin`, ...
+
+        Raises
+        ------
+        DeclarationError
+            If it is no objective, or of another model.
+        CurvatureError
+            If its curvature does not fit, naming the atom and the place.
+        """
         if not isinstance(objective, Objective):
             raise DeclarationError(f"optimize needs an objective such as fo.minimize(x), not {objective!r}")
         for number, stage in enumerate(objective.stages, 1):
@@ -375,15 +388,50 @@ class Builder(Structure):
         self.objective = objective
 
     def minimize(self, expression: Expression) -> None:
-        """Make a convex scalar expression as small as possible."""
+        """Make a convex scalar expression as small as possible.
+
+        Parameters
+        ----------
+        expression : Expression
+            Of one element, affine or convex.
+
+        Raises
+        ------
+        CurvatureError
+            If its curvature does not fit, naming the atom and the place.
+        """
         self.optimize(objectives.minimize(expression))
 
     def maximize(self, expression: Expression) -> None:
-        """Make a concave scalar expression as large as possible."""
+        """Make a concave scalar expression as large as possible.
+
+        Parameters
+        ----------
+        expression : Expression
+            Of one element, affine or concave.
+
+        Raises
+        ------
+        CurvatureError
+            If its curvature does not fit, naming the atom and the place.
+        """
         self.optimize(objectives.maximize(expression))
 
     def lexicographic(self, parts: Sequence[Objective], tolerance: float = 1e-7) -> None:
-        """Optimise several objectives in order of priority; see `forcopt.lexicographic`."""
+        """Optimise several objectives in order of priority; see `forcopt.lexicographic`.
+
+        Parameters
+        ----------
+        parts : Sequence[Objective]
+            The most important first.
+        tolerance : float, default 1e-07
+            How much a later objective may take from an earlier one; see `Objective`.
+
+        Raises
+        ------
+        CurvatureError
+            If its curvature does not fit, naming the atom and the place.
+        """
         self.optimize(objectives.lexicographic(parts, tolerance))
 
     def leximin(
@@ -394,7 +442,24 @@ class Builder(Structure):
         outcomes: Any = None,
         tolerance: float = 0.0,
     ) -> None:
-        """Raise the smallest utility first, then the next; see `forcopt.leximin`."""
+        """Raise the smallest utility first, then the next; see `forcopt.leximin`.
+
+        Parameters
+        ----------
+        utilities : Expression
+            Concave; any shape.
+        method : SortedMethod, optional
+            The strategy; by default the one that fits the model.
+        outcomes : Any, optional
+            For ``"ordered-values"``, all values that an entry can take.
+        tolerance : float, default 0.0
+            See `Objective`.
+
+        Raises
+        ------
+        CurvatureError
+            If its curvature does not fit, naming the atom and the place.
+        """
         self.optimize(objectives.leximin(utilities, method, outcomes=outcomes, tolerance=tolerance))
 
     def leximax(
@@ -405,7 +470,24 @@ class Builder(Structure):
         outcomes: Any = None,
         tolerance: float = 0.0,
     ) -> None:
-        """Lower the largest loss first, then the next; see `forcopt.leximax`."""
+        """Lower the largest loss first, then the next; see `forcopt.leximax`.
+
+        Parameters
+        ----------
+        losses : Expression
+            Convex; any shape.
+        method : SortedMethod, optional
+            The strategy; by default the one that fits the model.
+        outcomes : Any, optional
+            For ``"ordered-values"``, all values that an entry can take.
+        tolerance : float, default 0.0
+            See `Objective`.
+
+        Raises
+        ------
+        CurvatureError
+            If its curvature does not fit, naming the atom and the place.
+        """
         self.optimize(objectives.leximax(losses, method, outcomes=outcomes, tolerance=tolerance))
 
     # -- editing -----------------------------------------------------------------------------------------
@@ -473,7 +555,13 @@ class Builder(Structure):
         editing.fix(self, part, values)
 
     def unfix(self, part: Expression) -> None:
-        """Give a variable, or a part of one, its declared bounds back; see `fix`."""
+        """Give a variable, or a part of one, its declared bounds back; see `fix`.
+
+        Parameters
+        ----------
+        part : Expression
+            A variable, or entries of one.
+        """
         editing.unfix(self, part)
 
     def relax(self) -> Callable[[], None]:

@@ -277,7 +277,19 @@ class Condition(ABC):
 
 @dataclass(eq=False)
 class Implication(Condition):
-    """If `condition` is 1, the constraint holds; made by `implies`."""
+    """If `condition` is 1, the constraint holds; made by `implies`.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> opened, made = m.variable("opened", binary=True), m.variable("made", lower=0, upper=9)
+    >>> _ = m.subject_to(fo.implies(~opened, made <= 0))
+    >>> m.maximize(made - 5 * opened)
+    >>> s = m.solve()
+    >>> s[made].item(), s[opened].item()
+    (9.0, 1.0)
+    """
 
     condition: Expression
     constraint: Constraint
@@ -309,6 +321,17 @@ class Connected(Condition):
         Int array (number of edges, 2), positions of the end nodes in `member`.
     member : Expression
         Binary expression, shape (number of nodes,).
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> import networkx as nx
+    >>> m = fo.Model()
+    >>> chosen = m.variable("chosen", 4, binary=True)
+    >>> _ = m.subject_to(fo.connected(nx.path_graph(4), chosen), chosen[0] + chosen[3] == 2)
+    >>> m.minimize(chosen.sum())
+    >>> m.solve()[chosen].tolist()
+    [1.0, 1.0, 1.0, 1.0]
     """
 
     edges: Array = field(repr=False)
@@ -339,7 +362,18 @@ class Connected(Condition):
 
 @dataclass(eq=False)
 class Lazy:
-    """A family of constraints too large to list, given by a separation oracle."""
+    """A family of constraints too large to list, given by a separation oracle.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 2, lower=0, upper=1)
+    >>> _ = m.lazy(lambda values: [x.sum() <= 1] if values(x).sum() > 1 + 1e-6 else [])
+    >>> m.maximize(2 * x[0] + x[1])
+    >>> m.solve()[x].tolist()
+    [1.0, 0.0]
+    """
 
     model: Model
     separate: Separator

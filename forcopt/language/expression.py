@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from forcopt.arrays import Array, as_bounds, as_numbers, broadcast_shapes, check_order, refuse_entry
-from forcopt.errors import CurvatureError, DeclarationError
+from forcopt.errors import CurvatureError, DeclarationError, counterpart
 from forcopt.language.labels import Axes, Axis, align, align_rows, combine, fitting, is_pandas, split_key
 from forcopt.language.operands import (
     Operand,
@@ -33,6 +33,14 @@ _LARGE = 1e300
 _LEAST, _ZERO, _MOST = np.array(-np.inf), np.array(0.0), np.array(np.inf)
 for _bound in (_LEAST, _ZERO, _MOST):
     _bound.flags.writeable = False  # constraints share them
+
+
+_COUNTERPARTS = {
+    **dict.fromkeys(("value", "x", "varvalue", "solutionvalue", "getvalue"), "s[x] of s = m.solve()"),
+    **dict.fromkeys(("rc", "reducedcost"), "s.reduced_cost(x) of s = m.solve()"),
+    **dict.fromkeys(("lb", "ub"), "m.variable(..., lower=..., upper=...), or m.fix"),
+}
+"""Names of other modelling languages, in small letters without underscores."""
 
 
 class Expression:
@@ -65,6 +73,12 @@ class Expression:
     """
 
     __slots__ = ("axes", "constant", "model", "shape", "terms")
+
+    if not TYPE_CHECKING:  # type checkers still report a wrong name
+
+        def __getattr__(self, name: str) -> Any:
+            raise counterpart(self, name, _COUNTERPARTS)
+
     __array_ufunc__ = None  # numpy arrays on the left leave the operation to us
     __pandas_priority__ = 10_000  # and so do series and frames
 
@@ -137,7 +151,18 @@ class Expression:
         return Expression(self.model, constant.shape, tuple(terms), constant)
 
     def broadcast_to(self, shape: tuple[int, ...]) -> Expression:
-        """Repeat along new or unit axes, as `numpy.broadcast_to`."""
+        """Repeat along new or unit axes, as `numpy.broadcast_to`.
+
+        Parameters
+        ----------
+        shape : tuple[int, ...]
+            To which the shape of the expression broadcasts.
+
+        Raises
+        ------
+        DeclarationError
+            If it does not.
+        """
         if shape == self.shape:
             return self
         if broadcast_shapes([self.shape, shape], "broadcast_to") != shape:
@@ -148,7 +173,18 @@ class Expression:
         return out
 
     def reshape(self, *shape: int | Sequence[int]) -> Expression:
-        """Give the elements another shape, in C order; one length may be -1, to be inferred."""
+        """Give the elements another shape, in C order; one length may be -1, to be inferred.
+
+        Parameters
+        ----------
+        shape : int or Sequence[int]
+            One sequence, or the lengths one by one.
+
+        Raises
+        ------
+        DeclarationError
+            If the number of elements differs.
+        """
         target: Any = shape[0] if len(shape) == 1 else shape
         try:
             full = np.broadcast_to(False, self.shape).reshape(target).shape
@@ -163,7 +199,18 @@ class Expression:
         return self.reshape(self.size)
 
     def transpose(self, *axes: int | Sequence[int]) -> Expression:
-        """Permute the axes; reverse them by default."""
+        """Permute the axes; reverse them by default.
+
+        Parameters
+        ----------
+        axes : int or Sequence[int]
+            All axes in their new order.
+
+        Raises
+        ------
+        DeclarationError
+            If an axis is missing, or named twice.
+        """
         given: Any = axes[0] if len(axes) == 1 else axes
         order = normalized_axes(given, self.shape) if axes else tuple(range(self.ndim))[::-1]
         if len(order) != self.ndim:
@@ -517,7 +564,18 @@ class Expression:
         return out
 
     def mean(self, axis: int | tuple[int, ...] | None = None) -> Expression:
-        """Average over all elements, or over one or several axes."""
+        """Average over all elements, or over one or several axes.
+
+        Parameters
+        ----------
+        axis : int or tuple[int, ...], optional
+            Over which; all axes by default.
+
+        Raises
+        ------
+        DeclarationError
+            If there are no elements.
+        """
         axes = tuple(range(self.ndim)) if axis is None else normalized_axes(axis, self.shape)
         count = prod(self.shape[a] for a in axes)
         if count == 0:
@@ -526,6 +584,16 @@ class Expression:
 
     def max(self, axis: int | None = None) -> Expression:
         """The largest element (convex), of all or along an axis.
+
+        Parameters
+        ----------
+        axis : int, optional
+            Along which; of all elements by default.
+
+        Returns
+        -------
+        Expression
+            Convex; without the axis, or a scalar.
 
         Examples
         --------
@@ -543,6 +611,16 @@ class Expression:
 
     def min(self, axis: int | None = None) -> Expression:
         """The smallest element (concave), of all or along an axis.
+
+        Parameters
+        ----------
+        axis : int, optional
+            Along which; of all elements by default.
+
+        Returns
+        -------
+        Expression
+            Concave; without the axis, or a scalar.
 
         Examples
         --------

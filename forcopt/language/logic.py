@@ -339,6 +339,16 @@ class Disjunction(Condition):
         Of each alternative the constraints that hold together.
     shape : tuple[int, ...]
         The shape to which all constraints broadcast, if every element chooses for itself; else ``()``.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> start = m.variable("start", 2, lower=0, upper=9, integer=True)
+    >>> _ = m.subject_to((start[0] >= start[1] + 3) | (start[1] >= start[0] + 2))
+    >>> m.minimize(start.sum())
+    >>> m.solve()[start].tolist()
+    [0.0, 2.0]
     """
 
     alternatives: Sequence[Sequence[Constraint]]

@@ -7,7 +7,7 @@ from functools import cache
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from forcopt.errors import unknown
+from forcopt.errors import counterpart, unknown
 from forcopt.language.builder import Builder
 from forcopt.language.variable import Variable
 
@@ -26,6 +26,19 @@ __all__ = ["Model", "Variable"]
 def _options(function: Callable[..., Any]) -> list[str]:
     """The names of the options after the model and the backend."""
     return list(signature(function).parameters)[2:]
+
+
+_COUNTERPARTS = {
+    **dict.fromkeys(("addvar", "addvars", "addmvar", "addvariable", "addvariables"), "m.variable(...)"),
+    **dict.fromkeys(("addconstr", "addconstrs", "addconstraint", "addconstraints"), "m.subject_to(...)"),
+    **dict.fromkeys(("constraint", "add"), "m.subject_to(...)"),
+    **dict.fromkeys(("setobjective", "addobjective", "objective"), "m.minimize(...) or m.maximize(...)"),
+    "minimise": "m.minimize(...)",
+    "maximise": "m.maximize(...)",
+    **dict.fromkeys(("objval", "value", "status"), "s = m.solve(), and then s.objective and s.status"),
+    "computeiis": "m.irreducible_subset()",
+}
+"""Names of other modelling languages, in small letters without underscores."""
 
 
 class Model(Builder):
@@ -47,6 +60,11 @@ class Model(Builder):
     >>> s.status, s.objective, s[x].tolist(), s.dual(need).item()
     (<Status.OPTIMAL: 'optimal'>, 8.0, [0.0, 2.0], 2.0)
     """
+
+    if not TYPE_CHECKING:  # type checkers still report a wrong name
+
+        def __getattr__(self, name: str) -> Any:
+            raise counterpart(self, name, _COUNTERPARTS)
 
     def solve(self, backend: str | None = None, **options: Any) -> ModelSolution:
         """Solve on a backend; see `forcopt.loops.solve.solve_model` for the options.

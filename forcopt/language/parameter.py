@@ -29,6 +29,18 @@ class Parameter(Expression):
         Unique in its model.
     start : int
         Its first column; the others follow in C order.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x, demand = m.variable("x", lower=0), m.parameter("demand", value=2)
+    >>> _ = m.subject_to(x >= demand)
+    >>> m.minimize(3 * x)
+    >>> first = m.solve().objective
+    >>> demand.value = 5
+    >>> first, m.solve().objective
+    (6.0, 15.0)
     """
 
     __slots__ = ("_value", "name", "start")

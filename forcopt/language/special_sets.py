@@ -33,6 +33,16 @@ class Semicontinuous(Condition):
         Shape ``(n,)``.
     lower, upper : Array
         Shape ``(n,)``.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 2, lower=0, upper=10)
+    >>> _ = m.subject_to(fo.semicontinuous(x, 3, 10), x.sum() >= 4)
+    >>> m.minimize(x.sum())
+    >>> sorted(m.solve()[x].tolist())
+    [0.0, 4.0]
     """
 
     expression: Expression
@@ -64,6 +74,16 @@ class SpecialOrderedSet(Condition):
         Shape ``(n, d)``: n sets.
     order : int
         1 or 2.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 3, lower=0, upper=1)
+    >>> _ = m.subject_to(fo.sos1(x))
+    >>> m.maximize(x @ [1, 3, 2])
+    >>> m.solve()[x].tolist()
+    [0.0, 1.0, 0.0]
     """
 
     expression: Expression
@@ -97,6 +117,16 @@ class AllDifferent(Condition):
     ----------
     expression : Expression
         Integral, shape ``(n,)``.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 3, lower=1, upper=3, integer=True)
+    >>> _ = m.subject_to(fo.all_different(x), x[0] >= x[1] + 2)
+    >>> m.minimize(x[2])
+    >>> m.solve()[x].tolist()
+    [3.0, 1.0, 2.0]
     """
 
     expression: Expression

@@ -31,6 +31,13 @@ class Lookup:
         The class of each, 0 or 1 or more, shape ``(m,)``.
     name : str, default "lookup"
         How it calls itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> h = Lookup(np.array([[0.0], [1.0]]), np.array([0, 1]))
+    >>> h.predict([[1.0], [0.0], [1.0]]).tolist()
+    [1, 0, 1]
     """
 
     rows: Array = field(repr=False)

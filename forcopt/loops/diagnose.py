@@ -57,6 +57,17 @@ class IrreducibleSubset:
     Notes
     -----
     The integrality of variables holds throughout.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 2, lower=0, upper=1)
+    >>> _ = m.subject_to(x.sum() >= 3, name="need")
+    >>> _ = m.subject_to(x[0] <= 0.5, name="cap")
+    >>> found = m.irreducible_subset()
+    >>> found.names, found.bounds
+    (['need'], ('x[0] <= 1', 'x[1] <= 1'))
     """
 
     constraints: tuple[Any, ...]

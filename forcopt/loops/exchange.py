@@ -226,7 +226,7 @@ def read(path: str | Path) -> Model:
     FileNotFoundError
         If there is none.
     DeclarationError
-        If HiGHS cannot read it, with its words; or if bounds contradict each other.
+        If HiGHS cannot read it, with its words, or would lose a column; or if bounds contradict each other.
     UnsupportedError
         For semicontinuous columns.
     CurvatureError

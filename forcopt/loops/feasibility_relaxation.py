@@ -72,6 +72,17 @@ class FeasibilityRelaxation:
         Empty if the model is feasible as it is.
     point : Array, optional
         The values of the model's columns that satisfy the changed model.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 2, lower=0)
+    >>> _ = m.subject_to(x.sum() >= 3, name="need")
+    >>> _ = m.subject_to(2 * x.sum() <= 2, name="stock")
+    >>> found = m.feasibility_relaxation()
+    >>> found.total, found.changes[0]
+    (2.0, Change(name='need', side='>=', bound=3.0, amount=2.0))
     """
 
     status: Status

@@ -41,6 +41,17 @@ class Ranging:
     -----
     A degenerate optimum has several optimal bases, and each has ranges of its own; the true range of a shadow
     price contains them.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> m = fo.Model()
+    >>> x = m.variable("x", 2, lower=0)
+    >>> need = m.subject_to(x[0] + 2 * x[1] >= 4)
+    >>> m.minimize(3 * x[0] + 4 * x[1])
+    >>> ranges = m.ranging()
+    >>> ranges.cost(x).upper.tolist(), ranges.right_hand_side(need).upper.item()
+    ([inf, 6.0], inf)
     """
 
     def __init__(self, model: Model, records: Any, sign: float) -> None:
@@ -52,8 +63,12 @@ class Ranging:
         Raises
         ------
         DeclarationError
-            If the variable is not in the model.
+            If it is no variable, but an entry of one, or not in the model.
         """
+        if not isinstance(variable, Variable):
+            raise DeclarationError(
+                f"cost takes a whole variable, not {variable!r}; its range has entries: cost(x).lower[0]"
+            )
         self._model.lift(variable)
         part = slice(variable.start, variable.start + variable.size)
         low, high = (

@@ -352,11 +352,23 @@ class ModelSolution:
     def reduced_cost(self, variable: Variable) -> Array:
         """The change of the optimum per unit of a variable that is held at its bound.
 
+        Parameters
+        ----------
+        variable : Variable
+            A whole variable; the result has an entry for each of its entries.
+
+        Returns
+        -------
+        Array
+            Shaped like the variable.
+
         Raises
         ------
         DeclarationError
-            If there are none.
+            If there are none, or for an entry of a variable.
         """
+        if not isinstance(variable, Variable):
+            raise DeclarationError(f"reduced_cost takes a whole variable, not {variable!r}")
         self.model.lift(variable)
         if self.reduced_costs is None:
             raise DeclarationError(f"backend {self.backend!r} gave no reduced costs (status {self.status})")

@@ -30,6 +30,13 @@ class SetLottery(NamedTuple):
         The probabilities, shape ``(t,)``; their sum is 1.
     members : Array
         1 where an entry is in a set, otherwise 0; shape ``(t, n)``.
+
+    Examples
+    --------
+    >>> from forcopt.numeric import laminar_lottery
+    >>> lottery = laminar_lottery([0.5, 0.5, 0.25, 0.75], family=[[0, 1], [2, 3]])
+    >>> (lottery.weights @ lottery.members).tolist(), lottery.members.sum(axis=1).tolist()
+    ([0.5, 0.5, 0.25, 0.75], [2.0, 2.0, 2.0])
     """
 
     weights: Array

@@ -276,7 +276,7 @@ def pure_loss(epsilon: float, delta: float = 0.0) -> Loss:
     """
     if delta == 0:
         return BinomialLoss(epsilon, 1)
-    truth, lie = 1 / (1 + exp(-epsilon)), 1 / (1 + exp(epsilon))
+    truth, lie = 1 / (1 + exp(-epsilon)), exp(-epsilon) / (1 + exp(-epsilon))
     keep = 1 - delta
     return AtomLoss(
         np.array([delta, keep * truth, keep * lie, 0.0]),
@@ -304,8 +304,10 @@ class BinomialLoss(Loss):
         """See `Loss`."""
         most = np.ceil((self.count - np.asarray(t) / self.each) / 2) - 1  # lies, for a loss above t
         lie = 1 / (1 + exp(self.each)) if self.each < 700 else exp(-min(self.each, 740))
-        truth = 1 / (1 + exp(-self.each))
-        return scipy.stats.binom.cdf(most, self.count, lie), scipy.stats.binom.cdf(most, self.count, truth)
+        # Under Q all others lie; the truth itself would round to 1.
+        return scipy.stats.binom.cdf(most, self.count, lie), scipy.stats.binom.sf(
+            self.count - most - 1, self.count, lie
+        )
 
     def log_tails(self, t: float) -> tuple[float, float]:
         """See `Loss`."""
@@ -347,7 +349,8 @@ class BinomialLoss(Loss):
         """The same loss by its outcomes, the numbers of lies."""
         lies, lie = np.arange(self.count + 1), 1 / (1 + exp(min(self.each, 700.0)))
         return AtomLoss(
-            scipy.stats.binom.pmf(lies, self.count, lie), scipy.stats.binom.pmf(lies, self.count, 1 - lie)
+            scipy.stats.binom.pmf(lies, self.count, lie),
+            scipy.stats.binom.pmf(self.count - lies, self.count, lie),
         )
 
     def log_delta(self, epsilon: float) -> float:
@@ -491,8 +494,11 @@ class SampledLoss(Loss):
             if epsilon > 700:
                 return more + self.base.log_delta(epsilon - more)
             return more + self.base.log_delta(log1p(expm1(epsilon) / self.rate))
-        keep = -expm1(epsilon + log1p(-self.rate)) if self.rate < 1 else 1.0
-        return log(keep) + self.base.log_delta(epsilon + more - log(keep)) if keep > 0 else -inf
+        excess = epsilon + log1p(-self.rate) if self.rate < 1 else -inf
+        if excess >= 0:
+            return -inf
+        keep = -expm1(excess)
+        return log(keep) + self.base.log_delta(epsilon + more - log(keep))
 
     @property
     def span(self) -> tuple[float, float]:

@@ -311,7 +311,8 @@ def _from_zcdp(rho: float, epsilon: float) -> float:
         order = 1 + exp(log_excess)
         return (order - 1) * (order * rho - epsilon) - log(order - 1) + order * log1p(-1 / order)
 
+    most = max(12.0, 1 + log(max(epsilon, 1e-300) / rho))  # twice the best order of large losses
     found = scipy.optimize.minimize_scalar(
-        bound, bounds=(-12.0, 12.0), method="bounded", options={"xatol": 1e-10}
+        bound, bounds=(-12.0, most), method="bounded", options={"xatol": 1e-10}
     )
     return min(0.0, float(found.fun))

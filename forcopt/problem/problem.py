@@ -184,6 +184,16 @@ class Problem(Declared):
     def method(self, name: str | None = None) -> Method:
         """Give a method by name, or the default one.
 
+        Parameters
+        ----------
+        name : str, optional
+            A name among `methods`; the default method if left out.
+
+        Returns
+        -------
+        Method
+            With its kind, guarantee and options.
+
         Raises
         ------
         UnknownNameError
@@ -668,6 +678,16 @@ class Problem(Declared):
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a declaration of this class from a file or a shipped example.
+
+        Parameters
+        ----------
+        path : str or Path
+            A JSON or TOML file, or the name of an example.
+
+        Returns
+        -------
+        Self
+            The declaration.
 
         Raises
         ------

@@ -94,6 +94,16 @@ class Comparison:
 
         Different problems of one name, as unnamed problems of one class have, are numbered.
 
+        Parameters
+        ----------
+        store : str or Path
+            A file that `compare` or `sweep` wrote.
+
+        Returns
+        -------
+        Self
+            All its runs.
+
         Raises
         ------
         FileNotFoundError
@@ -154,6 +164,16 @@ class Comparison:
 
     def numbers(self, name: str) -> Array:
         """A number of each row: a field of `Run`, a parameter or a metric; NaN where it is missing.
+
+        Parameters
+        ----------
+        name : str
+            Such as ``"seconds"`` or ``"objective"``.
+
+        Returns
+        -------
+        Array
+            One for each row.
 
         Raises
         ------
@@ -262,7 +282,13 @@ class Comparison:
         return frame(self)
 
     def to_csv(self, path: str | Path) -> None:
-        """Write the frame of `to_pandas`."""
+        """Write the frame of `to_pandas`.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file to write.
+        """
         self.to_pandas().to_csv(path, index=False)
 
     def to_html(self, path: str | Path) -> None:
@@ -270,6 +296,11 @@ class Comparison:
 
         There the runs can be sorted and filtered, their declarations opened, and any number drawn against any
         other, beside the charts for which these runs are enough.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file to write.
         """
         from forcopt.study.page import page
 

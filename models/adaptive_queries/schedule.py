@@ -41,6 +41,15 @@ class Schedule:
         Their first and last positions, shape ``(answered, 2)``.
     spent : Array
         The share of the budget that each window has spent, shape ``(windows,)``.
+
+    Examples
+    --------
+    >>> from forcopt.models import QuerySchedule
+    >>> from forcopt.models.adaptive_queries import DecayingCorrelation
+    >>> data = DecayingCorrelation(attributes=12, independence=0.5, width=1)
+    >>> schedule = QuerySchedule(data, [[i, i] for i in range(1, 13)]).solve("min-cost-flow").decision
+    >>> len(schedule.queries), schedule.intervals.shape, schedule.spent.max().item() <= 1
+    (3, (3, 2), True)
     """
 
     queries: Array

@@ -38,6 +38,16 @@ class Spending:
         The share of the budget of its windows, in the budget's units, shape ``(Q,)``.
     errors : Array
         Of the answers, up to the common factor of the noise, shape ``(Q,)``.
+
+    Examples
+    --------
+    >>> from forcopt.models import BudgetAllocation
+    >>> from forcopt.models.adaptive_queries import DecayingCorrelation
+    >>> data = DecayingCorrelation(attributes=4, independence=0.5, width=1)
+    >>> p = BudgetAllocation(data, [[1, 1], [2, 2], [4, 4]], objective="leximin")
+    >>> s = p.solve("progressive-filling").decision
+    >>> s.spends.round(3).tolist(), s.errors.round(3).tolist()
+    ([0.333, 0.333, 0.333], [3.0, 3.0, 3.0])
     """
 
     spends: Array = field(repr=False)

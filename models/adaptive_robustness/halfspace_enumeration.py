@@ -39,8 +39,6 @@ def enumeration(problem: AdaptiveRobustClassification, *, time_limit: float | No
     loss = float(problem.lossy(best).mean())
     step = max(1, 2_000_000 // n)
     for first in range(0, len(directions), step):
-        if deadline.passed:
-            return Outcome(best, 0.0, Status.FEASIBLE, message="time ran out")
         part = directions[first : first + step]
         offsets = ends - part @ X.T  # kept from here on (label 1), or up to here (label 0)
         order = np.argsort(offsets, axis=1, kind="stable")
@@ -48,7 +46,9 @@ def enumeration(problem: AdaptiveRobustClassification, *, time_limit: float | No
         kept = _kept(np.take_along_axis(offsets, order, axis=1), one[order], slack)
         top = kept.max(axis=1)
         for row in np.argsort(-top, kind="stable"):
-            if top[row] <= n - n * loss + 1e-9 or deadline.passed:
+            if deadline.passed:
+                return Outcome(best, 0.0, Status.FEASIBLE, message="time ran out")
+            if top[row] <= n - n * loss + 1e-9:
                 break
             # counted with slack, evaluated exactly: empty balls on the border may be lost all the same
             for at in np.flatnonzero(kept[row] > n - n * loss + 1e-9):

@@ -71,6 +71,14 @@ class RobustClassifier:
     norm : {"l2", "linf"}
     pairing : Pairing, optional
         The dual solution, where the method has one.
+
+    Examples
+    --------
+    >>> from forcopt.models import RobustBayes
+    >>> p = RobustBayes([[0.0], [1.0]], [[0.5, 0], [0, 0.5]], radius=0.4)
+    >>> h = p.solve().decision
+    >>> h.safe.tolist(), h.predict([[0.3], [0.7]]).tolist()
+    ([[True, False], [False, True]], [0, 1])
     """
 
     safe: Array

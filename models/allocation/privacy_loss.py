@@ -26,6 +26,14 @@ class AllocationLoss(NamedTuple):
         The stratum in which the worst neighbor differs.
     change : int
         0 if a record is substituted, 1 if the neighbor has one record more, -1 if it has one fewer.
+
+    Examples
+    --------
+    >>> from forcopt.models import StratifiedAllocation
+    >>> p = StratifiedAllocation(sizes=[100, 50], deviations=[1, 4], sample_size=30)
+    >>> worst = p.privacy_loss(1.0, [10, 20])
+    >>> worst.stratum, round(worst.loss.exact, 4), worst.change
+    ('1', 0.5231, 0)
     """
 
     loss: PrivacyLoss

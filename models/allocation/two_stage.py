@@ -24,6 +24,13 @@ class TwoStageDesign(NamedTuple):
         Of the estimated mean, relative to that of one unit: ``(1 + delta (m - 1)) / (n m)``.
     cost : float
         ``n (cluster_cost + unit_cost m)``.
+
+    Examples
+    --------
+    >>> from forcopt.models.allocation import two_stage_design
+    >>> d = two_stage_design(cluster_cost=750, unit_cost=100, correlation=0.05, budget=100_000)
+    >>> d.clusters, d.units, d.cost, round(d.variance, 6)
+    (54.0, 11.0, 99900.0, 0.002525)
     """
 
     clusters: float

@@ -54,6 +54,14 @@ class ScoreKernel(PolicyFile):
     ------
     DeclarationError
         If a row of the kernel is no probability distribution.
+
+    Examples
+    --------
+    >>> from forcopt.models import CalibratedTransport
+    >>> p = CalibratedTransport(score=[[0.4, 0.8], [0.5, 0.5]], target=[4 / 13, 9 / 13], cutoff=0.5)
+    >>> kernel = p.solve().decision
+    >>> kernel.outputs.round(6).tolist(), kernel.joint.sum(axis=0).round(4).tolist()
+    ([0.4, 0.49999, 0.5, 0.8], [0.4615, 0.0, 0.0513, 0.4872])
     """
 
     values: Array

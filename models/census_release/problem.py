@@ -50,6 +50,16 @@ class Invariant(Declared):
         The count.
     types : tuple[int, ...], default ()
         The types that are added up; all of them by default.
+
+    Examples
+    --------
+    >>> from forcopt.data import Hierarchy
+    >>> from forcopt.models import ConsistentRelease
+    >>> from forcopt.models.census_release import Invariant
+    >>> tree = Hierarchy(parents=([0, 0],))
+    >>> p = ConsistentRelease(tree, ([103], [58, 44]), precision=[1, 1], invariants=[Invariant(0, 0, 100)])
+    >>> p.solve().decision.counts[0].round(6).item()
+    100.0
     """
 
     level: int
@@ -69,6 +79,17 @@ class Measurement(Declared):
         The noisy count of each query, shape ``(queries,)``.
     precision : Numbers
         One over the variance, above 0; one number, or one for each query.
+
+    Examples
+    --------
+    >>> from forcopt.data import Hierarchy
+    >>> from forcopt.models import ConsistentRelease
+    >>> from forcopt.models.census_release import Measurement
+    >>> tree = Hierarchy(parents=([0, 0, 0],))
+    >>> school = Measurement(leaves=[0, 1], noisy=[30], precision=1e6)
+    >>> p = ConsistentRelease(tree, ([60], [10, 10, 40]), precision=[1, 1], extra=[school])
+    >>> p.solve().decision.leaves[:2].sum().round(2).item()
+    30.0
     """
 
     leaves: Integers

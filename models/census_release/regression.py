@@ -29,6 +29,14 @@ class Rates:
     ----------
     group, complement : float
         The fitted line at shares 1 and 0.
+
+    Examples
+    --------
+    >>> from forcopt.models import EcologicalRegression
+    >>> p = EcologicalRegression([0.0, 0.5, 1.0], [0.2, 0.5, 0.8], votes=[100, 100, 100])
+    >>> rates = p.solve("least-squares").decision
+    >>> round(rates.group, 6), round(rates.complement, 6)
+    (0.8, 0.2)
     """
 
     group: float

@@ -31,6 +31,17 @@ class Release:
         The tree, without the private counts.
     counts : tuple[Array, ...]
         By level, root first; shapes ``(units, types)``, read-only.
+
+    Examples
+    --------
+    >>> from forcopt.data import Hierarchy
+    >>> from forcopt.models import ConsistentRelease
+    >>> tree = Hierarchy(parents=([0, 0], [0, 0, 1, 1, 1]))
+    >>> noisy = ([103], [58, 44], [36, 20, 24, 13, 2])
+    >>> p = ConsistentRelease(tree, noisy, precision=[1, 1, 1], integer=True)
+    >>> release = p.solve("tree-integer").decision
+    >>> [level.ravel().tolist() for level in release.counts]
+    [[102], [58, 44], [37, 21, 26, 15, 3]]
     """
 
     hierarchy: Hierarchy = field(repr=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -29,18 +30,19 @@ _HUB = 20
 _NEVER = 2**62
 """The length of a walk that does not exist."""
 
-_BUCKETS = 500
+_BUCKETS = 250
 """The total weight is divided into about this number of intervals."""
 
 
 @njit(cache=True)
-def _relax(first, darts, face, length, shift, alive, start, table, low, high, changed):  # type: ignore[no-untyped-def]
-    """Sweep over the faces whose rows have changed; `changed` becomes the faces that the sweep changed."""
-    after, top = np.zeros(len(alive), np.bool_), table.shape[1] - 1
+def _relax(first, darts, face, length, shift, exact, alive, near, table, low, high, changed):  # type: ignore[no-untyped-def]
+    """Sweep over the faces, in the order `near` from the start on, whose rows have changed."""
+    start, top = near[0], table.shape[1] - 1
     both = np.empty(top + 2, np.int64)
-    for h in range(len(alive)):
+    for h in near:
         if not changed[h]:
             continue
+        changed[h] = False
         begin, end = max(low[h] - 1, 0), high[h]
         for i in range(begin, min(end, top - 1) + 1):
             both[i] = min(table[h, i], table[h, i + 1])
@@ -55,16 +57,17 @@ def _relax(first, darts, face, length, shift, alive, start, table, low, high, ch
             least, most = max(begin - move, 0), min(end - move, top)
             if least > most:
                 continue
-            new, old = both[least + move : most + move + 1], table[g, least : most + 1]
+            old, new = table[g, least : most + 1], both[least + move : most + move + 1]
+            if exact[d]:
+                new = table[h, least + move : most + move + 1]
             lower = False
             for i in range(len(new)):
                 value = new[i] + paid
                 lower |= value < old[i]
                 old[i] = min(old[i], value)
             if lower:
-                after[g] = True
+                changed[g] = True
                 low[g], high[g] = min(low[g], least), max(high[g], most)
-    changed[:] = after
 
 
 @njit(cache=True)
@@ -83,7 +86,7 @@ def _fits(table, h, windows, limits, total, spent, half, width):  # type: ignore
 @njit(cache=True)
 def _deepen(  # type: ignore[no-untyped-def]
     first, darts, face, gain, length, alive, start, table, windows, limits, half, width,
-    order, parent, above, crossed, used, via, place, total, spent, now, sets, budget,
+    order, parent, above, crossed, used, via, place, total, spent, now, sets, hops, longest, budget,
 ):  # fmt: skip
     """Go on with the search until `sets` is full or the budget is used; give the number of sets found.
 
@@ -102,7 +105,7 @@ def _deepen(  # type: ignore[no-untyped-def]
         budget -= 1
         h = face[d ^ 1]
         t, c = total[depth] + gain[d], spent[depth] + length[d]
-        if h == start:  # there and back by one edge, the sum is 0, which lies in no window
+        if h == start:  # there and back by one edge, the sum is 0, in no window
             for w in range(len(windows)):
                 if windows[w, 0] <= t <= windows[w, 1] and c <= limits[w]:
                     via[depth + 1] = d
@@ -118,7 +121,7 @@ def _deepen(  # type: ignore[no-untyped-def]
                     count += 1
                     break
             continue
-        if used[h] or not alive[h]:
+        if used[h] or not alive[h] or depth + 1 + hops[h] > longest:
             continue
         if not _fits(table, h, windows, limits, t, c, half, width):
             continue
@@ -189,7 +192,8 @@ class BondList:
     total W. So ``f(d_1) + ... + f(d_c)`` tells both the weight and the side of the root, if 0 < w(X) < W.
     Prices are added alike. A potential on the faces changes f(d) by the difference of its ends, and changes
     no sum of a closed walk; it is chosen such that f = 0 on a tree of shortest paths from the start face,
-    so that partial sums are small.
+    so that partial sums are small. The root lies on the start face: walks that meet this face only at their
+    ends do not encircle the root, which would add the total each time.
 
     **Search.** The faces are start faces in turn. From each, all simple closed walks on the faces left are
     searched in depth. The face is then deleted. So each directed cycle is found once, at the first of
@@ -200,13 +204,14 @@ class BondList:
 
     **Bounds.** ``table[g, j]`` is at most the length of each rest of a cycle, from face g to the start,
     whose sum s lies in bucket j, ``j b <= s < (j + 1) b``. Let d be the first dart of the rest, to face
-    g'. Then s - f(d) lies in one of two neighbouring buckets, so the least of these two entries of g',
-    plus the length of d, is a bound. Bellman and Ford's sweeps give the greatest table with these
-    inequalities for all walks with as many darts as a cycle may have. A path is not extended
-    if its length, plus the bound for the sums that lead into a window, exceeds the limit. Let r be the
-    greatest absolute sum of a walk from the start of at most half of these darts. A rest of a cycle, or its
-    beginning, has at most half the darts, so the sum of the rest is at most r, or differs by at most r from
-    a sum in a window. Buckets for these sums suffice.
+    g'. Then s - f(d) lies in one of two neighbouring buckets, in one if b divides f(d), as on the tree. So
+    the least of these entries of g', plus the length of d, is a bound. Bellman and Ford's sweeps cover
+    all walks with as many darts as a cycle may have; walks meet the start only at their ends. A path is not
+    extended if its length, plus the bound for the sums that lead into a window, exceeds the limit.
+
+    Let r be the greatest absolute sum of a walk from the start, without return, of at most half of these
+    darts. A rest of a cycle, or its beginning, has at most half the darts, so the sum of the rest is at most
+    r, or differs by at most r from a sum in a window. Buckets for these sums suffice.
 
     **Prices in proportion to weight.** In a narrow window they are nearly constant: with an integer rate a,
     the part ``a w(X)`` of the prices is at most its greatest value in the window, and only the rest enters
@@ -236,7 +241,7 @@ class BondList:
         planar, embedding = nx.check_planarity(g)
         if not planar:
             raise DeclarationError("the graph is not planar")
-        dart = {}
+        dart: dict[tuple[int, int], int] = {}
         for e, (u, v) in enumerate(graph.edges.tolist()):
             dart[u, v], dart[v, u] = 2 * e, 2 * e + 1
         face, faces = np.full(2 * m, -1, np.int64), 0
@@ -249,27 +254,31 @@ class BondList:
             faces += 1
         if m and n - m + faces != 2:
             raise DeclarationError("the embedding found is not plane")
-        self.faces, self.face = max(faces, 1), face
+        self.faces, self.face, self.dart = max(faces, 1), face, dart
         self.darts = np.argsort(face, kind="stable")
         self.first = np.searchsorted(face[self.darts], np.arange(self.faces + 1))
-        # A tree to the root, vertex 0.
-        self.parent, self.above = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
-        order = [0]
-        for v in order:
-            for u in graph.neighbours[v]:
-                if u != 0 and self.parent[u] < 0:
-                    self.parent[u], self.above[u] = v, dart[u, v]
-                    order.append(u)
-        self.order = np.array(order)
+        self.tail = np.ravel(graph.edges)
         self.rest = self.prices - self.rate * graph.weights
         self.costs = np.repeat(graph.costs, 2)
 
-    def _flow(self, values: Array) -> Array:
-        """The flow of values to the root on each dart."""
-        sums, flow = values.copy(), np.zeros(len(self.face), np.int64)
-        for v in self.order[:0:-1].tolist():
-            flow[self.above[v]], flow[self.above[v] ^ 1] = sums[v], -sums[v]
-            sums[self.parent[v]] += sums[v]
+    def _tree(self, root: int) -> tuple[Array, Array, Array]:
+        """A tree of shortest paths to a root: the vertices from it on, their parents, the darts there."""
+        parent, above = np.full(self.graph.size, -1, np.int64), np.full(self.graph.size, -1, np.int64)
+        order = [root]
+        for v in order:
+            for u in self.graph.neighbours[v]:
+                if u != root and parent[u] < 0:
+                    parent[u], above[u] = v, self.dart[u, v]
+                    order.append(u)
+        return np.array(order), parent, above
+
+    def _flow(self, values: Array, tree: tuple[Array, Array, Array]) -> Array:
+        """The flow of values to the root of a tree on each dart."""
+        (order, parent, above), sums = tree, values.tolist()
+        flow = np.zeros(len(self.face), np.int64)
+        for v in order[:0:-1].tolist():
+            flow[above[v]], flow[above[v] ^ 1] = sums[v], -sums[v]
+            sums[parent[v]] += sums[v]
         return flow
 
     def within(
@@ -278,6 +287,7 @@ class BondList:
         high: int,
         limit: int,
         pause: Callable[[], None] | None = None,
+        most: int | None = None,
     ) -> Iterator[Array]:
         """Give the sets X with a weight in a window and at most a value; each once over all batches.
 
@@ -289,55 +299,99 @@ class BondList:
             The greatest value.
         pause : callable, optional
             Called many times a second; it may raise an exception.
+        most : int, optional
+            The greatest cost; sets of a greater one may be left out.
 
         Yields
         ------
         ndarray of bool, shape (count, n)
             The sets.
         """
-        total, n, rest = self.graph.total, self.graph.size, int(self.rest.sum())
+        n, size = self.graph.size, self.faces + 2
+        sets, crossed = np.zeros((_BATCH, n), np.bool_), np.zeros(len(self.costs) // 2, np.bool_)
+        for search in self._searches(low, high, limit, pause, most):
+            (
+                start,
+                alive,
+                (order, parent, above),
+                gain,
+                length,
+                table,
+                half,
+                width,
+                windows,
+                room,
+                hops,
+                longest,
+            ) = search[:-1]
+            used, now = np.zeros(self.faces, np.bool_), np.zeros(1, np.int64)
+            via, place, total, spent = (np.zeros(size, np.int64) for _ in range(4))
+            place[0] = self.first[start]
+            while now[0] >= 0:
+                if pause is not None:
+                    pause()
+                count = _deepen(
+                    self.first, self.darts, self.face, gain, length, alive, start, table, windows, room,
+                    half, width, order, parent, above >> 1, crossed, used, via, place, total, spent, now,
+                    sets, hops, longest, _STEPS,
+                )  # fmt: skip
+                found = sets[:count]
+                yield found[self.values(found) <= limit]
+
+    def least(
+        self,
+        low: int,
+        high: int,
+        limit: int,
+        pause: Callable[[], None] | None = None,
+        most: int | None = None,
+    ) -> int:
+        """Bound the values of the sets with a weight in a window from below, by the tables alone.
+
+        Parameters
+        ----------
+        low, high, limit, pause, most
+            See `within`.
+
+        Returns
+        -------
+        int
+            No set has a smaller value, at most ``limit + 1``.
+        """
+        best = limit + 1
+        for *_, room, _, _, least in self._searches(low, high, limit, pause, most):
+            best = min(best, limit + int((least - room).min()))
+        return best
+
+    def _searches(
+        self, low: int, high: int, limit: int, pause: Callable[[], None] | None, most: int | None
+    ) -> Iterator[tuple[Any, ...]]:
+        """Give the start faces from which a cycle may be within the limit, and the table of each."""
+        total, rest = self.graph.total, int(self.rest.sum())
         low, high = max(low, 1), min(high, total - 1)
         cost = limit + greatest(self.prices, self.graph.weights, high)  # at least that of the bond
+        cost = cost if most is None else min(cost, self.scale * most)
         if low > high or cost < 0 or not len(self.face):
             return
         least_cost = self.scale * int(self.graph.costs.min())
         longest = self.faces if least_cost == 0 else min(self.faces, cost // least_cost)
         # Of the sums if the root is outside, and inside; `room` bounds the lengths.
         rated = limit + max(self.rate * low, self.rate * high)
-        intervals = np.array([(low, high), (low - total, high - total)], np.int64)
+        windows = np.array([(low, high), (low - total, high - total)], np.int64)
         room = np.array([rated, rated + rest], np.int64)
-        gain, length = self._flow(self.graph.weights), self.scale * self.costs - self._flow(self.rest)
-        above, parent = self.above >> 1, self.parent
-        sets, crossed = np.zeros((_BATCH, n), np.bool_), np.zeros(len(self.costs) // 2, np.bool_)
         for start, part in self._starts(low, high):
             hops = self._hops(start, part)
             alive = (hops >= 0) & (2 * hops <= longest)
-            moved, paid = self._from_tree(gain, hops), self._from_tree(length, hops)
-            table, half, width = self._table(start, alive, moved, paid, intervals, longest, pause)
-            closing = table[start].copy()
-            table[start] = _NEVER
-            table[start, half] = 0
-            least = [int(closing[a // width + half : b // width + half + 1].min()) for a, b in intervals]
-            if (least > room).all():
-                continue
-            size = self.faces + 2
-            used, via, place = (
-                np.zeros(self.faces, np.bool_),
-                np.zeros(size, np.int64),
-                np.zeros(size, np.int64),
-            )
-            at, spent, now = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(1, np.int64)
-            place[0] = self.first[start]
-            while now[0] >= 0:
-                if pause is not None:
-                    pause()
-                count = _deepen(
-                    self.first, self.darts, self.face, moved, paid, alive, start, table, intervals, room,
-                    half, width, self.order, parent, above, crossed, used, via, place, at, spent, now, sets,
-                    _STEPS,
+            near = np.argsort(hops, kind="stable")
+            near = near[alive[near]]
+            tree = self._tree(int(self.tail[self.darts[self.first[start]]]))
+            gain = self._from_tree(self._flow(self.graph.weights, tree), hops)
+            length = self._from_tree(self.scale * self.costs - self._flow(self.rest, tree), hops)
+            table, half, width, least = self._table(near, alive, gain, length, windows, longest, pause)
+            if (least <= room).any():
+                yield (
+                    start, alive, tree, gain, length, table, half, width, windows, room, hops, longest, least,
                 )  # fmt: skip
-                found = sets[:count]
-                yield found[self.values(found) <= limit]
 
     def values(self, sets: Array) -> Array:
         """The values of sets, shape (count,)."""
@@ -407,27 +461,32 @@ class BondList:
 
     def _table(
         self,
-        start: int,
+        near: Array,
         alive: Array,
         gain: Array,
         length: Array,
         windows: Array,
         longest: int,
         pause: Callable[[], None] | None,
-    ) -> tuple[Array, int, int]:
-        """The table of bounds, the bucket that begins at 0, and the width; the start's row is of cycles."""
-        far, tail, head = np.zeros(self.faces, np.int64), self.face, self.face[np.arange(len(gain)) ^ 1]
-        good = alive[tail] & alive[head]
-        tail, head, moves = tail[good], head[good], np.abs(gain[good])
-        for _ in range(longest // 2 + 1):
-            more = far.copy()
-            np.maximum.at(more, head, far[tail] + moves)
-            far = more
+    ) -> tuple[Array, int, int, Array]:
+        """The table of bounds, the bucket that begins at 0, the width, and bounds on cycles by window."""
+        start = int(near[0])
+        tail, head = self.face, self.face[np.arange(len(gain)) ^ 1]
+        good = alive[tail] & alive[head] & (head != start)
+        tail, head, moves, reach = tail[good], head[good], gain[good], 0
+        for sign in (1, -1):
+            far = np.full(self.faces, -_NEVER)
+            far[start] = 0
+            for _ in range(longest // 2 + 1):
+                more = far.copy()
+                np.maximum.at(more, head, far[tail] + sign * moves)
+                far = more
+            reach = max(reach, int(far.max()))
         width = max(1, self.graph.total // _BUCKETS)
-        half = (int(far.max()) + int(np.abs(windows).max())) // width + 2
+        half = (reach + int(np.abs(windows).max())) // width + 2
         table = np.full((self.faces, 2 * half + 1), _NEVER, np.int64)
         table[start, half] = 0
-        shift = -gain // width
+        shift, exact = -gain // width, gain % width == 0
         low, high = np.full(self.faces, 2 * half + 1), np.full(self.faces, -1)
         low[start] = high[start] = half
         changed = np.zeros(self.faces, np.bool_)
@@ -437,13 +496,18 @@ class BondList:
                 break
             if pause is not None:
                 pause()
-            _relax(self.first, self.darts, self.face, length, shift, alive, start, table, low, high, changed)
+            _relax(
+                self.first, self.darts, self.face, length, shift, exact, alive, near, table, low, high,
+                changed,
+            )  # fmt: skip
         closing = np.full(2 * half + 1, _NEVER, np.int64)
         for d in self.darts[self.first[start] : self.first[start + 1]].tolist():
             h, move = int(self.face[d ^ 1]), int(shift[d])
             if alive[h]:
-                both = np.minimum(table[h], np.append(table[h, 1:], _NEVER)) + length[d]
-                begin, end = max(0, -move), min(len(both), len(both) - move)
-                closing[begin:end] = np.minimum(closing[begin:end], both[begin + move : end + move])
-        table[start] = closing
-        return table, half, width
+                row = table[h] if exact[d] else np.minimum(table[h], np.append(table[h, 1:], _NEVER))
+                begin, end = max(0, -move), min(len(row), len(row) - move)
+                closing[begin:end] = np.minimum(
+                    closing[begin:end], row[begin + move : end + move] + length[d]
+                )
+        least = [int(closing[a // width + half : b // width + half + 1].min()) for a, b in windows.tolist()]
+        return table, half, width, np.array(least)

@@ -23,6 +23,9 @@ from forcopt.models.districting.problem import Districting
 
 __all__ = ["BoundCertificate"]
 
+_MOST = 20_000
+"""Components of complements that are combined."""
+
 _LOOKS = 20_000_000
 """Pairs of districts to compare between two looks at the clock."""
 
@@ -146,7 +149,7 @@ class BoundCertificate:
     districts, with sum k - 1. Each C_i and its complement are connected, and
     ``c(S) - prices(S) = v(C_1) + ... + v(C_s) - prices(V)`` with ``v(C) = c(C) + prices(C)``, so the bonds
     of small v are listed for each number of districts, and disjoint ones are combined. If
-    j = 1, C is a district, so ``c(C) >= prices(C) + fee``.
+    j = 1, C is a district, so ``c(C) >= prices(C) + fee``. The costs of the components sum to that of S.
 
     **The search.** In order of their reduced costs, let d districts of a plan be chosen, with the sum s.
     The k - d others have at least the reduced cost r of the next one, so s + (k - d) r <= R. After a choice,
@@ -441,37 +444,64 @@ class BoundCertificate:
         ]
         if others > 1:
             least[1] = max(least[1], 2 * least[1] + self.fee)
+        # The complement of C is a bond of the value v(C) - prices(V).
+        windows = [(graph.total - j * high, graph.total - j * low) for j in range(others)]
+        # Bounds on cost(C), and on their sum, which is cost(S).
+        cap = (half + self.fee + greatest(bonds.prices, graph.weights, high)) // self.scale
+        free, cheapest = BondList(graph, 1, [0] * graph.size), [0] * max(others, 1)
+
+        def live() -> list[tuple[int, ...]]:
+            return [
+                numbers
+                for numbers in _partitions(others, others - 1)
+                if sum(least[j] for j in numbers) <= room and sum(cheapest[j] for j in numbers) <= cap
+            ]
+
+        def limits(j: int) -> tuple[int, int]:
+            with_j = [numbers for numbers in live() if j in numbers]
+            value = max((room - sum(least[i] for i in numbers) for numbers in with_j), default=-1)
+            cost = max((cap - sum(cheapest[i] for i in numbers) for numbers in with_j), default=-1)
+            return value + least[j], cost + cheapest[j]
+
+        for j in range(1, others):
+            value, cost = limits(j)
+            cheapest[j] = free.least(*windows[j], cost, pause)
+        for j in range(1, others):
+            value, cost = limits(j)
+            least[j] = max(least[j], bonds.least(*windows[j], value - all_prices, pause, cost) + all_prices)
         found: list[tuple[int, int, Array]] = []
-        for j in range(others - 1, 0, -1):
-            most = room - _least_sum(least, others - j)
-            # The complement of C is a bond of the value v(C) - prices(V).
+        for j in range(1, others):
+            value, cost = limits(j)
+            if value < least[j]:
+                continue
             sets = [np.zeros((0, graph.size), np.bool_)]
-            for batch in bonds.within(
-                graph.total - j * high, graph.total - j * low, most - all_prices, pause
-            ):
+            for batch in bonds.within(*windows[j], value - all_prices, pause, cost):
                 sets.append(~batch)
-            for union in np.concatenate(sets):
-                value = int(bonds.values(~union[None])[0]) + all_prices
-                found.append((value, j, union))
-            least[j] = min((value for value, number, _ in found if number == j), default=most + 1)
-        if not found:
+                if sum(map(len, sets)) > _MOST:
+                    raise _Refused(f"more than {_MOST:,} components of complements are listed")
+            every = np.concatenate(sets)
+            values = bonds.values(~every) + all_prices
+            found += [(int(v), j, union) for v, union in zip(values, every, strict=True)]
+            least[j] = int(values.min(initial=value + 1))
+        if not found or not live():
             return
         found.sort(key=lambda item: item[0])
         districts: dict[bytes, Array] = {}
+        below = min(found[0][0], 0)  # values may be negative
 
         def combine(first: int, union: Array, spent: int, left: int) -> None:
             pause()
             if left == 0:
                 rest = ~union
-                people = int(graph.weights[rest].sum())
-                if low <= people <= high and _connected(graph, np.flatnonzero(rest).tolist()):
+                people, simple = int(graph.weights[rest].sum()), _connected(graph, np.flatnonzero(union))
+                if low <= people <= high and not simple and _connected(graph, np.flatnonzero(rest)):
                     districts[rest.tobytes()] = rest
                 return
             for i in range(first, len(found)):
                 value, number, members = found[i]
                 if number > left or (members & union).any():
                     continue
-                if spent + value + _least_sum(least, left - number) <= room:
+                if spent + value + (left - number) * below <= room:
                     combine(i + 1, union | members, spent + value, left - number)
 
         combine(0, np.zeros(graph.size, np.bool_), 0, others)
@@ -484,17 +514,19 @@ class _Refused(Exception):
     """A flaw of a certificate."""
 
 
-def _least_sum(least: Sequence[int], number: int) -> int:
-    """The least sum of ``least[j]`` over numbers j >= 1 that add up to a number."""
-    sums = [0]
-    for q in range(1, number + 1):
-        sums.append(min(sums[q - j] + least[j] for j in range(1, min(q, len(least) - 1) + 1)))
-    return sums[number]
+def _partitions(number: int, largest: int) -> Iterator[tuple[int, ...]]:
+    """Give the ways to write a number as a sum of numbers from 1 to a largest one."""
+    if number == 0:
+        yield ()
+    for first in range(min(number, largest), 0, -1):
+        for others in _partitions(number - first, first):
+            yield (first, *others)
 
 
-def _connected(graph: WeightedGraph, members: Sequence[int]) -> bool:
+def _connected(graph: WeightedGraph, members: Sequence[int] | Array) -> bool:
     """Whether vertices induce a connected graph."""
-    left, stack = set(members), list(members)[:1]
+    left = {int(v) for v in members}
+    stack = sorted(left)[:1]
     left -= set(stack)
     while stack:
         for u in graph.neighbours[stack.pop()]:

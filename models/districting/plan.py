@@ -61,6 +61,18 @@ class Plan:
 
         If districts have different numbers of seats, each part becomes a district whose population bounds
         it satisfies, as far as possible.
+
+        Parameters
+        ----------
+        problem : Districting
+            Whose nodes the parts hold.
+        parts : Iterable[Iterable[int]]
+            For each district the positions of its nodes.
+
+        Returns
+        -------
+        Plan
+            With the districts in the numbering of `Plan`.
         """
         ordered = sorted(tuple(sorted(int(v) for v in part)) for part in parts)
         fixed = {v: d for d, group in problem._fixed().items() for v in group}
@@ -80,7 +92,20 @@ class Plan:
 
     @classmethod
     def from_labels(cls, problem: Districting, labels: Sequence[int] | Array) -> Plan:
-        """Make a plan of an array that holds any label for each position."""
+        """Make a plan of an array that holds any label for each position.
+
+        Parameters
+        ----------
+        problem : Districting
+            Whose nodes they are.
+        labels : Sequence[int] or Array
+            Equal for nodes of one district; shape ``(n,)``.
+
+        Returns
+        -------
+        Plan
+            With the districts in the numbering of `Plan`.
+        """
         groups: dict[int, list[int]] = {}
         for v, label in enumerate(labels):
             groups.setdefault(int(label), []).append(v)
@@ -128,7 +153,18 @@ class Plan:
         return tuple(reock(self.problem, self.labels).tolist())
 
     def share(self, attribute: str, total: str) -> tuple[float, ...]:
-        """The sum of one node attribute over that of another in each district; NaN where that is 0."""
+        """The sum of one node attribute over that of another in each district; NaN where that is 0.
+
+        Parameters
+        ----------
+        attribute, total : str
+            Node attributes, such as ``"black"`` and ``"vap"``.
+
+        Returns
+        -------
+        tuple[float, ...]
+            One quotient for each district.
+        """
         nodes = self.problem.graph.nodes
         sums = [
             [float(sum(nodes[self.problem.nodes[v]][name] for v in part)) for name in (attribute, total)]

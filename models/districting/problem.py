@@ -546,6 +546,16 @@ class Districting(Problem):
     def labels(self, decision: Plan | Mapping[Any, int] | Series) -> Array:
         """Give a plan as an array: the district of each node, by position.
 
+        Parameters
+        ----------
+        decision : Plan or Mapping[Any, int] or Series
+            The district of each node.
+
+        Returns
+        -------
+        Array
+            Int64, shape ``(n,)``.
+
         Raises
         ------
         DeclarationError

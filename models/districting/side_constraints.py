@@ -69,6 +69,16 @@ class MustLink(_OfNodes):
     ----------
     nodes
         Two or more.
+
+    Examples
+    --------
+    >>> from forcopt.data import grid
+    >>> from forcopt.models import Districting
+    >>> from forcopt.models.districting import MustLink
+    >>> p = Districting(grid(2, 4), districts=2, tolerance=0, side_constraints=[MustLink([0, 3])])
+    >>> plan = p.solve().decision.assignment
+    >>> plan[0] == plan[3], p.solve().objective, p.replace(side_constraints=()).solve().objective
+    (True, 4.0, 2.0)
     """
 
     def violation(self, problem: Districting, labels: Array) -> float:
@@ -83,6 +93,15 @@ class CannotLink(_OfNodes):
     ----------
     nodes
         Two or more, each named once.
+
+    Examples
+    --------
+    >>> from forcopt.data import grid
+    >>> from forcopt.models import Districting
+    >>> from forcopt.models.districting import CannotLink
+    >>> p = Districting(grid(2, 4), districts=2, tolerance=0, side_constraints=[CannotLink([0, 1])])
+    >>> p.solve().objective, p.replace(side_constraints=()).solve().objective
+    (4.0, 2.0)
     """
 
     @field_validator("nodes")
@@ -106,6 +125,15 @@ class Fixed(SideConstraint):
         Which.
     district : int
         From 0 to ``districts - 1``.
+
+    Examples
+    --------
+    >>> from forcopt.data import grid
+    >>> from forcopt.models import Districting
+    >>> from forcopt.models.districting import Fixed
+    >>> p = Districting(grid(2, 4), districts=2, tolerance=0, side_constraints=[Fixed(0, 1)])
+    >>> p.solve().decision.assignment[0]
+    1
     """
 
     node: Node
@@ -127,6 +155,15 @@ class CutLimit(SideConstraint):
     ----------
     limit : int
         Inclusive.
+
+    Examples
+    --------
+    >>> from forcopt.data import grid
+    >>> from forcopt.models import Districting
+    >>> from forcopt.models.districting import CutLimit
+    >>> p = Districting(grid(2, 4), districts=2, tolerance=0, side_constraints=[CutLimit(1)])
+    >>> p.solve().status.value, p.replace(side_constraints=[CutLimit(2)]).solve().objective
+    ('infeasible', 2.0)
     """
 
     limit: int = Field(ge=0)
@@ -159,6 +196,7 @@ class Share(SideConstraint):
     --------
     >>> from forcopt.data import grid
     >>> from forcopt.models import Districting
+    >>> from forcopt.models.districting import Share
     >>> g = grid(1, 4)
     >>> for v, black in enumerate([4, 0, 0, 7]):
     ...     g.nodes[v].update(vap=10, black=black)
@@ -198,6 +236,18 @@ class SplitLimit(SideConstraint):
         The largest total number of splits, inclusive.
     attribute : str, default "county"
         The node attribute that names the county of a node, or another unit to keep whole.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> from forcopt.data import grid
+    >>> from forcopt.models import Districting
+    >>> from forcopt.models.districting import SplitLimit
+    >>> g = grid(2, 4)
+    >>> nx.set_node_attributes(g, {v: "north" if v < 4 else "south" for v in g}, "county")
+    >>> p = Districting(g, districts=2, tolerance=0, side_constraints=[SplitLimit(limit=0)])
+    >>> p.solve().objective, p.replace(side_constraints=()).solve().objective
+    (4.0, 2.0)
     """
 
     limit: int = Field(ge=0)

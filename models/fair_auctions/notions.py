@@ -176,6 +176,14 @@ class ValueStability(StabilityNotion):
         A number stands for `PowerStability`.
     factor : float, default 2.0
         As in the paper; above 0.
+
+    Examples
+    --------
+    >>> from forcopt.models import FairAuction
+    >>> from forcopt.models.fair_auctions import ValueStability
+    >>> p = FairAuction(values=[[4.0, 1.0], [1.0, 4.0]], slots=[1.0], constraint=ValueStability(0.1))
+    >>> round(p.solve().objective, 3), p.replace(constraint=None).solve().objective
+    (6.453, 8.0)
     """
 
     label: ClassVar[str] = "value stability"
@@ -228,6 +236,15 @@ class TotalVariationStability(StabilityNotion):
         A number stands for `PowerStability`.
     categories : tuple[tuple[int, ...], ...], optional
         The sets of ads, as positions; all sets by default.
+
+    Examples
+    --------
+    >>> from forcopt.models import FairAuction
+    >>> from forcopt.models.fair_auctions import TotalVariationStability
+    >>> stability = TotalVariationStability(0.25)
+    >>> p = FairAuction(values=[[4.0, 1.0], [1.0, 4.0]], slots=[1.0], constraint=stability)
+    >>> round(p.solve().objective, 3), p.replace(constraint=None).solve().objective
+    (6.5, 8.0)
     """
 
     label: ClassVar[str] = "total variation stability"

@@ -297,6 +297,17 @@ class DecisionTable:
         Cuts of the margins, increasing; shapes ``(m,)`` and ``(n,)``.
     values : Array
         Probabilities, shape ``(m + 1, n + 1)``: entry ``(i, j)`` is for margins above i and j cuts.
+
+    Examples
+    --------
+    >>> from forcopt.models import CoverageDecision
+    >>> from forcopt.models.fair_decisions import Nested
+    >>> from forcopt.privacy import AdditiveMechanism, Laplace
+    >>> noise = Nested(AdditiveMechanism(Laplace(epsilon=1.0)))
+    >>> counts = [[800, 60, 5], [400, 21, 1], [3000, 100, 5], [400, 19, 2]]
+    >>> p = CoverageDecision(counts, mechanism=noise, holds_for="given")
+    >>> round(p.evaluate(p.solve().decision).metrics["least rate"], 6) >= p.least_rate
+    True
     """
 
     first: Array

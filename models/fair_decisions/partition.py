@@ -33,6 +33,13 @@ class Partition:
         Where each bucket begins, increasing from 0; shape ``(buckets,)``.
     estimates : Array
         The mean of its bucket for each count, shape ``(n,)``.
+
+    Examples
+    --------
+    >>> from forcopt.models import IntervalPartition
+    >>> s = IntervalPartition([1, 1, 2, 9, 8], penalty=2.0).solve()
+    >>> s.decision.starts.tolist(), s.decision.estimates.round(2).tolist()
+    ([0, 3], [1.33, 1.33, 1.33, 8.5, 8.5])
     """
 
     starts: Array

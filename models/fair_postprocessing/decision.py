@@ -36,6 +36,13 @@ class RandomizedPostprocessor(PolicyFile):
         NaN where undefined.
     channel : RandomizedResponse, optional
         If the groups are reports, their channel.
+
+    Examples
+    --------
+    >>> import forcopt as fo
+    >>> d = fo.load("postprocessing/two-groups").solve().decision
+    >>> d.groups, d.probabilities.round(3).tolist()
+    (('a', 'b'), [[0.188, 0.0], [1.0, 0.922]])
     """
 
     probabilities: Array

@@ -105,6 +105,13 @@ class RankingLottery:
         Probabilities, shape ``(t,)``, and rankings, shape ``(t, k)``.
     count : int
         The number n of candidates.
+
+    Examples
+    --------
+    >>> from forcopt.models import FairRanking
+    >>> lottery = FairRanking(scores=[3.0, 1.0, 2.0], positions=2).solve().decision
+    >>> lottery.rankings.tolist(), lottery.probabilities.tolist()
+    ([[0, 2]], [1.0])
     """
 
     position_weights: Array = field(repr=False)

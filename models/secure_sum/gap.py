@@ -23,6 +23,13 @@ class Gap(NamedTuple):
         tau: a vector passes if its noisy projection has a norm below it.
     norm : float
         rho, the least norm that passes with probability at most `soundness`; infinite if none is known.
+
+    Examples
+    --------
+    >>> from forcopt.models.secure_sum.gap import exact_gap
+    >>> gap = exact_gap(50, 2, 0.1, 0.01, 0.01)
+    >>> round(gap.threshold, 3), round(gap.norm, 3)
+    (1.745, 2.032)
     """
 
     threshold: float

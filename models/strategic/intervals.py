@@ -29,6 +29,17 @@ class OutcomeIntervals(NamedTuple):
         The least and the greatest share.
     agents : int
         The number of drawn agents.
+
+    Examples
+    --------
+    >>> from forcopt.models import StrategicClassification
+    >>> from forcopt.models.strategic import outcome_intervals
+    >>> edges = [(0, 0, 1, 1), (1, 0, 1, 0)]  # agent, criterion, cost, improves
+    >>> p = StrategicClassification(agents=2, criteria=1, edges=edges, weights=[0.9, 0.1])
+    >>> found = outcome_intervals(p, [0], agents=400, seed=1)
+    >>> low, high = found.true_positives
+    >>> bool(low < 0.9 < high)
+    True
     """
 
     true_positives: tuple[float, float]

@@ -36,6 +36,15 @@ class Responses:
         How much each agent counts.
     start, position : Array, optional
         Where agents with features are before and after, shape ``(n, d)``; else None.
+
+    Examples
+    --------
+    >>> from forcopt.models import StrategicClassification
+    >>> edges = [[0, 0, 0.5, 1], [0, 1, 0.25, 0], [1, 1, 0.5, 1]]  # agent, criterion, cost, improves
+    >>> p = StrategicClassification(agents=2, criteria=2, edges=edges)
+    >>> r = p.simulate([0, 1])
+    >>> r.choice.tolist(), r.true_positives, r.false_positives, r.effort
+    ([1, 1], 1.0, 1.0, 0.75)
     """
 
     choice: Array

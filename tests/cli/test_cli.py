@@ -22,6 +22,7 @@ STUDY = Path(rucksack.__file__).parent
 @pytest.fixture
 def forcopt(monkeypatch, tmp_path):
     """Run a command in an empty folder, with the rucksack as the only model."""
+    library.instances()  # what it caches comes from the registered problems
     monkeypatch.setattr("forcopt.problem.registry.problem_classes", lambda: {"Rucksack": Rucksack})
     point = EntryPoint("Rucksack", "rucksack:Rucksack", "forcopt.models")
     monkeypatch.setattr("forcopt.problem.registry.entry_points", lambda group: [point])

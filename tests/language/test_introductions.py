@@ -1,6 +1,8 @@
 """Introductory examples in the manner of the tutorials of JuMP and cvxpy, ten each, against known answers."""
 
+import copy
 import itertools
+import pickle
 
 import networkx as nx
 import numpy as np
@@ -275,3 +277,32 @@ def test_cvxpy_maximum_entropy_and_total_variation():
     m.subject_to(u[0] == 1, u[-1] == 3)
     m.minimize(fo.norm(u[1:] - u[:-1], 1))
     assert m.solve("clarabel").objective == pytest.approx(8, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("addVar", "m.variable"),
+        ("add_variables", "m.variable"),
+        ("addConstrs", "m.subject_to"),
+        ("add_constraint", "m.subject_to"),
+        ("setObjective", "m.minimize"),
+        ("minimise", "m.minimize"),
+        ("ObjVal", "s.objective"),
+        ("computeIIS", "m.irreducible_subset"),
+    ],
+)
+def test_names_of_other_languages_on_a_model_name_the_call(name, call):
+    with pytest.raises(AttributeError, match=rf"'Model' object has no attribute '{name}'; write .*{call}"):
+        getattr(fo.Model(), name)
+
+
+def test_names_of_other_languages_on_a_variable_name_the_call():
+    x = fo.Model().variable("x", 3)
+    for thing, name in itertools.product((x, 2 * x + 1), ("value", "X", "varValue")):
+        with pytest.raises(
+            AttributeError, match=rf"has no attribute '{name}'; write s\[x\] of s = m.solve\(\)"
+        ):
+            getattr(thing, name)
+    assert not hasattr(x, "nothing") and not hasattr(fo.Model(), "nothing")
+    assert pickle.loads(pickle.dumps(x)).shape == copy.deepcopy(x).shape == (3,)

@@ -204,7 +204,9 @@ def test_unknown_backends_and_options():
     m.minimize(m.variable("x", lower=0))
     with pytest.raises(fo.UnknownNameError, match="unknown backend 'hihgs'; did you mean 'highs'\\? known: "):
         m.solve("hihgs")
-    with pytest.raises(fo.UnknownNameError, match="unknown backend 'xyzzy'; known: "):
+    with pytest.raises(
+        fo.UnknownNameError, match=r"unknown backend 'xyzzy'; known: .*pyomo:xyzzy for a solver"
+    ):
         m.solve("xyzzy")
 
 

@@ -54,3 +54,14 @@ def test_refusals():
     m.maximize(x)
     with pytest.raises(fo.DeclarationError, match="the status is unbounded"):
         m.ranging()
+
+
+def test_an_entry_of_a_variable_has_no_range_of_its_own():
+    m = fo.Model()
+    x = m.variable("x", 2, lower=0)
+    m.subject_to(x[0] + 2 * x[1] >= 4)
+    m.minimize(x.sum())
+    with pytest.raises(fo.DeclarationError, match="cost takes a whole variable, not <expression"):
+        m.ranging().cost(x[0])
+    with pytest.raises(fo.DeclarationError, match="reduced_cost takes a whole variable, not <expression"):
+        m.solve().reduced_cost(x[0])

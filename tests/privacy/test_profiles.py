@@ -1,7 +1,7 @@
 """Profiles and their composition: against dp-accounting, brute force, and each other."""
 
 from itertools import product
-from math import comb, exp, factorial, inf
+from math import comb, e, exp, expm1, factorial, inf, log
 
 import numpy as np
 import pytest
@@ -632,3 +632,34 @@ def test_few_draws_of_nearly_laplace_noise(shape, scale, count, epsilon):
     low, high = bracket([(loss, count)], epsilon, rtol=2e-5)
     value = (GeneralizedGaussian(shape=shape, scale=scale).profile(1) ** count).delta(epsilon)
     assert low * (1 - 1e-9) <= value <= high * (1 + 1e-9) and high - low <= 2e-5 * high
+
+
+@pytest.mark.parametrize(("each", "count"), [(20.0, 3), (38.0, 2), (40.0, 5), (100.0, 4)])
+def test_compositions_of_large_losses_agree_with_binomial_sums(each, count):
+    """The probability of the truth rounds to 1 above 37; delta was 1 then."""
+    lie = 1 / (1 + exp(each))
+    for lies in range(count):
+        loss = (count - 2 * lies) * each
+        for epsilon in (loss - 2.0, loss - 0.02):
+            if epsilon < 0:
+                continue
+            terms = (
+                comb(count, j) * lie**j * -expm1(epsilon - (count - 2 * j) * each) for j in range(lies + 1)
+            )
+            assert (Profile.pure(each) ** count).delta(epsilon) == pytest.approx(sum(terms), rel=1e-6)
+    together = Profile.pure(each) @ RandomizedResponse(1.0, 3).profile()
+    assert together.delta(each + 0.5) == pytest.approx(e / (e + 2) * -expm1(-0.5), rel=1e-6)
+
+
+def test_losses_beyond_the_exponential_of_floats():
+    assert Profile.pure(800.0, 0.25).delta(1.0) == pytest.approx(1.0)
+    sampled = AdditiveMechanism(Laplace(scale=1 / 800)).on(PoissonSample(rate=1e-3)).profile()
+    assert sampled.epsilon(1e-9) == pytest.approx(800 + log(1e-3), abs=1e-3)
+
+
+def test_the_bound_of_zcdp_is_the_best_for_a_tiny_rho():
+    """The best order is about epsilon / (2 rho), here 300,000 and more."""
+    rho, epsilon = 1e-10, 6e-5
+    orders = np.geomspace(1e4, 1e8, 100_001)
+    logs = (orders - 1) * (orders * rho - epsilon) - np.log(orders - 1) + orders * np.log1p(-1 / orders)
+    assert Profile.concentrated(rho).log_delta(epsilon) == pytest.approx(logs.min(), rel=1e-6)

@@ -1,6 +1,7 @@
 """Certificates of lower bounds, against brute force; tampered ones are refused."""
 
 import json
+import pickle
 from dataclasses import replace
 
 import networkx as nx
@@ -200,3 +201,50 @@ def test_graphs_that_no_certificate_takes():
     path = WeightedGraph.of([1] * 3, [(0, 1), (1, 2)], [1, 1])
     with pytest.raises(DeclarationError, match="too large"):
         BondList(path, 2**60, [0, 0, 0])
+
+
+def districts_of_plans(p, sets):
+    """Those whose complement's components have weights of whole numbers of districts, with the right sum."""
+    low, high = p.population_bounds
+    for s in sets:
+        if not low <= s @ p.arrays.weights <= high or not is_connected(p.arrays, s):
+            continue
+        least = most = 0
+        for piece in p.arrays.components(np.flatnonzero(~s).tolist()):
+            people = int(p.arrays.weights[piece].sum())
+            numbers = [j for j in range(1, p.districts) if j * low <= people <= j * high]
+            if not numbers:
+                break
+            least, most = least + min(numbers), most + max(numbers)
+        else:
+            if least <= p.districts - 1 <= most:
+                yield s
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_all_districts_up_to_a_reduced_cost_are_listed(seed):
+    p, cost, _, prices, fee = instance(seed)
+    rng = np.random.default_rng(seed)
+    proof = BoundCertificate.of(p, cost, prices - rng.random() * rng.random(len(prices)), fee, scale=2**8)
+    bonds = BondList(p.arrays, proof.scale, proof.prices)
+    sets = subsets(p.arrays)
+    values = bonds.values(sets) - proof.fee
+    for share in (0.1, 0.5, 1.5):
+        half = int(share * 2**8 * cost)
+        right = {s.tobytes() for s in districts_of_plans(p, sets[values <= half])}
+        kinds = (proof._simple(bonds, half, lambda: None), proof._split(bonds, half, lambda: None))
+        listed = [s for kind in kinds for batch in kind for s in batch]
+        assert len(listed) == len({s.tobytes() for s in listed})
+        assert right <= {s.tobytes() for s in listed}
+        assert all(is_connected(p.arrays, s) for s in listed)
+        assert all(bonds.values(s[None])[0] - proof.fee <= half for s in listed)
+
+
+@pytest.mark.parametrize("districts", [3, 4])
+def test_column_generation_keeps_its_proof(districts, tmp_path):
+    p = Districting(delaunay(50, seed=districts), districts, tolerance=0.1)
+    s = p.solve("column-generation", seed=0)
+    found = s.certify()
+    assert s.status == "optimal" and found.optimal and found.objective == s.objective
+    assert pickle.loads(pickle.dumps(s)).certify().bound == s.bound
+    assert s.certify(time_limit=0).bound is None
