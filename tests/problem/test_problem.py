@@ -1,4 +1,5 @@
 import json
+import logging
 import pickle
 
 import pytest
@@ -141,6 +142,7 @@ def test_a_compilation_is_announced_once(monkeypatch, caplog):
     from forcopt.problem.progress import _Announced, announce_compilation
 
     monkeypatch.setattr(_Announced, "once", False)
+    caplog.set_level(logging.WARNING, logger="forcopt")
     with announce_compilation("Districting by frontier"), announce_compilation("within"):
         assert not caplog.messages
         for _ in range(2):
