@@ -58,7 +58,8 @@ def _rest_of(union, start, ends, weights, parts, low, high, inside, queue):  # t
 
 @njit(cache=True)
 def _search(  # type: ignore[no-untyped-def]
-    sets, reduced, room, parts, low, high, weights, start, ends, lists, sizes, place, union, spent, now,
+    sets, reduced, room, parts, low, high, weights, start, ends, paid, prices, fee, lists, sizes,
+    place, union, spent, now,
     found, budget,
 ):  # fmt: skip
     """Go on with the choice of parts - 1 disjoint sets; True if `found` holds some whose rest is a district.
@@ -87,6 +88,17 @@ def _search(  # type: ignore[no-untyped-def]
         if not _rest_of(union[depth + 1], start, ends, weights, left - 1, low, high, inside, queue):
             continue
         if left == 2:
+            last = -fee
+            for v in range(len(weights)):
+                if union[depth + 1, v >> 6] >> np.uint64(v & 63) & np.uint64(1):
+                    continue
+                last -= prices[v]
+                for a in range(start[v], start[v + 1]):
+                    u = ends[a]
+                    if union[depth + 1, u >> 6] >> np.uint64(u & 63) & np.uint64(1):
+                        last += paid[a]
+            if spent[depth] + reduced[i] + last > room:
+                continue
             now[0] = depth
             return True
         depth += 1
@@ -418,7 +430,8 @@ class BoundCertificate:
             return
         order = np.argsort(np.concatenate(reduced), kind="stable")
         bits, values = np.concatenate(every)[order], np.concatenate(reduced)[order]
-        for plan in _plans(graph, bits, values, self.room, self.districts, self.bounds, pause):
+        values_of = self.scale, bonds.prices, self.fee
+        for plan in _plans(graph, bits, values, self.room, self.districts, self.bounds, *values_of, pause):
             labels = (np.arange(self.districts)[:, None] * plan).sum(axis=0)
             u, v = graph.edges.T
             cost = int(graph.costs[labels[u] != labels[v]].sum())
@@ -543,9 +556,12 @@ def _plans(
     room: int,
     parts: int,
     bounds: tuple[int, int],
+    scale: int,
+    prices: Array,
+    fee: int,
     pause: Callable[[], None],
 ) -> Iterator[Array]:
-    """Give the plans, bool of shape (parts, n), of which all districts but the last are in a sorted list."""
+    """Give the plans within the room, bool, shape (parts, n); all districts but the last are in a list."""
     n, count = graph.size, len(bits)
     words = np.zeros((count, -(-n // 64)), np.uint64)
     for first in range(0, count, 10_000):
@@ -555,6 +571,7 @@ def _plans(
         words[first : first + 10_000] = np.packbits(padded, axis=1, bitorder="little").view("<u8")
     near = [np.array(u, np.int64) for u in graph.neighbours]
     start, ends = np.cumsum([0] + [len(u) for u in near]), np.concatenate(near)
+    paid = scale * graph.cost_matrix[np.repeat(np.arange(n), np.diff(start)), ends]
     lists, sizes = np.zeros((parts, count), np.int64), np.zeros(parts, np.int64)
     lists[0], sizes[0] = np.arange(count), count
     place, spent, found = (np.zeros(parts, np.int64) for _ in range(3))
@@ -562,8 +579,8 @@ def _plans(
     while now[0] >= 0:
         pause()
         if _search(
-            words, reduced, room, parts, *bounds, graph.weights, start, ends, lists, sizes, place, union,
-            spent, now, found, _LOOKS,
+            words, reduced, room, parts, *bounds, graph.weights, start, ends, paid, prices, fee,
+            lists, sizes, place, union, spent, now, found, _LOOKS,
         ):  # fmt: skip
             chosen = np.unpackbits(bits[found[: parts - 1]], axis=1, count=n).astype(np.bool_)
             yield np.concatenate([chosen, ~chosen.any(axis=0, keepdims=True)])
